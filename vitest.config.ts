@@ -1,0 +1,43 @@
+import { defaultClientConditions, defaultServerConditions } from 'vite';
+import { defineConfig } from 'vitest/config';
+
+// Tests run from sources: the condition makes @kapstan/* resolve to src/*.ts, so no build is needed first.
+const source = '@kapstan/source';
+const resolution = {
+  resolve: { conditions: [source, ...defaultClientConditions] },
+  ssr: { resolve: { conditions: [source, ...defaultServerConditions] } },
+};
+
+interface ProjectOptions {
+  readonly include: string;
+  readonly timeoutMs: number;
+  readonly isSerial?: boolean;
+}
+
+const project = (name: string, options: ProjectOptions) => ({
+  ...resolution,
+  test: {
+    name,
+    include: [options.include],
+    environment: 'node' as const,
+    pool: 'forks' as const,
+    testTimeout: options.timeoutMs,
+    hookTimeout: options.timeoutMs,
+    fileParallelism: options.isSerial !== true,
+  },
+});
+
+const whole = (name: string) => project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
+
+export default defineConfig({
+  test: {
+    maxWorkers: 2,
+    projects: [
+      project('unit', { include: 'packages/*/src/**/*.test.ts', timeoutMs: 10_000 }),
+      project('lint', { include: 'test/lint/**/*.test.ts', timeoutMs: 60_000 }),
+      whole('wire'),
+      whole('e2e'),
+      whole('reliability'),
+    ],
+  },
+});

@@ -1,0 +1,66 @@
+// Time as a port. The one file that may touch the global clock and timers (lint).
+
+/** Returned by a timer; calling it cancels. Idempotent. */
+export type CancelTimer = () => void;
+
+/** Source of time and of timers. Every component takes one in its options. */
+export interface Clock {
+  /** Wall clock, milliseconds since 1970. May jump. For timestamps in objects only. */
+  now(): number;
+  /** Milliseconds on a clock that never goes back. For durations and deadlines. */
+  monotonicNow(): number;
+  /** Runs `callback` once after `delayMs`. Delays beyond 2^31 - 1 are cut to it. */
+  setTimer(callback: () => void, delayMs: number): CancelTimer;
+  /** As {@link Clock.setTimer}, but does not keep the process alive. */
+  setBackgroundTimer(callback: () => void, delayMs: number): CancelTimer;
+}
+
+const maxDelayMs = 2_147_483_647;
+
+/** The real clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicNow: () => performance.now(),
+  setTimer: (callback, delayMs) => {
+    const timer = setTimeout(callback, Math.min(delayMs, maxDelayMs));
+    return () => clearTimeout(timer);
+  },
+  setBackgroundTimer: (callback, delayMs) => {
+    const timer = setTimeout(callback, Math.min(delayMs, maxDelayMs)) as unknown as { unref?: () => void };
+    timer.unref?.();
+    return () => clearTimeout(timer as never);
+  },
+};
+
+/** Resolves after the delay; rejects with the signal's reason when that aborts first. */
+export function delay(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const cancel = clock.setTimer(() => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    }, delayMs);
+    const onAbort = (): void => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. */
+export function formatTime(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+}
+
+/** RFC 3339 with microseconds, as Kubernetes writes meta/v1 MicroTime. */
+export function formatMicroTime(epochMs: number): string {
+  const iso = new Date(epochMs).toISOString();
+  const micros = Math.floor((epochMs % 1) * 1000);
+  return `${iso.slice(0, -1)}${String(Math.max(0, micros)).padStart(3, '0')}Z`;
+}
+
+/** Milliseconds since 1970 of an RFC 3339 text; NaN when it is none. */
+export function parseTime(text: string): number {
+  return Date.parse(text);
+}

@@ -1,0 +1,93 @@
+// Field selectors: "metadata.name=a,spec.nodeName!=b". Terms are exact; "\" escapes "\", "," and "=".
+
+/** One term. `==` is read as `=`. */
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+/** A parsed field selector. Immutable. */
+export class FieldSelector {
+  readonly requirements: readonly FieldRequirement[];
+
+  constructor(requirements: readonly FieldRequirement[]) {
+    this.requirements = requirements;
+  }
+
+  get isEmpty(): boolean {
+    return this.requirements.length === 0;
+  }
+
+  /** All terms hold. A missing field counts as "". */
+  matches(fields: Readonly<Record<string, string>>): boolean {
+    return this.requirements.every(({ field, operator, value }) => {
+      const actual = Object.hasOwn(fields, field) ? (fields[field] ?? '') : '';
+      return operator === '=' ? actual === value : actual !== value;
+    });
+  }
+
+  /** The value that an `=` term requires of a field; undefined when there is none. */
+  exactValue(field: string): string | undefined {
+    return this.requirements.find((r) => r.field === field && r.operator === '=')?.value;
+  }
+
+  toString(): string {
+    return this.requirements.map((r) => `${r.field}${r.operator}${escapeValue(r.value)}`).join(',');
+  }
+}
+
+export const everyField: FieldSelector = new FieldSelector([]);
+
+/** Parses a field selector. Throws TypeError with the text of Kubernetes. Source: apimachinery fields.ParseSelector. */
+export function parseFieldSelector(text: string): FieldSelector {
+  const requirements: FieldRequirement[] = [];
+  for (const term of splitTerms(text)) {
+    if (term === '') continue;
+    requirements.push(parseTerm(term, text));
+  }
+  return requirements.length === 0 ? everyField : new FieldSelector(requirements);
+}
+
+function parseTerm(term: string, whole: string): FieldRequirement {
+  for (let i = 0; i < term.length; i++) {
+    const rest = term.slice(i);
+    const operator = rest.startsWith('!=') ? '!=' : rest.startsWith('==') ? '==' : rest.startsWith('=') ? '=' : undefined;
+    if (operator === undefined) continue;
+    const value = unescapeValue(term.slice(i + operator.length), whole);
+    return { field: term.slice(0, i), operator: operator === '!=' ? '!=' : '=', value };
+  }
+  throw new TypeError(`invalid selector: '${whole}'; can't understand '${term}'`);
+}
+
+function splitTerms(text: string): string[] {
+  const terms: string[] = [];
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '\\') i++;
+    else if (text[i] === ',') {
+      terms.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  terms.push(text.slice(start));
+  return terms;
+}
+
+function escapeValue(value: string): string {
+  return value.replace(/[\\,=]/g, '\\$&');
+}
+
+function unescapeValue(text: string, whole: string): string {
+  let value = '';
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] ?? '';
+    if (char === '\\') {
+      const next = text[++i];
+      if (next === undefined || !'\\,='.includes(next)) throw new TypeError(`invalid field selector: invalid escape sequence in ${whole}`);
+      value += next;
+    } else if (char === '=') throw new TypeError(`invalid field selector: unescaped = in ${whole}`);
+    else value += char;
+  }
+  return value;
+}

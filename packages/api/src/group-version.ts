@@ -1,0 +1,45 @@
+// Group, version, kind and resource names, and the texts Kubernetes makes of them.
+
+export interface GroupVersion {
+  /** "" is the core group. */
+  readonly group: string;
+  readonly version: string;
+}
+export interface GroupVersionKind extends GroupVersion {
+  readonly kind: string;
+}
+export interface GroupVersionResource extends GroupVersion {
+  /** Plural, lower case: "deployments". */
+  readonly resource: string;
+}
+export interface GroupResource {
+  readonly group: string;
+  readonly resource: string;
+}
+export interface GroupKind {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** "apps/v1", or "v1" for the core group. */
+export function formatApiVersion({ group, version }: GroupVersion): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+/** Reads "apps/v1" or "v1". Throws TypeError with the text of Kubernetes on more than one slash. */
+export function parseApiVersion(apiVersion: string): GroupVersion {
+  const parts = apiVersion.split('/');
+  if (parts.length === 1) return { group: '', version: apiVersion };
+  if (parts.length === 2) return { group: parts[0] ?? '', version: parts[1] ?? '' };
+  throw new TypeError(`unexpected GroupVersion string: ${apiVersion}`);
+}
+
+/** "deployments.apps", or "pods" for the core group: as it stands in the messages of errors. */
+export function formatGroupResource({ group, resource }: GroupResource): string {
+  return group === '' ? resource : `${resource}.${group}`;
+}
+
+/** "Deployment.apps", or "Pod" for the core group. */
+export function formatGroupKind({ group, kind }: GroupKind): string {
+  return group === '' ? kind : `${kind}.${group}`;
+}

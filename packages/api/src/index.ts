@@ -1,0 +1,118 @@
+export { Backoff, type BackoffOptions } from './backoff.ts';
+export type {
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  Preconditions,
+  PropagationPolicy,
+  SelectionOptions,
+  WatchOptions,
+  WriteOptions,
+} from './call-options.ts';
+export { type CancelTimer, type Clock, delay, formatMicroTime, formatTime, parseTime, systemClock } from './clock.ts';
+export {
+  duplicateField,
+  type FieldError,
+  type FieldErrorType,
+  fieldChild,
+  fieldErrorBody,
+  fieldErrorCause,
+  fieldIndex,
+  fieldKey,
+  forbiddenField,
+  formatFieldError,
+  formatFieldErrors,
+  invalidField,
+  notFoundField,
+  notSupportedField,
+  requiredField,
+  tooLongField,
+  tooManyField,
+  typeInvalidField,
+} from './field-error.ts';
+export { everyField, type FieldRequirement, FieldSelector, parseFieldSelector } from './field-selector.ts';
+export {
+  formatApiVersion,
+  formatGroupKind,
+  formatGroupResource,
+  type GroupKind,
+  type GroupResource,
+  type GroupVersion,
+  type GroupVersionKind,
+  type GroupVersionResource,
+  parseApiVersion,
+} from './group-version.ts';
+export { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
+export type {
+  DeepReadonly,
+  KubernetesList,
+  KubernetesObject,
+  ListMeta,
+  ManagedFieldsEntry,
+  ObjectMeta,
+  OwnerReference,
+  UnstructuredObject,
+} from './kubernetes-object.ts';
+export { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector, noLabel } from './label-selector.ts';
+export type { ListerWatcher, ListResult } from './lister-watcher.ts';
+export { type LogFields, type Logger, silentLogger } from './logger.ts';
+export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
+export { apiVersionOf, groupVersionResourceOf, type ObjectOf, type Resource, type ResourceSpec, resource, resourcePath } from './resource.ts';
+export type { ObjectTarget, Patch, ResourceClient, SubresourceOptions, WriteObserver } from './resource-client.ts';
+export {
+  type Brand,
+  compareResourceVersions,
+  formatRevision,
+  isUint64,
+  parseRevision,
+  type ResourceVersion,
+  type Revision,
+  toRevision,
+} from './resource-version.ts';
+export type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
+export {
+  isAlreadyExists,
+  isBadRequest,
+  isConflict,
+  isExpired,
+  isForbidden,
+  isInternalError,
+  isInvalid,
+  isMethodNotSupported,
+  isNotFound,
+  isServerTimeout,
+  isServiceUnavailable,
+  isStatusError,
+  isTimeout,
+  isTooLargeResourceVersion,
+  isTooManyRequests,
+  isUnauthorized,
+  newAlreadyExists,
+  newBadRequest,
+  newConflict,
+  newExpired,
+  newForbidden,
+  newInsufficientStorage,
+  newInternalError,
+  newInvalid,
+  newMethodNotSupported,
+  newNotAcceptable,
+  newNotFound,
+  newNotImplemented,
+  newRequestEntityTooLarge,
+  newServerTimeout,
+  newServiceUnavailable,
+  newTimeout,
+  newTooLargeResourceVersion,
+  newTooManyRequests,
+  newUnauthorized,
+  newUnsupportedMediaType,
+  resourceVersionTooLargeCause,
+  retryAfterSeconds,
+  StatusError,
+  type StatusErrorInit,
+  statusErrorFrom,
+} from './status-error.ts';
+export { type BookmarkEvent, initialEventsEndAnnotation, type ObjectEvent, type WatchEvent } from './watch-event.ts';

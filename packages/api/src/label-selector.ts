@@ -1,0 +1,91 @@
+// Label selectors: equality, set and existence terms, from text and from matchLabels/matchExpressions.
+
+export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<';
+
+/** One term. `values` is empty for existence, one for equality and order, any number for sets. */
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: LabelOperator;
+  readonly values: readonly string[];
+}
+
+/** A parsed label selector. Immutable. */
+export class LabelSelector {
+  readonly requirements: readonly LabelRequirement[];
+  /** Matches no object at all (a nil selector in an API object). */
+  readonly isNothing: boolean;
+
+  constructor(requirements: readonly LabelRequirement[], options: { readonly isNothing?: boolean } = {}) {
+    this.requirements = requirements;
+    this.isNothing = options.isNothing ?? false;
+  }
+
+  get isEmpty(): boolean {
+    return this.requirements.length === 0 && !this.isNothing;
+  }
+
+  matches(labels: Readonly<Record<string, string>>): boolean {
+    if (this.isNothing) return false;
+    for (const requirement of this.requirements) if (!requirementMatches(requirement, labels)) return false;
+    return true;
+  }
+
+  /** The value that an equality term requires of a label; undefined when there is none. */
+  exactValue(key: string): string | undefined {
+    const found = this.requirements.find(
+      (r) => r.key === key && (r.operator === '=' || r.operator === '==' || (r.operator === 'in' && r.values.length === 1)),
+    );
+    return found?.values[0];
+  }
+
+  toString(): string {
+    return this.requirements.map(formatRequirement).join(',');
+  }
+}
+
+export const everyLabel: LabelSelector = new LabelSelector([]);
+export const noLabel: LabelSelector = new LabelSelector([], { isNothing: true });
+
+function requirementMatches({ key, operator, values }: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
+  const has = Object.hasOwn(labels, key);
+  const actual = has ? (labels[key] ?? '') : '';
+  switch (operator) {
+    case '=':
+    case '==':
+    case 'in':
+      return has && values.includes(actual);
+    case '!=':
+    case 'notin':
+      return !has || !values.includes(actual);
+    case 'exists':
+      return has;
+    case '!':
+      return !has;
+    case '>':
+    case '<':
+      return has && /^-?\d+$/.test(actual) && compareIntegers(actual, values[0] ?? '', operator);
+  }
+}
+
+function compareIntegers(actual: string, wanted: string, operator: '>' | '<'): boolean {
+  return operator === '>' ? BigInt(actual) > BigInt(wanted) : BigInt(actual) < BigInt(wanted);
+}
+
+function formatRequirement({ key, operator, values }: LabelRequirement): string {
+  switch (operator) {
+    case '=':
+    case '==':
+    case '!=':
+      return `${key}${operator}${values[0] ?? ''}`;
+    case 'in':
+    case 'notin':
+      return `${key} ${operator} (${[...values].sort().join(',')})`;
+    case 'exists':
+      return key;
+    case '!':
+      return `!${key}`;
+    case '>':
+    case '<':
+      return `${key}${operator}${values[0] ?? ''}`;
+  }
+}

@@ -1,0 +1,26 @@
+// The port between informers and whatever lists and watches: the HTTP client, or the registry in the same process.
+import type { Observable } from 'rxjs';
+import type { ListOptions, WatchOptions } from './call-options.ts';
+import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
+import type { ResourceVersion } from './resource-version.ts';
+import type { WatchEvent } from './watch-event.ts';
+
+/** One page of a list. */
+export interface ListResult<T extends KubernetesObject> {
+  readonly resourceVersion: ResourceVersion;
+  /** Token of the next page; absent on the last. */
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+  readonly items: readonly DeepReadonly<T>[];
+}
+
+/** Lists and watches one resource (and one namespace or all of them). Implemented by `client` and by the apiserver's registry. */
+export interface ListerWatcher<T extends KubernetesObject> {
+  /** One page. Rejects with `StatusError`. */
+  list(options: ListOptions): Promise<ListResult<T>>;
+  /**
+   * Cold: one watch per subscription. No replay. Errors with `StatusError` (`isExpired` after compaction) or a transport
+   * error. Completes when the server ends the watch. Slow consumers: delivery is synchronous, nothing is buffered here.
+   */
+  watch(options: WatchOptions): Observable<WatchEvent<T>>;
+}

@@ -1,0 +1,15 @@
+// Logging as a port: a message and plain fields. Secrets never go into fields.
+
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+}
+
+const ignore = (): void => undefined;
+
+/** Says nothing: the default of every component. */
+export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };

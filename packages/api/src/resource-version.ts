@@ -1,0 +1,52 @@
+// The two kinds of version: opaque text for clients, an ordered number inside the storage stack.
+
+declare const brand: unique symbol;
+/** A nominal type: a `T` that only its parser can make. */
+export type Brand<T, B extends string> = T & { readonly [brand]: B };
+
+/** Opaque to clients; never compared with `<`. `""` = most recent, `"0"` = any. */
+export type ResourceVersion = Brand<string, 'ResourceVersion'>;
+
+/** Ordered, storage only; safe below 2^53. 0 means "none". */
+export type Revision = Brand<number, 'Revision'>;
+
+const uint64 = /^(?:0|[1-9][0-9]*)$/;
+const maxUint64 = 18_446_744_073_709_551_615n;
+
+/** True if the text is a base-10 uint64 as Go's strconv.ParseUint reads it (leading zeros allowed). */
+export function isUint64(text: string): boolean {
+  return /^[0-9]+$/.test(text) && BigInt(text) <= maxUint64;
+}
+
+/**
+ * Reads a version as the storage versioner does: `""` and `"0"` give 0; other text must be a base-10 uint64.
+ * Values beyond 2^53 - 1 are clamped to it: they lie in the future of any store and are answered as such.
+ * Returns undefined when the text is no uint64. Source: spec/storage.md §1.2.
+ */
+export function parseRevision(text: string): Revision | undefined {
+  if (text === '') return 0 as Revision;
+  if (!isUint64(text)) return undefined;
+  const value = BigInt(text);
+  return Number(value > BigInt(Number.MAX_SAFE_INTEGER) ? BigInt(Number.MAX_SAFE_INTEGER) : value) as Revision;
+}
+
+/** Makes a revision from a number that came from a store. */
+export function toRevision(value: number): Revision {
+  if (!Number.isSafeInteger(value) || value < 0) throw new TypeError(`not a revision: ${value}`);
+  return value as Revision;
+}
+
+export function formatRevision(revision: Revision): ResourceVersion {
+  return String(revision) as ResourceVersion;
+}
+
+/**
+ * Orders two resource versions of one resource type: negative, 0 or positive. Both must be decimal without leading
+ * zeros and not "0"; throws TypeError otherwise. Source: apimachinery CompareResourceVersion.
+ */
+export function compareResourceVersions(a: string, b: string): number {
+  for (const text of [a, b]) {
+    if (!uint64.test(text) || text === '0') throw new TypeError(`resource version is not well formed: ${JSON.stringify(text)}`);
+  }
+  return a.length !== b.length ? a.length - b.length : a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,264 @@
+// The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
+import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
+import { type FieldError, fieldErrorCause, formatFieldErrors } from './field-error.ts';
+import type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
+
+const brand = Symbol.for('@kapstan/api/StatusError');
+
+export interface StatusErrorInit {
+  readonly code: number;
+  readonly reason: StatusReason;
+  readonly message: string;
+  readonly details?: StatusDetails;
+  /** Continue token of a list that expired (410). */
+  readonly continue?: string;
+}
+
+/** A failure answered by, or to be answered by, a Kubernetes API server. Ask with the predicates below, not instanceof. */
+export class StatusError extends Error {
+  readonly status: Status;
+
+  constructor(init: StatusErrorInit, options?: { readonly cause?: unknown }) {
+    super(init.message, options);
+    this.name = 'StatusError';
+    Object.defineProperty(this, brand, { value: true });
+    this.status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: init.continue === undefined ? {} : { continue: init.continue },
+      status: 'Failure',
+      message: init.message,
+      reason: init.reason,
+      ...(init.details === undefined ? {} : { details: init.details }),
+      code: init.code,
+    };
+  }
+
+  get code(): number {
+    return this.status.code;
+  }
+
+  get reason(): StatusReason {
+    return this.status.reason ?? '';
+  }
+
+  get details(): StatusDetails | undefined {
+    return this.status.details;
+  }
+}
+
+/** True for a StatusError of any copy of this package. */
+export function isStatusError(error: unknown): error is StatusError {
+  return typeof error === 'object' && error !== null && brand in error;
+}
+
+/** The error for a Status that came from a server. */
+export function statusErrorFrom(status: Partial<Status> & { readonly code?: number }): StatusError {
+  return new StatusError({
+    code: status.code ?? 500,
+    reason: status.reason ?? '',
+    message: status.message ?? 'unknown',
+    ...(status.details === undefined ? {} : { details: status.details }),
+    ...(status.metadata?.continue === undefined ? {} : { continue: status.metadata.continue }),
+  });
+}
+
+const hasReason =
+  (...reasons: readonly StatusReason[]) =>
+  (error: unknown): error is StatusError =>
+    isStatusError(error) && reasons.includes(error.reason);
+
+export const isNotFound: (error: unknown) => error is StatusError = hasReason('NotFound');
+export const isAlreadyExists: (error: unknown) => error is StatusError = hasReason('AlreadyExists');
+export const isConflict: (error: unknown) => error is StatusError = hasReason('Conflict');
+export const isInvalid: (error: unknown) => error is StatusError = hasReason('Invalid');
+export const isForbidden: (error: unknown) => error is StatusError = hasReason('Forbidden');
+export const isUnauthorized: (error: unknown) => error is StatusError = hasReason('Unauthorized');
+export const isBadRequest: (error: unknown) => error is StatusError = hasReason('BadRequest');
+export const isMethodNotSupported: (error: unknown) => error is StatusError = hasReason('MethodNotAllowed');
+export const isTimeout: (error: unknown) => error is StatusError = hasReason('Timeout');
+export const isServerTimeout: (error: unknown) => error is StatusError = hasReason('ServerTimeout');
+export const isInternalError: (error: unknown) => error is StatusError = hasReason('InternalError');
+export const isServiceUnavailable: (error: unknown) => error is StatusError = hasReason('ServiceUnavailable');
+/** 410: the asked version was compacted or fell out of the history (reasons Expired and Gone). */
+export const isExpired: (error: unknown) => error is StatusError = hasReason('Expired', 'Gone');
+
+/** 429, also when a proxy sent it without a reason. */
+export function isTooManyRequests(error: unknown): error is StatusError {
+  return isStatusError(error) && (error.reason === 'TooManyRequests' || error.code === 429);
+}
+
+export const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
+
+/** The asked version lies in the future. Source: spec/client.md §1.4. */
+export function isTooLargeResourceVersion(error: unknown): error is StatusError {
+  if (!isStatusError(error)) return false;
+  const causes = error.details?.causes ?? [];
+  if (causes.some((cause) => cause.reason === resourceVersionTooLargeCause)) return true;
+  if (error.reason !== 'Timeout' || error.details === undefined) return false;
+  const text = 'Too large resource version';
+  return causes.some((cause) => cause.message === text) || error.message.includes(text);
+}
+
+/** Seconds after which the server asks to come back; undefined when it does not say. */
+export function retryAfterSeconds(error: unknown): number | undefined {
+  return isStatusError(error) ? error.details?.retryAfterSeconds : undefined;
+}
+
+// ---- Constructors, with the texts of apimachinery's api/errors ----
+
+const resourceDetails = (resource: GroupResource, name?: string): StatusDetails => ({
+  ...(name ? { name } : {}),
+  ...(resource.group === '' ? {} : { group: resource.group }),
+  kind: resource.resource,
+});
+
+export function newNotFound(resource: GroupResource, name: string): StatusError {
+  return new StatusError({
+    code: 404,
+    reason: 'NotFound',
+    message: `${formatGroupResource(resource)} ${quote(name)} not found`,
+    details: resourceDetails(resource, name),
+  });
+}
+
+export function newAlreadyExists(resource: GroupResource, name: string): StatusError {
+  return new StatusError({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: `${formatGroupResource(resource)} ${quote(name)} already exists`,
+    details: resourceDetails(resource, name),
+  });
+}
+
+export function newConflict(resource: GroupResource, name: string, why: string): StatusError {
+  return new StatusError({
+    code: 409,
+    reason: 'Conflict',
+    message: `Operation cannot be fulfilled on ${formatGroupResource(resource)} ${quote(name)}: ${why}`,
+    details: resourceDetails(resource, name),
+  });
+}
+
+export function newForbidden(resource: GroupResource, name: string, why: string): StatusError {
+  const what =
+    resource.resource === ''
+      ? 'forbidden'
+      : name === ''
+        ? `${formatGroupResource(resource)} is forbidden`
+        : `${formatGroupResource(resource)} ${quote(name)} is forbidden`;
+  return new StatusError({ code: 403, reason: 'Forbidden', message: `${what}: ${why}`, details: resourceDetails(resource, name) });
+}
+
+export function newUnauthorized(message = 'Unauthorized'): StatusError {
+  return new StatusError({ code: 401, reason: 'Unauthorized', message });
+}
+
+export function newBadRequest(message: string): StatusError {
+  return new StatusError({ code: 400, reason: 'BadRequest', message });
+}
+
+/** 422 with one cause per field error. */
+export function newInvalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
+  const causes: StatusCause[] = errors.map(fieldErrorCause);
+  const text = formatFieldErrors(errors);
+  return new StatusError({
+    code: 422,
+    reason: 'Invalid',
+    message: `${formatGroupKind(kind)} ${quote(name)} is invalid${text === '' ? '' : `: ${text}`}`,
+    details: { ...(name ? { name } : {}), ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.kind, causes },
+  });
+}
+
+export function newMethodNotSupported(resource: GroupResource, action: string): StatusError {
+  return new StatusError({
+    code: 405,
+    reason: 'MethodNotAllowed',
+    message: `${action} is not supported on resources of kind "${formatGroupResource(resource)}"`,
+    details: resourceDetails(resource),
+  });
+}
+
+/** 410 for a watch or list whose version is too old. */
+export function newExpired(message: string, continueToken?: string): StatusError {
+  return new StatusError({
+    code: 410,
+    reason: 'Expired',
+    message,
+    ...(continueToken === undefined ? {} : { continue: continueToken }),
+  });
+}
+
+/** 504 for a version in the future. Source: spec/storage.md §1.6. */
+export function newTooLargeResourceVersion(asked: number | string, current: number, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: Too large resource version: ${asked}, current: ${current}`,
+    details: {
+      causes: [{ reason: resourceVersionTooLargeCause, message: 'Too large resource version' }],
+      ...(retrySeconds === 0 ? {} : { retryAfterSeconds: retrySeconds }),
+    },
+  });
+}
+
+export function newTimeout(message: string, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 504,
+    reason: 'Timeout',
+    message: `Timeout: ${message}`,
+    details: retrySeconds === 0 ? {} : { retryAfterSeconds: retrySeconds },
+  });
+}
+
+export function newTooManyRequests(message: string, retrySeconds: number): StatusError {
+  return new StatusError({ code: 429, reason: 'TooManyRequests', message, details: { retryAfterSeconds: retrySeconds } });
+}
+
+/** HTTP 500 with the reason ServerTimeout, as Kubernetes answers when its store cannot be reached. */
+export function newServerTimeout(resource: GroupResource, operation: string, retrySeconds: number): StatusError {
+  return new StatusError({
+    code: 500,
+    reason: 'ServerTimeout',
+    message: `The ${operation} operation against ${formatGroupResource(resource)} could not be completed at this time, please try again.`,
+    details: { ...resourceDetails(resource, operation), retryAfterSeconds: retrySeconds },
+  });
+}
+
+export function newInternalError(cause: unknown): StatusError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new StatusError(
+    { code: 500, reason: 'InternalError', message: `Internal error occurred: ${why}`, details: { causes: [{ message: why }] } },
+    { cause },
+  );
+}
+
+export function newServiceUnavailable(message: string): StatusError {
+  return new StatusError({ code: 503, reason: 'ServiceUnavailable', message });
+}
+
+export function newRequestEntityTooLarge(why: string): StatusError {
+  return new StatusError({ code: 413, reason: 'RequestEntityTooLarge', message: `Request entity is too large: ${why}` });
+}
+
+export function newNotAcceptable(message: string): StatusError {
+  return new StatusError({ code: 406, reason: 'NotAcceptable', message });
+}
+
+export function newUnsupportedMediaType(message: string): StatusError {
+  return new StatusError({ code: 415, reason: 'UnsupportedMediaType', message });
+}
+
+/** What Kapstan does not do (yet): refused clearly, never ignored. */
+export function newNotImplemented(message: string): StatusError {
+  return new StatusError({ code: 501, reason: 'NotImplemented', message });
+}
+
+/** The store is full. */
+export function newInsufficientStorage(message: string): StatusError {
+  return new StatusError({ code: 507, reason: 'InsufficientStorage', message });
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text);
+}

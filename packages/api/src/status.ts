@@ -1,0 +1,56 @@
+// The Status object: how the Kubernetes API says what went wrong. See status-error.ts for the error that carries it.
+
+/** Machine-readable reasons of a Status. Source: meta/v1 StatusReason. */
+export type StatusReason =
+  | ''
+  | 'Unauthorized'
+  | 'Forbidden'
+  | 'NotFound'
+  | 'AlreadyExists'
+  | 'Conflict'
+  | 'Gone'
+  | 'Invalid'
+  | 'ServerTimeout'
+  | 'StoreReadError'
+  | 'Timeout'
+  | 'TooManyRequests'
+  | 'BadRequest'
+  | 'MethodNotAllowed'
+  | 'NotAcceptable'
+  | 'RequestEntityTooLarge'
+  | 'UnsupportedMediaType'
+  | 'InternalError'
+  | 'Expired'
+  | 'ServiceUnavailable'
+  | 'StorageReadError'
+  | 'NotImplemented'
+  | 'InsufficientStorage';
+
+/** One cause of a failure. `reason` is a FieldErrorType for invalid fields. Source: meta/v1 StatusCause. */
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  /** The resource ("pods") or, for validation errors, the kind ("Pod"). */
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** Source: meta/v1 Status. */
+export interface Status {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: { readonly continue?: string };
+  readonly status: 'Success' | 'Failure';
+  readonly message?: string;
+  readonly reason?: StatusReason;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}

@@ -1,0 +1,23 @@
+// What a watch delivers to the SDK's users, over HTTP and in process.
+import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
+import type { ResourceVersion } from './resource-version.ts';
+
+/** A change. The object is shared between all receivers in a process, so it is read-only (invariant I6). */
+export interface ObjectEvent<T extends KubernetesObject> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly object: DeepReadonly<T>;
+}
+
+/** No change, but everything up to this version has been delivered. */
+export interface BookmarkEvent {
+  readonly type: 'BOOKMARK';
+  readonly resourceVersion: ResourceVersion;
+  /** True on the one bookmark that ends the initial events of a streamed list (`sendInitialEvents`). */
+  readonly initialEventsEnd: boolean;
+}
+
+/** An ERROR event of the wire never appears here: it becomes the error of the stream. */
+export type WatchEvent<T extends KubernetesObject> = ObjectEvent<T> | BookmarkEvent;
+
+/** Annotation on the bookmark that ends the initial events. Source: spec/storage.md §1.7. */
+export const initialEventsEndAnnotation = 'k8s.io/initial-events-end';

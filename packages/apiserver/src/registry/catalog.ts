@@ -1,0 +1,59 @@
+// ResourceCatalog: the resources that are served now. Built-in ones from the start, custom ones as their definitions come and go.
+import type { UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from './resource-definition.ts';
+import type { ResourceStore } from './resource-store.ts';
+
+/** A resource that is served, with the store behind it. */
+export interface ServedResource {
+  readonly definition: ResourceDefinition<UnstructuredObject>;
+  readonly store: ResourceStore<UnstructuredObject>;
+}
+
+type ChangeListener = () => void;
+
+/** Looked up on every request, changed when definitions change. Plain synchronous state. */
+export class ResourceCatalog {
+  readonly #resources = new Map<string, ServedResource>();
+  readonly #listeners = new Set<ChangeListener>();
+  #generation = 0;
+
+  /** Rises with every change; discovery and OpenAPI documents are cached under it. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  find(group: string, version: string, resource: string): ServedResource | undefined {
+    return this.#resources.get(keyOf(group, version, resource));
+  }
+
+  /** Adds or replaces. */
+  install(served: ServedResource): void {
+    const { group, version, resource } = served.definition;
+    this.#resources.set(keyOf(group, version, resource), served);
+    this.#changed();
+  }
+
+  remove(group: string, version: string, resource: string): void {
+    if (this.#resources.delete(keyOf(group, version, resource))) this.#changed();
+  }
+
+  /** In the order of installation. */
+  all(): readonly ServedResource[] {
+    return [...this.#resources.values()];
+  }
+
+  /** Calls back after each change, synchronously. Returns the function that ends it. */
+  onChange(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #changed(): void {
+    this.#generation++;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function keyOf(group: string, version: string, resource: string): string {
+  return `${group}/${version}/${resource}`;
+}

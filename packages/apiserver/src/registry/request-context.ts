@@ -1,0 +1,23 @@
+// RequestContext: who asks for what, made once at the edge (HTTP or in process) and passed down.
+
+/** An authenticated user. Source: authentication/user.Info. */
+export interface UserInfo {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface RequestContext {
+  readonly user: UserInfo;
+  /** Namespace of the request; "" for cluster-scoped resources and for all namespaces. */
+  readonly namespace: string;
+  /** dryRun=All: everything but the write. */
+  readonly dryRun: boolean;
+  /** Name under which fields are owned. */
+  readonly fieldManager: string;
+  readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
+  readonly signal?: AbortSignal;
+  /** Adds a Warning header to the answer. Equal texts are sent once. */
+  warn(text: string): void;
+}

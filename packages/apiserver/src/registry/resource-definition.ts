@@ -1,0 +1,72 @@
+// ResourceDefinition: everything the server knows of one resource in one group version. One folder a built-in resource
+// makes one (registry/<group>/<resource>), crd/ makes them for custom resources; the catalog turns them into stores.
+import type { DeepReadonly, GroupVersionKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { GetAttributes } from '@kapstan/storage';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import type { TableConvertor } from '../table/table.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceStore } from './resource-store.ts';
+import type { ResourceStrategy } from './strategy.ts';
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+/** A subresource that updates part of the object through the same store: status, spec-only endpoints. */
+export interface StrategySubresource<T extends KubernetesObject> {
+  readonly type: 'strategy';
+  readonly name: string;
+  readonly verbs: readonly Verb[];
+  readonly strategy: ResourceStrategy<T>;
+}
+
+/** A subresource with an object of its own: scale, binding, eviction, token. Absent functions answer 405. */
+export interface ObjectSubresource<T extends KubernetesObject> {
+  readonly type: 'object';
+  readonly name: string;
+  readonly kind: GroupVersionKind;
+  readonly verbs: readonly Verb[];
+  readonly schema?: SchemaNode;
+  get?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<KubernetesObject>;
+  create?(store: ResourceStore<T>, context: RequestContext, call: { readonly name: string; readonly body: UnstructuredObject }): Promise<KubernetesObject>;
+  /** `change` gives the new subresource object from the present one; it may run several times. */
+  update?(
+    store: ResourceStore<T>,
+    context: RequestContext,
+    call: { readonly name: string; readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject> },
+  ): Promise<KubernetesObject>;
+}
+
+export type Subresource<T extends KubernetesObject> = StrategySubresource<T> | ObjectSubresource<T>;
+
+export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly verbs: readonly Verb[];
+  readonly storageVersionHash?: string;
+  /** Key prefix without the etcd prefix: "/pods", "/services/specs", "/apiextensions.k8s.io/customresourcedefinitions". */
+  readonly storagePrefix: string;
+  /** apiVersion and kind of the stored value, and the shape in which it is kept in memory. */
+  readonly storageVersion: { readonly group: string; readonly version: string };
+  readonly schema: SchemaNode;
+  readonly strategy: ResourceStrategy<T>;
+  readonly subresources: readonly Subresource<T>[];
+  readonly table: TableConvertor<T>;
+  readonly getAttributes: GetAttributes<T>;
+  /** Field selector keys that a list takes, beyond metadata.name (and metadata.namespace). */
+  readonly selectableFields: readonly string[];
+  /** Fills defaults in place, after decoding and after every patch. */
+  applyDefaults(object: T): void;
+  /** Fills in place what is computed on read and not stored. Absent = nothing. */
+  decorate?(object: T): void;
+  /** Between the stored version and this one, where they differ. Absent = same shape, only apiVersion is changed. */
+  readonly convert?: {
+    fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
+    toStored(object: UnstructuredObject): UnstructuredObject;
+  };
+}

@@ -1,0 +1,71 @@
+// ResourceStore: the verbs of one resource as the HTTP layer and the in-process client call them. Implemented by
+// generic-store.ts (registry.Store of the Go library) over a Storage.
+import type { KubernetesObject, ListOptions, Preconditions, PropagationPolicy, UnstructuredObject } from '@kapstan/api';
+import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import type { ResourceStrategy } from './strategy.ts';
+
+/** Options of a delete as they came in a DeleteOptions body or in the query. Source: meta/v1 DeleteOptions. */
+export interface DeleteRequest {
+  readonly gracePeriodSeconds?: number;
+  readonly preconditions?: Preconditions;
+  readonly propagationPolicy?: PropagationPolicy;
+  /** Deprecated form of `propagationPolicy`. */
+  readonly orphanDependents?: boolean;
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
+}
+
+/** A list or watch as asked, selectors still as text; checked by the HTTP layer. */
+export type SelectRequest = Pick<
+  ListOptions,
+  'labelSelector' | 'fieldSelector' | 'resourceVersion' | 'resourceVersionMatch' | 'limit' | 'continue'
+>;
+
+export interface WatchRequest extends SelectRequest {
+  readonly sendInitialEvents?: boolean;
+  readonly allowWatchBookmarks?: boolean;
+  /** Monotonic clock, milliseconds. */
+  readonly deadlineMs?: number;
+}
+
+/**
+ * Makes the new object from the present one (`undefined` when absent). The argument is a private copy; the function
+ * may run several times and throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike.
+ */
+export type Transform<T extends KubernetesObject> = (present: T | undefined) => Promise<T> | T;
+
+export interface UpdateRequest<T extends KubernetesObject> {
+  readonly name: string;
+  readonly transform: Transform<T>;
+  /** The strategy of a subresource; absent = the resource's own. */
+  readonly strategy?: ResourceStrategy<T>;
+  /** Create when absent whatever the strategy says: server-side apply. */
+  readonly forceAllowCreate?: boolean;
+  readonly preconditions?: Preconditions;
+}
+
+export interface UpdateAnswer<T extends KubernetesObject> {
+  readonly stored: Stored<T>;
+  /** True: it did not exist before (HTTP 201). */
+  readonly created: boolean;
+}
+
+export interface DeleteAnswer<T extends KubernetesObject> {
+  readonly stored: Stored<T>;
+  /** False: it still exists, waiting for finalizers or for its grace period (HTTP 200 with the object; else as `returnsDeletedObject` says). */
+  readonly deleted: boolean;
+}
+
+/** Verbs of one resource. All reject with StatusError. `context.namespace` selects the namespace. */
+export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> {
+  readonly definition: ResourceDefinition<T>;
+  create(context: RequestContext, object: T): Promise<Stored<T>>;
+  get(context: RequestContext, name: string, options?: { readonly resourceVersion?: string }): Promise<Stored<T>>;
+  list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;
+  watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch;
+  update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>>;
+  delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>>;
+  /** Deletes what the selection matches; the deleted objects, in key order. */
+  deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>>;
+}

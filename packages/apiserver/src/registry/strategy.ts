@@ -1,0 +1,33 @@
+// ResourceStrategy: what is particular to one kind, called by the generic store at fixed points. spec/storage.md §4.1.
+import type { DeepReadonly, FieldError, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { RequestContext } from './request-context.ts';
+
+/**
+ * Per-kind policy for creates, updates and deletes. The prepare functions change the object in place (it is a private
+ * copy); the validate functions return all errors and change nothing. Metadata rules are the generic store's.
+ */
+export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObject> {
+  /** PUT on a missing name creates it. */
+  readonly allowCreateOnUpdate: boolean;
+  /** PUT without resourceVersion is taken. */
+  readonly allowUnconditionalUpdate: boolean;
+  /** Clears what clients may not set (status, …) and fills what only the server knows. */
+  prepareForCreate(object: T, context: RequestContext): void;
+  validateCreate(object: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
+  prepareForUpdate(next: T, old: DeepReadonly<T>, context: RequestContext): void;
+  validateUpdate(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
+  warningsOnCreate?(object: DeepReadonly<T>, context: RequestContext): readonly string[];
+  warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
+  /** Brings a valid object into its one stored form. */
+  canonicalize?(object: T): void;
+  /** Seconds of grace when the kind is deleted gracefully, given those that the caller asked for (undefined = none said); undefined = deleted at once. */
+  gracePeriodSeconds?(object: DeepReadonly<T>, asked: number | undefined): number | undefined;
+  /** What happens to dependents when the caller says nothing. Absent = 'Background'. 'Unsupported' = the kind takes no part in garbage collection. */
+  readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported';
+  /** Time to live of an object, in seconds; undefined = for ever. Events: 3600. */
+  ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
+  /** Field paths that this endpoint ignores, kept out of the managed fields of its writers: [["status"]]. */
+  readonly resetFields?: readonly (readonly string[])[];
+  /** "metadata.name" must be a DNS label, subdomain, … Returns messages, empty when valid. Absent = DNS-1123 subdomain. */
+  validateName?(name: string, isPrefix: boolean): readonly string[];
+}

@@ -1,0 +1,36 @@
+// SchemaNode: one place in an object's schema, the same for built-in kinds and custom resources.
+// Made by builtin-schemas.ts and crd/structural-schema.ts; read by decoding, defaulting, pruning, patches and apply.
+
+/**
+ * A node of a schema. Members may be lazy getters, because built-in schemas are recursive and large. A node without
+ * `type`, properties, items or additionalProperties takes any value.
+ */
+export interface SchemaNode {
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  readonly format?: string;
+  readonly nullable?: boolean;
+  /** Own members only: look up with `Map.get`, never by index. */
+  readonly properties?: ReadonlyMap<string, SchemaNode>;
+  /** Schema of the values of a map; `true` = any. */
+  readonly additionalProperties?: SchemaNode | true;
+  readonly items?: SchemaNode;
+  readonly required?: readonly string[];
+  /** Deep-copied by whoever writes it into an object. */
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  /** x-kubernetes-list-type. Absent means atomic. */
+  readonly listType?: 'atomic' | 'set' | 'map';
+  readonly listMapKeys?: readonly string[];
+  /** x-kubernetes-map-type. Absent means granular. */
+  readonly mapType?: 'atomic' | 'granular';
+  /** x-kubernetes-patch-strategy, split at commas: "merge", "retainKeys", "replace". Built-in kinds only. */
+  readonly patchStrategy?: readonly string[];
+  readonly patchMergeKey?: string;
+  readonly intOrString?: boolean;
+  readonly preserveUnknownFields?: boolean;
+  readonly embeddedResource?: boolean;
+  /** Name of the Go type, for the texts of decoding errors: "v1.PodSpec". Built-in kinds only. */
+  readonly goType?: string;
+  /** The schema as published (OpenAPI words), for value validation and `kubectl explain`. */
+  readonly raw?: Readonly<Record<string, unknown>>;
+}

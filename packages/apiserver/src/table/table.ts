@@ -1,0 +1,17 @@
+// The Table form of lists, as kubectl prints them. One convertor a kind, compiled once. meta/v1 Table.
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+
+export interface TableColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  /** 0 = always shown; above = with -o wide. */
+  readonly priority: number;
+}
+
+export interface TableConvertor<T extends KubernetesObject> {
+  readonly columns: readonly TableColumn[];
+  /** One cell per column (some kinds answer more). `nowMs` is the wall clock, for ages. */
+  cells(object: DeepReadonly<T>, nowMs: number): readonly unknown[];
+}

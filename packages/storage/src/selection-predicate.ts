@@ -1,0 +1,54 @@
+// What a list or watch selects, parsed once at the edge and passed down. spec/storage.md §1.7.
+import type { DeepReadonly, FieldSelector, KubernetesObject, LabelSelector } from '@kapstan/api';
+
+/** The texts of an object that selectors look at. */
+export interface Attributes {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Field name → value, as a field selector names it: "metadata.name", "spec.nodeName". */
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+export type GetAttributes<T extends KubernetesObject> = (object: DeepReadonly<T>) => Attributes;
+
+export interface SelectionPredicate<T extends KubernetesObject> {
+  readonly labels: LabelSelector;
+  readonly fields: FieldSelector;
+  readonly getAttributes: GetAttributes<T>;
+  /** Page size. 0 = no limit. */
+  readonly limit: number;
+  /** Continue token. "" = from the start. */
+  readonly continue: string;
+  readonly allowWatchBookmarks: boolean;
+}
+
+/** True when nothing is filtered out. */
+export function isEverything<T extends KubernetesObject>(predicate: SelectionPredicate<T>): boolean {
+  return predicate.labels.isEmpty && predicate.fields.isEmpty;
+}
+
+export function matches<T extends KubernetesObject>(predicate: SelectionPredicate<T>, object: DeepReadonly<T>): boolean {
+  if (isEverything(predicate)) return true;
+  const attributes = predicate.getAttributes(object);
+  return matchesAttributes(predicate, attributes);
+}
+
+export function matchesAttributes<T extends KubernetesObject>(predicate: SelectionPredicate<T>, attributes: Attributes): boolean {
+  return predicate.labels.matches(attributes.labels) && predicate.fields.matches(attributes.fields);
+}
+
+/** The one name that an exact `metadata.name` requirement asks for; undefined otherwise or on a later page. */
+export function matchesSingleName<T extends KubernetesObject>(predicate: SelectionPredicate<T>): string | undefined {
+  return predicate.continue === '' ? predicate.fields.exactValue('metadata.name') : undefined;
+}
+
+/** Labels and metadata fields: what every kind can be selected by. */
+export function defaultAttributes(namespaced: boolean): GetAttributes<KubernetesObject> {
+  return (object) => {
+    const meta = object.metadata;
+    const name = meta?.name ?? '';
+    return {
+      labels: meta?.labels ?? {},
+      fields: namespaced ? { 'metadata.name': name, 'metadata.namespace': meta?.namespace ?? '' } : { 'metadata.name': name },
+    };
+  };
+}

@@ -1,0 +1,138 @@
+// The Storage<T> port: objects with optimistic locking, storage.Interface of the Go library.
+// Implemented by ObjectStore (over an Engine), Cacher (over a Storage) and DryRunStorage (over any).
+import type { DeepReadonly, KubernetesObject, Preconditions, ResourceVersion, Revision } from '@kapstan/api';
+import type { SelectionPredicate } from './selection-predicate.ts';
+import type { Stored } from './stored.ts';
+
+export interface StorageCreateOptions {
+  /** Expiry in seconds. 0 or absent = never. */
+  readonly ttlSeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface StorageGetOptions {
+  /** `""` or absent = most recent; `"0"` = any; else not older than. */
+  readonly resourceVersion?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface StorageListOptions<T extends KubernetesObject> {
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: '' | 'Exact' | 'NotOlderThan';
+  readonly predicate: SelectionPredicate<T>;
+  /** True: the key is a prefix. False: zero or one object at the key. */
+  readonly recursive: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface StoredList<T extends KubernetesObject> {
+  /** Version of the list: never older than its items'. */
+  readonly resourceVersion: ResourceVersion;
+  readonly items: readonly Stored<T>[];
+  /** "" on the last page. */
+  readonly continue: string;
+  readonly remainingItemCount?: number;
+}
+
+/** Throws (StatusError) to refuse a deletion. `undefined` when the object could not be decoded (unsafe deletion). */
+export type ValidateDeletion<T extends KubernetesObject> = (object: DeepReadonly<T> | undefined) => Promise<void> | void;
+
+export interface StorageDeleteOptions<T extends KubernetesObject> {
+  readonly preconditions?: Preconditions;
+  readonly validateDeletion?: ValidateDeletion<T>;
+  /** A possibly stale state to try first, so that a fresh read is needed on conflict only. */
+  readonly cachedExisting?: Stored<T>;
+  /** Delete although the object cannot be decoded; a decodable one is then refused. Default false. */
+  readonly ignoreDecodeErrors?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+export interface ResponseMeta {
+  /** Always 0 from the object store. */
+  readonly ttlSeconds: number;
+  /** 0 for an absent object. */
+  readonly revision: Revision;
+}
+
+/** What an update callback decides. `ttlSeconds` absent = the object does not expire (any more). */
+export interface UpdateResult<T extends KubernetesObject> {
+  readonly object: T;
+  readonly ttlSeconds?: number;
+}
+
+/** May run many times; must be free of side effects. Throws (StatusError) to refuse. Gets a copy that it may change. */
+export type TryUpdate<T extends KubernetesObject> = (
+  existing: T | undefined,
+  meta: ResponseMeta,
+) => Promise<UpdateResult<T>> | UpdateResult<T>;
+
+export interface GuaranteedUpdateOptions<T extends KubernetesObject> {
+  /** Call back with `undefined` for an absent key (and create it) rather than reject with KeyNotFound. Default false. */
+  readonly ignoreNotFound?: boolean;
+  readonly preconditions?: Preconditions;
+  readonly cachedExisting?: Stored<T>;
+  readonly signal?: AbortSignal;
+}
+
+export interface StorageWatchOptions<T extends KubernetesObject> {
+  readonly resourceVersion?: string;
+  readonly predicate: SelectionPredicate<T>;
+  readonly recursive: boolean;
+  /** true: present state first, then a bookmark; false: only changes; absent: present state first when the version is "" or "0". */
+  readonly sendInitialEvents?: boolean;
+  /** Asks the store for progress, delivered as bookmarks. Internal: for the cacher's own feed. Default false. */
+  readonly progressNotify?: boolean;
+  /** When the request ends, on the component's monotonic clock, so that a last bookmark can go out before. Absent = never. */
+  readonly deadlineMs?: number;
+}
+
+/** A change as storage reports it. A DELETED event carries the last matching state at the revision of the change. */
+export type StorageEvent<T extends KubernetesObject> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly stored: Stored<T> }
+  | { readonly type: 'BOOKMARK'; readonly revision: Revision; readonly initialEventsEnd: boolean };
+
+/**
+ * Receives a watch. Calls are synchronous and never nested (I4). A sink that cannot keep up closes the watch: there is
+ * no buffer between the store and it.
+ */
+export interface StorageWatchSink<T extends KubernetesObject> {
+  onEvent(event: StorageEvent<T>): void;
+  /** The watch is over. With an error (StatusError or StorageError) or, when the store ends it in peace, without. Called at most once, last. */
+  onEnd(error?: Error): void;
+}
+
+export interface StorageWatch {
+  /** Idempotent; nothing is delivered after it. */
+  close(): void;
+}
+
+export interface StorageStats {
+  readonly objectCount: number;
+  /** 0 when unknown. */
+  readonly averageObjectBytes: number;
+}
+
+/** Objects of one resource type. Keys are full: "/registry/pods/default/web". Semantics: spec/storage.md §1. */
+export interface Storage<T extends KubernetesObject> {
+  /** Rejects with `KeyExists`. The object must not carry a resourceVersion. */
+  create(key: string, object: T, options?: StorageCreateOptions): Promise<Stored<T>>;
+  /** Resolves to undefined when the key is absent. */
+  get(key: string, options?: StorageGetOptions): Promise<Stored<T> | undefined>;
+  getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>>;
+  /** The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions). */
+  delete(key: string, options?: StorageDeleteOptions<T>): Promise<Stored<T>>;
+  /** Compare-and-set loop around `tryUpdate`; writes nothing when the bytes do not change. */
+  guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options?: GuaranteedUpdateOptions<T>): Promise<Stored<T>>;
+  /** Never throws for what the store says: it goes to `sink.onEnd`. Throws StorageError for an invalid key. */
+  watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch;
+  stats(): Promise<StorageStats>;
+  /** Newest revision of the whole store, not only of this resource. */
+  currentResourceVersion(): Promise<Revision>;
+  /** Undefined when ready, else why not. */
+  readiness(): Error | undefined;
+  requestWatchProgress(): Promise<void>;
+  /** True when {@link requestWatchProgress} works, so that a cache can know that it is up to date. */
+  readonly supportsProgressRequests: boolean;
+  compactRevision(): Revision;
+  close(): Promise<void>;
+}

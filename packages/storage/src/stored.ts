@@ -1,0 +1,58 @@
+// Stored<T>: one object at one revision with its encodings, made once and shared by every reader and watcher.
+import { type DeepReadonly, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+
+/** A named way to turn an object into bytes: JSON, a Table row, metadata only. Equal names must mean equal bytes. */
+export interface Encoding<T extends KubernetesObject> {
+  readonly name: string;
+  encode(stored: Stored<T>): Uint8Array;
+}
+
+/** The wire JSON of the object, as it is held. */
+export const jsonEncoding: Encoding<KubernetesObject> = {
+  name: 'json',
+  encode: (stored) => encodeText(JSON.stringify(stored.object)),
+};
+
+/**
+ * One object at one revision. The object carries its resourceVersion and is never changed (I6): copy with
+ * structuredClone first. Encodings are computed on first use and kept for as long as this value lives.
+ */
+export class Stored<T extends KubernetesObject> {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly object: DeepReadonly<T>;
+  #encodings: Map<string, Uint8Array> | undefined;
+
+  constructor(key: string, revision: Revision, object: DeepReadonly<T>) {
+    this.key = key;
+    this.revision = revision;
+    this.object = object;
+  }
+
+  /** Bytes in the given encoding. Shared: do not write into them. */
+  encoded(encoding: Encoding<T>): Uint8Array {
+    const known = this.#encodings?.get(encoding.name);
+    if (known !== undefined) return known;
+    const bytes = encoding.encode(this);
+    this.#encodings ??= new Map();
+    this.#encodings.set(encoding.name, bytes);
+    return bytes;
+  }
+
+  /** Puts bytes that are known already, as those spliced from the stored value. */
+  rememberEncoded(name: string, bytes: Uint8Array): void {
+    this.#encodings ??= new Map();
+    this.#encodings.set(name, bytes);
+  }
+
+  /** The same object at another revision: what a deletion shows (last state, revision of the deletion). */
+  atRevision(revision: Revision): Stored<T> {
+    const object = { ...this.object, metadata: { ...this.object.metadata, resourceVersion: formatRevision(revision) } };
+    return new Stored<T>(this.key, revision, object as DeepReadonly<T>);
+  }
+}
+
+const encoder = new TextEncoder();
+function encodeText(text: string): Uint8Array {
+  return encoder.encode(text);
+}

@@ -27,7 +27,8 @@ const project = (name: string, options: ProjectOptions) => ({
   },
 });
 
-const whole = (name: string) => project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
+const whole = (name: string) =>
+  project(name, { include: `test/${name}/**/*.test.ts`, timeoutMs: 60_000, isSerial: true });
 
 export default defineConfig({
   test: {

@@ -6,14 +6,18 @@ const file = new URL('../package-lock.json', import.meta.url);
 const lock = JSON.parse(readFileSync(file, 'utf8'));
 const systems = ['darwin', 'linux', 'win32', 'android', 'freebsd', 'openbsd', 'netbsd', 'sunos', 'aix', 'openharmony'];
 const processors = ['arm64', 'x64', 'ia32', 'arm', 'riscv64', 'ppc64', 's390x', 'loong64', 'mips64el', 'wasm32'];
-const aliases = { windows: 'win32', '64': 'x64', msvc: 'win32', gnu: 'linux', gnueabihf: 'linux' };
+const aliases = { windows: 'win32', 64: 'x64', msvc: 'win32', gnu: 'linux', gnueabihf: 'linux' };
 
 /** The platform that a package's name speaks of: `@x/y-linux-x64-musl` → `{ os: ['linux'], cpu: ['x64'], libc: ['musl'] }`. */
 function platform(name) {
-  const words = name.toLowerCase().split(/[^a-z0-9]+/).map((word) => aliases[word] ?? word);
+  const words = name
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .map((word) => aliases[word] ?? word);
   const os = systems.filter((system) => words.includes(system));
   const cpu = processors.filter((processor) => words.includes(processor));
-  const libc = os[0] !== 'linux' ? [] : words.some((w) => w.startsWith('musl')) ? ['musl'] : name.includes('gnu') ? ['glibc'] : [];
+  const libc =
+    os[0] !== 'linux' ? [] : words.some((w) => w.startsWith('musl')) ? ['musl'] : name.includes('gnu') ? ['glibc'] : [];
   return {
     ...(cpu.length ? { cpu } : {}),
     ...(libc.length ? { libc } : {}),
@@ -36,7 +40,13 @@ for (const [path, entry] of Object.entries(lock.packages)) {
     const version = range.replace(/^[~^]/, '');
     const known = platform(name);
     console.log(`${path} needs ${name}@${range}: ${JSON.stringify(known)}`);
-    lock.packages[`node_modules/${name}`] = { version, ...known, ...(entry.dev ? { dev: true } : {}), license: entry.license, optional: true };
+    lock.packages[`node_modules/${name}`] = {
+      version,
+      ...known,
+      ...(entry.dev ? { dev: true } : {}),
+      license: entry.license,
+      optional: true,
+    };
     added += 1;
   }
 }

@@ -1,0 +1,1 @@
+export const print = (): void => console.log(1);

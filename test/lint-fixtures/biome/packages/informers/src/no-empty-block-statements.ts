@@ -1,0 +1,5 @@
+export function quiet(run: () => void): void {
+  try {
+    run();
+  } catch {}
+}

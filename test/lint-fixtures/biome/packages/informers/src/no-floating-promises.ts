@@ -1,0 +1,6 @@
+async function work(): Promise<number> {
+  return 1;
+}
+export function start(): void {
+  work();
+}

@@ -1,0 +1,3 @@
+import type { One } from './no-import-cycles.ts';
+
+export type Other = One | 1;

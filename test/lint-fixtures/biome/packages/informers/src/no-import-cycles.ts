@@ -1,0 +1,3 @@
+import type { Other } from './no-import-cycles-other.ts';
+
+export type One = Other[];

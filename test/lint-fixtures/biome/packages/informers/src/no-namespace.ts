@@ -1,0 +1,3 @@
+export namespace Space {
+  export const value = 1;
+}

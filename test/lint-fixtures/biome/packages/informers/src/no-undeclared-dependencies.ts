@@ -1,0 +1,3 @@
+import { undeclared } from 'undeclared-package';
+
+export const value: unknown = undeclared;

@@ -1,0 +1,3 @@
+export function fail(): never {
+  throw 1;
+}

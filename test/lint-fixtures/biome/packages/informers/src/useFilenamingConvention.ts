@@ -1,0 +1,1 @@
+export const value = 1;

@@ -1,0 +1,1 @@
+import type { Second } from './cycle-second.ts'; export type First = Second | 1;

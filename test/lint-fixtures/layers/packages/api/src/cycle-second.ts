@@ -1,0 +1,1 @@
+import type { First } from './cycle-first.ts'; export type Second = First[];

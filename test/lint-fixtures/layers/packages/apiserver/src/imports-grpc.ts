@@ -1,0 +1,1 @@
+import '@grpc/grpc-js';

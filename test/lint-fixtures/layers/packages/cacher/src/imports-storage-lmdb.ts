@@ -1,0 +1,1 @@
+import '../../storage-lmdb/src/index.ts';

@@ -1,0 +1,1 @@
+import type { name } from '../../informers/src/index.ts'; export type Name = typeof name;

@@ -1,0 +1,2 @@
+import '../../client/src/index.ts';
+import '../../cacher/src/index.ts';

@@ -1,0 +1,1 @@
+import '../../kinds/src/facts/index.ts';

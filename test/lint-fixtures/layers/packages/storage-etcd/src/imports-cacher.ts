@@ -1,0 +1,1 @@
+import '../../cacher/src/index.ts';

@@ -1,0 +1,1 @@
+import '../../storage-etcd/src/index.ts';

@@ -1,0 +1,3 @@
+import '@kapstan/kinds';
+import '@kapstan/kinds/facts';
+import '@kapstan/controller/workqueue';

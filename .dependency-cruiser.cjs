@@ -4,7 +4,7 @@ const { packages, doorsOnlyFor, folders, modulesOnlyIn, noNodeCoreIn } = require
 
 const root = process.env.KAPSTAN_LAYERS_ROOT ?? '';
 const isTest = ['\\.(test|test-d)\\.ts$'];
-const escape = (text) => text.replace(/[.]/g, '\\.');
+const quote = (text) => text.replace(/[.]/g, '\\.');
 const home = (name) => `^${root}packages/${name}/`;
 const anyOf = (names) => `^${root}packages/(${names.join('|')})/`;
 const names = Object.keys(packages);
@@ -15,7 +15,10 @@ const layer = names.map((name) => {
     name: `layer:${name}`,
     comment: `${name} may import ${packages[name].mayImport.join(', ') || 'no other package'}`,
     severity: 'error',
-    from: { path: `${home(name)}src/`, pathNot: [...isTest, ...Object.keys(places).map((file) => `${home(name)}${escape(file)}$`)] },
+    from: {
+      path: `${home(name)}src/`,
+      pathNot: [...isTest, ...Object.keys(places).map((file) => `${home(name)}${quote(file)}$`)],
+    },
     to: { path: `^${root}packages/`, pathNot: anyOf([name, ...packages[name].mayImport]) },
   };
 });
@@ -24,12 +27,14 @@ const places = names.flatMap((name) =>
   Object.entries(packages[name].mayImportFrom ?? {}).map(([file, more]) => ({
     name: `layer:${name}:${file}`,
     severity: 'error',
-    from: { path: `${home(name)}${escape(file)}$` },
+    from: { path: `${home(name)}${quote(file)}$` },
     to: { path: `^${root}packages/`, pathNot: anyOf([name, ...packages[name].mayImport, ...more]) },
   })),
 );
 
-const doors = names.flatMap((name) => packages[name].doors.map((door) => `${home(name)}${door.replace(/\.ts$/, '\\.ts')}$`));
+const doors = names.flatMap((name) =>
+  packages[name].doors.map((door) => `${home(name)}${door.replace(/\.ts$/, '\\.ts')}$`),
+);
 const frontDoor = {
   name: 'front-door',
   comment: "only another package's exported entry points",
@@ -56,7 +61,7 @@ const modules = modulesOnlyIn.map(({ name, modules: list, packages: allowed }) =
   name: `module:${name}`,
   severity: 'error',
   from: { path: `^${root}packages/`, pathNot: anyOf(allowed) },
-  to: { path: list.map((module) => `(^|/)node_modules/${escape(module)}(/|$)|^${escape(module)}(/|$)`) },
+  to: { path: list.map((module) => `(^|/)node_modules/${quote(module)}(/|$)|^${quote(module)}(/|$)`) },
 }));
 
 const noCore = noNodeCoreIn.map((name) => ({

@@ -20,7 +20,11 @@ function readErrorRules(): readonly string[] {
   const { linter } = JSON.parse(readFileSync(join(root, 'biome.json'), 'utf8'));
   return Object.entries(linter.rules)
     .filter(([group]) => group !== 'recommended' && group !== 'preset')
-    .flatMap(([, group]) => Object.keys(group as object));
+    .flatMap(([, group]) =>
+      Object.entries(group as object)
+        .filter(([, level]) => level !== 'off')
+        .map(([rule]) => rule),
+    );
 }
 
 function lint(): readonly Finding[] {

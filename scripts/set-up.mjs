@@ -1,0 +1,46 @@
+// What npm start and npm test share: Node's version, dependencies, processes. Only Node's own modules are used, because
+// this runs before anything is installed.
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+export function checkNode() {
+  const floor = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).engines.node.replace('>=', '');
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const [floorMajor, floorMinor] = floor.split('.').map(Number);
+  if (major > floorMajor || (major === floorMajor && minor >= floorMinor)) return;
+  console.error(`Kapstan needs Node ${floor} or newer; this is ${process.versions.node}.`);
+  process.exit(1);
+}
+
+/** Runs a command with its output shown; answers `{ code, signal, seconds }`. */
+export function run(command, args, options = {}) {
+  const begin = performance.now();
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options });
+    options.onSpawn?.(child);
+    child.on('error', (error) => {
+      console.error(`${command}: ${error.message}`);
+      resolve({ code: 127, signal: null, seconds: 0 });
+    });
+    child.on('exit', (code, signal) => resolve({ code, signal, seconds: (performance.now() - begin) / 1000 }));
+  });
+}
+
+export const bin = (path) => join(root, 'node_modules', path);
+
+/** Installs from the lock file unless node_modules is at least as new as the lock file. */
+export async function install() {
+  const stamp = bin('.package-lock.json');
+  const lock = statSync(join(root, 'package-lock.json')).mtimeMs;
+  if (existsSync(stamp) && statSync(stamp).mtimeMs >= lock) return { code: 0, seconds: 0 };
+  // Development tools are needed also where NODE_ENV says production.
+  return run('npm', ['ci', '--include=dev', '--include=optional', '--loglevel=error'], {
+    shell: process.platform === 'win32',
+  });
+}
+
+export const build = () => run(process.execPath, [bin('typescript/bin/tsc'), '-b']);

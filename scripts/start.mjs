@@ -1,0 +1,30 @@
+// npm start: installs and builds what is missing, then runs packages/control-plane/dist/start.js with the given arguments.
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { build, checkNode, install, root, run } from './set-up.mjs';
+
+function stop(text, code) {
+  console.error(text);
+  process.exit(code || 1);
+}
+
+checkNode();
+console.log('Dependencies …');
+const installed = await install();
+if (installed.code !== 0) stop(`npm ci ended with status ${installed.code}.`, installed.code);
+console.log('Build …');
+const built = await build();
+if (built.code !== 0) stop(`The build ended with status ${built.code}.`, built.code);
+
+const program = join(root, 'packages/control-plane/dist/start.js');
+if (!existsSync(program)) stop('packages/control-plane/dist/start.js is missing: the build has no start program.', 1);
+
+const forward = (child) => {
+  // Control-C in a terminal reaches the whole process group, so the program has it already; a second one would cut its
+  // drain short.
+  process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
+  process.on('SIGTERM', () => child.kill('SIGTERM'));
+};
+const { code, signal } = await run(process.execPath, [program, ...process.argv.slice(2)], { onSpawn: forward });
+process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0);

@@ -1,0 +1,1 @@
+export { settle, VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';

@@ -1,0 +1,96 @@
+// Time that moves only when a test says so. Used in place of systemClock by every package's tests.
+import type { CancelTimer, Clock } from '../clock.ts';
+
+interface Timer {
+  readonly dueMs: number;
+  readonly callback: () => void;
+}
+
+export interface VirtualClockOptions {
+  /** Wall clock at the start, milliseconds since 1970. Default: 2026-01-01T00:00:00Z. */
+  readonly startMs?: number;
+}
+
+const defaultStartMs = 1_767_225_600_000;
+// A promise chain settles within one turn of the event loop; the further turns are for code that itself yields through setImmediate.
+const turnsToSettle = 4;
+
+/**
+ * A {@link Clock} under the control of a test. Timers run in the order of their due times, equal ones in the order in
+ * which they were set, and between two timers all microtasks and immediates settle, as they would in real time.
+ */
+export class VirtualClock implements Clock {
+  #monotonicMs = 0;
+  #wallOffsetMs: number;
+  // Invariant: insertion order breaks ties between equal due times.
+  readonly #timers = new Set<Timer>();
+
+  constructor(options: VirtualClockOptions = {}) {
+    this.#wallOffsetMs = options.startMs ?? defaultStartMs;
+  }
+
+  now(): number {
+    return this.#wallOffsetMs + this.#monotonicMs;
+  }
+
+  monotonicNow(): number {
+    return this.#monotonicMs;
+  }
+
+  setTimer(callback: () => void, delayMs: number): CancelTimer {
+    const timer: Timer = { dueMs: this.#monotonicMs + Math.max(0, delayMs), callback };
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+    };
+  }
+
+  setBackgroundTimer(callback: () => void, delayMs: number): CancelTimer {
+    return this.setTimer(callback, delayMs);
+  }
+
+  /** Number of timers that are set and have neither run nor been cancelled. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** Milliseconds until the next timer is due; undefined when there is none. */
+  get msToNextTimer(): number | undefined {
+    const next = this.#nextDue(Number.POSITIVE_INFINITY);
+    return next === undefined ? undefined : next.dueMs - this.#monotonicMs;
+  }
+
+  /**
+   * Moves time on by `ms` milliseconds (0 = runs only what is due now) and runs what falls due on the way, also timers
+   * that are set meanwhile. Resolves when everything has settled. Rejects with what a timer's callback throws.
+   */
+  async advance(ms: number): Promise<void> {
+    const targetMs = this.#monotonicMs + ms;
+    await settle();
+    for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
+      this.#timers.delete(timer);
+      this.#monotonicMs = Math.max(this.#monotonicMs, timer.dueMs);
+      timer.callback();
+      await settle();
+    }
+    this.#monotonicMs = Math.max(this.#monotonicMs, targetMs);
+  }
+
+  /** Shifts the wall clock alone, as NTP or an operator would; timers and {@link monotonicNow} do not notice. */
+  jumpWallClock(ms: number): void {
+    this.#wallOffsetMs += ms;
+  }
+
+  #nextDue(targetMs: number): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.dueMs <= targetMs && (next === undefined || timer.dueMs < next.dueMs)) next = timer;
+    }
+    return next;
+  }
+}
+
+/** Resolves when all microtasks, and the immediates that they set, have run. Moves no clock. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < turnsToSettle; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+}

@@ -64,3 +64,8 @@ export function formatMicroTime(epochMs: number): string {
 export function parseTime(text: string): number {
   return Date.parse(text);
 }
+
+/** For libraries that want a Date. */
+export function toDate(epochMs: number): Date {
+  return new Date(epochMs);
+}

@@ -46,7 +46,10 @@ const withoutValue: ReadonlySet<FieldErrorType> = new Set([
 /** The message without the field: `Invalid value: "x": must be …`. Source: field.Error.ErrorBody. */
 export function fieldErrorBody(error: FieldError): string {
   const title = titles[error.type];
-  const head = withoutValue.has(error.type) || error.badValue === undefined ? title : `${title}: ${formatBadValue(error.badValue)}`;
+  const head =
+    withoutValue.has(error.type) || error.badValue === undefined
+      ? title
+      : `${title}: ${formatBadValue(error.badValue)}`;
   return error.detail === '' ? head : `${head}: ${error.detail}`;
 }
 
@@ -65,7 +68,11 @@ export function fieldErrorCause(error: FieldError): StatusCause {
   return { reason: error.type, message: fieldErrorBody(error), field: error.field };
 }
 
-export const requiredField = (field: string, detail = ''): FieldError => ({ type: 'FieldValueRequired', field, detail });
+export const requiredField = (field: string, detail = ''): FieldError => ({
+  type: 'FieldValueRequired',
+  field,
+  detail,
+});
 export const invalidField = (field: string, badValue: unknown, detail: string): FieldError => ({
   type: 'FieldValueInvalid',
   field,
@@ -78,13 +85,33 @@ export const typeInvalidField = (field: string, badValue: unknown, detail: strin
   badValue,
   detail,
 });
-export const forbiddenField = (field: string, detail: string): FieldError => ({ type: 'FieldValueForbidden', field, detail });
-export const duplicateField = (field: string, badValue: unknown): FieldError => ({ type: 'FieldValueDuplicate', field, badValue, detail: '' });
-export const notFoundField = (field: string, badValue: unknown): FieldError => ({ type: 'FieldValueNotFound', field, badValue, detail: '' });
+export const forbiddenField = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueForbidden',
+  field,
+  detail,
+});
+export const duplicateField = (field: string, badValue: unknown): FieldError => ({
+  type: 'FieldValueDuplicate',
+  field,
+  badValue,
+  detail: '',
+});
+export const notFoundField = (field: string, badValue: unknown): FieldError => ({
+  type: 'FieldValueNotFound',
+  field,
+  badValue,
+  detail: '',
+});
 
 /** Source: field.NotSupported: values are quoted and sorted. */
 export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
-  const detail = valid.length === 0 ? '' : `supported values: ${[...valid].sort().map((v) => JSON.stringify(v)).join(', ')}`;
+  const detail =
+    valid.length === 0
+      ? ''
+      : `supported values: ${[...valid]
+          .sort()
+          .map((v) => JSON.stringify(v))
+          .join(', ')}`;
   return { type: 'FieldValueNotSupported', field, badValue, detail };
 }
 

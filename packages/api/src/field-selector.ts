@@ -52,7 +52,13 @@ export function parseFieldSelector(text: string): FieldSelector {
 function parseTerm(term: string, whole: string): FieldRequirement {
   for (let i = 0; i < term.length; i++) {
     const rest = term.slice(i);
-    const operator = rest.startsWith('!=') ? '!=' : rest.startsWith('==') ? '==' : rest.startsWith('=') ? '=' : undefined;
+    const operator = rest.startsWith('!=')
+      ? '!='
+      : rest.startsWith('==')
+        ? '=='
+        : rest.startsWith('=')
+          ? '='
+          : undefined;
     if (operator === undefined) continue;
     const value = unescapeValue(term.slice(i + operator.length), whole);
     return { field: term.slice(0, i), operator: operator === '!=' ? '!=' : '=', value };
@@ -84,7 +90,8 @@ function unescapeValue(text: string, whole: string): string {
     const char = text[i] ?? '';
     if (char === '\\') {
       const next = text[++i];
-      if (next === undefined || !'\\,='.includes(next)) throw new TypeError(`invalid field selector: invalid escape sequence in ${whole}`);
+      if (next === undefined || !'\\,='.includes(next))
+        throw new TypeError(`invalid field selector: invalid escape sequence in ${whole}`);
       value += next;
     } else if (char === '=') throw new TypeError(`invalid field selector: unescaped = in ${whole}`);
     else value += char;

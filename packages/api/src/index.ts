@@ -11,7 +11,16 @@ export type {
   WatchOptions,
   WriteOptions,
 } from './call-options.ts';
-export { type CancelTimer, type Clock, delay, formatMicroTime, formatTime, parseTime, systemClock } from './clock.ts';
+export {
+  type CancelTimer,
+  type Clock,
+  delay,
+  formatMicroTime,
+  formatTime,
+  parseTime,
+  systemClock,
+  toDate,
+} from './clock.ts';
 export {
   duplicateField,
   type FieldError,
@@ -59,7 +68,15 @@ export { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector, n
 export type { ListerWatcher, ListResult } from './lister-watcher.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
-export { apiVersionOf, groupVersionResourceOf, type ObjectOf, type Resource, type ResourceSpec, resource, resourcePath } from './resource.ts';
+export {
+  apiVersionOf,
+  groupVersionResourceOf,
+  type ObjectOf,
+  type Resource,
+  type ResourceSpec,
+  resource,
+  resourcePath,
+} from './resource.ts';
 export type { ObjectTarget, Patch, ResourceClient, SubresourceOptions, WriteObserver } from './resource-client.ts';
 export {
   type Brand,

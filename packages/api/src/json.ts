@@ -83,14 +83,19 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 }
 
 function isExactAsDouble(token: string): boolean {
-  const digits = token.replace(/^-/, '').replace(/[eE].*$/, '').replace('.', '');
+  const digits = token
+    .replace(/^-/, '')
+    .replace(/[eE].*$/, '')
+    .replace('.', '');
   return digits.length <= 15 || String(Number(token)) === token;
 }
 
 function restoreNumbers(value: unknown): unknown {
-  if (typeof value === 'string') return value.startsWith(sentinel) ? new ExactNumber(value.slice(sentinel.length)) : value;
+  if (typeof value === 'string')
+    return value.startsWith(sentinel) ? new ExactNumber(value.slice(sentinel.length)) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(restoreNumbers);
-  for (const key of Object.keys(value)) setOwn(value as Record<string, unknown>, key, restoreNumbers(getOwn(value, key)));
+  for (const key of Object.keys(value))
+    setOwn(value as Record<string, unknown>, key, restoreNumbers(getOwn(value, key)));
   return value;
 }

@@ -33,7 +33,8 @@ export class LabelSelector {
   /** The value that an equality term requires of a label; undefined when there is none. */
   exactValue(key: string): string | undefined {
     const found = this.requirements.find(
-      (r) => r.key === key && (r.operator === '=' || r.operator === '==' || (r.operator === 'in' && r.values.length === 1)),
+      (r) =>
+        r.key === key && (r.operator === '=' || r.operator === '==' || (r.operator === 'in' && r.values.length === 1)),
     );
     return found?.values[0];
   }
@@ -46,7 +47,10 @@ export class LabelSelector {
 export const everyLabel: LabelSelector = new LabelSelector([]);
 export const noLabel: LabelSelector = new LabelSelector([], { isNothing: true });
 
-function requirementMatches({ key, operator, values }: LabelRequirement, labels: Readonly<Record<string, string>>): boolean {
+function requirementMatches(
+  { key, operator, values }: LabelRequirement,
+  labels: Readonly<Record<string, string>>,
+): boolean {
   const has = Object.hasOwn(labels, key);
   const actual = has ? (labels[key] ?? '') : '';
   switch (operator) {

@@ -1,5 +1,12 @@
 // The port through which controllers and control loops write and read single objects: over HTTP or in process.
-import type { ApplyOptions, CallOptions, DeleteOptions, GetOptions, ListOptions, WriteOptions } from './call-options.ts';
+import type {
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  WriteOptions,
+} from './call-options.ts';
 import type { KubernetesObject } from './kubernetes-object.ts';
 import type { ListerWatcher, ListResult } from './lister-watcher.ts';
 import type { ObjectName } from './object-key.ts';
@@ -27,18 +34,44 @@ export interface SubresourceOptions {
  * error (`code: 'ECONNREFUSED'`, …) where there was none.
  */
 export interface ResourceClient {
-  get<T extends KubernetesObject>(token: Resource<T>, target: ObjectTarget, options?: GetOptions & SubresourceOptions): Promise<T>;
+  get<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    options?: GetOptions & SubresourceOptions,
+  ): Promise<T>;
   /** One page, as the server gives it. */
   listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>>;
   create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T>;
-  update<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions & SubresourceOptions): Promise<T>;
-  patch<T extends KubernetesObject>(token: Resource<T>, target: ObjectTarget, patch: Patch & SubresourceOptions & WriteOptions): Promise<T>;
-  apply<T extends KubernetesObject>(token: Resource<T>, object: T, options: ApplyOptions & SubresourceOptions): Promise<T>;
+  update<T extends KubernetesObject>(
+    token: Resource<T>,
+    object: T,
+    options?: WriteOptions & SubresourceOptions,
+  ): Promise<T>;
+  patch<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    patch: Patch & SubresourceOptions & WriteOptions,
+  ): Promise<T>;
+  apply<T extends KubernetesObject>(
+    token: Resource<T>,
+    object: T,
+    options: ApplyOptions & SubresourceOptions,
+  ): Promise<T>;
   /** The deleted object, or its last state while finalizers or a grace period keep it; undefined when the server answered with a bare Status. */
-  delete<T extends KubernetesObject>(token: Resource<T>, target: ObjectTarget, options?: DeleteOptions): Promise<T | undefined>;
-  deleteCollection<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions & DeleteOptions): Promise<void>;
+  delete<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    options?: DeleteOptions,
+  ): Promise<T | undefined>;
+  deleteCollection<T extends KubernetesObject>(
+    token: Resource<T>,
+    options?: ListOptions & DeleteOptions,
+  ): Promise<void>;
   /** The list and watch of one resource, as an informer needs them. `namespace` absent = all namespaces. */
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: { readonly namespace?: string }): ListerWatcher<T>;
+  listerWatcher<T extends KubernetesObject>(
+    token: Resource<T>,
+    scope?: { readonly namespace?: string },
+  ): ListerWatcher<T>;
   /** POST to a subresource: eviction, binding, token. */
   createSubresource<T extends KubernetesObject>(
     token: Resource<T>,

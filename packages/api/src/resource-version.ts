@@ -46,7 +46,8 @@ export function formatRevision(revision: Revision): ResourceVersion {
  */
 export function compareResourceVersions(a: string, b: string): number {
   for (const text of [a, b]) {
-    if (!uint64.test(text) || text === '0') throw new TypeError(`resource version is not well formed: ${JSON.stringify(text)}`);
+    if (!uint64.test(text) || text === '0')
+      throw new TypeError(`resource version is not well formed: ${JSON.stringify(text)}`);
   }
   return a.length !== b.length ? a.length - b.length : a < b ? -1 : a > b ? 1 : 0;
 }

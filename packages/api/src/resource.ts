@@ -54,7 +54,8 @@ export function resourcePath(
   target: { readonly namespace?: string; readonly name?: string; readonly subresource?: string } = {},
 ): string {
   const root = token.group === '' ? `/api/${token.version}` : `/apis/${token.group}/${token.version}`;
-  const scope = token.scope === 'Namespaced' && target.namespace ? `/namespaces/${encodeURIComponent(target.namespace)}` : '';
+  const scope =
+    token.scope === 'Namespaced' && target.namespace ? `/namespaces/${encodeURIComponent(target.namespace)}` : '';
   const name = target.name === undefined ? '' : `/${encodeURIComponent(target.name)}`;
   const subresource = target.subresource === undefined ? '' : `/${target.subresource}`;
   return `${root}${scope}/${token.plural}${name}${subresource}`;

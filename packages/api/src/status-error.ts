@@ -1,6 +1,7 @@
 // The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
-import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
+
 import { type FieldError, fieldErrorCause, formatFieldErrors } from './field-error.ts';
+import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
 import type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
 
 const brand = Symbol.for('@kapstan/api/StatusError');
@@ -147,7 +148,12 @@ export function newForbidden(resource: GroupResource, name: string, why: string)
       : name === ''
         ? `${formatGroupResource(resource)} is forbidden`
         : `${formatGroupResource(resource)} ${quote(name)} is forbidden`;
-  return new StatusError({ code: 403, reason: 'Forbidden', message: `${what}: ${why}`, details: resourceDetails(resource, name) });
+  return new StatusError({
+    code: 403,
+    reason: 'Forbidden',
+    message: `${what}: ${why}`,
+    details: resourceDetails(resource, name),
+  });
 }
 
 export function newUnauthorized(message = 'Unauthorized'): StatusError {
@@ -166,7 +172,12 @@ export function newInvalid(kind: GroupKind, name: string, errors: readonly Field
     code: 422,
     reason: 'Invalid',
     message: `${formatGroupKind(kind)} ${quote(name)} is invalid${text === '' ? '' : `: ${text}`}`,
-    details: { ...(name ? { name } : {}), ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.kind, causes },
+    details: {
+      ...(name ? { name } : {}),
+      ...(kind.group === '' ? {} : { group: kind.group }),
+      kind: kind.kind,
+      causes,
+    },
   });
 }
 
@@ -212,7 +223,12 @@ export function newTimeout(message: string, retrySeconds: number): StatusError {
 }
 
 export function newTooManyRequests(message: string, retrySeconds: number): StatusError {
-  return new StatusError({ code: 429, reason: 'TooManyRequests', message, details: { retryAfterSeconds: retrySeconds } });
+  return new StatusError({
+    code: 429,
+    reason: 'TooManyRequests',
+    message,
+    details: { retryAfterSeconds: retrySeconds },
+  });
 }
 
 /** HTTP 500 with the reason ServerTimeout, as Kubernetes answers when its store cannot be reached. */
@@ -228,7 +244,12 @@ export function newServerTimeout(resource: GroupResource, operation: string, ret
 export function newInternalError(cause: unknown): StatusError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new StatusError(
-    { code: 500, reason: 'InternalError', message: `Internal error occurred: ${why}`, details: { causes: [{ message: why }] } },
+    {
+      code: 500,
+      reason: 'InternalError',
+      message: `Internal error occurred: ${why}`,
+      details: { causes: [{ message: why }] },
+    },
     { cause },
   );
 }
@@ -238,7 +259,11 @@ export function newServiceUnavailable(message: string): StatusError {
 }
 
 export function newRequestEntityTooLarge(why: string): StatusError {
-  return new StatusError({ code: 413, reason: 'RequestEntityTooLarge', message: `Request entity is too large: ${why}` });
+  return new StatusError({
+    code: 413,
+    reason: 'RequestEntityTooLarge',
+    message: `Request entity is too large: ${why}`,
+  });
 }
 
 export function newNotAcceptable(message: string): StatusError {

@@ -19,7 +19,8 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
     encode: (object) => encoder.encode(`${stringifyJson(object)}\n`),
     decode: (bytes, revision) => {
       const value = parseJson(decoder.decode(bytes));
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('the stored value is not an object');
+      if (typeof value !== 'object' || value === null || Array.isArray(value))
+        throw new TypeError('the stored value is not an object');
       const object = value as T;
       object.metadata = { ...object.metadata, resourceVersion: String(revision) };
       return object;

@@ -51,7 +51,9 @@ export interface Commit {
   /** The key must have this modification revision; 0 = must not exist. */
   readonly expectedRevision: Revision;
   /** 'put' writes the value; 'delete' removes the key (which must exist). */
-  readonly change: { readonly type: 'put'; readonly value: Uint8Array; readonly lease?: number } | { readonly type: 'delete' };
+  readonly change:
+    | { readonly type: 'put'; readonly value: Uint8Array; readonly lease?: number }
+    | { readonly type: 'delete' };
 }
 
 /** What became of a commit. A failed compare returns the key as it is; nothing was written. */

@@ -26,13 +26,19 @@ export function isEverything<T extends KubernetesObject>(predicate: SelectionPre
   return predicate.labels.isEmpty && predicate.fields.isEmpty;
 }
 
-export function matches<T extends KubernetesObject>(predicate: SelectionPredicate<T>, object: DeepReadonly<T>): boolean {
+export function matches<T extends KubernetesObject>(
+  predicate: SelectionPredicate<T>,
+  object: DeepReadonly<T>,
+): boolean {
   if (isEverything(predicate)) return true;
   const attributes = predicate.getAttributes(object);
   return matchesAttributes(predicate, attributes);
 }
 
-export function matchesAttributes<T extends KubernetesObject>(predicate: SelectionPredicate<T>, attributes: Attributes): boolean {
+export function matchesAttributes<T extends KubernetesObject>(
+  predicate: SelectionPredicate<T>,
+  attributes: Attributes,
+): boolean {
   return predicate.labels.matches(attributes.labels) && predicate.fields.matches(attributes.fields);
 }
 
@@ -48,7 +54,9 @@ export function defaultAttributes(namespaced: boolean): GetAttributes<Kubernetes
     const name = meta?.name ?? '';
     return {
       labels: meta?.labels ?? {},
-      fields: namespaced ? { 'metadata.name': name, 'metadata.namespace': meta?.namespace ?? '' } : { 'metadata.name': name },
+      fields: namespaced
+        ? { 'metadata.name': name, 'metadata.namespace': meta?.namespace ?? '' }
+        : { 'metadata.name': name },
     };
   };
 }

@@ -81,5 +81,10 @@ export class StorageError extends Error {
 }
 
 export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {
-  return typeof error === 'object' && error !== null && brand in error && (code === undefined || (error as unknown as StorageError).code === code);
+  return (
+    typeof error === 'object' &&
+    error !== null &&
+    brand in error &&
+    (code === undefined || (error as unknown as StorageError).code === code)
+  );
 }

@@ -35,7 +35,9 @@ export interface StoredList<T extends KubernetesObject> {
 }
 
 /** Throws (StatusError) to refuse a deletion. `undefined` when the object could not be decoded (unsafe deletion). */
-export type ValidateDeletion<T extends KubernetesObject> = (object: DeepReadonly<T> | undefined) => Promise<void> | void;
+export type ValidateDeletion<T extends KubernetesObject> = (
+  object: DeepReadonly<T> | undefined,
+) => Promise<void> | void;
 
 export interface StorageDeleteOptions<T extends KubernetesObject> {
   readonly preconditions?: Preconditions;

@@ -26,7 +26,11 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   readonly verbs: readonly Verb[];
   readonly schema?: SchemaNode;
   get?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<KubernetesObject>;
-  create?(store: ResourceStore<T>, context: RequestContext, call: { readonly name: string; readonly body: UnstructuredObject }): Promise<KubernetesObject>;
+  create?(
+    store: ResourceStore<T>,
+    context: RequestContext,
+    call: { readonly name: string; readonly body: UnstructuredObject },
+  ): Promise<KubernetesObject>;
   /** `change` gives the new subresource object from the present one; it may run several times. */
   update?(
     store: ResourceStore<T>,

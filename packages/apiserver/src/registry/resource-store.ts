@@ -3,7 +3,6 @@
 import type { KubernetesObject, ListOptions, Preconditions, PropagationPolicy, UnstructuredObject } from '@kapstan/api';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
 import type { RequestContext } from './request-context.ts';
-import type { ResourceDefinition } from './resource-definition.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
 /** Options of a delete as they came in a DeleteOptions body or in the query. Source: meta/v1 DeleteOptions. */
@@ -59,7 +58,6 @@ export interface DeleteAnswer<T extends KubernetesObject> {
 
 /** Verbs of one resource. All reject with StatusError. `context.namespace` selects the namespace. */
 export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> {
-  readonly definition: ResourceDefinition<T>;
   create(context: RequestContext, object: T): Promise<Stored<T>>;
   get(context: RequestContext, name: string, options?: { readonly resourceVersion?: string }): Promise<Stored<T>>;
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;

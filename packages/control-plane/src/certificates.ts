@@ -1,0 +1,130 @@
+// The server's own certificate authority, serving certificate and admin client certificate, kept in <data-dir>/pki.
+// Made on the first start, renewed before they run out. Used by control-plane.ts.
+import { X509Certificate } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, parseTime } from '@kapstan/api';
+import type { CertificateIssuer } from './certificate-issuer.ts';
+import { isAddress, type KeyPair } from './key-pair.ts';
+import { writePrivateFile } from './private-file.ts';
+
+export interface Pki {
+  /** The authority's certificate, PEM. */
+  readonly caCert: string;
+  /** Path of the file that holds {@link Pki.caCert}. */
+  readonly caFile: string;
+  readonly serving: KeyPair;
+  /** Client certificate of `kubernetes-admin` in `system:masters`. */
+  readonly admin: KeyPair;
+}
+
+export interface PkiOptions {
+  readonly directory: string;
+  /** Names and addresses that the serving certificate is for. localhost, 127.0.0.1 and ::1 are always in. */
+  readonly hosts: readonly string[];
+  readonly clock: Clock;
+}
+
+const dayMs = 86_400_000;
+const renewBeforeMs = 30 * dayMs;
+const caLifetimeMs = 3650 * dayMs;
+const leafLifetimeMs = 365 * dayMs;
+
+/**
+ * Reads the certificates of a data directory and makes those that are missing, run out within 30 days, or (serving) lack
+ * a host. Private keys get mode 0600. Rejects when a file cannot be read or written.
+ */
+export async function ensurePki(options: PkiOptions): Promise<Pki> {
+  await mkdir(options.directory, { recursive: true, mode: 0o700 });
+  const nowMs = options.clock.now();
+  const hosts = [...new Set(['localhost', '127.0.0.1', '::1', 'kubernetes.default.svc', ...options.hosts])];
+  const present = {
+    ca: await readPair(options.directory, 'ca'),
+    serving: await readPair(options.directory, 'apiserver'),
+    admin: await readPair(options.directory, 'admin'),
+  };
+  const ca = isFresh(present.ca, nowMs) ? present.ca : undefined;
+  const serving =
+    ca && isFresh(present.serving, nowMs) && isIssuedBy(present.serving, ca) && coversHosts(present.serving, hosts)
+      ? present.serving
+      : undefined;
+  const admin = ca && isFresh(present.admin, nowMs) && isIssuedBy(present.admin, ca) ? present.admin : undefined;
+  const caFile = join(options.directory, 'ca.crt');
+  if (ca && serving && admin) return { caCert: ca.cert, caFile, serving, admin };
+
+  // Loaded only when something has to be issued: the library costs 200 ms of start-up.
+  const { createIssuer } = await import('./certificate-issuer.ts');
+  const issuer = await createIssuer(ca, { nowMs, lifetimeMs: caLifetimeMs });
+  if (!ca) await writePair(options.directory, 'ca', issuer.authority);
+  const made = await issueLeaves(issuer, { hosts, nowMs, serving, admin });
+  await writePair(options.directory, 'apiserver', made.serving);
+  await writePair(options.directory, 'admin', made.admin);
+  return { caCert: issuer.authority.cert, caFile, ...made };
+}
+
+interface LeafRequest {
+  readonly hosts: readonly string[];
+  readonly nowMs: number;
+  readonly serving: KeyPair | undefined;
+  readonly admin: KeyPair | undefined;
+}
+
+async function issueLeaves(
+  issuer: CertificateIssuer,
+  request: LeafRequest,
+): Promise<{ serving: KeyPair; admin: KeyPair }> {
+  const times = { nowMs: request.nowMs, lifetimeMs: leafLifetimeMs };
+  return {
+    serving:
+      request.serving ??
+      (await issuer.issue({ ...times, commonName: 'kube-apiserver', hosts: request.hosts, usage: 'server' })),
+    admin:
+      request.admin ??
+      (await issuer.issue({
+        ...times,
+        commonName: 'kubernetes-admin',
+        organization: 'system:masters',
+        usage: 'client',
+      })),
+  };
+}
+
+function isFresh(pair: KeyPair | undefined, nowMs: number): pair is KeyPair {
+  if (pair === undefined) return false;
+  const certificate = new X509Certificate(pair.cert);
+  return parseTime(certificate.validTo) - nowMs > renewBeforeMs && parseTime(certificate.validFrom) <= nowMs;
+}
+
+function isIssuedBy(pair: KeyPair, ca: KeyPair): boolean {
+  return new X509Certificate(pair.cert).verify(new X509Certificate(ca.cert).publicKey);
+}
+
+function coversHosts(pair: KeyPair, hosts: readonly string[]): boolean {
+  const certificate = new X509Certificate(pair.cert);
+  return hosts.every(
+    (host) => (isAddress(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
+  );
+}
+
+async function readPair(directory: string, name: string): Promise<KeyPair | undefined> {
+  const [cert, key] = await Promise.all([
+    readIfPresent(join(directory, `${name}.crt`)),
+    readIfPresent(join(directory, `${name}.key`)),
+  ]);
+  return cert === undefined || key === undefined ? undefined : { cert, key };
+}
+
+async function readIfPresent(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function writePair(directory: string, name: string, pair: KeyPair): Promise<void> {
+  // The key first: a certificate without its key reads as absent, a key without its certificate too.
+  await writePrivateFile(join(directory, `${name}.key`), pair.key);
+  await writePrivateFile(join(directory, `${name}.crt`), pair.cert);
+}

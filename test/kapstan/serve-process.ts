@@ -1,0 +1,95 @@
+// Starts `kapstan serve` as a process of its own in a fresh data directory: what the wire, e2e and reliability tests talk to.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { delay, systemClock } from '@kapstan/api';
+
+const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
+const readyWithinMs = 20_000;
+
+export interface ServeOptions {
+  /** Flags beside those that every test server has. */
+  readonly flags?: readonly string[];
+  /** Kept after close, so that a second server can be started on it. Default: a temporary one, removed on close. */
+  readonly dataDir?: string;
+}
+
+export interface ServeProcess {
+  readonly url: string;
+  readonly caFile: string;
+  readonly adminToken: string;
+  /** Token of the user `alice`, who has no rights. */
+  readonly userToken: string;
+  readonly kubeconfig: string;
+  readonly dataDir: string;
+  readonly pid: number;
+  readonly process: ChildProcess;
+  /** What it wrote on standard error so far. */
+  stderr(): string;
+  /** SIGTERM, then waits; rejects when the exit code is not 0. */
+  close(): Promise<void>;
+}
+
+/** Rejects with the server's own output when it is not ready within 20 s. */
+export async function startServeProcess(options: ServeOptions = {}): Promise<ServeProcess> {
+  const work = await mkdtemp(join(tmpdir(), 'kapstan-test-'));
+  const dataDir = options.dataDir ?? join(work, 'data');
+  const files = {
+    ready: join(work, 'ready.json'),
+    tokens: join(work, 'tokens.csv'),
+    kubeconfig: join(work, 'kubeconfig'),
+  };
+  const adminToken = 'admin-token-of-this-test';
+  const userToken = 'alice-token-of-this-test';
+  await writeFile(files.tokens, `${adminToken},admin,admin-uid,"system:masters"\n${userToken},alice,alice-uid\n`);
+  const flags = ['--secure-port=0', `--data-dir=${dataDir}`, `--token-auth-file=${files.tokens}`];
+  flags.push(`--kubeconfig-out=${files.kubeconfig}`, `--ready-file=${files.ready}`, ...(options.flags ?? []));
+  const child = spawn(process.execPath, [command, 'serve', ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exited = once(child, 'exit');
+  const ready = await waitForReadyFile(files.ready, child).catch(async (error: Error) => {
+    child.kill('SIGKILL');
+    await rm(work, { recursive: true, force: true });
+    throw new Error(`${error.message}\n${stderr}`, { cause: error });
+  });
+  return {
+    ...ready,
+    adminToken,
+    userToken,
+    kubeconfig: files.kubeconfig,
+    dataDir,
+    process: child,
+    stderr: () => stderr,
+    close: async () => {
+      child.kill('SIGTERM');
+      const [code] = (await exited) as [number | null];
+      await rm(work, { recursive: true, force: true });
+      if (code !== 0 && child.signalCode !== 'SIGKILL')
+        throw new Error(`kapstan serve ended with status ${code}:\n${stderr}`);
+    },
+  };
+}
+
+interface ReadyFile {
+  readonly url: string;
+  readonly caFile: string;
+  readonly pid: number;
+}
+
+async function waitForReadyFile(file: string, child: ChildProcess): Promise<ReadyFile> {
+  const deadline = systemClock.monotonicNow() + readyWithinMs;
+  while (systemClock.monotonicNow() < deadline) {
+    if (child.exitCode !== null)
+      throw new Error(`kapstan serve ended with status ${child.exitCode} before it was ready`);
+    const text = await readFile(file, 'utf8').catch(() => '');
+    if (text !== '') return JSON.parse(text) as ReadyFile;
+    await delay(systemClock, 20);
+  }
+  throw new Error(`kapstan serve was not ready within ${readyWithinMs} ms`);
+}

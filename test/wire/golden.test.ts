@@ -1,0 +1,75 @@
+// Replays the recorded transcripts of a real kube-apiserver 1.36 against `kapstan serve`. A file is expected green, or
+// listed in not-yet.json with a reason; a listed file that has turned green must leave the list.
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.ts';
+
+interface ReplayFile {
+  readonly file: string;
+  readonly skipped?: readonly string[];
+  readonly steps: readonly { readonly name: string; readonly ok: boolean; readonly diffs?: readonly string[] }[];
+}
+
+interface NotYet {
+  /** Fewest steps that must pass, over all files. Only ever raised. */
+  readonly minimumPassedSteps: number;
+  /** Scenario file → why it is not green yet. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const golden = fileURLToPath(new URL('golden/', import.meta.url));
+const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
+const scenarios = readdirSync(`${golden}scenarios`).filter((name) => name.endsWith('.json'));
+const notYet = JSON.parse(readFileSync(new URL('not-yet.json', import.meta.url), 'utf8')) as NotYet;
+
+let server: ServeProcess;
+const totals = { passed: 0, all: 0 };
+
+beforeAll(async () => {
+  server = await startServeProcess({ flags: ['--control-loops=none', '--disable-admission-plugins=ServiceAccount'] });
+});
+afterAll(() => server?.close());
+
+function replay(scenario: string): Promise<ReplayFile> {
+  const args = [`${golden}replay.mjs`, '--server', server.url, '--token', server.adminToken, '--ca', server.caFile];
+  args.push('--user-token', server.userToken, '--user-name', 'alice', '--json', `${golden}scenarios/${scenario}`);
+  args.push('--compact-cmd', `${process.execPath} ${command} store compact --kubeconfig ${server.kubeconfig}`);
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 }, (error, stdout) => {
+      const line = stdout.trim();
+      if (line === '') return reject(error ?? new Error('the replayer said nothing'));
+      resolve((JSON.parse(line) as { files: ReplayFile[] }).files[0] as ReplayFile);
+    });
+  });
+}
+
+describe('golden transcripts', () => {
+  it('lists only scenarios that exist, each with a reason', () => {
+    for (const [file, reason] of Object.entries(notYet.files)) {
+      expect(scenarios, `${file} is listed in not-yet.json`).toContain(file);
+      expect(reason.length, `${file} needs a reason`).toBeGreaterThan(10);
+    }
+  });
+
+  for (const scenario of scenarios) {
+    const expectedGreen = !(scenario in notYet.files);
+    it(`${scenario} ${expectedGreen ? 'is answered as recorded' : 'is not green yet'}`, async () => {
+      const result = await replay(scenario);
+      expect(result.skipped, 'the replayer skipped the file').toBeUndefined();
+      totals.all += result.steps.length;
+      totals.passed += result.steps.filter((step) => step.ok).length;
+      const failures = result.steps
+        .filter((step) => !step.ok)
+        .map((step) => `${step.name}: ${step.diffs?.slice(0, 3).join(' ; ')}`);
+      if (expectedGreen) expect(failures).toEqual([]);
+      else expect(failures.length, 'it has turned green: take it off not-yet.json').toBeGreaterThan(0);
+    });
+  }
+
+  it('passes at least as many steps as it did before', () => {
+    console.log(`golden: ${totals.passed} of ${totals.all} steps pass`);
+    expect(totals.passed).toBeGreaterThanOrEqual(notYet.minimumPassedSteps);
+  });
+});

@@ -1,1 +1,12 @@
-export {};
+// The words that every group's types share. Kinds themselves come by group and version: `@kapstan/kinds/apps/v1`.
+export type {
+  Condition,
+  FieldsV1,
+  IntOrString,
+  LabelSelector,
+  LabelSelectorRequirement,
+  MicroTime,
+  Quantity,
+  RawExtension,
+  Time,
+} from './generated/meta/v1.ts';

@@ -1,1 +1,117 @@
-export {};
+// Facts of the Kubernetes 1.36 API as data, for the server alone (lint). Read from ../../facts on first use, then kept.
+import { readFileSync } from 'node:fs';
+
+/** A definition of `schemas.json`: JSON schema words, `$ref` names another definition. */
+export type RawSchema = Readonly<Record<string, unknown>>;
+
+export interface SchemaFacts {
+  readonly release: string;
+  /** Short start of a definition's name → full starts, in OpenAPI and in protobuf. */
+  readonly prefixes: Readonly<Record<string, readonly [openApi: string, protobuf: string]>>;
+  /** "apps/v1/Deployment" → definition. */
+  readonly kinds: Readonly<Record<string, string>>;
+  readonly kindsInManyGroupVersions: Readonly<
+    Record<string, { readonly schema: string; readonly groupVersions: readonly string[] }>
+  >;
+  /** Definitions that a server with stock settings does not publish. */
+  readonly optInDefinitions: readonly string[];
+  readonly definitions: Readonly<Record<string, RawSchema>>;
+}
+
+/** `[number, type, label, flags, jsonName]`, trailing empty items dropped. */
+export type ProtobufField = readonly [number: number, type: string, label?: string, flags?: string, jsonName?: string];
+
+export interface ProtobufFacts {
+  readonly release: string;
+  readonly prefixes: Readonly<Record<string, readonly [openApi: string, protobuf: string]>>;
+  readonly messages: Readonly<Record<string, Readonly<Record<string, ProtobufField>>>>;
+  /** Messages whose JSON is not the object of their fields. */
+  readonly jsonForms: Readonly<Record<string, RawSchema>>;
+  readonly envelope: Readonly<Record<string, unknown>>;
+  readonly watch: Readonly<Record<string, unknown>>;
+  readonly negotiation: Readonly<Record<string, unknown>>;
+}
+
+export interface SubresourceFacts {
+  readonly kind: string;
+  readonly kindGV?: string;
+  readonly verbs: readonly string[];
+}
+
+export interface ResourceFacts {
+  readonly kind: string;
+  readonly singular: string;
+  readonly namespaced: boolean;
+  /** Absent = `standardVerbs`. */
+  readonly verbs?: readonly string[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  /** storageVersionHash. */
+  readonly hash?: string;
+  readonly sub?: Readonly<Record<string, SubresourceFacts>>;
+  /** Only served when asked for with --runtime-config. */
+  readonly optIn?: boolean;
+}
+
+export interface DiscoveryFacts {
+  readonly release: string;
+  readonly standardVerbs: readonly string[];
+  /** In the order served; versions in preferred order. */
+  readonly groups: Readonly<
+    Record<string, { readonly versions: readonly string[]; readonly optIn?: readonly string[] }>
+  >;
+  /** "apps/v1/deployments" → its entry; the core group has no group part: "v1/pods". */
+  readonly resources: Readonly<Record<string, ResourceFacts>>;
+  readonly queryParameters: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly subresourceQueryParameters: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+export interface StorageKeyFacts {
+  readonly resources: Readonly<
+    Record<
+      string,
+      {
+        /** "/registry/pods/{namespace}/{name}" */
+        readonly key: string;
+        readonly apiVersion: string;
+        readonly kind: string;
+        readonly media?: string;
+        /** Seconds granted to the lease. */
+        readonly leaseTTL?: number;
+        readonly optIn?: boolean;
+      }
+    >
+  >;
+  readonly notStored: readonly string[];
+}
+
+/** `[name, type, format, priority]`. */
+export type ColumnFacts = readonly [name: string, type: string, format: string, priority: number];
+
+export interface TableColumnFacts {
+  readonly resources: Readonly<Record<string, readonly ColumnFacts[]>>;
+}
+
+export interface FieldSelectorFacts {
+  readonly default: readonly string[];
+  /** Resource → keys that a list takes; "default" stands for the member `default`. */
+  readonly resources: Readonly<Record<string, 'default' | readonly string[]>>;
+  /** Code, reason and message for another key (`{key}`), by resource where it differs from "default". */
+  readonly refused: Readonly<Record<string, readonly [code: number, reason: string, message: string]>>;
+}
+
+export const schemaFacts: () => SchemaFacts = lazily<SchemaFacts>('schemas');
+export const protobufFacts: () => ProtobufFacts = lazily<ProtobufFacts>('protobuf');
+export const discoveryFacts: () => DiscoveryFacts = lazily<DiscoveryFacts>('discovery');
+export const storageKeyFacts: () => StorageKeyFacts = lazily<StorageKeyFacts>('storagekeys');
+export const tableColumnFacts: () => TableColumnFacts = lazily<TableColumnFacts>('tablecolumns');
+export const fieldSelectorFacts: () => FieldSelectorFacts = lazily<FieldSelectorFacts>('fieldselectors');
+
+// Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.
+function lazily<T>(name: string): () => T {
+  let known: T | undefined;
+  return () => {
+    known ??= JSON.parse(readFileSync(new URL(`../../facts/${name}.json`, import.meta.url), 'utf8')) as T;
+    return known;
+  };
+}

@@ -42,7 +42,8 @@ export const everyField: FieldSelector = new FieldSelector([]);
 /** Parses a field selector. Throws TypeError with the text of Kubernetes. Source: apimachinery fields.ParseSelector. */
 export function parseFieldSelector(text: string): FieldSelector {
   const requirements: FieldRequirement[] = [];
-  for (const term of splitTerms(text)) {
+  // The order in which Kubernetes reads the terms; it decides which of several wrong terms is named.
+  for (const term of splitTerms(text).sort()) {
     if (term === '') continue;
     requirements.push(parseTerm(term, text));
   }
@@ -60,7 +61,7 @@ function parseTerm(term: string, whole: string): FieldRequirement {
           ? '='
           : undefined;
     if (operator === undefined) continue;
-    const value = unescapeValue(term.slice(i + operator.length), whole);
+    const value = unescapeValue(term.slice(i + operator.length));
     return { field: term.slice(0, i), operator: operator === '!=' ? '!=' : '=', value };
   }
   throw new TypeError(`invalid selector: '${whole}'; can't understand '${term}'`);
@@ -84,17 +85,21 @@ function escapeValue(value: string): string {
   return value.replace(/[\\,=]/g, '\\$&');
 }
 
-function unescapeValue(text: string, whole: string): string {
+/** Source: fields.UnescapeValue. */
+function unescapeValue(text: string): string {
   let value = '';
   for (let i = 0; i < text.length; i++) {
     const char = text[i] ?? '';
     if (char === '\\') {
-      const next = text[++i];
-      if (next === undefined || !'\\,='.includes(next))
-        throw new TypeError(`invalid field selector: invalid escape sequence in ${whole}`);
+      const next = text[++i] ?? '';
+      if (next === '' || !'\\,='.includes(next)) {
+        throw new TypeError(`invalid field selector: invalid escape sequence: \\${next}`);
+      }
       value += next;
-    } else if (char === '=') throw new TypeError(`invalid field selector: unescaped = in ${whole}`);
-    else value += char;
+    } else if (char === '=') {
+      // Kubernetes prints the character's number.
+      throw new TypeError(`invalid field selector: unescaped character in value: ${char.charCodeAt(0)}`);
+    } else value += char;
   }
   return value;
 }

@@ -64,7 +64,10 @@ export type {
   OwnerReference,
   UnstructuredObject,
 } from './kubernetes-object.ts';
+export { labelRequirement } from './label-requirement.ts';
 export { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector, noLabel } from './label-selector.ts';
+export { parseLabelSelector } from './label-selector-parser.ts';
+export { type LabelSelectorExpression, type LabelSelectorSpec, labelSelectorFrom } from './label-selector-spec.ts';
 export type { ListerWatcher, ListResult } from './lister-watcher.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';

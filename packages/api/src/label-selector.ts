@@ -67,12 +67,24 @@ function requirementMatches(
       return !has;
     case '>':
     case '<':
-      return has && /^-?\d+$/.test(actual) && compareIntegers(actual, values[0] ?? '', operator);
+      return has && compareIntegers(actual, values[0] ?? '', operator);
   }
 }
 
+/** Values that are no 64-bit integers match neither. */
 function compareIntegers(actual: string, wanted: string, operator: '>' | '<'): boolean {
-  return operator === '>' ? BigInt(actual) > BigInt(wanted) : BigInt(actual) < BigInt(wanted);
+  const [a, b] = [parseInt64(actual), parseInt64(wanted)];
+  if (a === undefined || b === undefined) return false;
+  return operator === '>' ? a > b : a < b;
+}
+
+const maxInt64 = 9_223_372_036_854_775_807n;
+
+/** Reads an integer as strconv.ParseInt(text, 10, 64); undefined when it is none or does not fit 64 bits. */
+export function parseInt64(text: string): bigint | undefined {
+  if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
+  const value = BigInt(text.replace(/^\+/, ''));
+  return value > maxInt64 || value < -maxInt64 - 1n ? undefined : value;
 }
 
 function formatRequirement({ key, operator, values }: LabelRequirement): string {

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { parseFieldSelector } from './field-selector.ts';
+
+describe('parseFieldSelector', () => {
+  const fields = { 'metadata.name': 'b', 'spec.nodeName': '' };
+  it.each([
+    ['', true],
+    [',', true],
+    ['metadata.name=b', true],
+    ['metadata.name==b', true],
+    ['metadata.name!=b', false],
+    ['metadata.name!=a,metadata.name!=c', true],
+    ['spec.nodeName=', true],
+    ['absent=', true],
+    ['absent!=x', true],
+    ['constructor=', true],
+  ])('reads %j', (text, matches) => {
+    expect(parseFieldSelector(text).matches(fields)).toBe(matches);
+  });
+
+  it('keeps escaped commas, equals signs and backslashes in values', () => {
+    const selector = parseFieldSelector(String.raw`a=x\,y\=z\\,b=1`);
+    expect(selector.requirements).toEqual([
+      { field: 'a', operator: '=', value: String.raw`x,y=z\ `.trim() },
+      { field: 'b', operator: '=', value: '1' },
+    ]);
+    expect(parseFieldSelector(selector.toString()).requirements).toEqual(selector.requirements);
+  });
+
+  it.each([
+    // Answers of a real kube-apiserver 1.36.
+    ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
+    ['metadata.name in (a,b)', "invalid selector: 'metadata.name in (a,b)'; can't understand 'b)'"],
+    ['a=b=c', 'invalid field selector: unescaped character in value: 61'],
+    [String.raw`a=b\c`, String.raw`invalid field selector: invalid escape sequence: \c`],
+    ['a=b\\', 'invalid field selector: invalid escape sequence: \\'],
+  ])('refuses %j with the text of Kubernetes', (text, message) => {
+    expect(() => parseFieldSelector(text)).toThrow(new TypeError(message));
+  });
+
+  it('knows the value that a field must have', () => {
+    expect(parseFieldSelector('a!=1,a=2').exactValue('a')).toBe('2');
+    expect(parseFieldSelector('a!=1').exactValue('a')).toBeUndefined();
+  });
+});

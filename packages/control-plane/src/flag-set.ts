@@ -1,0 +1,132 @@
+// Command-line flags in the manner of the Kubernetes commands: --name=value or --name value, booleans bare or with a
+// value, errors that name the flag. Over node:util parseArgs. Used by serve-flags.ts and store-command.ts.
+import { parseArgs } from 'node:util';
+
+/** One flag. `parse` throws TypeError with what is wrong with a value. */
+export interface Flag<T> {
+  readonly parse: (text: string) => T;
+  readonly default: T;
+  /** What it does, in the help text. */
+  readonly help: string;
+  readonly isBoolean?: true;
+}
+
+export type FlagValues<F> = { readonly [K in keyof F]: F[K] extends Flag<infer T> ? T : never };
+
+/** A wrong call: its message names the flag. The command answers it with exit status 2 and without a stack. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+export function stringFlag(help: string, defaultValue = ''): Flag<string> {
+  return { parse: (text) => text, default: defaultValue, help };
+}
+
+/** Empty text = an empty list; items are separated by commas. */
+export function listFlag(help: string, defaultValue: readonly string[] = []): Flag<readonly string[]> {
+  return {
+    parse: (text) => (text === '' ? [] : text.split(',').map((item) => item.trim())),
+    default: defaultValue,
+    help,
+  };
+}
+
+export function intFlag(
+  help: string,
+  range: { readonly default: number; readonly min: number; readonly max: number },
+): Flag<number> {
+  const parse = (text: string): number => {
+    const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (Number.isNaN(value) || value < range.min || value > range.max) {
+      throw new TypeError(`must be a whole number from ${range.min} to ${range.max}`);
+    }
+    return value;
+  };
+  return { parse, default: range.default, help };
+}
+
+export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> {
+  const parse = (text: string): boolean => {
+    if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)) return true;
+    if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text)) return false;
+    throw new TypeError('must be true or false');
+  };
+  return { parse, default: defaultValue, help, isBoolean: true };
+}
+
+const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** A Go duration such as 1h30m, in milliseconds. */
+export function durationFlag(help: string, defaultMs: number): Flag<number> {
+  const parse = (text: string): number => {
+    if (text === '0') return 0;
+    if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) throw new TypeError('must be a duration such as 90s or 1h30m');
+    const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
+    return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (durationUnits[unit ?? ''] ?? 0), 0);
+  };
+  return { parse, default: defaultMs, help };
+}
+
+export function choiceFlag<T extends string>(help: string, choices: readonly T[], defaultValue: T): Flag<T> {
+  const parse = (text: string): T => {
+    const found = choices.find((choice) => choice === text);
+    if (found === undefined) throw new TypeError(`must be one of ${choices.join(', ')}`);
+    return found;
+  };
+  return { parse, default: defaultValue, help };
+}
+
+/** Reads arguments. Throws {@link UsageError} for unknown flags, missing or bad values and stray arguments. */
+export function parseFlags<F extends Readonly<Record<string, Flag<unknown>>>>(
+  flags: F,
+  args: readonly string[],
+): FlagValues<F> {
+  const texts = readTexts(flags, args);
+  const values: Record<string, unknown> = {};
+  for (const [name, flag] of Object.entries(flags)) {
+    const text = texts[name];
+    values[name] = text === undefined ? flag.default : parseValue(name, flag, text);
+  }
+  return values as FlagValues<F>;
+}
+
+function parseValue(name: string, flag: Flag<unknown>, text: string): unknown {
+  try {
+    return flag.parse(text);
+  } catch (error) {
+    throw new UsageError(`invalid value "${text}" for --${name}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function readTexts(
+  flags: Readonly<Record<string, Flag<unknown>>>,
+  args: readonly string[],
+): Readonly<Record<string, string | undefined>> {
+  const options = Object.fromEntries(Object.keys(flags).map((name) => [name, { type: 'string' as const }]));
+  const spelled = args.map((arg) => (flags[arg.slice(2)]?.isBoolean && arg.startsWith('--') ? `${arg}=true` : arg));
+  try {
+    return parseArgs({ args: spelled, options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new UsageError(usageText(error as Error), { cause: error });
+  }
+}
+
+/** Node's message, without its advice on positional arguments. */
+function usageText(error: Error): string {
+  const unknown = /Unknown option '([^']+)'/.exec(error.message);
+  if (unknown) return `unknown flag: ${unknown[1]}`;
+  const stray = /Unexpected argument '([^']+)'/.exec(error.message);
+  if (stray) return `unexpected argument: ${stray[1]}`;
+  const missing = /Option '(--[a-z-]+)/.exec(error.message);
+  if (missing) return `flag needs an argument: ${missing[1]}`;
+  return error.message;
+}
+
+/** The help text: one line a flag. */
+export function formatFlags(flags: Readonly<Record<string, Flag<unknown>>>): string {
+  const lines = Object.entries(flags).map(([name, flag]) => {
+    const shown = Array.isArray(flag.default) ? flag.default.join(',') : String(flag.default);
+    return `  --${name}${shown === '' ? '' : ` (default ${shown})`}\n        ${flag.help}`;
+  });
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,156 @@
+// The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists. DESIGN §9.
+import {
+  booleanFlag,
+  durationFlag,
+  type Flag,
+  intFlag,
+  listFlag,
+  parseFlags,
+  stringFlag,
+  UsageError,
+} from './flag-set.ts';
+
+const maxInt = 2_147_483_647;
+
+/** The flags as read. Times are milliseconds but where the flag's name says seconds. */
+export interface ServeFlags {
+  readonly 'bind-address': string;
+  readonly 'secure-port': number;
+  readonly 'data-dir': string;
+  readonly 'storage-backend': 'lmdb';
+  readonly 'watch-cache': boolean;
+  readonly 'watch-cache-sizes': ReadonlyMap<string, number>;
+  readonly 'default-watch-cache-size': number;
+  readonly 'event-ttl': number;
+  readonly 'delete-collection-workers': number;
+  readonly 'token-auth-file': string;
+  readonly 'client-ca-file': string;
+  readonly 'tls-cert-file': string;
+  readonly 'tls-private-key-file': string;
+  readonly 'authorization-mode': 'Kapstan' | 'AlwaysAllow';
+  readonly 'anonymous-auth': boolean;
+  readonly 'enable-admission-plugins': readonly string[];
+  readonly 'disable-admission-plugins': readonly string[];
+  readonly 'max-requests-inflight': number;
+  readonly 'max-mutating-requests-inflight': number;
+  /** Seconds, as in kube-apiserver. */
+  readonly 'min-request-timeout': number;
+  readonly 'service-cluster-ip-range': string;
+  readonly 'advertise-address': string;
+  readonly 'control-loops': readonly string[];
+  readonly 'kubeconfig-out': string;
+  readonly 'ready-file': string;
+}
+
+export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]> } = {
+  'bind-address': stringFlag('Address to listen on.', '127.0.0.1'),
+  'secure-port': intFlag('Port for HTTPS; 0 takes any free one.', { default: 6443, min: 0, max: 65_535 }),
+  'data-dir': stringFlag('Directory of the embedded store and of the certificates.', '.kapstan'),
+  'storage-backend': storageBackendFlag('Where objects are kept: lmdb (embedded).'),
+  'watch-cache': booleanFlag('Serve lists and watches from a cache in memory.', true),
+  'watch-cache-sizes': watchCacheSizesFlag(
+    'Per resource, as resource[.group]#size; size 0 turns the cache of that resource off.',
+  ),
+  'default-watch-cache-size': intFlag('0 turns the cache off where watch-cache-sizes says nothing else.', {
+    default: 100,
+    min: 0,
+    max: maxInt,
+  }),
+  'event-ttl': durationFlag('How long events are kept.', 3_600_000),
+  'delete-collection-workers': intFlag('Deletes of one delete-collection that run side by side.', {
+    default: 1,
+    min: 1,
+    max: 1000,
+  }),
+  'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
+  'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
+  'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
+  'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),
+  'authorization-mode': authorizationModeFlag('Kapstan (the built-in rule) or AlwaysAllow (for tests).'),
+  'anonymous-auth': booleanFlag('Let requests without credentials in as system:anonymous.', true),
+  'enable-admission-plugins': listFlag('Admission plug-ins to turn on beside the default ones.'),
+  'disable-admission-plugins': listFlag('Admission plug-ins to turn off.'),
+  'max-requests-inflight': intFlag('Reads served at once; 0 = no limit.', { default: 400, min: 0, max: maxInt }),
+  'max-mutating-requests-inflight': intFlag('Writes served at once; 0 = no limit.', {
+    default: 200,
+    min: 0,
+    max: maxInt,
+  }),
+  'min-request-timeout': intFlag('Shortest time after which the server ends a watch, in seconds.', {
+    default: 1800,
+    min: 1,
+    max: maxInt,
+  }),
+  'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
+  'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
+  'control-loops': listFlag('Control loops to run: none, * (all) or names.', ['*']),
+  'kubeconfig-out': stringFlag('Write the admin kubeconfig to this file.'),
+  'ready-file': stringFlag('Write {url, caFile, token, pid} to this file when ready.'),
+};
+
+/** Flags of kube-apiserver that are known but not built: refused by name rather than ignored. */
+const notBuilt = [
+  'etcd-servers',
+  'etcd-cafile',
+  'etcd-certfile',
+  'etcd-keyfile',
+  'etcd-prefix',
+  'etcd-compaction-interval',
+  'storage-media-type',
+  'encryption-provider-config',
+  'enable-garbage-collector',
+  'runtime-config',
+  'audit-log-path',
+];
+
+/** Reads and checks the flags of `kapstan serve`. Throws UsageError naming the flag. */
+export function parseServeFlags(args: readonly string[]): ServeFlags {
+  for (const arg of args) {
+    const name = /^--([a-z-]+)/.exec(arg)?.[1] ?? '';
+    if (notBuilt.includes(name)) throw new UsageError(`--${name} is not supported by this version of kapstan`);
+  }
+  const values = parseFlags(serveFlags, args);
+  if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
+    throw new UsageError('--tls-cert-file and --tls-private-key-file must be given together');
+  }
+  if (values['data-dir'] === '') throw new UsageError('invalid value "" for --data-dir: must not be empty');
+  return values;
+}
+
+function storageBackendFlag(help: string): Flag<'lmdb'> {
+  const parse = (text: string): 'lmdb' => {
+    if (text === 'lmdb') return text;
+    if (text === 'etcd2') throw new TypeError('etcd2 is no longer a supported storage backend');
+    if (text === 'etcd3') throw new TypeError('the etcd3 backend is not supported by this version of kapstan');
+    throw new TypeError(`unknown storage type: ${text}`);
+  };
+  return { parse, default: 'lmdb', help };
+}
+
+function authorizationModeFlag(help: string): Flag<'Kapstan' | 'AlwaysAllow'> {
+  const parse = (text: string): 'Kapstan' | 'AlwaysAllow' => {
+    if (text === 'Kapstan' || text === 'AlwaysAllow') return text;
+    if (['RBAC', 'Node', 'ABAC', 'Webhook', 'AlwaysDeny'].includes(text)) {
+      throw new TypeError(`authorization mode ${text} is not supported by this version of kapstan`);
+    }
+    throw new TypeError(`"${text}" is not a valid mode`);
+  };
+  return { parse, default: 'Kapstan', help };
+}
+
+/** "pods#100,deployments.apps#0" → sizes by group resource. Source: kube-apiserver ParseWatchCacheSizes. */
+function watchCacheSizesFlag(help: string): Flag<ReadonlyMap<string, number>> {
+  const parse = (text: string): ReadonlyMap<string, number> => {
+    const sizes = new Map<string, number>();
+    for (const item of text === '' ? [] : text.split(',')) {
+      const [resource, size, ...rest] = item.split('#');
+      if (!resource || size === undefined || rest.length > 0)
+        throw new TypeError(`invalid value of watch cache size: ${item}`);
+      if (!/^-?\d+$/.test(size)) throw new TypeError(`invalid size of watch cache size: ${item}`);
+      if (Number(size) < 0) throw new TypeError(`watch cache size cannot be negative: ${item}`);
+      sizes.set(resource, Number(size));
+    }
+    return sizes;
+  };
+  return { parse, default: new Map(), help };
+}

@@ -41,6 +41,25 @@ export interface ObjectSubresource<T extends KubernetesObject> {
 
 export type Subresource<T extends KubernetesObject> = StrategySubresource<T> | ObjectSubresource<T>;
 
+/** Called when the write that it was reserved for has happened (`true`) or not (`false`, also for a dry run). Once. */
+export type FinishReservation = (committed: boolean) => void;
+
+/**
+ * Values that must be unique across objects, taken before a write and given back when it fails: cluster addresses and
+ * node ports. The functions change the object in place and reject with StatusError. Source: registry.Store BeginCreate,
+ * BeginUpdate, AfterDelete. `create` runs before the strategy's prepareForCreate, `update` after its prepareForUpdate.
+ */
+export interface ResourceAllocation<T extends KubernetesObject> {
+  create(store: ResourceStore<T>, context: RequestContext, object: T): Promise<FinishReservation>;
+  update(
+    store: ResourceStore<T>,
+    context: RequestContext,
+    change: { readonly next: T; readonly old: DeepReadonly<T> },
+  ): Promise<FinishReservation>;
+  /** After the object is gone. */
+  release(object: DeepReadonly<T>): void;
+}
+
 export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
   readonly group: string;
   readonly version: string;
@@ -64,6 +83,11 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly getAttributes: GetAttributes<T>;
   /** Field selector keys that a list takes, beyond metadata.name (and metadata.namespace). */
   readonly selectableFields: readonly string[];
+  /** Message of the 400 for a field selector key that is not selectable. Absent = `field label not supported: {key}`. */
+  unsupportedFieldMessage?(key: string): string;
+  /** A delete answers with the deleted object, not with a Status. Default false. */
+  readonly returnsDeletedObject?: boolean;
+  readonly allocation?: ResourceAllocation<T>;
   /** Fills defaults in place, after decoding and after every patch. */
   applyDefaults(object: T): void;
   /** Fills in place what is computed on read and not stored. Absent = nothing. */

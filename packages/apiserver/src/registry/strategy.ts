@@ -22,6 +22,10 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   canonicalize?(object: T): void;
   /** Seconds of grace when the kind is deleted gracefully, given those that the caller asked for (undefined = none said); undefined = deleted at once. */
   gracePeriodSeconds?(object: DeepReadonly<T>, asked: number | undefined): number | undefined;
+  /** True: a delete does not remove the object (yet), whatever its metadata.finalizers say. Namespaces: spec.finalizers. It then gets a deletionTimestamp but no deletionGracePeriodSeconds. */
+  holdsDeletion?(object: DeepReadonly<T>): boolean;
+  /** Changes the object, in place, when its deletion begins and `holdsDeletion` keeps it. Namespaces: phase Terminating. */
+  prepareForDeletion?(object: T): void;
   /** What happens to dependents when the caller says nothing. Absent = 'Background'. 'Unsupported' = the kind takes no part in garbage collection. */
   readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported';
   /** Time to live of an object, in seconds; undefined = for ever. Events: 3600. */

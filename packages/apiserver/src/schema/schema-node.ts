@@ -6,31 +6,31 @@
  * `type`, properties, items or additionalProperties takes any value.
  */
 export interface SchemaNode {
-  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
-  readonly format?: string;
-  readonly nullable?: boolean;
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | undefined;
+  readonly format?: string | undefined;
+  readonly nullable?: boolean | undefined;
   /** Own members only: look up with `Map.get`, never by index. */
-  readonly properties?: ReadonlyMap<string, SchemaNode>;
+  readonly properties?: ReadonlyMap<string, SchemaNode> | undefined;
   /** Schema of the values of a map; `true` = any. */
-  readonly additionalProperties?: SchemaNode | true;
-  readonly items?: SchemaNode;
-  readonly required?: readonly string[];
+  readonly additionalProperties?: SchemaNode | true | undefined;
+  readonly items?: SchemaNode | undefined;
+  readonly required?: readonly string[] | undefined;
   /** Deep-copied by whoever writes it into an object. */
   readonly default?: unknown;
-  readonly enum?: readonly unknown[];
+  readonly enum?: readonly unknown[] | undefined;
   /** x-kubernetes-list-type. Absent means atomic. */
-  readonly listType?: 'atomic' | 'set' | 'map';
-  readonly listMapKeys?: readonly string[];
+  readonly listType?: 'atomic' | 'set' | 'map' | undefined;
+  readonly listMapKeys?: readonly string[] | undefined;
   /** x-kubernetes-map-type. Absent means granular. */
-  readonly mapType?: 'atomic' | 'granular';
+  readonly mapType?: 'atomic' | 'granular' | undefined;
   /** x-kubernetes-patch-strategy, split at commas: "merge", "retainKeys", "replace". Built-in kinds only. */
-  readonly patchStrategy?: readonly string[];
-  readonly patchMergeKey?: string;
-  readonly intOrString?: boolean;
-  readonly preserveUnknownFields?: boolean;
-  readonly embeddedResource?: boolean;
+  readonly patchStrategy?: readonly string[] | undefined;
+  readonly patchMergeKey?: string | undefined;
+  readonly intOrString?: boolean | undefined;
+  readonly preserveUnknownFields?: boolean | undefined;
+  readonly embeddedResource?: boolean | undefined;
   /** Name of the Go type, for the texts of decoding errors: "v1.PodSpec". Built-in kinds only. */
-  readonly goType?: string;
+  readonly goType?: string | undefined;
   /** The schema as published (OpenAPI words), for value validation and `kubectl explain`. */
-  readonly raw?: Readonly<Record<string, unknown>>;
+  readonly raw?: Readonly<Record<string, unknown>> | undefined;
 }

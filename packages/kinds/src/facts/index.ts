@@ -100,12 +100,31 @@ export interface FieldSelectorFacts {
   readonly refused: Readonly<Record<string, readonly [code: number, reason: string, message: string]>>;
 }
 
+/** How the server treats one resource's writes. */
+export interface ResourceBehaviour {
+  /** PUT on a missing name creates. */
+  readonly createOnUpdate: boolean;
+  /** PUT without resourceVersion is taken. */
+  readonly updateWithoutVersion: boolean;
+  /** The server keeps metadata.generation. */
+  readonly generation: boolean;
+  /** A change of labels raises the generation too. */
+  readonly labelsRaiseGeneration?: boolean;
+  /** Finalizers set on create. */
+  readonly finalizers?: readonly string[];
+}
+
+export interface BehaviourFacts {
+  readonly resources: Readonly<Record<string, ResourceBehaviour>>;
+}
+
 export const schemaFacts: () => SchemaFacts = lazily<SchemaFacts>('schemas');
 export const protobufFacts: () => ProtobufFacts = lazily<ProtobufFacts>('protobuf');
 export const discoveryFacts: () => DiscoveryFacts = lazily<DiscoveryFacts>('discovery');
 export const storageKeyFacts: () => StorageKeyFacts = lazily<StorageKeyFacts>('storagekeys');
 export const tableColumnFacts: () => TableColumnFacts = lazily<TableColumnFacts>('tablecolumns');
 export const fieldSelectorFacts: () => FieldSelectorFacts = lazily<FieldSelectorFacts>('fieldselectors');
+export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
 
 // Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.
 function lazily<T>(name: string): () => T {

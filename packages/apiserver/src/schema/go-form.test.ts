@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { deepCopy } from '@kapstan/api';
+import { describe, expect, it } from 'vitest';
+import { builtinDefinitionName } from './builtin-schemas.ts';
+import { normalizeGoForm, zeroGoForm } from './go-form.ts';
+
+interface DefaultsCase {
+  readonly request: { readonly apiVersion: string; readonly kind: string };
+  readonly stored: Record<string, unknown>;
+  readonly withoutAdmission?: Record<string, unknown>;
+}
+
+const fixtures = new URL('../../fixtures/', import.meta.url);
+const { cases } = JSON.parse(readFileSync(new URL('defaults.json', fixtures), 'utf8')) as {
+  cases: Record<string, DefaultsCase>;
+};
+
+const hasProtobufForm = (name: string): boolean => name !== 'APIService' && name !== 'CustomResourceDefinition';
+
+describe('the Go form', () => {
+  const answers = Object.entries(cases).filter(([name]) => hasProtobufForm(name));
+  it.each(answers)('leaves what Kubernetes answered as it is: %s', (_name, { request, stored, withoutAdmission }) => {
+    const definition = builtinDefinitionName(request.apiVersion, request.kind) ?? '';
+    for (const answer of [stored, withoutAdmission ?? stored]) {
+      const object = deepCopy(answer);
+      normalizeGoForm(definition, object);
+      expect(object).toEqual(answer);
+    }
+  });
+
+  it.each([
+    ['apps.v1.DeploymentStatus', {}],
+    ['apps.v1.ReplicaSetStatus', { replicas: 0 }],
+    ['core.v1.ServiceStatus', { loadBalancer: {} }],
+    ['autoscaling.v2.HorizontalPodAutoscalerStatus', { desiredReplicas: 0, currentMetrics: null }],
+  ])('the zero value of %s is what Kubernetes prints', (definition, zero) => {
+    expect(zeroGoForm(definition)).toEqual(zero);
+  });
+
+  it('drops nulls, unknown fields and empty optional values, and keeps pointers to zero', () => {
+    const pod = {
+      spec: {
+        containers: [{ name: 'c', command: [], stdin: false, unknown: 1 }],
+        hostNetwork: false,
+        nodeName: '',
+        enableServiceLinks: false,
+        securityContext: null,
+        nodeSelector: {},
+      },
+    };
+    normalizeGoForm('core.v1.Pod', pod);
+    expect(pod).toEqual({
+      metadata: {},
+      spec: { containers: [{ name: 'c', resources: {} }], enableServiceLinks: false },
+      status: {},
+    });
+  });
+
+  it('writes times in UTC, with seconds or with microseconds', () => {
+    const lease = {
+      metadata: { creationTimestamp: '2025-01-02T03:04:05.9+01:00' },
+      spec: { renewTime: '2025-01-02T03:04:05.678901+01:00' },
+    };
+    normalizeGoForm('coordination.v1.Lease', lease);
+    expect(lease).toEqual({
+      metadata: { creationTimestamp: '2025-01-02T02:04:05Z' },
+      spec: { renewTime: '2025-01-02T02:04:05.678901Z' },
+    });
+  });
+
+  it('keeps a key named __proto__ in a map', () => {
+    const configMap = JSON.parse('{"data":{"__proto__":"v"}}') as Record<string, unknown>;
+    normalizeGoForm('core.v1.ConfigMap', configMap);
+    expect(JSON.stringify(configMap)).toContain('"__proto__":"v"');
+  });
+});

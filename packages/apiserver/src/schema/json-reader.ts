@@ -1,0 +1,88 @@
+// JSON of clients: the engine's own parser, checked in one pass over the text for what it hides (repeated names, spelling
+// of numbers, depth). Texts that hide something are read again by json-syntax.ts.
+import { JsonSyntaxError, type MemberList, maxJsonDepth, readJsonSlowly } from './json-syntax.ts';
+
+const noRepeats: ReadonlyMap<object, MemberList> = new Map();
+
+/** What a text says. Above it: typed-decoder.ts and the patches. */
+export interface JsonDocument {
+  readonly value: unknown;
+  /** Objects in which a name repeats, with all of their members; in `value` the last one counts. */
+  readonly repeats: ReadonlyMap<object, MemberList>;
+}
+
+/** Reads JSON. Numbers that doubles would respell are `ExactNumber`. Throws {@link JsonSyntaxError} with Go's words. */
+export function readJson(text: string): JsonDocument {
+  const survey = surveyTokens(text);
+  if (survey.depth > maxJsonDepth) throw new JsonSyntaxError('exceeded max depth');
+  if (!survey.plainNumbers) return readJsonSlowly(text);
+  try {
+    const value: unknown = JSON.parse(text);
+    return countMembers(value) === survey.members ? { value, repeats: noRepeats } : readJsonSlowly(text);
+  } catch (error) {
+    return refuse(text, error);
+  }
+}
+
+/** Decodes a body; bytes that are no UTF-8 become U+FFFD, as in Go. A byte order mark stays and is refused. */
+export function decodeText(body: Uint8Array): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
+}
+
+function refuse(text: string, cause: unknown): never {
+  readJsonSlowly(text);
+  throw new JsonSyntaxError('invalid JSON', { cause });
+}
+
+interface TokenSurvey {
+  /** Colons outside of strings: in valid JSON, the members of all objects. */
+  members: number;
+  depth: number;
+  /** No number has a fraction, an exponent or more than 15 digits. */
+  plainNumbers: boolean;
+}
+
+const longOrFractional = /\d(?:[.eE]|\d{15})/y;
+
+function surveyTokens(text: string): TokenSurvey {
+  const survey: TokenSurvey = { members: 0, depth: 0, plainNumbers: true };
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = endOfString(text, at);
+    else if (code === 0x3a) survey.members++;
+    else if (code === 0x7b || code === 0x5b) survey.depth = Math.max(survey.depth, ++depth);
+    else if (code === 0x7d || code === 0x5d) depth--;
+    else if (code >= 0x30 && code <= 0x39 && survey.plainNumbers) {
+      longOrFractional.lastIndex = at;
+      survey.plainNumbers = !longOrFractional.test(text);
+    }
+  }
+  return survey;
+}
+
+/** Index of the closing quote, or the end of the text. */
+function endOfString(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  return close === -1 ? text.length : close;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1;
+  while (text.charCodeAt(at) === 0x5c) at--;
+  return (quote - at) % 2 === 0;
+}
+
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) {
+    let sum = 0;
+    for (const item of value) sum += countMembers(item);
+    return sum;
+  }
+  const keys = Object.keys(value);
+  let sum = keys.length;
+  for (const key of keys) sum += countMembers((value as Record<string, unknown>)[key]);
+  return sum;
+}

@@ -1,0 +1,235 @@
+// The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used by json-reader.ts when the engine's
+// own parser refuses a text, when members repeat, and when a number must keep its spelling.
+import { ExactNumber, setOwn } from '@kapstan/api';
+
+/** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
+export const maxJsonDepth = 1000;
+
+/** A text that is no JSON. The message is that of Go's encoding/json. */
+export class JsonSyntaxError extends Error {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = 'JsonSyntaxError';
+  }
+}
+
+/** All members of an object in the order of the text, repetitions included. */
+export type MemberList = readonly (readonly [name: string, value: unknown])[];
+
+export interface SlowRead {
+  readonly value: unknown;
+  /** Only objects in which a name repeats. */
+  readonly repeats: ReadonlyMap<object, MemberList>;
+}
+
+/** Reads a whole text. Numbers that do not print as they are written become {@link ExactNumber}. Throws JsonSyntaxError. */
+export function readJsonSlowly(text: string): SlowRead {
+  return new Scanner(text).document();
+}
+
+const whitespace = /[ \t\r\n]*/y;
+const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const hex4 = /^[0-9a-fA-F]{4}$/;
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ['\\', '\\'],
+  ['/', '/'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+]);
+
+class Scanner {
+  readonly #text: string;
+  readonly #repeats = new Map<object, MemberList>();
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  document(): SlowRead {
+    const value = this.#value('looking for beginning of value');
+    this.#skipWhitespace();
+    if (this.#at < this.#text.length) this.#refuse('after top-level value');
+    return { value, repeats: this.#repeats };
+  }
+
+  #value(where: string): unknown {
+    this.#skipWhitespace();
+    const char = this.#text[this.#at];
+    switch (char) {
+      case '{':
+        return this.#nested(() => this.#object());
+      case '[':
+        return this.#nested(() => this.#array());
+      case '"':
+        return this.#string();
+      case 't':
+        return this.#literal('true', true);
+      case 'f':
+        return this.#literal('false', false);
+      case 'n':
+        return this.#literal('null', null);
+      default:
+        return char !== undefined && (char === '-' || isDigit(char)) ? this.#number() : this.#refuse(where);
+    }
+  }
+
+  #nested<T>(read: () => T): T {
+    if (++this.#depth > maxJsonDepth) throw new JsonSyntaxError('exceeded max depth');
+    this.#at++;
+    const value = read();
+    this.#depth--;
+    return value;
+  }
+
+  #object(): Record<string, unknown> {
+    const object: Record<string, unknown> = {};
+    const members: [string, unknown][] = [];
+    let repeated = false;
+    this.#skipWhitespace();
+    if (this.#take('}')) return object;
+    for (;;) {
+      this.#skipWhitespace();
+      if (this.#text[this.#at] !== '"') this.#refuse('looking for beginning of object key string');
+      const name = this.#string();
+      this.#skipWhitespace();
+      if (!this.#take(':')) this.#refuse('after object key');
+      const value = this.#value('looking for beginning of value');
+      repeated ||= Object.hasOwn(object, name);
+      members.push([name, value]);
+      setOwn(object, name, value);
+      this.#skipWhitespace();
+      if (this.#take('}')) break;
+      if (!this.#take(',')) this.#refuse('after object key:value pair');
+    }
+    if (repeated) this.#repeats.set(object, members);
+    return object;
+  }
+
+  #array(): unknown[] {
+    const items: unknown[] = [];
+    this.#skipWhitespace();
+    if (this.#take(']')) return items;
+    for (;;) {
+      items.push(this.#value('looking for beginning of value'));
+      this.#skipWhitespace();
+      if (this.#take(']')) return items;
+      if (!this.#take(',')) this.#refuse('after array element');
+    }
+  }
+
+  #string(): string {
+    let result = '';
+    let start = ++this.#at;
+    for (;;) {
+      const char = this.#text[this.#at];
+      if (char === '"') break;
+      if (char === undefined || char < ' ') this.#refuse('in string literal');
+      if (char !== '\\') {
+        this.#at++;
+        continue;
+      }
+      result += this.#text.slice(start, this.#at) + this.#escape();
+      start = this.#at;
+    }
+    return result + this.#text.slice(start, this.#at++);
+  }
+
+  #escape(): string {
+    const char = this.#text[++this.#at];
+    if (char !== 'u') {
+      const plain = char === undefined ? undefined : escapes.get(char);
+      if (plain === undefined) return this.#refuse('in string escape code');
+      this.#at++;
+      return plain;
+    }
+    const digits = this.#text.slice(this.#at + 1, this.#at + 5);
+    if (!hex4.test(digits)) {
+      this.#at += 1 + Math.max(0, digits.search(/[^0-9a-fA-F]|$/));
+      return this.#refuse('in \\u hexadecimal character escape');
+    }
+    this.#at += 5;
+    return String.fromCharCode(Number.parseInt(digits, 16));
+  }
+
+  #number(): number | ExactNumber {
+    numberToken.lastIndex = this.#at;
+    const token = numberToken.exec(this.#text)?.[0];
+    if (token === undefined) {
+      this.#at++;
+      return this.#refuse('in numeric literal');
+    }
+    this.#at += token.length;
+    this.#refuseBrokenNumber(token);
+    const value = Number(token);
+    return String(value) === token ? value : new ExactNumber(token);
+  }
+
+  #refuseBrokenNumber(token: string): void {
+    const next = this.#text[this.#at];
+    if (next === '.' && !/[.eE]/.test(token)) {
+      this.#at++;
+      this.#refuse('after decimal point in numeric literal');
+    }
+    if ((next === 'e' || next === 'E') && !/[eE]/.test(token)) {
+      const sign = this.#text[++this.#at];
+      if (sign === '+' || sign === '-') this.#at++;
+      this.#refuse('in exponent of numeric literal');
+    }
+  }
+
+  #literal<T>(word: string, value: T): T {
+    for (const expected of word) {
+      if (this.#text[this.#at] !== expected) this.#refuse(`in literal ${word} (expecting '${expected}')`);
+      this.#at++;
+    }
+    return value;
+  }
+
+  #skipWhitespace(): void {
+    whitespace.lastIndex = this.#at;
+    whitespace.test(this.#text);
+    this.#at = whitespace.lastIndex;
+  }
+
+  #take(char: string): boolean {
+    if (this.#text[this.#at] !== char) return false;
+    this.#at++;
+    return true;
+  }
+
+  #refuse(where: string): never {
+    const char = this.#text[this.#at];
+    if (char === undefined) throw new JsonSyntaxError('unexpected end of JSON input');
+    throw new JsonSyntaxError(`invalid character ${quoteCharacter(char)} ${where}`);
+  }
+}
+
+function isDigit(char: string): boolean {
+  return char >= '0' && char <= '9';
+}
+
+/** As Go's scanner quotes one byte: of a character beyond ASCII it sees the first byte of its UTF-8 form. */
+function quoteCharacter(char: string): string {
+  if (char === "'") return "'\\''";
+  if (char === '"') return `'"'`;
+  const byte = new TextEncoder().encode(char)[0] ?? 0;
+  if (byte >= 0x20 && byte < 0x7f) return char === '\\' ? "'\\\\'" : `'${char}'`;
+  const named = new Map([
+    [0x07, '\\a'],
+    [0x08, '\\b'],
+    [0x09, '\\t'],
+    [0x0a, '\\n'],
+    [0x0b, '\\v'],
+    [0x0c, '\\f'],
+    [0x0d, '\\r'],
+  ]).get(byte);
+  if (named !== undefined) return `'${named}'`;
+  if (byte < 0xa1) return byte < 0x80 ? `'\\x${byte.toString(16).padStart(2, '0')}'` : `'\\u00${byte.toString(16)}'`;
+  return `'${String.fromCharCode(byte)}'`;
+}

@@ -1,0 +1,93 @@
+// The JSON of Go values that are no structs of fields: strings, numbers, bytes, and the types that print themselves
+// (Time, MicroTime, Quantity, IntOrString). Below: go-form.ts walks the structs.
+import { ExactNumber, formatMicroTime, formatTime, parseTime } from '@kapstan/api';
+
+export interface ScalarForm {
+  readonly kind:
+    | 'string'
+    | 'number'
+    | 'boolean'
+    | 'bytes'
+    | 'time'
+    | 'microTime'
+    | 'quantity'
+    | 'intOrString'
+    | 'opaque';
+  /** A struct in Go: never empty to encoding/json, so omitempty does not leave it out. */
+  readonly isStruct: boolean;
+}
+
+const structs: Readonly<Record<string, ScalarForm['kind']>> = {
+  'meta/v1.Time': 'time',
+  'meta/v1.MicroTime': 'microTime',
+  'machinery/api.resource.Quantity': 'quantity',
+  'machinery/util.intstr.IntOrString': 'intOrString',
+  'machinery/runtime.RawExtension': 'opaque',
+};
+
+const scalars: Readonly<Record<string, ScalarForm['kind']>> = { string: 'string', bool: 'boolean', bytes: 'bytes' };
+
+/** For a type as the protobuf facts name it. Types that print themselves in another way are taken as they are. */
+export function scalarFormOf(type: string): ScalarForm {
+  const struct = Object.hasOwn(structs, type) ? structs[type] : undefined;
+  if (struct !== undefined) return { kind: struct, isStruct: true };
+  const scalar = Object.hasOwn(scalars, type) ? scalars[type] : undefined;
+  if (scalar !== undefined) return { kind: scalar, isStruct: false };
+  return { kind: /^(u?int|fixed|s?fixed|double|float)/.test(type) ? 'number' : 'opaque', isStruct: false };
+}
+
+/** What an unset value prints. */
+export function zeroOfScalar(form: ScalarForm): unknown {
+  switch (form.kind) {
+    case 'string':
+      return '';
+    case 'number':
+    case 'intOrString':
+      return 0;
+    case 'boolean':
+      return false;
+    case 'quantity':
+      return '0';
+    case 'bytes':
+    case 'time':
+    case 'microTime':
+    case 'opaque':
+      return null;
+  }
+}
+
+/** The canonical print of a value. Values that do not parse are left: decoding refuses them. */
+export function normalizeScalar(form: ScalarForm, value: unknown): unknown {
+  switch (form.kind) {
+    case 'time':
+      return normalizeTime(value, (epochMs) => formatTime(epochMs));
+    case 'microTime':
+      return typeof value === 'string' ? normalizeMicroTime(value) : value;
+    case 'quantity':
+      return normalizeQuantity(value);
+    case 'bytes':
+      return typeof value === 'string' ? value.replace(/[\r\n]/g, '') : value;
+    default:
+      return value;
+  }
+}
+
+function normalizeTime(value: unknown, format: (epochMs: number) => string): unknown {
+  if (typeof value !== 'string') return value;
+  const epochMs = parseTime(value);
+  return Number.isNaN(epochMs) ? value : format(epochMs);
+}
+
+/** Six digits of the fraction survive, which a double of milliseconds does not hold exactly: they are taken as text. */
+function normalizeMicroTime(text: string): string {
+  const match = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/i.exec(text);
+  const epochMs = match === null ? Number.NaN : parseTime(`${match[1]}${match[3]}`);
+  if (match === null || Number.isNaN(epochMs)) return text;
+  const micros = (match[2] ?? '').slice(0, 6).padEnd(6, '0');
+  return formatMicroTime(epochMs).replace(/\.\d+Z$/, `.${micros}Z`);
+}
+
+function normalizeQuantity(value: unknown): unknown {
+  if (typeof value === 'number') return String(value);
+  return value instanceof ExactNumber ? value.text : value;
+}

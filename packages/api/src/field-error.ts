@@ -103,15 +103,10 @@ export const notFoundField = (field: string, badValue: unknown): FieldError => (
   detail: '',
 });
 
-/** Source: field.NotSupported: values are quoted and sorted. */
+/** Source: field.NotSupported: values are quoted, in the order given (Kubernetes' callers mostly sort them). */
 export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
-  const detail =
-    valid.length === 0
-      ? ''
-      : `supported values: ${[...valid]
-          .sort()
-          .map((v) => JSON.stringify(v))
-          .join(', ')}`;
+  const quoted = valid.map((value) => JSON.stringify(value)).join(', ');
+  const detail = valid.length === 0 ? '' : `supported values: ${quoted}`;
   return { type: 'FieldValueNotSupported', field, badValue, detail };
 }
 

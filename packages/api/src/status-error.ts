@@ -29,7 +29,8 @@ export class StatusError extends Error {
       metadata: init.continue === undefined ? {} : { continue: init.continue },
       status: 'Failure',
       message: init.message,
-      reason: init.reason,
+      // As in Go, where an empty reason is left out of the JSON.
+      ...(init.reason === '' ? {} : { reason: init.reason }),
       ...(init.details === undefined ? {} : { details: init.details }),
       code: init.code,
     };

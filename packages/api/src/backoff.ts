@@ -1,4 +1,4 @@
-// Exponential backoff with jitter and a reset window, as client-go's wait.BackoffManager computes it.
+// Exponential backoff with jitter and a reset window, as client-go's wait.BackoffManager computes it: a pure step and a class.
 import type { Clock } from './clock.ts';
 
 export interface BackoffOptions {
@@ -14,34 +14,64 @@ export interface BackoffOptions {
   readonly resetAfterMs: number;
 }
 
+/** Where a sequence of delays stands. */
+export interface BackoffState {
+  /** Base of the next delay, in milliseconds. */
+  readonly nextMs: number;
+  /** When the sequence last started, on the monotonic clock. */
+  readonly startedAtMs: number;
+}
+
+/** When a step happens, and the one random number that it may use. */
+export interface Moment {
+  /** Monotonic clock, in milliseconds. */
+  readonly nowMs: number;
+  /** Uniform in [0, 1). */
+  readonly random: number;
+}
+
+export function startBackoff(options: BackoffOptions, nowMs: number): BackoffState {
+  return { nextMs: options.initialMs, startedAtMs: nowMs };
+}
+
+/** The delay to wait now, in milliseconds, and the state in which the next one is longer. */
+export function stepBackoff(
+  options: BackoffOptions,
+  state: BackoffState,
+  { nowMs, random }: Moment,
+): { readonly delayMs: number; readonly state: BackoffState } {
+  const { resetAfterMs, factor, maxMs, jitter } = options;
+  // The window counts from the last start, not from the last failure. Source: spec/client.md §1.2.
+  const isOver = resetAfterMs > 0 && nowMs - state.startedAtMs > resetAfterMs;
+  const { nextMs, startedAtMs } = isOver ? startBackoff(options, nowMs) : state;
+  return {
+    delayMs: nextMs + random * jitter * nextMs,
+    state: { nextMs: Math.min(nextMs * factor, maxMs), startedAtMs },
+  };
+}
+
 /** A sequence of delays. Deterministic but for the random source given. */
 export class Backoff {
   readonly #options: BackoffOptions;
   readonly #clock: Clock;
   readonly #random: () => number;
-  #nextMs: number;
-  #startedAtMs: number;
+  #state: BackoffState;
 
   constructor(options: BackoffOptions, ports: { readonly clock: Clock; readonly random?: () => number }) {
     this.#options = options;
     this.#clock = ports.clock;
     this.#random = ports.random ?? Math.random;
-    this.#nextMs = options.initialMs;
-    this.#startedAtMs = this.#clock.monotonicNow();
+    this.#state = startBackoff(options, this.#clock.monotonicNow());
   }
 
   /** The delay to wait now, in milliseconds; the next call gives a longer one. */
   next(): number {
-    const { resetAfterMs, factor, maxMs, jitter } = this.#options;
-    const now = this.#clock.monotonicNow();
-    if (resetAfterMs > 0 && now - this.#startedAtMs > resetAfterMs) this.reset();
-    const base = this.#nextMs;
-    this.#nextMs = Math.min(base * factor, maxMs);
-    return base + this.#random() * jitter * base;
+    const step = stepBackoff(this.#options, this.#state, { nowMs: this.#clock.monotonicNow(), random: this.#random() });
+    this.#state = step.state;
+    return step.delayMs;
   }
 
   reset(): void {
-    this.#nextMs = this.#options.initialMs;
-    this.#startedAtMs = this.#clock.monotonicNow();
+    this.#state = startBackoff(this.#options, this.#clock.monotonicNow());
   }
 }

@@ -43,6 +43,8 @@ export interface WatchOptions extends SelectionOptions {
   readonly allowWatchBookmarks?: boolean;
   /** The server ends the watch after this time, in seconds. Absent = the server's choice. */
   readonly timeoutSeconds?: number;
+  /** Called once when the source has accepted the watch, before the first event. An implementation that cannot know may leave it out. */
+  readonly onOpen?: () => void;
 }
 
 export interface WriteOptions extends CallOptions {

@@ -1,4 +1,4 @@
-export { Backoff, type BackoffOptions } from './backoff.ts';
+export { Backoff, type BackoffOptions, type Moment } from './backoff.ts';
 export type {
   ApplyOptions,
   CallOptions,
@@ -68,9 +68,25 @@ export { labelRequirement } from './label-requirement.ts';
 export { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector, noLabel } from './label-selector.ts';
 export { parseLabelSelector } from './label-selector-parser.ts';
 export { type LabelSelectorExpression, type LabelSelectorSpec, labelSelectorFrom } from './label-selector-spec.ts';
+export {
+  isConnectionRefused,
+  type ListWatchFailure,
+  type ListWatchFailureKind,
+  listWatchFailureOf,
+} from './list-watch-failure.ts';
+export { createListWatchState, stepListWatch } from './list-watch-machine.ts';
+export { defaultListWatchOptions, type ListWatchOptions } from './list-watch-options.ts';
+export type {
+  ListWatchEffect,
+  ListWatchInput,
+  ListWatchPhase,
+  ListWatchState,
+  ListWatchStep,
+} from './list-watch-state.ts';
 export type { ListerWatcher, ListResult } from './lister-watcher.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
+export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
 export {
   apiVersionOf,
   groupVersionResourceOf,

@@ -1,0 +1,57 @@
+// What kinds of failure the list/watch machine tells apart, and the kind of an error that a ListerWatcher gave.
+import {
+  isExpired,
+  isInternalError,
+  isStatusError,
+  isTooLargeResourceVersion,
+  isTooManyRequests,
+} from './status-error.ts';
+
+/**
+ * - `expired`: the asked version is no longer in the history.
+ * - `tooLargeVersion`: the asked version lies in the future (a source restored from a backup, a lagging replica).
+ * - `unreachable`: nobody listens. `overloaded`: the source asks to come back later. Both spare the list.
+ * - `internal`: the source failed inside.
+ * - `refused`: the request itself is wrong or not allowed; trying goes on, since permissions and resources come and go.
+ * - `other`: everything else.
+ */
+export type ListWatchFailureKind =
+  | 'expired'
+  | 'tooLargeVersion'
+  | 'unreachable'
+  | 'overloaded'
+  | 'internal'
+  | 'refused'
+  | 'other';
+
+export interface ListWatchFailure {
+  readonly kind: ListWatchFailureKind;
+  /** What was thrown; goes into the status. */
+  readonly error: unknown;
+}
+
+const refusedCodes: ReadonlySet<number> = new Set([400, 401, 403, 404]);
+
+/** Sorts an error of a `ListerWatcher`. Source: spec/client.md §1.4-§1.6. */
+export function listWatchFailureOf(error: unknown): ListWatchFailure {
+  return { kind: kindOf(error), error };
+}
+
+function kindOf(error: unknown): ListWatchFailureKind {
+  if (isExpired(error)) return 'expired';
+  if (isTooLargeResourceVersion(error)) return 'tooLargeVersion';
+  if (isTooManyRequests(error)) return 'overloaded';
+  if (isInternalError(error)) return 'internal';
+  if (isStatusError(error)) return refusedCodes.has(error.code) ? 'refused' : 'other';
+  return isConnectionRefused(error) ? 'unreachable' : 'other';
+}
+
+/** ECONNREFUSED, also as a cause or inside the AggregateError of a host with several addresses. */
+export function isConnectionRefused(error: unknown): boolean {
+  for (let current = error, depth = 0; typeof current === 'object' && current !== null && depth < 8; depth++) {
+    const { code, cause, errors } = current as { code?: unknown; cause?: unknown; errors?: unknown };
+    if (code === 'ECONNREFUSED') return true;
+    current = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  }
+  return false;
+}

@@ -1,1 +1,12 @@
-export {};
+export { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
+export {
+  BucketRateLimiter,
+  defaultControllerRateLimiter,
+  ExponentialFailureRateLimiter,
+  FastSlowRateLimiter,
+  MaxOfRateLimiter,
+  MaxWaitRateLimiter,
+  type RateLimiter,
+} from './rate-limiter.ts';
+export { RateLimitingQueue, type RateLimitingQueueOptions } from './rate-limiting-queue.ts';
+export { WorkQueue, type WorkQueueOptions } from './work-queue.ts';

@@ -1,0 +1,164 @@
+// EventCorrelator: makes one event out of many alike, and drops the flood. client-go's record.EventCorrelator:
+// aggregate, count, then filter spam. spec/client.md §7.4.
+import type { Clock } from '@kapstan/api';
+import { BucketRateLimiter } from '../workqueue/index.ts';
+import { LruMap } from './lru-map.ts';
+
+/** What a recorder was asked to say, before it is an Event. */
+export interface EventDraft {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  readonly component: string;
+  readonly host: string;
+  readonly involvedObject: InvolvedObject;
+}
+
+export interface InvolvedObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly fieldPath?: string;
+}
+
+/** What to write. */
+export type CorrelatedEvent =
+  /** Over the limit: write nothing. */
+  | { readonly type: 'skip' }
+  | {
+      readonly type: 'create';
+      readonly message: string;
+      readonly firstTimestampMs: number;
+      readonly onWritten: (written: WrittenEvent) => void;
+    }
+  | {
+      readonly type: 'count';
+      readonly message: string;
+      readonly firstTimestampMs: number;
+      readonly count: number;
+      readonly written: WrittenEvent;
+      readonly onWritten: (written: WrittenEvent) => void;
+    };
+
+/** The event that stands for all that were counted into it. */
+export interface WrittenEvent {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+export interface EventCorrelatorOptions {
+  readonly clock: Clock;
+  /** Keys remembered per step. Default 4096. */
+  readonly cacheSize?: number;
+  /** Distinct messages of one kind after which they are combined. Default 10. */
+  readonly maxSimilar?: number;
+  /** Pause after which similar events count anew, in milliseconds. Default 600 000. */
+  readonly similarWindowMs?: number;
+  /** Events per source and object that are let through at once. Default 25. */
+  readonly spamBurst?: number;
+  /** Further events per second beyond the burst. Default 1/300. */
+  readonly spamPerSecond?: number;
+}
+
+const defaults = {
+  cacheSize: 4096,
+  maxSimilar: 10,
+  similarWindowMs: 600_000,
+  spamBurst: 25,
+  spamPerSecond: 1 / 300,
+} as const;
+
+interface Similar {
+  readonly messages: Set<string>;
+  lastMs: number;
+}
+
+interface Counted {
+  count: number;
+  readonly firstTimestampMs: number;
+  written?: WrittenEvent;
+}
+
+const combinedPrefix = '(combined from similar events): ';
+
+/** Not shared between recorders of different sources. */
+export class EventCorrelator {
+  readonly #options: Required<EventCorrelatorOptions>;
+  readonly #similar: LruMap<string, Similar>;
+  readonly #counted: LruMap<string, Counted>;
+  readonly #buckets: LruMap<string, BucketRateLimiter<string>>;
+
+  constructor(options: EventCorrelatorOptions) {
+    this.#options = { ...defaults, ...options };
+    this.#similar = new LruMap(this.#options.cacheSize);
+    this.#counted = new LruMap(this.#options.cacheSize);
+    this.#buckets = new LruMap(this.#options.cacheSize);
+  }
+
+  /** Counts an event in and says what to write for it. The counts move also when the answer is to skip. */
+  correlate(draft: EventDraft): CorrelatedEvent {
+    const { message, key } = this.#aggregate(draft);
+    const counted = this.#count(key);
+    if (this.#isSpam(draft)) return { type: 'skip' };
+    const onWritten = (written: WrittenEvent): void => {
+      counted.written = written;
+    };
+    const { firstTimestampMs, count, written } = counted;
+    if (written === undefined) return { type: 'create', message, firstTimestampMs, onWritten };
+    return { type: 'count', message, firstTimestampMs, count, written, onWritten };
+  }
+
+  /** The message to show and the key to count under: its own, or that of all similar ones once there are many. */
+  #aggregate(draft: EventDraft): { readonly message: string; readonly key: string } {
+    const similarKey = keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type, draft.reason]);
+    const now = this.#options.clock.now();
+    let similar = this.#similar.get(similarKey);
+    if (similar === undefined || now - similar.lastMs > this.#options.similarWindowMs)
+      similar = { messages: new Set(), lastMs: now };
+    similar.messages.add(draft.message);
+    similar.lastMs = now;
+    this.#similar.set(similarKey, similar);
+    if (similar.messages.size < this.#options.maxSimilar) {
+      return { message: draft.message, key: keyOf([similarKey, draft.involvedObject.fieldPath ?? '', draft.message]) };
+    }
+    // Invariant: the set stays bounded while a flood of distinct messages lasts.
+    const oldest = similar.messages.values().next();
+    if (!oldest.done) similar.messages.delete(oldest.value);
+    similar.messages.add(draft.message);
+    return { message: `${combinedPrefix}${draft.message}`, key: similarKey };
+  }
+
+  #count(key: string): Counted {
+    const counted = this.#counted.get(key) ?? { count: 0, firstTimestampMs: this.#options.clock.now() };
+    counted.count++;
+    this.#counted.set(key, counted);
+    return counted;
+  }
+
+  #isSpam(draft: EventDraft): boolean {
+    const key = keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject)]);
+    const { spamPerSecond, spamBurst, clock } = this.#options;
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      bucket = new BucketRateLimiter({ perSecond: spamPerSecond, burst: spamBurst, clock });
+      this.#buckets.set(key, bucket);
+    }
+    return !bucket.tryTake();
+  }
+}
+
+const sourceKey = (draft: EventDraft): string[] => [draft.component, draft.host];
+const objectKey = (object: InvolvedObject): string[] => [
+  object.kind,
+  object.namespace ?? '',
+  object.name,
+  object.uid ?? '',
+  object.apiVersion,
+];
+
+function keyOf(parts: readonly string[]): string {
+  return JSON.stringify(parts);
+}

@@ -1,0 +1,179 @@
+// EventRecorder: writes core/v1 Events about objects, correlated and in the background, so that a reconcile never waits
+// for them or fails by them. client-go's record package; spec/client.md §7.4.
+import {
+  type Clock,
+  delay,
+  formatTime,
+  isNotFound,
+  isStatusError,
+  type KubernetesObject,
+  type Logger,
+  type ResourceClient,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import { Event } from '@kapstan/kinds/core/v1';
+import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
+
+export interface EventRecorderOptions {
+  readonly client: ResourceClient;
+  /** Who says it: the controller's name. */
+  readonly component: string;
+  /** Where it runs. Default ''. */
+  readonly host?: string;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly logger?: Logger;
+  readonly correlator?: EventCorrelator;
+}
+
+export interface EventMessage {
+  readonly type: 'Normal' | 'Warning';
+  /** One word in CamelCase. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+const maxQueued = 1000;
+const maxAttempts = 12;
+const retryDelayMs = 10_000;
+
+/** Keeps the order in which events were recorded. At most 1000 wait; more are dropped and counted. */
+export class EventRecorder {
+  readonly #options: Required<Omit<EventRecorderOptions, 'correlator'>>;
+  readonly #correlator: EventCorrelator;
+  readonly #queue: EventDraft[] = [];
+  readonly #stop = new AbortController();
+  #sending: Promise<void> | undefined;
+  #dropped = 0;
+
+  constructor(options: EventRecorderOptions) {
+    const clock = options.clock ?? systemClock;
+    this.#options = { host: '', random: Math.random, logger: silentLogger, ...options, clock };
+    this.#correlator = options.correlator ?? new EventCorrelator({ clock });
+  }
+
+  /** Events that were dropped because too many waited. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** Says something about an object (which needs apiVersion, kind and a name). Returns at once; ignored after close. */
+  record(object: KubernetesObject, event: EventMessage): void {
+    if (this.#stop.signal.aborted) return;
+    const involvedObject = referenceTo(object);
+    if (involvedObject === undefined) {
+      return this.#options.logger.error('Could not construct reference, will not report event', { ...event });
+    }
+    if (this.#queue.length >= maxQueued) {
+      this.#dropped++;
+      return this.#options.logger.error('Unable to record event: too many queued events, dropped event', { ...event });
+    }
+    const { component, host } = this.#options;
+    this.#queue.push({
+      type: event.type,
+      reason: event.reason,
+      message: event.message,
+      component,
+      host,
+      involvedObject,
+    });
+    this.#sending ??= this.#sendAll();
+  }
+
+  /** Resolves when everything recorded so far is written or given up. */
+  async flush(): Promise<void> {
+    await this.#sending;
+  }
+
+  /** Gives up on what waits for a retry; idempotent. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let draft = this.#queue.shift(); draft !== undefined; draft = this.#queue.shift()) {
+      if (this.#stop.signal.aborted) break;
+      const correlated = this.#correlator.correlate(draft);
+      if (correlated.type !== 'skip') await this.#send(draft, correlated);
+    }
+    this.#sending = undefined;
+  }
+
+  async #send(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      try {
+        return await this.#write(draft, correlated);
+      } catch (error) {
+        const fields = { reason: draft.reason, error: error instanceof Error ? error.message : String(error) };
+        // The server has answered: asking again would give the same.
+        if (isStatusError(error)) return this.#options.logger.info('Server rejected event (will not retry!)', fields);
+        this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);
+      }
+      const pauseMs = attempt === 0 ? retryDelayMs * this.#options.random() : retryDelayMs;
+      const isOver = await delay(this.#options.clock, pauseMs, this.#stop.signal).then(
+        () => false,
+        () => true,
+      );
+      if (isOver) return;
+    }
+    this.#options.logger.error('Unable to write event (retry limit exceeded!)', { reason: draft.reason });
+  }
+
+  async #write(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
+    if (correlated.type === 'count') {
+      const { count, message, written } = correlated;
+      const body = { count, message, lastTimestamp: formatTime(this.#options.clock.now()) };
+      try {
+        await this.#options.client.patch(Event, written, { type: 'strategic', body });
+        return;
+      } catch (error) {
+        // The event expired meanwhile: begin a new one with the count reached.
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    const event = this.#newEvent(draft, correlated);
+    await this.#options.client.create(Event, event);
+    correlated.onWritten({ name: event.metadata?.name ?? '', namespace: event.metadata?.namespace ?? '' });
+  }
+
+  #newEvent(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Event {
+    const now = this.#options.clock.now();
+    const { component, host, involvedObject } = draft;
+    const suffix = (
+      BigInt(Math.floor(now)) * 1_000_000n +
+      BigInt(Math.floor(this.#options.random() * 1_000_000))
+    ).toString(16);
+    return {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `${involvedObject.name}.${suffix}`, namespace: involvedObject.namespace || 'default' },
+      involvedObject: { ...involvedObject },
+      type: draft.type,
+      reason: draft.reason,
+      message: correlated.message,
+      source: { component, ...(host === '' ? {} : { host }) },
+      firstTimestamp: formatTime(correlated.firstTimestampMs),
+      lastTimestamp: formatTime(now),
+      count: correlated.type === 'count' ? correlated.count : 1,
+      reportingComponent: component,
+      reportingInstance: host,
+    };
+  }
+}
+
+/** Undefined when the object does not say what it is. */
+function referenceTo(object: KubernetesObject): InvolvedObject | undefined {
+  const { apiVersion, kind, metadata } = object;
+  if (apiVersion === undefined || kind === undefined || metadata?.name === undefined) return undefined;
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return {
+    apiVersion,
+    kind,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  };
+}

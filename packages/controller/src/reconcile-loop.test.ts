@@ -1,0 +1,139 @@
+import { VirtualClock } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { type Reconcile, ReconcileLoop, type ReconcileOutcome, TerminalError } from './reconcile-loop.ts';
+import { ExponentialFailureRateLimiter, RateLimitingQueue } from './workqueue/index.ts';
+
+function start(reconcile: Reconcile, workers = 1) {
+  const clock = new VirtualClock();
+  const queue = new RateLimitingQueue<string>({
+    clock,
+    rateLimiter: new ExponentialFailureRateLimiter({ baseMs: 10, maxMs: 1000 }),
+  });
+  const outcomes: ReconcileOutcome[] = [];
+  const stop = new AbortController();
+  const loop = new ReconcileLoop({ queue, reconcile, workers, onOutcome: (outcome) => outcomes.push(outcome) });
+  return { clock, queue, outcomes, stop, finished: loop.run(stop.signal) };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('ReconcileLoop', () => {
+  it('gives the reconcile function the name of the object and forgets the key on success', async () => {
+    const seen: unknown[] = [];
+    const { queue, stop, finished } = start(async (request, context) => {
+      seen.push({ ...request, attempt: context.attempt });
+      return undefined;
+    });
+    queue.add('default/web');
+    queue.add('node-1');
+    await turn();
+    stop.abort();
+    await finished;
+    expect(seen).toEqual([
+      { key: 'default/web', namespace: 'default', name: 'web', attempt: 0 },
+      { key: 'node-1', namespace: '', name: 'node-1', attempt: 0 },
+    ]);
+  });
+
+  it('retries a failure with growing delays and counts the attempts', async () => {
+    const attempts: number[] = [];
+    const { clock, queue, stop, finished, outcomes } = start(async (_request, context) => {
+      attempts.push(context.attempt);
+      if (attempts.length < 3) throw new Error('not yet');
+      return undefined;
+    });
+    queue.add('a');
+    await turn();
+    await clock.advance(10);
+    await clock.advance(20);
+    await turn();
+    expect(attempts).toEqual([0, 1, 2]);
+    expect(outcomes.map((outcome) => outcome.type)).toEqual(['failed', 'failed', 'succeeded']);
+    expect(queue.numRequeues('a')).toBe(0);
+    stop.abort();
+    await finished;
+  });
+
+  it('does not retry a TerminalError', async () => {
+    const { clock, queue, stop, finished, outcomes } = start(async () => {
+      throw new TerminalError('bad spec');
+    });
+    queue.add('a');
+    await turn();
+    await clock.advance(10_000);
+    expect(outcomes).toMatchObject([{ type: 'failed', willRetry: false }]);
+    stop.abort();
+    await finished;
+  });
+
+  it('comes back after the asked time', async () => {
+    let runs = 0;
+    const { clock, queue, stop, finished } = start(async () => {
+      runs++;
+      return { requeueAfterMs: 5000 };
+    });
+    queue.add('a');
+    await turn();
+    await clock.advance(4999);
+    expect(runs).toBe(1);
+    await clock.advance(1);
+    await turn();
+    expect(runs).toBe(2);
+    stop.abort();
+    await finished;
+  });
+
+  it('never runs one key twice at a time, however many workers there are', async () => {
+    const running = new Map<string, number>();
+    let most = 0;
+    let total = 0;
+    const { queue, stop, finished } = start(async ({ key }) => {
+      running.set(key, (running.get(key) ?? 0) + 1);
+      most = Math.max(most, running.get(key) ?? 0);
+      await turn();
+      running.set(key, (running.get(key) ?? 0) - 1);
+      total++;
+      return undefined;
+    }, 8);
+    for (let round = 0; round < 20; round++) {
+      for (const key of ['a', 'b', 'c']) queue.add(key);
+      await turn();
+    }
+    while (queue.length + queue.processing > 0) await turn();
+    expect(most).toBe(1);
+    expect(total).toBeGreaterThan(3);
+    stop.abort();
+    await finished;
+  });
+
+  it('waits for running reconciles when it is stopped and starts no other', async () => {
+    let release: () => void = () => undefined;
+    const started: string[] = [];
+    const { queue, stop, finished } = start(async ({ key }, { signal }) => {
+      started.push(key);
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      expect(signal.aborted).toBe(true);
+      return undefined;
+    });
+    queue.add('a');
+    queue.add('b');
+    await turn();
+    stop.abort();
+    let ended = false;
+    void finished.then(() => {
+      ended = true;
+    });
+    await turn();
+    expect(ended).toBe(false);
+    release();
+    await finished;
+    expect(started).toEqual(['a']);
+  });
+
+  it('refuses a number of workers below 1', () => {
+    const queue = new RateLimitingQueue<string>();
+    expect(() => new ReconcileLoop({ queue, reconcile: async () => undefined, workers: 0 })).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,160 @@
+// Rate limiters: how long a key waits before it is tried again. client-go's util/workqueue default_rate_limiters.
+import type { Clock } from '@kapstan/api';
+
+/** Gives the delay of each new try of a key. */
+export interface RateLimiter<K> {
+  /** Delay before the key is tried again, in milliseconds. Counts as a try. */
+  when(key: K): number;
+  /** The key succeeded or is given up: its count starts anew. */
+  forget(key: K): void;
+  /** Tries since the last {@link RateLimiter.forget}. */
+  numRequeues(key: K): number;
+}
+
+/** base · 2^failures, at most max. */
+export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
+  readonly #failures = new Map<K, number>();
+  readonly #baseMs: number;
+  readonly #maxMs: number;
+
+  constructor(options: { readonly baseMs: number; readonly maxMs: number }) {
+    this.#baseMs = options.baseMs;
+    this.#maxMs = options.maxMs;
+  }
+
+  when(key: K): number {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    // 2^failures turns into Infinity, never wraps.
+    return Math.min(this.#baseMs * 2 ** failures, this.#maxMs);
+  }
+
+  forget(key: K): void {
+    this.#failures.delete(key);
+  }
+
+  numRequeues(key: K): number {
+    return this.#failures.get(key) ?? 0;
+  }
+}
+
+/** The first `maxFastAttempts` tries wait `fastMs`, later ones `slowMs`. */
+export class FastSlowRateLimiter<K> implements RateLimiter<K> {
+  readonly #failures = new Map<K, number>();
+  readonly #options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number };
+
+  constructor(options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number }) {
+    this.#options = options;
+  }
+
+  when(key: K): number {
+    const attempts = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, attempts);
+    return attempts <= this.#options.maxFastAttempts ? this.#options.fastMs : this.#options.slowMs;
+  }
+
+  forget(key: K): void {
+    this.#failures.delete(key);
+  }
+
+  numRequeues(key: K): number {
+    return this.#failures.get(key) ?? 0;
+  }
+}
+
+/** One token bucket for all keys: each try takes a token, and waits for it when the bucket is empty. */
+export class BucketRateLimiter<K> implements RateLimiter<K> {
+  readonly #perSecond: number;
+  readonly #burst: number;
+  readonly #clock: Clock;
+  #tokens: number;
+  #refilledAtMs: number;
+
+  constructor(options: { readonly perSecond: number; readonly burst: number; readonly clock: Clock }) {
+    this.#perSecond = options.perSecond;
+    this.#burst = options.burst;
+    this.#clock = options.clock;
+    this.#tokens = options.burst;
+    this.#refilledAtMs = options.clock.monotonicNow();
+  }
+
+  when(_key: K): number {
+    this.#refill();
+    this.#tokens -= 1;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000;
+  }
+
+  /** Takes a token if there is one now; never waits. */
+  tryTake(): boolean {
+    this.#refill();
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  #refill(): void {
+    const now = this.#clock.monotonicNow();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#refilledAtMs) / 1000) * this.#perSecond);
+    this.#refilledAtMs = now;
+  }
+
+  forget(_key: K): void {
+    // Tokens belong to no key.
+  }
+
+  numRequeues(_key: K): number {
+    return 0;
+  }
+}
+
+/** The longest delay of several limiters. */
+export class MaxOfRateLimiter<K> implements RateLimiter<K> {
+  readonly #limiters: readonly RateLimiter<K>[];
+
+  constructor(limiters: readonly RateLimiter<K>[]) {
+    this.#limiters = limiters;
+  }
+
+  when(key: K): number {
+    return Math.max(0, ...this.#limiters.map((limiter) => limiter.when(key)));
+  }
+
+  forget(key: K): void {
+    for (const limiter of this.#limiters) limiter.forget(key);
+  }
+
+  numRequeues(key: K): number {
+    return Math.max(0, ...this.#limiters.map((limiter) => limiter.numRequeues(key)));
+  }
+}
+
+/** No delay above `maxMs`. */
+export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
+  readonly #inner: RateLimiter<K>;
+  readonly #maxMs: number;
+
+  constructor(inner: RateLimiter<K>, options: { readonly maxMs: number }) {
+    this.#inner = inner;
+    this.#maxMs = options.maxMs;
+  }
+
+  when(key: K): number {
+    return Math.min(this.#inner.when(key), this.#maxMs);
+  }
+
+  forget(key: K): void {
+    this.#inner.forget(key);
+  }
+
+  numRequeues(key: K): number {
+    return this.#inner.numRequeues(key);
+  }
+}
+
+/** client-go's default: per key 5 ms to 1000 s, and 10 tries a second over all keys with a burst of 100. */
+export function defaultControllerRateLimiter<K>(clock: Clock): RateLimiter<K> {
+  return new MaxOfRateLimiter([
+    new ExponentialFailureRateLimiter<K>({ baseMs: 5, maxMs: 1_000_000 }),
+    new BucketRateLimiter<K>({ perSecond: 10, burst: 100, clock }),
+  ]);
+}

@@ -1,0 +1,33 @@
+// RateLimitingQueue: the work queue of a controller; failed keys come back later and later. Below it delaying-queue.ts.
+import { systemClock } from '@kapstan/api';
+import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
+import { defaultControllerRateLimiter, type RateLimiter } from './rate-limiter.ts';
+
+export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions {
+  /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
+  readonly rateLimiter?: RateLimiter<K>;
+}
+
+export class RateLimitingQueue<K> extends DelayingQueue<K> {
+  readonly #limiter: RateLimiter<K>;
+
+  constructor(options: RateLimitingQueueOptions<K> = {}) {
+    super(options);
+    this.#limiter = options.rateLimiter ?? defaultControllerRateLimiter(options.clock ?? systemClock);
+  }
+
+  /** Adds a key when the rate limiter lets it. */
+  addRateLimited(key: K): void {
+    this.addAfter(key, this.#limiter.when(key));
+  }
+
+  /** The key succeeded or is given up: its delays start anew. Does not replace {@link WorkQueue.done}. */
+  forget(key: K): void {
+    this.#limiter.forget(key);
+  }
+
+  /** Tries of a key since it was last forgotten. */
+  numRequeues(key: K): number {
+    return this.#limiter.numRequeues(key);
+  }
+}

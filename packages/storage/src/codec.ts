@@ -1,5 +1,7 @@
 // The codec port: objects to stored bytes and back. JSON here; apiserver brings YAML and protobuf.
+import { isDeepStrictEqual } from 'node:util';
 import { type KubernetesObject, parseJson, type Revision, stringifyJson } from '@kapstan/api';
+import { spliceResourceVersion } from './json-splice.ts';
 
 export interface Codec<T extends KubernetesObject> {
   readonly mediaType: string;
@@ -7,6 +9,10 @@ export interface Codec<T extends KubernetesObject> {
   encode(object: T): Uint8Array;
   /** Throws when the bytes are no object of this kind. `revision` is written into the object as its resourceVersion. */
   decode(bytes: Uint8Array, revision: Revision): T;
+  /** Wire JSON of what {@link decode} gives, when that is cheap to know from the bytes. */
+  wireJson?(bytes: Uint8Array, revision: Revision): Uint8Array | undefined;
+  /** True when two encodings differ in nothing but their form (the order of members), so that no write is needed. Default: equal bytes. */
+  isSameContent?(a: Uint8Array, b: Uint8Array): boolean;
 }
 
 const encoder = new TextEncoder();
@@ -25,5 +31,10 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
       object.metadata = { ...object.metadata, resourceVersion: String(revision) };
       return object;
     },
+    wireJson: (bytes, revision) => spliceResourceVersion(bytes, String(revision)),
+    // kube-apiserver's encoders order members by name or by struct field, so a mere reordering by a client writes
+    // nothing there. Equal length first: white space or a number in another form still counts as a change.
+    isSameContent: (a, b) =>
+      a.length === b.length && isDeepStrictEqual(parseJson(decoder.decode(a)), parseJson(decoder.decode(b))),
   };
 }

@@ -1,4 +1,14 @@
 export { type Codec, jsonCodec } from './codec.ts';
+export {
+  type ContinuePosition,
+  decodeContinue,
+  encodeContinue,
+  listExpired,
+  nextPage,
+  type PageEnd,
+} from './continue-token.ts';
+export { deepFreeze } from './deep-freeze.ts';
+export { DryRunStorage } from './dry-run-storage.ts';
 export type {
   Commit,
   CommitResult,
@@ -13,6 +23,10 @@ export type {
   RangeOptions,
   RangeResult,
 } from './engine.ts';
+export { KeySpace, type KeySpaceOptions, normalizePrefix } from './keys.ts';
+export { type ListPosition, validateListOptions } from './list-options.ts';
+export { ObjectStore, type ObjectStoreOptions } from './object-store.ts';
+export { checkPreconditions } from './preconditions.ts';
 export {
   type Attributes,
   defaultAttributes,
@@ -41,5 +55,15 @@ export type {
   UpdateResult,
   ValidateDeletion,
 } from './storage.ts';
-export { isStorageError, StorageError, type StorageErrorCode, type StorageErrorInit, storageErrors } from './storage-error.ts';
+export {
+  isStorageError,
+  StorageError,
+  type StorageErrorCode,
+  type StorageErrorInit,
+  storageErrors,
+} from './storage-error.ts';
 export { type Encoding, jsonEncoding, Stored } from './stored.ts';
+export { type StorageVerb, type ToStatusContext, toStatus } from './to-status.ts';
+export { identityTransformer, type Transformed, type Transformer } from './transformer.ts';
+export { TurnBudget } from './turn-budget.ts';
+export { listVersion, parseResourceVersion, requireNotOlder, revisionOf } from './versioner.ts';

@@ -121,11 +121,17 @@ export interface Storage<T extends KubernetesObject> {
   /** Resolves to undefined when the key is absent. */
   get(key: string, options?: StorageGetOptions): Promise<Stored<T> | undefined>;
   getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>>;
-  /** The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions). */
+  /**
+   * The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions). With
+   * `ignoreDecodeErrors` nothing but the version is known of the object.
+   */
   delete(key: string, options?: StorageDeleteOptions<T>): Promise<Stored<T>>;
   /** Compare-and-set loop around `tryUpdate`; writes nothing when the bytes do not change. */
   guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options?: GuaranteedUpdateOptions<T>): Promise<Stored<T>>;
-  /** Never throws for what the store says: it goes to `sink.onEnd`. Throws StorageError for an invalid key. */
+  /**
+   * What the store says goes to `sink.onEnd`. Throws what kube-apiserver answers before a stream begins: StorageError for
+   * an invalid key, StatusError for a version that is no number (500) and for a cache that is not ready (429).
+   */
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch;
   stats(): Promise<StorageStats>;
   /** Newest revision of the whole store, not only of this resource. */

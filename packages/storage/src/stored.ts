@@ -1,5 +1,5 @@
 // Stored<T>: one object at one revision with its encodings, made once and shared by every reader and watcher.
-import { type DeepReadonly, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+import { type DeepReadonly, formatRevision, type KubernetesObject, type Revision, stringifyJson } from '@kapstan/api';
 
 /** A named way to turn an object into bytes: JSON, a Table row, metadata only. Equal names must mean equal bytes. */
 export interface Encoding<T extends KubernetesObject> {
@@ -10,7 +10,7 @@ export interface Encoding<T extends KubernetesObject> {
 /** The wire JSON of the object, as it is held. */
 export const jsonEncoding: Encoding<KubernetesObject> = {
   name: 'json',
-  encode: (stored) => encodeText(JSON.stringify(stored.object)),
+  encode: (stored) => encodeText(stringifyJson(stored.object)),
 };
 
 /**
@@ -21,6 +21,8 @@ export class Stored<T extends KubernetesObject> {
   readonly key: string;
   readonly revision: Revision;
   readonly object: DeepReadonly<T>;
+  /** Size of the value as the engine holds it, in bytes. 0 = unknown. */
+  storedBytes = 0;
   #encodings: Map<string, Uint8Array> | undefined;
 
   constructor(key: string, revision: Revision, object: DeepReadonly<T>) {

@@ -1,0 +1,104 @@
+// Continue tokens of paged lists, byte for byte those of kube-apiserver. spec/storage.md §1.5.
+import { isJsonObject, newBadRequest, newExpired, type Revision, type StatusError } from '@kapstan/api';
+
+const version = 'meta.k8s.io/v1';
+const invalid = 'continue key is not valid: ';
+
+/** Where a list goes on. */
+export interface ContinuePosition {
+  /** First key to read. */
+  readonly fromKey: string;
+  /** Read at this revision; -1 = at the newest, the inconsistent continuation of a 410 answer. */
+  readonly revision: number;
+}
+
+/** Token that goes on at `fromKey`. Throws TypeError when the key does not lie under the prefix. */
+export function encodeContinue(fromKey: string, prefix: string, revision: number): string {
+  if (!fromKey.startsWith(prefix)) {
+    throw new TypeError('unable to encode next field: the key and key prefix do not match');
+  }
+  const text = goJson({ v: version, rv: revision, start: fromKey.slice(prefix.length) });
+  return Buffer.from(text, 'utf8').toString('base64url');
+}
+
+/** Reads a token. `prefix` ends with a slash. Throws a 400 StatusError. */
+export function decodeContinue(token: string, prefix: string): ContinuePosition {
+  const fields = parseToken(token);
+  if (fields.v !== version) {
+    throw badToken(`server does not recognize this encoded version ${JSON.stringify(fields.v ?? '')}`);
+  }
+  const revision = fields.rv ?? 0;
+  const start = fields.start ?? '';
+  if (typeof revision !== 'number' || !Number.isSafeInteger(revision)) throw badToken('rv is not a version');
+  if (revision === 0) throw badToken(`incorrect encoded start resourceVersion (version ${version})`);
+  if (typeof start !== 'string') throw badToken('start is not a string');
+  if (start === '') throw badToken(`encoded start key empty (version ${version})`);
+  const path = start.startsWith('/') ? start : `/${start}`;
+  if (!isCleanPath(path)) throw badToken(start);
+  return { fromKey: prefix + path.slice(1), revision };
+}
+
+/** 410 for a list whose revision is compacted; with a position, carries a token that goes on at the newest revision. */
+export function listExpired(position?: { readonly fromKey: string; readonly prefix: string }): StatusError {
+  if (position === undefined) return newExpired('The resourceVersion for the provided list is too old.');
+  return newExpired(
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
+      'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
+      'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
+      'deleted between the time the first chunk was returned and now may show up in the list.',
+    encodeContinue(position.fromKey, position.prefix, -1),
+  );
+}
+
+function parseToken(token: string): Record<string, unknown> {
+  // Buffer skips what is not base64; Go refuses it.
+  if (!/^[A-Za-z0-9_-]*$/.test(token) || token.length % 4 === 1) throw badToken('illegal base64 data');
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+  } catch (error) {
+    throw badToken(error instanceof Error ? error.message : String(error));
+  }
+  if (!isJsonObject(value)) throw badToken('not a JSON object');
+  return value;
+}
+
+function badToken(why: string): StatusError {
+  return newBadRequest(`invalid continue token: ${invalid}${why}`);
+}
+
+/** What Go's path.Clean would leave as it is: a client must not climb out of the prefix. */
+function isCleanPath(path: string): boolean {
+  if (path === '/') return true;
+  return path
+    .slice(1)
+    .split('/')
+    .every((segment) => segment !== '' && segment !== '.' && segment !== '..');
+}
+
+/** Go's encoding/json escapes these five. */
+function goJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** Whether there is a next page and what is known about the rest. */
+export interface PageEnd {
+  /** Last key that was looked at, whether it matched or not. */
+  readonly lastKey: string;
+  readonly prefix: string;
+  readonly revision: Revision;
+  readonly limit: number;
+  /** Keys from the start of this page to the end of the range. */
+  readonly count: number;
+  /** Nothing was filtered out, so that the rest can be counted. */
+  readonly everything: boolean;
+}
+
+/** Token and remaining count of a page that has a successor. */
+export function nextPage(end: PageEnd): { readonly continue: string; readonly remainingItemCount?: number } {
+  const token = encodeContinue(`${end.lastKey}\u0000`, end.prefix, end.revision);
+  return end.everything ? { continue: token, remainingItemCount: end.count - end.limit } : { continue: token };
+}

@@ -1,0 +1,56 @@
+// Collects the unreadable objects of a list into the one error that names them all. spec/storage.md §1.9.
+import { formatGroupResource, type GroupResource, type StatusCause, StatusError } from '@kapstan/api';
+import { isStorageError } from './storage-error.ts';
+
+const maxCorruptObjects = 100;
+
+/** Gathers `Corrupt` errors of one list; {@link add} says when to stop reading. */
+export class CorruptObjects {
+  readonly #resource: GroupResource;
+  readonly #causes: StatusCause[] = [];
+  #firstMessage = '';
+  #count = 0;
+
+  constructor(resource: GroupResource) {
+    this.#resource = resource;
+  }
+
+  /** True: go on reading. False: enough are known. Throws what is no `Corrupt` error while none is known yet. */
+  add(error: unknown): boolean {
+    const message = error instanceof Error ? error.message : String(error);
+    if (!isStorageError(error, 'Corrupt')) {
+      if (this.#count === 0) throw error;
+      this.#note(message, { reason: 'UnexpectedServerResponse', message });
+      return false;
+    }
+    this.#note(message, { reason: 'UnexpectedServerResponse', field: error.key, message });
+    if (this.#count < maxCorruptObjects) return true;
+    this.#causes.push({ reason: 'FieldValueTooMany', message: 'too many errors, the list is truncated' });
+    return false;
+  }
+
+  /** Throws 500 StorageReadError when anything was unreadable. */
+  throwIfAny(): void {
+    if (this.#count === 0) return;
+    const { group } = this.#resource;
+    const more = this.#count > 1 ? ` (and ${this.#count - 1} more)` : '';
+    const what = formatGroupResource(this.#resource);
+    throw new StatusError({
+      code: 500,
+      reason: 'StorageReadError',
+      message: `failed to read one or more ${what} from the storage: ${this.#firstMessage}${more}`,
+      details: {
+        name: 'list',
+        ...(group === '' ? {} : { group }),
+        kind: this.#resource.resource,
+        causes: this.#causes,
+      },
+    });
+  }
+
+  #note(message: string, cause: StatusCause): void {
+    if (this.#count === 0) this.#firstMessage = message;
+    this.#count++;
+    this.#causes.push(cause);
+  }
+}

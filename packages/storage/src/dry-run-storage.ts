@@ -1,0 +1,124 @@
+// DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage. spec/storage.md §4.8.
+import { type DeepReadonly, deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+import { checkPreconditions } from './preconditions.ts';
+import type {
+  GuaranteedUpdateOptions,
+  Storage,
+  StorageCreateOptions,
+  StorageDeleteOptions,
+  StorageGetOptions,
+  StorageListOptions,
+  StorageStats,
+  StorageWatch,
+  StorageWatchOptions,
+  StorageWatchSink,
+  StoredList,
+  TryUpdate,
+} from './storage.ts';
+import { StorageError } from './storage-error.ts';
+import { Stored } from './stored.ts';
+import { plainStatusError, revisionOf } from './versioner.ts';
+
+/** Reads pass through; writes are checked as the wrapped storage would check them, then answered without being done. */
+export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
+  readonly #storage: Storage<T>;
+
+  constructor(storage: Storage<T>) {
+    this.#storage = storage;
+  }
+
+  /** The object comes back without a resourceVersion: it has none. */
+  async create(key: string, object: T, _options?: StorageCreateOptions): Promise<Stored<T>> {
+    if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
+    if ((await this.#storage.get(key)) !== undefined) throw new StorageError({ code: 'KeyExists', key });
+    return storedAs(key, 0 as Revision, object);
+  }
+
+  /** The object as it would have been deleted, at the version that it has. */
+  async delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
+    if (options.ignoreDecodeErrors === true) return this.#deleteCorrupt(key, options);
+    const stored = await this.#storage.get(key);
+    if (stored === undefined) throw new StorageError({ code: 'KeyNotFound', key });
+    checkPreconditions(key, options.preconditions, stored.object);
+    await options.validateDeletion?.(stored.object);
+    return stored;
+  }
+
+  /** Lets the wrapped storage decide whether the object is corrupt, and stops it just before the removal. */
+  async #deleteCorrupt(key: string, options: StorageDeleteOptions<T>): Promise<Stored<T>> {
+    const stop = new Error('dry run');
+    const validateDeletion = async (object: DeepReadonly<T> | undefined): Promise<never> => {
+      await options.validateDeletion?.(object);
+      throw stop;
+    };
+    try {
+      return await this.#storage.delete(key, { ...options, validateDeletion });
+    } catch (error) {
+      if (error !== stop) throw error;
+      return new Stored<T>(key, 0 as Revision, {} as Stored<T>['object']);
+    }
+  }
+
+  /** The updated object, at the version that it had before. */
+  async guaranteedUpdate(
+    key: string,
+    tryUpdate: TryUpdate<T>,
+    options: GuaranteedUpdateOptions<T> = {},
+  ): Promise<Stored<T>> {
+    const stored = await this.#storage.get(key);
+    if (stored === undefined && options.ignoreNotFound !== true) throw new StorageError({ code: 'KeyNotFound', key });
+    checkPreconditions(key, options.preconditions, stored?.object);
+    const revision = stored?.revision ?? (0 as Revision);
+    const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
+    const result = await tryUpdate(copy, { ttlSeconds: 0, revision });
+    return storedAs(key, revision, result.object);
+  }
+
+  get(key: string, options?: StorageGetOptions): Promise<Stored<T> | undefined> {
+    return this.#storage.get(key, options);
+  }
+
+  getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    return this.#storage.getList(key, options);
+  }
+
+  watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch {
+    return this.#storage.watch(key, options, sink);
+  }
+
+  stats(): Promise<StorageStats> {
+    return this.#storage.stats();
+  }
+
+  currentResourceVersion(): Promise<Revision> {
+    return this.#storage.currentResourceVersion();
+  }
+
+  readiness(): Error | undefined {
+    return this.#storage.readiness();
+  }
+
+  requestWatchProgress(): Promise<void> {
+    return this.#storage.requestWatchProgress();
+  }
+
+  get supportsProgressRequests(): boolean {
+    return this.#storage.supportsProgressRequests;
+  }
+
+  compactRevision(): Revision {
+    return this.#storage.compactRevision();
+  }
+
+  /** Leaves the wrapped storage open: its owner closes it. */
+  async close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+function storedAs<T extends KubernetesObject>(key: string, revision: Revision, object: T): Stored<T> {
+  const copy = deepCopy(object);
+  const { resourceVersion: _old, ...meta } = copy.metadata ?? {};
+  copy.metadata = revision === 0 ? meta : { ...meta, resourceVersion: formatRevision(revision) };
+  return new Stored<T>(key, revision, copy as Stored<T>['object']);
+}

@@ -1,0 +1,47 @@
+// Which revision a list reads and where it starts, checked once for the object store and the cacher. spec/storage.md §1.4.
+import { type KubernetesObject, newBadRequest, parseRevision, type Revision } from '@kapstan/api';
+import { decodeContinue } from './continue-token.ts';
+import type { StorageListOptions } from './storage.ts';
+import { plainStatusError, resourceVersionProblem } from './versioner.ts';
+
+export interface ListPosition {
+  /** The one revision to read at; 0 = the newest. */
+  readonly pinned: Revision;
+  /** First key to read, when a token names one. */
+  readonly fromKey?: string;
+}
+
+/** Throws a 400 StatusError for options that contradict each other. `prefix` ends with a slash. */
+export function validateListOptions<T extends KubernetesObject>(
+  prefix: string,
+  options: StorageListOptions<T>,
+): ListPosition {
+  const { resourceVersion = '', predicate, recursive } = options;
+  if (recursive && predicate.continue !== '') {
+    const position = decodeContinue(predicate.continue, prefix);
+    if (resourceVersion !== '' && resourceVersion !== '0') {
+      throw newBadRequest('specifying resource version is not allowed when using continue');
+    }
+    return { pinned: Math.max(0, position.revision) as Revision, fromKey: position.fromKey };
+  }
+  if (resourceVersion === '') return { pinned: 0 as Revision };
+  const revision = parseRevision(resourceVersion);
+  if (revision === undefined) {
+    throw newBadRequest(`invalid resource version: ${resourceVersionProblem(resourceVersion)}`);
+  }
+  return { pinned: isPinned(options, revision) ? revision : (0 as Revision) };
+}
+
+function isPinned<T extends KubernetesObject>(options: StorageListOptions<T>, revision: Revision): boolean {
+  const match = options.resourceVersionMatch ?? '';
+  switch (match) {
+    case 'NotOlderThan':
+      return false;
+    case 'Exact':
+      return true;
+    case '':
+      return options.recursive && options.predicate.limit > 0 && revision > 0;
+    default:
+      throw plainStatusError(`unknown ResourceVersionMatch value: ${String(match)}`);
+  }
+}

@@ -1,0 +1,102 @@
+// ObjectCoder: codec and transformer together; between object-store.ts and the bytes of its engine.
+import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
+import type { Codec } from './codec.ts';
+import { deepFreeze } from './deep-freeze.ts';
+import type { KeyValue } from './engine.ts';
+import { StorageError } from './storage-error.ts';
+import { jsonEncoding, Stored } from './stored.ts';
+import type { Transformer } from './transformer.ts';
+import { withoutVersion } from './versioner.ts';
+
+/** An object as it was read for an update: with the plain bytes, to tell a no-op. */
+export interface ReadState<T extends KubernetesObject> {
+  /** Absent: the key does not exist. */
+  readonly stored?: Stored<T>;
+  /** Encoded, not transformed. */
+  readonly plain?: Uint8Array;
+  /** 0 = the key does not exist. */
+  readonly revision: Revision;
+  /** The stored bytes want to be written anew even when the object does not change. */
+  readonly isStale: boolean;
+}
+
+export interface ObjectCoderOptions<T extends KubernetesObject> {
+  readonly codec: Codec<T>;
+  readonly transformer: Transformer;
+  readonly freeze: boolean;
+}
+
+/** Turns objects into stored bytes and back. All failures to read are `Corrupt` and name the key. */
+export class ObjectCoder<T extends KubernetesObject> {
+  readonly #codec: Codec<T>;
+  readonly #transformer: Transformer;
+  readonly #freeze: boolean;
+
+  constructor(options: ObjectCoderOptions<T>) {
+    this.#codec = options.codec;
+    this.#transformer = options.transformer;
+    this.#freeze = options.freeze;
+  }
+
+  read(kv: KeyValue): Stored<T> {
+    const { bytes } = this.#plain(kv);
+    return this.#decode(kv.key, kv.modRevision, bytes);
+  }
+
+  readState(kv: KeyValue): ReadState<T> {
+    const { bytes, isStale } = this.#plain(kv);
+    const stored = this.#decode(kv.key, kv.modRevision, bytes);
+    return { stored, plain: bytes, revision: kv.modRevision, isStale };
+  }
+
+  /** State to try first, from an object that may be out of date. */
+  stateOf(stored: Stored<T>): ReadState<T> {
+    return { stored, plain: this.encode(stored.object as T), revision: stored.revision, isStale: false };
+  }
+
+  /** Plain bytes of an object, without its version. Throws TypeError when it cannot be encoded. */
+  encode(object: T): Uint8Array {
+    return this.#codec.encode(withoutVersion(object));
+  }
+
+  isSameContent(a: Uint8Array, b: Uint8Array): boolean {
+    return Buffer.compare(a, b) === 0 || (this.#codec.isSameContent?.(a, b) ?? false);
+  }
+
+  transform(key: string, plain: Uint8Array): Uint8Array {
+    return this.#transformer.toStorage(plain, key);
+  }
+
+  /** What a write returns: decoded from the plain bytes, so that nobody shares state with the writer (I6). */
+  written(key: string, plain: Uint8Array, revision: Revision): Stored<T> {
+    return this.#decode(key, revision, plain);
+  }
+
+  #plain(kv: KeyValue): { readonly bytes: Uint8Array; readonly isStale: boolean } {
+    try {
+      return this.#transformer.fromStorage(kv.value, kv.key);
+    } catch (error) {
+      throw corrupt(kv.key, `data from the storage is not transformable revision=${kv.modRevision}`, error);
+    }
+  }
+
+  #decode(key: string, revision: Revision, plain: Uint8Array): Stored<T> {
+    let object: T;
+    try {
+      object = this.#codec.decode(plain, revision);
+    } catch (error) {
+      throw corrupt(key, `object not decodable revision=${revision}`, error);
+    }
+    const shared = this.#freeze ? deepFreeze(object) : (object as DeepReadonly<T>);
+    const stored = new Stored<T>(key, revision, shared);
+    stored.storedBytes = plain.length;
+    const wire = this.#codec.wireJson?.(plain, revision);
+    if (wire !== undefined) stored.rememberEncoded(jsonEncoding.name, wire);
+    return stored;
+  }
+}
+
+function corrupt(key: string, what: string, cause: unknown): StorageError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError({ code: 'Corrupt', key, message: `${what}: ${why}`, cause });
+}

@@ -1,0 +1,197 @@
+// Lists of an ObjectStore: one key, or pages of a range until enough objects match. spec/storage.md §2.5.
+import {
+  formatRevision,
+  type GroupResource,
+  type KubernetesObject,
+  newTooLargeResourceVersion,
+  type Revision,
+} from '@kapstan/api';
+import { listExpired, nextPage } from './continue-token.ts';
+import { CorruptObjects } from './corrupt-objects.ts';
+import type { Engine, KeyValue, RangeResult } from './engine.ts';
+import { rangeOf } from './keys.ts';
+import { type ListPosition, validateListOptions } from './list-options.ts';
+import type { ObjectCoder } from './object-coder.ts';
+import { isEverything, matches, type SelectionPredicate } from './selection-predicate.ts';
+import type { StorageListOptions, StoredList } from './storage.ts';
+import { isStorageError, StorageError } from './storage-error.ts';
+import type { Stored } from './stored.ts';
+import { TurnBudget } from './turn-budget.ts';
+import { listVersion, requireNotOlder } from './versioner.ts';
+
+/** Most keys asked of an engine at once, unless a client asks for more. Source: etcd3/store.go maxLimit. */
+const maxPageSize = 10_000;
+
+export interface ObjectListContext<T extends KubernetesObject> {
+  readonly engine: Engine;
+  readonly coder: ObjectCoder<T>;
+  readonly resource: GroupResource;
+}
+
+/** The zero or one object at a key. Limit and continue are ignored. */
+export async function listOne<T extends KubernetesObject>(
+  context: ObjectListContext<T>,
+  key: string,
+  options: StorageListOptions<T>,
+): Promise<StoredList<T>> {
+  const position = validateListOptions(key, options);
+  const read = await translated(context, { position, prefix: key }, () =>
+    context.engine.get(key, { revision: position.pinned, ...signalOf(options) }),
+  );
+  requireNotOlder(options.resourceVersion, read.revision);
+  const items: Stored<T>[] = [];
+  const corrupt = new CorruptObjects(context.resource);
+  if (read.kv !== undefined) {
+    try {
+      const stored = context.coder.read(read.kv);
+      if (matchesQuietly(options.predicate, stored)) items.push(stored);
+    } catch (error) {
+      corrupt.add(error);
+    }
+  }
+  corrupt.throwIfAny();
+  return { resourceVersion: listVersion(position.pinned || read.revision), items, continue: '' };
+}
+
+/** All objects under a prefix, or one page of them. */
+export async function listPrefix<T extends KubernetesObject>(
+  context: ObjectListContext<T>,
+  prefix: string,
+  options: StorageListOptions<T>,
+): Promise<StoredList<T>> {
+  const position = validateListOptions(prefix, options);
+  return new PrefixList(context, prefix, { options, position }).run();
+}
+
+/** One walk over the pages of a range. */
+class PrefixList<T extends KubernetesObject> {
+  readonly #context: ObjectListContext<T>;
+  readonly #prefix: string;
+  readonly #options: StorageListOptions<T>;
+  readonly #position: ListPosition;
+  readonly #limit: number;
+  readonly #items: Stored<T>[] = [];
+  readonly #corrupt: CorruptObjects;
+  readonly #budget = new TurnBudget();
+  #lastKey = '';
+
+  constructor(
+    context: ObjectListContext<T>,
+    prefix: string,
+    call: { readonly options: StorageListOptions<T>; readonly position: ListPosition },
+  ) {
+    this.#context = context;
+    this.#prefix = prefix;
+    this.#options = call.options;
+    this.#position = call.position;
+    this.#limit = Math.max(0, call.options.predicate.limit);
+    this.#corrupt = new CorruptObjects(context.resource);
+  }
+
+  async run(): Promise<StoredList<T>> {
+    let revision = this.#position.pinned;
+    let start = this.#position.fromKey ?? this.#prefix;
+    let pageSize = this.#limit === 0 ? maxPageSize : this.#limit;
+    for (;;) {
+      const page = await this.#read(start, revision, pageSize);
+      requireNotOlder(this.#options.resourceVersion, page.revision);
+      if (page.more && page.kvs.length === 0) {
+        throw new Error('no results were found, but etcd indicated there were more values remaining');
+      }
+      // All further pages are read at the revision of the first.
+      if (revision === 0) revision = page.revision;
+      const hasMore = (await this.#take(page.kvs)) || page.more;
+      if (!hasMore) return this.#finish(revision);
+      if (this.#isFull) return this.#finish(revision, page.count);
+      start = `${this.#lastKey}\u0000`;
+      if (pageSize < maxPageSize) pageSize = Math.min(2 * pageSize, maxPageSize);
+    }
+  }
+
+  get #isFull(): boolean {
+    return this.#limit > 0 && this.#items.length >= this.#limit;
+  }
+
+  #read(start: string, revision: Revision, limit: number): Promise<RangeResult> {
+    const range = rangeOf(this.#prefix, start);
+    return translated(this.#context, { position: this.#position, prefix: this.#prefix }, () =>
+      this.#context.engine.range(range, { revision, limit, ...signalOf(this.#options) }),
+    );
+  }
+
+  /** Takes what matches until the list is full. True when entries of the page remain. */
+  async #take(kvs: readonly KeyValue[]): Promise<boolean> {
+    for (const kv of kvs) {
+      if (this.#isFull) return true;
+      this.#lastKey = kv.key;
+      this.#takeOne(kv);
+      this.#budget.spend(kv.value.length);
+      if (this.#budget.isSpent) {
+        await this.#budget.nextTurn();
+        throwIfAborted(this.#options.signal);
+      }
+    }
+    return false;
+  }
+
+  #takeOne(kv: KeyValue): void {
+    let stored: Stored<T>;
+    try {
+      stored = this.#context.coder.read(kv);
+    } catch (error) {
+      if (!this.#corrupt.add(error)) this.#corrupt.throwIfAny();
+      return;
+    }
+    if (matchesQuietly(this.#options.predicate, stored)) this.#items.push(stored);
+  }
+
+  #finish(revision: Revision, count?: number): StoredList<T> {
+    this.#corrupt.throwIfAny();
+    const list = { resourceVersion: listVersion(revision), items: this.#items };
+    if (count === undefined) return { ...list, continue: '' };
+    const everything = isEverything(this.#options.predicate);
+    const end = { lastKey: this.#lastKey, prefix: this.#prefix, revision, limit: this.#limit, count, everything };
+    return { ...list, ...nextPage(end) };
+  }
+}
+
+/** An object whose attributes cannot be read is left out without an error. Source: etcd3/store.go appendListItem. */
+function matchesQuietly<T extends KubernetesObject>(predicate: SelectionPredicate<T>, stored: Stored<T>): boolean {
+  try {
+    return matches(predicate, stored.object);
+  } catch (error) {
+    if (isStorageError(error)) throw error;
+    return false;
+  }
+}
+
+/** Runs a read of the engine, with the API's answers for revisions that are gone or still to come. */
+async function translated<T extends KubernetesObject, R>(
+  context: ObjectListContext<T>,
+  at: { readonly position: ListPosition; readonly prefix: string },
+  read: () => Promise<R>,
+): Promise<R> {
+  const { fromKey, pinned } = at.position;
+  try {
+    return await read();
+  } catch (error) {
+    if (isStorageError(error, 'Compacted')) {
+      throw fromKey === undefined ? listExpired() : listExpired({ fromKey, prefix: at.prefix });
+    }
+    if (isStorageError(error, 'FutureRevision')) {
+      const current = error.revision || (await context.engine.currentRevision());
+      throw newTooLargeResourceVersion(formatRevision(pinned), current, 0);
+    }
+    throw error;
+  }
+}
+
+function signalOf(options: { readonly signal?: AbortSignal }): { readonly signal?: AbortSignal } {
+  return options.signal === undefined ? {} : { signal: options.signal };
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted !== true) return;
+  const message = 'request did not complete within requested timeout';
+  throw new StorageError({ code: 'Timeout', message, cause: signal.reason });
+}

@@ -1,0 +1,124 @@
+// The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate. spec/storage.md §2.4.
+import { deepCopy, type KubernetesObject } from '@kapstan/api';
+import type { Engine, KeyValue } from './engine.ts';
+import type { ObjectCoder, ReadState } from './object-coder.ts';
+import { checkPreconditions } from './preconditions.ts';
+import type { GuaranteedUpdateOptions, TryUpdate, UpdateResult } from './storage.ts';
+import { StorageError } from './storage-error.ts';
+import type { Stored } from './stored.ts';
+
+export interface ObjectUpdate<T extends KubernetesObject> {
+  readonly key: string;
+  readonly tryUpdate: TryUpdate<T>;
+  readonly options: GuaranteedUpdateOptions<T>;
+}
+
+/** One update from its first read to its write. */
+export class UpdateLoop<T extends KubernetesObject> {
+  readonly #engine: Engine;
+  readonly #coder: ObjectCoder<T>;
+  readonly #update: ObjectUpdate<T>;
+  #state: ReadState<T>;
+  /** False while the state comes from a cache and may be out of date. */
+  #isCurrent: boolean;
+
+  constructor(engine: Engine, coder: ObjectCoder<T>, update: ObjectUpdate<T>) {
+    this.#engine = engine;
+    this.#coder = coder;
+    this.#update = update;
+    const cached = update.options.cachedExisting;
+    this.#isCurrent = false;
+    this.#state = cached === undefined ? absent : coder.stateOf(cached);
+  }
+
+  async run(): Promise<Stored<T>> {
+    const { options } = this.#update;
+    if (options.cachedExisting === undefined) await this.#refresh();
+    for (;;) {
+      options.signal?.throwIfAborted();
+      if (!(await this.#preconditionsHold())) continue;
+      const result = await this.#call();
+      if (result === undefined) continue;
+      const plain = this.#coder.encode(result.object);
+      const unchanged = await this.#unchanged(plain);
+      if (unchanged === 'retry') continue;
+      if (unchanged !== 'changed') return unchanged;
+      const written = await this.#write(plain, result.ttlSeconds);
+      if (written !== undefined) return written;
+    }
+  }
+
+  async #preconditionsHold(): Promise<boolean> {
+    try {
+      checkPreconditions(this.#update.key, this.#update.options.preconditions, this.#state.stored?.object);
+      return true;
+    } catch (error) {
+      if (this.#isCurrent) throw error;
+      await this.#refresh();
+      return false;
+    }
+  }
+
+  /** Undefined: the callback refused a state that was out of date; try again. */
+  async #call(): Promise<UpdateResult<T> | undefined> {
+    const { stored, revision } = this.#state;
+    const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
+    try {
+      return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision });
+    } catch (error) {
+      if (this.#isCurrent) throw error;
+      await this.#refresh();
+      if (this.#state.revision === revision) throw error;
+      return undefined;
+    }
+  }
+
+  /** The stored object when the update changes nothing, decided on what is stored now. */
+  async #unchanged(plain: Uint8Array): Promise<Stored<T> | 'changed' | 'retry'> {
+    if (!this.#equals(plain)) return 'changed';
+    if (!this.#isCurrent) {
+      await this.#refresh();
+      if (!this.#hasContent(plain)) return 'retry';
+    }
+    return this.#state.isStale || this.#state.stored === undefined ? 'changed' : this.#state.stored;
+  }
+
+  #equals(plain: Uint8Array): boolean {
+    return !this.#state.isStale && this.#hasContent(plain);
+  }
+
+  #hasContent(plain: Uint8Array): boolean {
+    return this.#state.plain !== undefined && this.#coder.isSameContent(plain, this.#state.plain);
+  }
+
+  /** Undefined: someone else wrote; their state is the new one. */
+  async #write(plain: Uint8Array, ttlSeconds: number | undefined): Promise<Stored<T> | undefined> {
+    const { key } = this.#update;
+    const value = this.#coder.transform(key, plain);
+    const lease = ttlSeconds ? { lease: await this.#engine.grantLease(ttlSeconds) } : {};
+    const outcome = await this.#engine.commit({
+      key,
+      expectedRevision: this.#state.revision,
+      change: { type: 'put', value, ...lease },
+    });
+    if (outcome.succeeded) return this.#coder.written(key, plain, outcome.revision);
+    this.#adopt(outcome.current);
+    return undefined;
+  }
+
+  async #refresh(): Promise<void> {
+    const { key, options } = this.#update;
+    const read = await this.#engine.get(key, options.signal === undefined ? {} : { signal: options.signal });
+    this.#adopt(read.kv);
+  }
+
+  #adopt(kv: KeyValue | undefined): void {
+    const { key, options } = this.#update;
+    this.#isCurrent = true;
+    if (kv !== undefined) this.#state = this.#coder.readState(kv);
+    else if (options.ignoreNotFound === true) this.#state = absent;
+    else throw new StorageError({ code: 'KeyNotFound', key });
+  }
+}
+
+const absent = { revision: 0, isStale: false } as ReadState<never>;

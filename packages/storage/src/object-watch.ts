@@ -1,0 +1,218 @@
+// Watches of an ObjectStore: the present state if asked for, then the engine's events against the selector. spec/storage.md §2.6.
+import {
+  formatGroupResource,
+  type GroupResource,
+  type KubernetesObject,
+  newExpired,
+  newInternalError,
+  newTooLargeResourceVersion,
+  type Revision,
+  StatusError,
+} from '@kapstan/api';
+import type { Engine, EngineEvent, EngineWatch, KeyRange, KeyValue } from './engine.ts';
+import type { ObjectCoder } from './object-coder.ts';
+import { isEverything, matches } from './selection-predicate.ts';
+import type { StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink } from './storage.ts';
+import { isStorageError, type StorageError } from './storage-error.ts';
+import type { Stored } from './stored.ts';
+import { TurnBudget } from './turn-budget.ts';
+
+const pageSize = 10_000;
+
+export interface ObjectWatchContext<T extends KubernetesObject> {
+  readonly engine: Engine;
+  readonly coder: ObjectCoder<T>;
+  readonly resource: GroupResource;
+  readonly random: () => number;
+}
+
+export interface ObjectWatchCall<T extends KubernetesObject> {
+  readonly range: KeyRange;
+  /** The asked version; 0 for "" and "0". */
+  readonly after: Revision;
+  readonly options: StorageWatchOptions<T>;
+  readonly sink: StorageWatchSink<T>;
+}
+
+/** One watch. Ends once: with one error, or silently when it is closed. */
+export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
+  readonly #context: ObjectWatchContext<T>;
+  readonly #call: ObjectWatchCall<T>;
+  readonly #everything: boolean;
+  readonly #onClosed: (watch: ObjectWatch<T>) => void;
+  #engineWatch: EngineWatch | undefined;
+  #isClosed = false;
+
+  constructor(context: ObjectWatchContext<T>, call: ObjectWatchCall<T>, onClosed: (watch: ObjectWatch<T>) => void) {
+    this.#context = context;
+    this.#call = call;
+    this.#everything = isEverything(call.options.predicate);
+    this.#onClosed = onClosed;
+  }
+
+  start(): void {
+    this.#run().catch((error: unknown) => this.#fail(error));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#engineWatch?.close();
+    this.#onClosed(this);
+  }
+
+  async #run(): Promise<void> {
+    const { after, options } = this.#call;
+    const after0 = after === 0;
+    const wantsState = options.sendInitialEvents === true || (after0 && options.sendInitialEvents === undefined);
+    if (!wantsState) {
+      this.#follow(after0 ? await this.#context.engine.currentRevision() : after);
+      return;
+    }
+    const revision = await this.#sendState();
+    if (this.#isClosed) return;
+    if (options.sendInitialEvents === true && options.predicate.allowWatchBookmarks) {
+      this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: true });
+    }
+    this.#follow(revision);
+  }
+
+  /** Sends what exists, page by page at one revision, which it resolves to. */
+  async #sendState(): Promise<Revision> {
+    const { engine, random } = this.#context;
+    const { range, after } = this.#call;
+    const budget = new TurnBudget();
+    let page = await engine.range(range, { limit: pageSize });
+    const { revision } = page;
+    // kube-apiserver spreads the retries over 1 to 4 seconds.
+    if (after > revision) throw newTooLargeResourceVersion(after, revision, 1 + Math.floor(random() * 4));
+    for (;;) {
+      await this.#sendPage(page.kvs, budget);
+      const last = page.kvs.at(-1);
+      if (this.#isClosed || !page.more || last === undefined) return revision;
+      page = await engine.range({ start: `${last.key}\u0000`, end: range.end }, { revision, limit: pageSize });
+    }
+  }
+
+  async #sendPage(kvs: readonly KeyValue[], budget: TurnBudget): Promise<void> {
+    for (const kv of kvs) {
+      if (this.#isClosed) return;
+      this.#emitIf('ADDED', this.#context.coder.read(kv));
+      budget.spend(kv.value.length);
+      if (budget.isSpent) await budget.nextTurn();
+    }
+  }
+
+  #follow(after: Revision): void {
+    if (this.#isClosed) return;
+    const { range, options } = this.#call;
+    const progressNotify = options.progressNotify === true;
+    this.#engineWatch = this.#context.engine.watch(
+      range,
+      { after, progressNotify },
+      {
+        onEvents: (events) => this.#onEvents(events),
+        onProgress: (revision) => {
+          if (progressNotify) this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false });
+        },
+        onError: (error) => this.#fail(error),
+      },
+    );
+    // The sink may have closed the watch while the engine delivered its first events.
+    if (this.#isClosed) this.#engineWatch.close();
+  }
+
+  #onEvents(events: readonly EngineEvent[]): void {
+    try {
+      for (const event of events) this.#onEngineEvent(event);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #onEngineEvent(event: EngineEvent): void {
+    if (this.#isClosed) return;
+    if (event.type === 'delete') {
+      this.#emitIf('DELETED', this.#lastState(event));
+      return;
+    }
+    if (event.kv === undefined) throw missingState(event, 'PUT');
+    const isCreated = event.kv.createRevision === event.kv.modRevision;
+    if (!isCreated && event.previous === undefined) throw missingState(event, 'PUT');
+    const stored = this.#context.coder.read(event.kv);
+    if (this.#everything) {
+      this.#emit({ type: isCreated ? 'ADDED' : 'MODIFIED', stored });
+      return;
+    }
+    // `previous` is there unless the key was created: checked above.
+    const old = isCreated || event.previous === undefined ? undefined : this.#context.coder.read(event.previous);
+    this.#emitTransition(old, stored);
+  }
+
+  #emitTransition(old: Stored<T> | undefined, stored: Stored<T>): void {
+    const { predicate } = this.#call.options;
+    const passes = matches(predicate, stored.object);
+    const passed = old !== undefined && matches(predicate, old.object);
+    if (passes) this.#emit({ type: passed ? 'MODIFIED' : 'ADDED', stored });
+    else if (passed) this.#emit({ type: 'DELETED', stored: old.atRevision(stored.revision) });
+  }
+
+  #lastState(event: EngineEvent): Stored<T> {
+    if (event.previous === undefined) throw missingState(event, 'DELETE');
+    try {
+      return this.#context.coder.read(event.previous).atRevision(event.revision);
+    } catch (error) {
+      throw isStorageError(error, 'Corrupt') ? corruptDeletion(this.#context.resource, error) : error;
+    }
+  }
+
+  #emitIf(type: 'ADDED' | 'DELETED', stored: Stored<T>): void {
+    if (this.#everything || matches(this.#call.options.predicate, stored.object)) this.#emit({ type, stored });
+  }
+
+  #emit(event: StorageEvent<T>): void {
+    if (!this.#isClosed) this.#call.sink.onEvent(event);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#call.sink.onEnd(watchError(error));
+  }
+}
+
+/** What the one ERROR event of a watch says. */
+function watchError(error: unknown): Error {
+  if (error instanceof StatusError) return error;
+  if (isStorageError(error, 'Compacted')) return newExpired('The resourceVersion for the provided watch is too old.');
+  if (isStorageError(error, 'Closed')) return error;
+  return newInternalError(error);
+}
+
+function missingState(event: EngineEvent, type: string): Error {
+  return new Error(
+    `etcd event received with PrevKv=nil (key=${JSON.stringify(event.key)}, modRevision=${event.revision}, type=${type})`,
+  );
+}
+
+function corruptDeletion(resource: GroupResource, cause: StorageError): StatusError {
+  return new StatusError(
+    {
+      code: 500,
+      reason: 'StorageReadError',
+      message: `saw a DELETED event, but object data is corrupt: ${cause.message}`,
+      details: {
+        ...(resource.group === '' ? {} : { group: resource.group }),
+        kind: resource.resource,
+        causes: [
+          {
+            reason: 'UnexpectedServerResponse',
+            field: cause.key,
+            message: `${formatGroupResource(resource)}: ${cause.detail}`,
+          },
+        ],
+      },
+    },
+    { cause },
+  );
+}

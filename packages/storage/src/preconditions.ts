@@ -1,0 +1,26 @@
+// Preconditions of updates and deletes, with the texts of the Go library. spec/storage.md §1.3.
+import type { DeepReadonly, KubernetesObject, Preconditions } from '@kapstan/api';
+import { StorageError } from './storage-error.ts';
+
+/** Throws `InvalidObject`. An absent precondition holds; an absent object satisfies all. */
+export function checkPreconditions(
+  key: string,
+  preconditions: Preconditions | undefined,
+  object: DeepReadonly<KubernetesObject> | undefined,
+): void {
+  if (preconditions === undefined || object === undefined) return;
+  const meta = object.metadata;
+  requireEqual(key, 'UID', { want: preconditions.uid, have: meta?.uid });
+  requireEqual(key, 'ResourceVersion', { want: preconditions.resourceVersion, have: meta?.resourceVersion });
+}
+
+function requireEqual(
+  key: string,
+  what: string,
+  values: { readonly want: string | undefined; readonly have: string | undefined },
+): void {
+  const { want, have = '' } = values;
+  if (want === undefined || want === have) return;
+  const message = `Precondition failed: ${what} in precondition: ${want}, ${what} in object meta: ${have}`;
+  throw new StorageError({ code: 'InvalidObject', key, message });
+}

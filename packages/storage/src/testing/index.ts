@@ -1,0 +1,1 @@
+export { MemoryEngine } from './memory-engine.ts';

@@ -1,0 +1,223 @@
+// MemoryEngine: the smallest correct Engine, for tests of what stands on one and as the model of others. Nothing is durable.
+import { type CancelTimer, type Clock, type Revision, systemClock } from '@kapstan/api';
+import type {
+  Commit,
+  CommitResult,
+  Engine,
+  EngineEvent,
+  EngineRead,
+  EngineWatch,
+  EngineWatchOptions,
+  EngineWatchSink,
+  KeyRange,
+  KeyValue,
+  RangeOptions,
+  RangeResult,
+} from '../engine.ts';
+import { StorageError } from '../storage-error.ts';
+
+interface Watcher {
+  readonly range: KeyRange;
+  readonly sink: EngineWatchSink;
+  readonly progressNotify: boolean;
+  /** Index of the next event to deliver. */
+  next: number;
+}
+
+const asRevision = (value: number): Revision => value as Revision;
+const utf8Less = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
+const isIn = (range: KeyRange, key: string): boolean => !utf8Less(key, range.start) && utf8Less(key, range.end);
+
+/** Keeps every event since the last compaction and replays them for reads of the past. Not for large stores. */
+export class MemoryEngine implements Engine {
+  readonly supportsProgressRequests: boolean;
+  /** Called before each operation; a test makes it throw or wait to inject a fault. */
+  beforeOperation: (operation: 'get' | 'range' | 'commit', key: string) => void | Promise<void> = () => undefined;
+  readonly #clock: Clock;
+  readonly #current = new Map<string, KeyValue>();
+  /** State at the compacted revision, from which older reads are replayed. */
+  #base = new Map<string, KeyValue>();
+  #events: EngineEvent[] = [];
+  #dropped = 0;
+  #revision = 1;
+  #compacted = 0;
+  #lastLease = 0;
+  #isDelivering = false;
+  #isClosed = false;
+  readonly #watchers = new Set<Watcher>();
+  readonly #timers = new Set<CancelTimer>();
+
+  constructor(options: { readonly clock?: Clock; readonly supportsProgressRequests?: boolean } = {}) {
+    this.#clock = options.clock ?? systemClock;
+    this.supportsProgressRequests = options.supportsProgressRequests ?? true;
+  }
+
+  async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
+    await this.#enter('get', key, options);
+    const kv = this.#stateAt(options.revision ?? 0).get(key);
+    const revision = asRevision(this.#revision);
+    return kv === undefined ? { revision } : { revision, kv };
+  }
+
+  async range(range: KeyRange, options: RangeOptions = {}): Promise<RangeResult> {
+    await this.#enter('range', range.start, options);
+    const found = this.#entries(this.#stateAt(options.revision ?? 0), range);
+    const kvs = options.limit ? found.slice(0, options.limit) : found;
+    return { revision: asRevision(this.#revision), kvs, more: kvs.length < found.length, count: found.length };
+  }
+
+  async count(range: KeyRange): Promise<number> {
+    return this.#entries(this.#current, range).length;
+  }
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    await this.#enter('commit', commit.key, {});
+    const { key, expectedRevision, change } = commit;
+    const present = this.#current.get(key);
+    const revision = asRevision(this.#revision);
+    if ((present?.modRevision ?? 0) !== expectedRevision) {
+      return { succeeded: false, revision, ...(present === undefined ? {} : { current: present }) };
+    }
+    const written =
+      change.type === 'put'
+        ? this.#apply([{ key, value: change.value, lease: change.lease ?? 0 }])
+        : this.#apply([{ key }]);
+    return { succeeded: true, revision: written, ...(present === undefined ? {} : { previous: present }) };
+  }
+
+  watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
+    const first = this.#events.findIndex((event) => event.revision > options.after);
+    const next = this.#dropped + (first === -1 ? this.#events.length : first);
+    const watcher: Watcher = { range, sink, progressNotify: options.progressNotify ?? false, next };
+    this.#watchers.add(watcher);
+    queueMicrotask(() => {
+      if (options.after < this.#compacted) this.#fail(watcher, this.#compactedError());
+      else this.#deliver();
+    });
+    return { close: () => void this.#watchers.delete(watcher) };
+  }
+
+  async currentRevision(): Promise<Revision> {
+    return asRevision(this.#revision);
+  }
+
+  async requestProgress(): Promise<void> {
+    queueMicrotask(() => {
+      this.#deliver();
+      for (const watcher of this.#watchers) watcher.sink.onProgress(asRevision(this.#revision));
+    });
+  }
+
+  async grantLease(ttlSeconds: number): Promise<number> {
+    const lease = ++this.#lastLease;
+    const cancel = this.#clock.setBackgroundTimer(() => {
+      this.#timers.delete(cancel);
+      const keys = [...this.#current.values()].filter((kv) => kv.lease === lease).map(({ key }) => ({ key }));
+      if (keys.length > 0) this.#apply(keys);
+    }, ttlSeconds * 1000);
+    this.#timers.add(cancel);
+    return lease;
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    if (revision <= this.#compacted) throw this.#compactedError();
+    this.#base = this.#stateAt(revision);
+    const kept = this.#events.filter((event) => event.revision > revision);
+    this.#dropped += this.#events.length - kept.length;
+    this.#events = kept;
+    this.#compacted = revision;
+  }
+
+  compactRevision(): Revision {
+    return asRevision(this.#compacted);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const cancel of this.#timers) cancel();
+    for (const watcher of this.#watchers) this.#fail(watcher, new StorageError({ code: 'Closed' }));
+  }
+
+  /** Ends all watches with an error, as a lost connection does. */
+  breakWatches(error: Error): void {
+    for (const watcher of this.#watchers) this.#fail(watcher, error);
+  }
+
+  // Atomic: one revision moves the map and the log together; watchers hear of it afterwards.
+  #apply(changes: readonly { readonly key: string; readonly value?: Uint8Array; readonly lease?: number }[]): Revision {
+    const revision = asRevision(++this.#revision);
+    for (const { key, value, lease = 0 } of changes) {
+      const before = this.#current.get(key);
+      const previous = before === undefined ? {} : { previous: before };
+      if (value === undefined) {
+        this.#current.delete(key);
+        this.#events.push({ type: 'delete', key, revision, ...previous });
+        continue;
+      }
+      const kv = { key, value, createRevision: before?.createRevision ?? revision, modRevision: revision, lease };
+      this.#current.set(key, kv);
+      this.#events.push({ type: 'put', key, revision, kv, ...previous });
+    }
+    queueMicrotask(() => this.#deliver());
+    return revision;
+  }
+
+  // Never nested: an event written by a sink is delivered by the loop that is running.
+  #deliver(): void {
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    try {
+      for (const watcher of this.#watchers) this.#deliverTo(watcher);
+    } finally {
+      this.#isDelivering = false;
+    }
+  }
+
+  #deliverTo(watcher: Watcher): void {
+    while (this.#watchers.has(watcher)) {
+      const first = this.#events[watcher.next - this.#dropped];
+      if (first === undefined) {
+        if (watcher.next < this.#dropped) this.#fail(watcher, this.#compactedError());
+        return;
+      }
+      const batch: EngineEvent[] = [];
+      for (let event: EngineEvent | undefined = first; event?.revision === first.revision; ) {
+        if (isIn(watcher.range, event.key)) batch.push(event);
+        event = this.#events[++watcher.next - this.#dropped];
+      }
+      if (batch.length > 0) watcher.sink.onEvents(batch, first.revision);
+    }
+  }
+
+  #fail(watcher: Watcher, error: Error): void {
+    if (this.#watchers.delete(watcher)) watcher.sink.onError(error);
+  }
+
+  async #enter(operation: 'get' | 'range' | 'commit', key: string, options: RangeOptions): Promise<void> {
+    await this.beforeOperation(operation, key);
+    options.signal?.throwIfAborted();
+    if (this.#isClosed) throw new StorageError({ code: 'Closed' });
+  }
+
+  #stateAt(revision: number): Map<string, KeyValue> {
+    if (revision === 0 || revision === this.#revision) return new Map(this.#current);
+    if (revision > this.#revision) throw new StorageError({ code: 'FutureRevision', revision: this.#revision });
+    if (revision < this.#compacted) throw this.#compactedError();
+    const state = new Map(this.#base);
+    for (const event of this.#events) {
+      if (event.revision > revision) break;
+      if (event.kv === undefined) state.delete(event.key);
+      else state.set(event.key, event.kv);
+    }
+    return state;
+  }
+
+  #entries(state: ReadonlyMap<string, KeyValue>, range: KeyRange): KeyValue[] {
+    const found = [...state.values()].filter((kv) => isIn(range, kv.key));
+    return found.sort((a, b) => (utf8Less(a.key, b.key) ? -1 : 1));
+  }
+
+  #compactedError(): StorageError {
+    return new StorageError({ code: 'Compacted', revision: this.#compacted });
+  }
+}

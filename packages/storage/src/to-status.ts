@@ -1,0 +1,74 @@
+// How a storage error is answered: one row a verb, as registry/rest and storage/errors of the Go library. spec/storage.md §1.9.
+import {
+  type GroupResource,
+  newAlreadyExists,
+  newConflict,
+  newInsufficientStorage,
+  newInternalError,
+  newInvalid,
+  newNotFound,
+  newRequestEntityTooLarge,
+  newServerTimeout,
+  newServiceUnavailable,
+} from '@kapstan/api';
+import { isStorageError, type StorageError, type StorageErrorCode } from './storage-error.ts';
+
+export type StorageVerb = 'get' | 'list' | 'create' | 'update' | 'delete' | 'watch';
+
+export interface ToStatusContext {
+  readonly verb: StorageVerb;
+  readonly resource: GroupResource;
+  /** "" for a list or watch. */
+  readonly name: string;
+}
+
+type Answer = (error: StorageError, context: ToStatusContext) => Error;
+
+const retrySeconds = 2;
+const conflict: Answer = (error, { resource, name }) => newConflict(resource, name, error.message);
+const notFound: Answer = (_error, { resource, name }) => newNotFound(resource, name);
+const serverTimeout: Answer = (_error, { resource, verb }) => newServerTimeout(resource, verb, retrySeconds);
+
+const writes: Partial<Record<StorageErrorCode, Answer>> = {
+  KeyNotFound: notFound,
+  KeyExists: conflict,
+  Conflict: conflict,
+  InvalidObject: conflict,
+  Unreachable: serverTimeout,
+};
+
+const rows: Readonly<Record<StorageVerb, Partial<Record<StorageErrorCode, Answer>>>> = {
+  get: { KeyNotFound: notFound, Unreachable: serverTimeout },
+  list: {
+    KeyNotFound: (_error, { resource }) => newNotFound(resource, ''),
+    Unreachable: serverTimeout,
+    Timeout: serverTimeout,
+  },
+  create: {
+    KeyExists: (_error, { resource, name }) => newAlreadyExists(resource, name),
+    Unreachable: serverTimeout,
+  },
+  update: writes,
+  delete: writes,
+  watch: {
+    InvalidObject: (error, { resource, name }) =>
+      newInvalid({ group: resource.group, kind: resource.resource }, name, [
+        { type: 'FieldValueInvalid', field: '', detail: error.detail },
+      ]),
+  },
+};
+
+/** Codes that say the same whatever the verb. */
+const anyVerb: Partial<Record<StorageErrorCode, Answer>> = {
+  TooLarge: (error) => newRequestEntityTooLarge(error.detail || error.message),
+  Full: (error) => newInsufficientStorage(error.detail || error.message),
+  NotReady: (error) => newServiceUnavailable(error.detail || error.message),
+  Closed: (error) => newServiceUnavailable(error.detail || error.message),
+};
+
+/** The StatusError for a failure of storage. What is no StorageError passes unchanged. */
+export function toStatus(error: unknown, context: ToStatusContext): unknown {
+  if (!isStorageError(error)) return error;
+  const answer = rows[context.verb][error.code] ?? anyVerb[error.code];
+  return answer === undefined ? newInternalError(error) : answer(error, context);
+}

@@ -1,6 +1,6 @@
 // ResourceDefinition: everything the server knows of one resource in one group version. One folder a built-in resource
 // makes one (registry/<group>/<resource>), crd/ makes them for custom resources; the catalog turns them into stores.
-import type { DeepReadonly, GroupVersionKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, GroupKind, GroupVersionKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { GetAttributes } from '@kapstan/storage';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { TableConvertor } from '../table/table.ts';
@@ -47,7 +47,7 @@ export type FinishReservation = (committed: boolean) => void;
 /**
  * Values that must be unique across objects, taken before a write and given back when it fails: cluster addresses and
  * node ports. The functions change the object in place and reject with StatusError. Source: registry.Store BeginCreate,
- * BeginUpdate, AfterDelete. `create` runs before the strategy's prepareForCreate, `update` after its prepareForUpdate.
+ * BeginUpdate, AfterDelete. Both run before the strategy prepares the object.
  */
 export interface ResourceAllocation<T extends KubernetesObject> {
   create(store: ResourceStore<T>, context: RequestContext, object: T): Promise<FinishReservation>;
@@ -85,6 +85,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly selectableFields: readonly string[];
   /** Message of the 400 for a field selector key that is not selectable. Absent = `field label not supported: {key}`. */
   unsupportedFieldMessage?(key: string): string;
+  /** Kind named in 422 answers. Absent = the resource's own; events.k8s.io answers with the core group's. */
+  readonly invalidKind?: GroupKind;
   /** A delete answers with the deleted object, not with a Status. Default false. */
   readonly returnsDeletedObject?: boolean;
   readonly allocation?: ResourceAllocation<T>;

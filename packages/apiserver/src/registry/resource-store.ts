@@ -39,8 +39,13 @@ export interface UpdateRequest<T extends KubernetesObject> {
   readonly transform: Transform<T>;
   /** The strategy of a subresource; absent = the resource's own. */
   readonly strategy?: ResourceStrategy<T>;
+  /** Name of that subresource, for admission and managed fields. Absent or "" = the object itself. */
+  readonly subresource?: string;
+  /** 'given': the transform has written metadata.managedFields itself (server-side apply). Default 'tracked'. */
+  readonly managedFields?: 'tracked' | 'given';
   /** Create when absent whatever the strategy says: server-side apply. */
   readonly forceAllowCreate?: boolean;
+  /** Checked against the stored object. A PUT passes the uid of its body, a patch nothing. */
   readonly preconditions?: Preconditions;
 }
 
@@ -58,6 +63,7 @@ export interface DeleteAnswer<T extends KubernetesObject> {
 
 /** Verbs of one resource. All reject with StatusError. `context.namespace` selects the namespace. */
 export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> {
+  /** Takes the object over and changes it. Wipes its system metadata, generates its name, tracks its fields, admits it. */
   create(context: RequestContext, object: T): Promise<Stored<T>>;
   get(context: RequestContext, name: string, options?: { readonly resourceVersion?: string }): Promise<Stored<T>>;
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;

@@ -32,6 +32,13 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
   /** Field paths that this endpoint ignores, kept out of the managed fields of its writers: [["status"]]. */
   readonly resetFields?: readonly (readonly string[])[];
+  /**
+   * True: the kind's update validation repeats its create validation (ConfigMap, Secret, Service, Namespace), so that an
+   * error in metadata is told once more. Default false.
+   */
+  readonly repeatsMetadataValidation?: boolean;
+  /** 'Kubernetes' (default): a finalizer without a domain must be a standard one. 'Qualified': any qualified name (custom resources). */
+  readonly finalizerNames?: 'Kubernetes' | 'Qualified';
   /** "metadata.name" must be a DNS label, subdomain, … Returns messages, empty when valid. Absent = DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): readonly string[];
 }

@@ -1,0 +1,33 @@
+// AdmissionControl: the port through which the store lets a request be changed or refused before it is written.
+// Implemented by admission/admission-chain.ts.
+import type { DeepReadonly, GroupVersionKind, GroupVersionResource, KubernetesObject } from '@kapstan/api';
+import type { RequestContext } from './request-context.ts';
+
+export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
+
+/** A request as admission sees it. Source: admission.Attributes. */
+export interface AdmissionAttributes {
+  readonly operation: AdmissionOperation;
+  readonly resource: GroupVersionResource;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  readonly kind: GroupVersionKind;
+  /** "" when it is to be generated. */
+  readonly name: string;
+  /** "" for cluster-scoped resources. A namespace itself has its own name here. */
+  readonly namespace: string;
+  /** The new object; undefined in a deletion. Changed in place by `admit`, read only in `validate`. */
+  readonly object: KubernetesObject | undefined;
+  /** The present object of an update or a deletion. */
+  readonly oldObject: DeepReadonly<KubernetesObject> | undefined;
+  /** User, dry run, warnings. */
+  readonly context: RequestContext;
+}
+
+/** Both reject with StatusError to refuse. May be called several times for one request: writes are retried. */
+export interface AdmissionControl {
+  /** Changes `attributes.object` in place. Before validation by the strategy. */
+  admit(attributes: AdmissionAttributes): Promise<void>;
+  /** Looks at what would be written. After validation by the strategy. */
+  validate(attributes: AdmissionAttributes): Promise<void>;
+}

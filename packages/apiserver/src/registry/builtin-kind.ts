@@ -1,0 +1,71 @@
+// BuiltinKind: what one folder (registry/<group>/<resource>) says about its resource; all else comes from the facts.
+// builtin-resource.ts makes the definition that the server works with.
+import type { Clock, DeepReadonly, FieldError, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
+import type { ResourceStore } from './resource-store.ts';
+import type { ResourceStrategy } from './strategy.ts';
+import type { Field } from './validation/field.ts';
+
+/** What the built-in kinds need of the server around them. */
+export interface BuiltinServer {
+  readonly clock: Clock;
+  /** Stores of other resources: eviction looks at disruption budgets. Undefined when not served. */
+  findStore(group: string, version: string, resource: string): ResourceStore<UnstructuredObject> | undefined;
+  /** "10.96.0.0/12" */
+  readonly serviceClusterIpRange: string;
+  readonly serviceNodePortRange: { readonly first: number; readonly last: number };
+}
+
+/** The part of a kind that its /status endpoint changes, and the rules for it. */
+export interface StatusRules<T extends KubernetesObject> {
+  /** After everything but metadata and status was taken over from the old object. */
+  prepare?(next: T, old: DeepReadonly<T>): void;
+  validate?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  /** Fields beside the kind's content that the endpoint ignores. */
+  readonly resetFields?: readonly (readonly string[])[];
+}
+
+/**
+ * One built-in resource. Every member but `id` is optional: a kind without anything special is its facts (Go form,
+ * schema defaults, columns, selectable metadata). Objects come in their Go form and leave in it.
+ */
+export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
+  /** As the facts name it: "apps/v1/deployments", "v1/pods". */
+  readonly id: string;
+  /** Go's SetDefaults_*, in place. */
+  setDefaults?(object: T): void;
+  /** After status was cleared and generation and finalizers were set. */
+  prepareForCreate?(object: T, context: RequestContext): void;
+  /** After status was taken over from the old object. */
+  prepareForUpdate?(next: T, old: DeepReadonly<T>, context: RequestContext): void;
+  /** Rules for creates and updates alike. Metadata is the generic store's. */
+  validate?(at: Field, object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): void;
+  /** Rules for creates alone. */
+  validateCreate?(at: Field, object: DeepReadonly<T>): void;
+  /** Rules for what may change, before {@link validate}. */
+  validateChange?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  warnings?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly string[];
+  /** Values of the selectable fields beyond metadata. */
+  fields?(object: DeepReadonly<T>): Readonly<Record<string, string>>;
+  validateName?(name: string, isPrefix: boolean): readonly string[];
+  /** A client may set status in a create. Nodes. */
+  readonly keepsStatusOnCreate?: boolean;
+  /** A change of annotations raises the generation too. Deployments. */
+  readonly annotationsRaiseGeneration?: boolean;
+  readonly status?: StatusRules<T>;
+  /** Subresources beside /status, by name; those of the facts that are not here are refused with 501. */
+  readonly subresources?: readonly Subresource<T>[];
+  /** More of the strategy: graceful deletion, garbage collection, time to live. */
+  readonly strategy?: Pick<
+    ResourceStrategy<T>,
+    'gracePeriodSeconds' | 'defaultGarbageCollection' | 'ttlSeconds' | 'holdsDeletion' | 'prepareForDeletion'
+  >;
+  readonly convert?: NonNullable<ResourceDefinition<T>['convert']>;
+  readonly allocation?: ResourceAllocation<T>;
+  readonly returnsDeletedObject?: boolean;
+  readonly invalidKind?: GroupKind;
+}
+
+/** Errors of a validation as a strategy returns them. */
+export type FieldErrors = readonly FieldError[];

@@ -1,0 +1,155 @@
+// From a BuiltinKind and the facts to the ResourceDefinition of one built-in resource.
+import {
+  type DeepReadonly,
+  formatApiVersion,
+  type KubernetesObject,
+  newNotImplemented,
+  parseApiVersion,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import {
+  behaviourFacts,
+  discoveryFacts,
+  fieldSelectorFacts,
+  type ResourceBehaviour,
+  type ResourceFacts,
+  type SubresourceFacts,
+  storageKeyFacts,
+} from '@kapstan/kinds/facts';
+import type { GetAttributes } from '@kapstan/storage';
+import { builtinDefinitionName, builtinSchema } from '../schema/builtin-schemas.ts';
+import { applySchemaDefaults } from '../schema/defaulting.ts';
+import { normalizeGoForm } from '../schema/go-form.ts';
+import { builtinTable } from '../table/builtin-table.ts';
+import type { BuiltinKind } from './builtin-kind.ts';
+import { builtinStatusStrategy, builtinStrategy, type KindFacts } from './builtin-strategy.ts';
+import type { ResourceDefinition, Subresource, Verb } from './resource-definition.ts';
+
+/** A resource of the facts, its id taken apart. */
+interface Identity {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly facts: ResourceFacts;
+}
+
+const defaultBehaviour: ResourceBehaviour = { createOnUpdate: false, updateWithoutVersion: true, generation: false };
+
+/** Throws TypeError when the facts do not know the resource or its kind. */
+export function defineBuiltin<T extends KubernetesObject>(kind: BuiltinKind<T>): ResourceDefinition<UnstructuredObject> {
+  const identity = identityOf(kind.id);
+  const { group, version, resource, facts } = identity;
+  const kindFacts = kindFactsOf(kind.id);
+  const schema = builtinSchema(formatApiVersion(identity), facts.kind);
+  if (schema === undefined) throw new TypeError(`no schema for ${kind.id}`);
+  const storage = storageOf(kind.id);
+  const definition: ResourceDefinition<T> = {
+    group,
+    version,
+    resource,
+    singular: facts.singular,
+    kind: facts.kind,
+    listKind: `${facts.kind}List`,
+    namespaced: facts.namespaced,
+    shortNames: facts.shortNames ?? [],
+    categories: facts.categories ?? [],
+    verbs: (facts.verbs ?? discoveryFacts().standardVerbs) as readonly Verb[],
+    ...(facts.hash === undefined ? {} : { storageVersionHash: facts.hash }),
+    ...storage,
+    schema,
+    strategy: builtinStrategy(kind, kindFacts),
+    subresources: subresourcesOf(kind, identity, kindFacts),
+    table: builtinTable<T>(kind.id),
+    getAttributes: attributesOf(kind, facts.namespaced),
+    selectableFields: selectableFieldsOf(kind.id),
+    unsupportedFieldMessage: (key) => unsupportedFieldMessage(kind.id, key),
+    applyDefaults: (object) => {
+      applySchemaDefaults(schema, object);
+      kind.setDefaults?.(object);
+      normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);
+    },
+    ...(kind.convert === undefined ? {} : { convert: kind.convert }),
+    ...(kind.allocation === undefined ? {} : { allocation: kind.allocation }),
+    ...(kind.returnsDeletedObject === undefined ? {} : { returnsDeletedObject: kind.returnsDeletedObject }),
+    ...(kind.invalidKind === undefined ? {} : { invalidKind: kind.invalidKind }),
+  };
+  // The one place where the static type of a kind's objects is given up: the server handles all resources alike.
+  return definition as unknown as ResourceDefinition<UnstructuredObject>;
+}
+
+/** What the facts say about the kind of a resource. */
+export function kindFactsOf(id: string): KindFacts {
+  const identity = identityOf(id);
+  const apiVersion = formatApiVersion(identity);
+  const definition = builtinDefinitionName(apiVersion, identity.facts.kind);
+  if (definition === undefined) throw new TypeError(`no definition for ${id}`);
+  return {
+    definition,
+    hasStatus: builtinSchema(apiVersion, identity.facts.kind)?.properties?.has('status') === true,
+    behaviour: behaviourFacts().resources[id] ?? defaultBehaviour,
+  };
+}
+
+function identityOf(id: string): Identity {
+  const facts = discoveryFacts().resources[id];
+  if (facts === undefined) throw new TypeError(`no resource ${id}`);
+  const cut = id.lastIndexOf('/');
+  return { ...parseApiVersion(id.slice(0, cut)), resource: id.slice(cut + 1), facts };
+}
+
+function storageOf(id: string): Pick<ResourceDefinition, 'storagePrefix' | 'storageVersion'> {
+  const facts = storageKeyFacts().resources[id];
+  if (facts === undefined) throw new TypeError(`${id} is not stored`);
+  const prefix = facts.key.replace(/^\/registry/, '').replace(/(\/\{namespace\})?\/\{name\}$/, '');
+  return { storagePrefix: prefix, storageVersion: parseApiVersion(facts.apiVersion) };
+}
+
+function subresourcesOf<T extends KubernetesObject>(kind: BuiltinKind<T>, identity: Identity, kindFacts: KindFacts): Subresource<T>[] {
+  return Object.entries(identity.facts.sub ?? {}).map(([name, facts]) => {
+    const own = kind.subresources?.find((subresource) => subresource.name === name);
+    if (own !== undefined) return own;
+    const verbs = facts.verbs as readonly Verb[];
+    if (name === 'status') return { type: 'strategy', name, verbs, strategy: builtinStatusStrategy(kind, kindFacts) };
+    return refusedSubresource(identity, name, facts);
+  });
+}
+
+/** A subresource that Kubernetes has and this server has not: every verb answers 501. */
+function refusedSubresource<T extends KubernetesObject>(identity: Identity, name: string, facts: SubresourceFacts): Subresource<T> {
+  const refuse = (): Promise<never> => Promise.reject(newNotImplemented(`${identity.resource}/${name} is not served here`));
+  const groupVersion = facts.kindGV === undefined ? identity : parseApiVersion(facts.kindGV);
+  return {
+    type: 'object',
+    name,
+    kind: { group: groupVersion.group, version: groupVersion.version, kind: facts.kind },
+    verbs: facts.verbs as readonly Verb[],
+    get: refuse,
+    create: refuse,
+    update: refuse,
+  };
+}
+
+function attributesOf<T extends KubernetesObject>(kind: BuiltinKind<T>, isNamespaced: boolean): GetAttributes<T> {
+  return (object: DeepReadonly<T>) => {
+    const metadata = object.metadata;
+    return {
+      labels: metadata?.labels ?? {},
+      fields: {
+        'metadata.name': metadata?.name ?? '',
+        ...(isNamespaced ? { 'metadata.namespace': metadata?.namespace ?? '' } : {}),
+        ...kind.fields?.(object),
+      },
+    };
+  };
+}
+
+function selectableFieldsOf(id: string): readonly string[] {
+  const keys = fieldSelectorFacts().resources[id] ?? 'default';
+  return keys === 'default' ? [] : keys.filter((key) => key !== 'metadata.name' && key !== 'metadata.namespace');
+}
+
+function unsupportedFieldMessage(id: string, key: string): string {
+  const { refused } = fieldSelectorFacts();
+  const [, , text] = refused[id] ?? refused.default ?? [400, 'BadRequest', 'field label not supported: {key}'];
+  return text.replace('{key}', () => key);
+}

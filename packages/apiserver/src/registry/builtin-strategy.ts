@@ -1,0 +1,148 @@
+// The strategies of a built-in kind and of its /status endpoint, from the facts and what its BuiltinKind adds.
+// Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
+import { isDeepStrictEqual } from 'node:util';
+import { type DeepReadonly, deepCopy, getOwn, type KubernetesObject } from '@kapstan/api';
+import type { ResourceBehaviour } from '@kapstan/kinds/facts';
+import { normalizeGoForm } from '../schema/go-form.ts';
+import type { BuiltinKind } from './builtin-kind.ts';
+import type { ResourceStrategy } from './strategy.ts';
+import { collectFieldErrors, type Field } from './validation/field.ts';
+
+/** What the facts say about the kind behind a strategy. */
+export interface KindFacts {
+  /** Definition in the schemas: "apps.v1.Deployment". */
+  readonly definition: string;
+  readonly hasStatus: boolean;
+  readonly behaviour: ResourceBehaviour;
+}
+
+type Fields = Record<string, unknown>;
+const notContent = new Set(['kind', 'apiVersion', 'metadata', 'status']);
+
+export function builtinStrategy<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: KindFacts): ResourceStrategy<T> {
+  const { behaviour, definition } = facts;
+  return {
+    allowCreateOnUpdate: behaviour.createOnUpdate,
+    allowUnconditionalUpdate: behaviour.updateWithoutVersion,
+    prepareForCreate: (object, context) => {
+      if (facts.hasStatus && kind.keepsStatusOnCreate !== true) delete (object as Fields).status;
+      const metadata = (object.metadata ??= {});
+      if (behaviour.generation) metadata.generation = 1;
+      if (behaviour.finalizers !== undefined) addFinalizers(object, behaviour.finalizers);
+      kind.prepareForCreate?.(object, context);
+      normalizeGoForm(definition, object as Fields);
+    },
+    validateCreate: (object) =>
+      collectFieldErrors((root) => {
+        kind.validateCreate?.(root, object);
+        kind.validate?.(root, object, undefined);
+      }),
+    prepareForUpdate: (next, old, context) => {
+      if (facts.hasStatus) takeOver(next, old, ['status']);
+      kind.prepareForUpdate?.(next, old, context);
+      normalizeGoForm(definition, next as Fields);
+      keepGeneration(next, old, isContentChanged(kind, behaviour, { next, old }));
+    },
+    validateUpdate: (next, old) =>
+      collectFieldErrors((root) => {
+        kind.validateChange?.(root, next, old);
+        kind.validate?.(root, next, old);
+      }),
+    ...warningsOf(kind),
+    ...(facts.hasStatus ? { resetFields: [['status']] } : {}),
+    ...(kind.validateName === undefined ? {} : { validateName: kind.validateName }),
+    ...kind.strategy,
+  };
+}
+
+/** Strategy of /status: everything but metadata and status stays as it was. */
+export function builtinStatusStrategy<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: KindFacts): ResourceStrategy<T> {
+  return {
+    ...subresourceStrategy(facts, {
+      prepare: (next, old) => {
+        takeOver(next, old, contentKeys(next, old));
+        kind.status?.prepare?.(next, old);
+      },
+      validate: (root, next, old) => kind.status?.validate?.(root, next, old),
+    }),
+    resetFields: [['spec'], ...(kind.status?.resetFields ?? [])],
+  };
+}
+
+interface SubresourceRules<T extends KubernetesObject> {
+  prepare(next: T, old: DeepReadonly<T>): void;
+  validate(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  /** Raise the generation when the content changes. Default false. */
+  readonly raisesGeneration?: boolean;
+}
+
+/** A strategy that only updates: /status, /finalize, /ephemeralcontainers. */
+export function subresourceStrategy<T extends KubernetesObject>(facts: KindFacts, rules: SubresourceRules<T>): ResourceStrategy<T> {
+  return {
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: facts.behaviour.updateWithoutVersion,
+    prepareForCreate: () => undefined,
+    validateCreate: () => [],
+    prepareForUpdate: (next, old) => {
+      rules.prepare(next, old);
+      normalizeGoForm(facts.definition, next as Fields);
+      const isRaised = rules.raisesGeneration === true && !isSameIn(next, old, contentKeys(next, old));
+      keepGeneration(next, old, isRaised);
+    },
+    validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old)),
+  };
+}
+
+/** Copies members of the old object over those of the new one; absent ones become absent. */
+export function takeOver<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, keys: readonly string[]): void {
+  for (const key of keys) {
+    const value = getOwn(old, key);
+    if (value === undefined) delete (next as Fields)[key];
+    else (next as Fields)[key] = deepCopy(value);
+  }
+}
+
+function contentKeys(next: object, old: object): string[] {
+  return [...new Set([...Object.keys(next), ...Object.keys(old)])].filter((key) => !notContent.has(key));
+}
+
+function isContentChanged<T extends KubernetesObject>(
+  kind: BuiltinKind<T>,
+  behaviour: ResourceBehaviour,
+  { next, old }: { readonly next: T; readonly old: DeepReadonly<T> },
+): boolean {
+  if (!behaviour.generation) return false;
+  if (!isSameIn(next, old, contentKeys(next, old))) return true;
+  const metadataKeys = [
+    ...(behaviour.labelsRaiseGeneration ? ['labels'] : []),
+    ...(kind.annotationsRaiseGeneration ? ['annotations'] : []),
+  ];
+  return !isSameIn(next.metadata ?? {}, old.metadata ?? {}, metadataKeys);
+}
+
+function isSameIn(next: object, old: object, keys: readonly string[]): boolean {
+  return keys.every((key) => isDeepStrictEqual(getOwn(next, key), getOwn(old, key)));
+}
+
+function keepGeneration(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, isRaised: boolean): void {
+  const generation = old.metadata?.generation;
+  const metadata = (next.metadata ??= {});
+  if (isRaised) metadata.generation = (generation ?? 0) + 1;
+  else if (generation === undefined) delete metadata.generation;
+  else metadata.generation = generation;
+}
+
+function addFinalizers(object: KubernetesObject, finalizers: readonly string[]): void {
+  const present = object.metadata?.finalizers ?? [];
+  const missing = finalizers.filter((finalizer) => !present.includes(finalizer));
+  object.metadata = { ...object.metadata, finalizers: [...present, ...missing] };
+}
+
+function warningsOf<T extends KubernetesObject>(kind: BuiltinKind<T>): Partial<ResourceStrategy<T>> {
+  const { warnings } = kind;
+  if (warnings === undefined) return {};
+  return {
+    warningsOnCreate: (object) => warnings(object, undefined),
+    warningsOnUpdate: (next, old) => warnings(next, old),
+  };
+}

@@ -1,0 +1,19 @@
+// ManagedFieldsTracker: the port that keeps metadata.managedFields up to date on creates, updates and patches.
+// Implemented by fieldmanager/. Server-side apply writes them itself (UpdateRequest.managedFields 'given').
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+
+export interface FieldsCall {
+  /** `fieldManager` of it is the manager's name. */
+  readonly context: RequestContext;
+  readonly definition: ResourceDefinition<UnstructuredObject>;
+  /** "" = the object itself. */
+  readonly subresource: string;
+}
+
+/** Both write `metadata.managedFields` of the first argument, in place, and touch nothing else. They never refuse. */
+export interface ManagedFieldsTracker {
+  onCreate(object: KubernetesObject, call: FieldsCall): void;
+  onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void;
+}

@@ -1,0 +1,45 @@
+// What names of objects may look like: the rules that strategies choose from for `validateName`. Texts of apimachinery's validation.
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+
+/** Messages, empty when the name is valid. `isPrefix`: the text is a generateName, to which a suffix comes. */
+export type NameRule = (name: string, isPrefix: boolean) => readonly string[];
+
+/** "example.com": most kinds. Source: NameIsDNSSubdomain. */
+export const nameIsDnsSubdomain: NameRule = (name, isPrefix) => dnsSubdomainErrors(unlessPrefix(name, isPrefix));
+
+/** "my-name": namespaces, services of 1.34 and later. Source: NameIsDNSLabel. */
+export const nameIsDnsLabel: NameRule = (name, isPrefix) => dnsLabelErrors(unlessPrefix(name, isPrefix));
+
+/** "my-name", not beginning with a digit. Source: NameIsDNS1035Label. */
+export const nameIsDns1035Label: NameRule = (name, isPrefix) => dns1035LabelErrors(unlessPrefix(name, isPrefix));
+
+/** Anything that can stand in a path: RBAC kinds. Source: path.ValidatePathSegmentName. */
+export const nameIsPathSegment: NameRule = (name, isPrefix) =>
+  isPrefix ? pathSegmentCharacterErrors(name) : pathSegmentErrors(name);
+
+const dns1035LabelFormat = '[a-z]([-a-z0-9]*[a-z0-9])?';
+const dns1035Label = new RegExp(`^${dns1035LabelFormat}$`);
+
+/** Source: IsDNS1035Label. */
+export function dns1035LabelErrors(text: string): string[] {
+  const errors = Buffer.byteLength(text) > 63 ? ['must be no more than 63 characters'] : [];
+  if (dns1035Label.test(text)) return errors;
+  const rule =
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character";
+  return [...errors, `${rule} (e.g. 'my-name',  or 'abc-123', regex used for validation is '${dns1035LabelFormat}')`];
+}
+
+/** What keeps a text from being one segment of a URL path. Source: path.IsValidPathSegmentName. */
+export function pathSegmentErrors(name: string): string[] {
+  if (name === '.' || name === '..') return [`may not be '${name}'`];
+  return pathSegmentCharacterErrors(name);
+}
+
+function pathSegmentCharacterErrors(name: string): string[] {
+  return ['/', '%'].filter((char) => name.includes(char)).map((char) => `may not contain '${char}'`);
+}
+
+/** A prefix may end in "-", because more follows. Source: maskTrailingDash. */
+function unlessPrefix(name: string, isPrefix: boolean): string {
+  return isPrefix && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
+}

@@ -1,0 +1,82 @@
+import { VirtualClock } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { EventCorrelator, type EventDraft } from './event-correlator.ts';
+
+const draft = (change: Partial<EventDraft> = {}): EventDraft => ({
+  type: 'Normal',
+  reason: 'Synced',
+  message: 'Foo synced successfully',
+  component: 'sample-controller',
+  host: '',
+  involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'web', namespace: 'default', uid: 'u1' },
+  ...change,
+});
+
+/** Correlates, and writes what is to be written as a client would. */
+function write(correlator: EventCorrelator, event: EventDraft): string {
+  const result = correlator.correlate(event);
+  if (result.type === 'skip') return 'skip';
+  result.onWritten({ name: 'written', namespace: 'default' });
+  return result.type === 'create' ? `create ${result.message}` : `count ${result.count} ${result.message}`;
+}
+
+describe('EventCorrelator', () => {
+  it('creates the first event and counts the equal ones that follow into it', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock() });
+    expect([1, 2, 3].map(() => write(correlator, draft()))).toEqual([
+      'create Foo synced successfully',
+      'count 2 Foo synced successfully',
+      'count 3 Foo synced successfully',
+    ]);
+  });
+
+  it('keeps events of other objects, reasons and field paths apart', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock() });
+    const { involvedObject } = draft();
+    const drafts = [
+      draft(),
+      draft({ reason: 'Other' }),
+      draft({ type: 'Warning' }),
+      draft({ involvedObject: { ...involvedObject, uid: 'u2' } }),
+      draft({ involvedObject: { ...involvedObject, fieldPath: 'spec.containers{web}' } }),
+    ];
+    for (const event of drafts) expect(write(correlator, event)).toBe('create Foo synced successfully');
+  });
+
+  it('combines the tenth distinct message within ten minutes and all later ones', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock() });
+    const written = Array.from({ length: 12 }, (_, i) => write(correlator, draft({ message: `m${i}` })));
+    expect(written.slice(0, 9)).toEqual(Array.from({ length: 9 }, (_, i) => `create m${i}`));
+    expect(written.slice(9)).toEqual([
+      'create (combined from similar events): m9',
+      'count 2 (combined from similar events): m10',
+      'count 3 (combined from similar events): m11',
+    ]);
+  });
+
+  it('counts messages anew after ten minutes without a similar one', async () => {
+    const clock = new VirtualClock();
+    const correlator = new EventCorrelator({ clock });
+    for (let i = 0; i < 9; i++) write(correlator, draft({ message: `m${i}` }));
+    await clock.advance(600_001);
+    expect(write(correlator, draft({ message: 'm9' }))).toBe('create m9');
+  });
+
+  it('lets a burst of 25 per source and object through, then one per 300 s, and counts what it skips', async () => {
+    const clock = new VirtualClock();
+    const correlator = new EventCorrelator({ clock });
+    const written = Array.from({ length: 27 }, () => write(correlator, draft()));
+    expect(written.filter((line) => line === 'skip')).toHaveLength(2);
+    await clock.advance(300_000);
+    expect(write(correlator, draft())).toBe('count 28 Foo synced successfully');
+    expect(write(correlator, draft())).toBe('skip');
+  });
+
+  it('I5: remembers a bounded number of keys', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock(), cacheSize: 2 });
+    const of = (name: string) => draft({ involvedObject: { ...draft().involvedObject, name } });
+    for (const name of ['a', 'b', 'c']) write(correlator, of(name));
+    expect(write(correlator, of('c'))).toBe('count 2 Foo synced successfully');
+    expect(write(correlator, of('a')), 'a was forgotten').toBe('create Foo synced successfully');
+  });
+});

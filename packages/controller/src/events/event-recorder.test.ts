@@ -1,0 +1,141 @@
+import {
+  newInternalError,
+  newNotFound,
+  type Patch,
+  type Resource,
+  type ResourceClient,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { EventRecorder } from './event-recorder.ts';
+
+/** Takes writes down; `fail` decides what to answer instead. */
+function fakeClient(fail: (verb: string, call: number) => Error | undefined = () => undefined) {
+  const calls: { verb: string; object: UnstructuredObject }[] = [];
+  const answer = async (verb: string, object: unknown) => {
+    calls.push({ verb, object: object as UnstructuredObject });
+    const error = fail(verb, calls.length);
+    if (error) throw error;
+    return object;
+  };
+  const client = {
+    create: (_token: Resource, object: UnstructuredObject) => answer('create', object),
+    patch: (_token: Resource, target: object, patch: Patch) =>
+      answer('patch', { ...target, ...(patch.body as object) }),
+  } as unknown as ResourceClient;
+  return { client, calls };
+}
+
+const foo = {
+  apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+  kind: 'Foo',
+  metadata: { name: 'example', namespace: 'ns', uid: 'u1' },
+};
+const synced = { type: 'Normal', reason: 'Synced', message: 'Foo synced successfully' } as const;
+
+describe('EventRecorder', () => {
+  it('writes a core/v1 Event with the reference, the source, the count and both times', async () => {
+    const { client, calls } = fakeClient();
+    const recorder = new EventRecorder({ client, component: 'sample-controller', clock: new VirtualClock() });
+    recorder.record(foo, synced);
+    await recorder.flush();
+    expect(calls[0]?.object).toMatchObject({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { namespace: 'ns', name: expect.stringMatching(/^example\.[0-9a-f]+$/) },
+      involvedObject: {
+        apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+        kind: 'Foo',
+        name: 'example',
+        namespace: 'ns',
+        uid: 'u1',
+      },
+      ...synced,
+      source: { component: 'sample-controller' },
+      firstTimestamp: '2026-01-01T00:00:00Z',
+      lastTimestamp: '2026-01-01T00:00:00Z',
+      count: 1,
+      reportingComponent: 'sample-controller',
+    });
+  });
+
+  it('patches the count of an event that repeats', async () => {
+    const { client, calls } = fakeClient();
+    const clock = new VirtualClock();
+    const recorder = new EventRecorder({ client, component: 'c', clock });
+    recorder.record(foo, synced);
+    await recorder.flush();
+    await clock.advance(1000);
+    recorder.record(foo, synced);
+    await recorder.flush();
+    expect(calls.map((call) => call.verb)).toEqual(['create', 'patch']);
+    expect(calls[1]?.object).toMatchObject({ namespace: 'ns', count: 2, lastTimestamp: '2026-01-01T00:00:01Z' });
+  });
+
+  it('creates a new event with the count reached when the old one has expired', async () => {
+    const { client, calls } = fakeClient((verb) =>
+      verb === 'patch' ? newNotFound({ group: '', resource: 'events' }, 'x') : undefined,
+    );
+    const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });
+    recorder.record(foo, synced);
+    recorder.record(foo, synced);
+    await recorder.flush();
+    expect(calls.map((call) => call.verb)).toEqual(['create', 'patch', 'create']);
+    expect(calls[2]?.object.count).toBe(2);
+  });
+
+  it('tries a transport error again, first within 10 s, and not an answer of the server', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient((_verb, call) =>
+      call === 1 ? new Error('ECONNREFUSED') : call === 2 ? newInternalError('no') : undefined,
+    );
+    const recorder = new EventRecorder({ client, component: 'c', clock, random: () => 0.5 });
+    recorder.record(foo, synced);
+    await clock.advance(4999);
+    expect(calls).toHaveLength(1);
+    await clock.advance(1);
+    expect(calls).toHaveLength(2);
+    await recorder.flush();
+    expect(calls, 'a 500 is not retried').toHaveLength(2);
+  });
+
+  it('gives up after 12 attempts', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient(() => new Error('ECONNREFUSED'));
+    const recorder = new EventRecorder({ client, component: 'c', clock });
+    recorder.record(foo, synced);
+    for (let i = 0; i < 15; i++) await clock.advance(10_000);
+    await recorder.flush();
+    expect(calls).toHaveLength(12);
+  });
+
+  it('I5: drops and counts what comes while 1000 wait', async () => {
+    const clock = new VirtualClock();
+    const { client } = fakeClient(() => new Error('ECONNREFUSED'));
+    const recorder = new EventRecorder({ client, component: 'c', clock });
+    for (let i = 0; i < 1003; i++) recorder.record(foo, { ...synced, message: `${i}` });
+    expect(recorder.dropped).toBe(2);
+    await recorder.close();
+  });
+
+  it('I9: close gives up on a retry and leaves no timer', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient(() => new Error('ECONNREFUSED'));
+    const recorder = new EventRecorder({ client, component: 'c', clock });
+    recorder.record(foo, synced);
+    await clock.advance(0);
+    await recorder.close();
+    recorder.record(foo, synced);
+    expect(clock.pendingTimers).toBe(0);
+    expect(calls).toHaveLength(1);
+  });
+
+  it('does not record about an object that does not say what it is', async () => {
+    const { client, calls } = fakeClient();
+    const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });
+    recorder.record({ metadata: { name: 'x' } }, synced);
+    await recorder.flush();
+    expect(calls).toEqual([]);
+  });
+});

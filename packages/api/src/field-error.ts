@@ -105,7 +105,8 @@ export const notFoundField = (field: string, badValue: unknown): FieldError => (
 
 /** Source: field.NotSupported: values are quoted, in the order given (Kubernetes sorts where its callers hold a set). */
 export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
-  const detail = valid.length === 0 ? '' : `supported values: ${valid.map((value) => JSON.stringify(value)).join(', ')}`;
+  const detail =
+    valid.length === 0 ? '' : `supported values: ${valid.map((value) => JSON.stringify(value)).join(', ')}`;
   return { type: 'FieldValueNotSupported', field, badValue, detail };
 }
 

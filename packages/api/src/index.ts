@@ -107,6 +107,8 @@ export {
   type Revision,
   toRevision,
 } from './resource-version.ts';
+export { Scheme } from './scheme.ts';
+export { type EmitterListener, SerialEmitter, type SerialEmitterOptions } from './serial-emitter.ts';
 export type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
 export {
   isAlreadyExists,

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { parseQuantity, quantityOf } from './quantity.ts';
+
+describe('parseQuantity', () => {
+  it.each([
+    ['0', '0'],
+    ['0.0', '0'],
+    ['-0', '0'],
+    ['000', '0'],
+    ['1', '1'],
+    ['100m', '100m'],
+    ['1000m', '1'],
+    ['1500m', '1500m'],
+    ['0.5', '500m'],
+    ['.5', '500m'],
+    ['1.', '1.'],
+    ['1.500', '1.500'],
+    ['+5Ki', '+5Ki'],
+    ['1.5', '1500m'],
+    ['-1.5', '-1500m'],
+    ['100.001', '100.001'],
+    ['1000', '1k'],
+    ['1000k', '1M'],
+    ['12345678', '12345678'],
+    ['10M', '10M'],
+    ['1000000E', '1000000E'],
+    ['1e3', '1e3'],
+    ['1E3', '1E3'],
+    ['1e4', '10e3'],
+    ['100e-1', '10'],
+    ['1e-9', '1e-9'],
+    ['0.3n', '1n'],
+    ['0.0000000001', '1n'],
+    ['-0.0000000001', '-1n'],
+    ['1Ki', '1Ki'],
+    ['1024Ki', '1Mi'],
+    ['1024Mi', '1Gi'],
+    ['8Ki', '8Ki'],
+    ['1.5Gi', '1536Mi'],
+    ['0.5Ki', '512'],
+    ['0.5Mi', '512Ki'],
+    ['0.0001Ki', '102400u'],
+    ['1.1Ki', '1126400m'],
+    ['16Ei', '9223372036854775807'],
+    ['-8Ei', '-9223372036854775807'],
+    ['9223372036854775808', '9223372036854775808'],
+    ['123456789012345678901234567890', '123456789012345678901234567890'],
+    ['10000000000000000000000', '10000E'],
+  ])('prints %s as %s', (text, canonical) => {
+    expect(parseQuantity(text).toString()).toBe(canonical);
+    expect(parseQuantity(canonical).compare(parseQuantity(text))).toBe(0);
+  });
+
+  it.each([
+    ['', /^quantities must match the regular expression/],
+    ['ten', /^quantities must match/],
+    ['1 ', /^quantities must match/],
+    ['1.2.3', /^quantities must match/],
+    ['--1', /^unable to parse quantity's suffix$/],
+    ['1kk', /^unable to parse quantity's suffix$/],
+    ['1K', /^unable to parse quantity's suffix$/],
+    ['1mi', /^unable to parse quantity's suffix$/],
+    ['1e', /^unable to parse quantity's suffix$/],
+    ['1k3', /^unable to parse quantity's suffix$/],
+    ['1e999999999999', /^unable to parse quantity's suffix$/],
+  ])('refuses %j', (text, message) => {
+    expect(() => parseQuantity(text)).toThrow(message);
+  });
+});
+
+describe('Quantity', () => {
+  it('compares across formats', () => {
+    const order = ['-1', '0', '1n', '999m', '1', '1001m', '1k', '1Ki', '1e6', '1Mi'].map(parseQuantity);
+    for (const [i, a] of order.entries()) {
+      for (const [j, b] of order.entries()) expect(a.compare(b)).toBe(Math.sign(i - j));
+    }
+    expect(parseQuantity('1').compare(parseQuantity('1000m'))).toBe(0);
+  });
+
+  it('adds and subtracts exactly, in the format of the first that is not 0', () => {
+    const sum = (a: string, b: string) => parseQuantity(a).add(parseQuantity(b)).toString();
+    expect(sum('1Gi', '1Mi')).toBe('1025Mi');
+    expect(sum('100m', '0.9')).toBe('1');
+    expect(sum('0', '1Gi')).toBe('1Gi');
+    expect(sum('9223372036854775807', '1')).toBe('9223372036854775808');
+    expect(parseQuantity('1').subtract(parseQuantity('1500m')).toString()).toBe('-500m');
+    expect(quantityOf(2048, 'BinarySI').subtract(parseQuantity('1Ki')).toString()).toBe('1Ki');
+  });
+
+  it('gives whole and scaled values rounded away from zero', () => {
+    expect(parseQuantity('1001m').scaledValue()).toBe(2n);
+    expect(parseQuantity('-1001m').scaledValue()).toBe(-2n);
+    expect(parseQuantity('1.5').scaledValue(-3)).toBe(1500n);
+    expect(parseQuantity('1Gi').toNumber()).toBe(2 ** 30);
+    expect(parseQuantity('250m').toNumber()).toBe(0.25);
+    expect([parseQuantity('-1').sign, parseQuantity('0').sign, parseQuantity('1n').sign]).toEqual([-1, 0, 1]);
+  });
+
+  it('is its text in JSON', () => {
+    expect(JSON.stringify({ cpu: parseQuantity('0.1') })).toBe('{"cpu":"100m"}');
+  });
+});

@@ -1,1 +1,2 @@
-export {};
+export type { CheckReport } from './check.ts';
+export { LmdbEngine, type LmdbEngineOptions, type LmdbEngineStats, openLmdbEngine } from './lmdb-engine.ts';

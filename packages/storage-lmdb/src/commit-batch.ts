@@ -1,0 +1,110 @@
+// The changes of one transaction while it is put together: compares, revisions, rows and events.
+// Made by committer.ts; reads through version-reader.ts.
+import type { Revision } from '@kapstan/api';
+import { type Commit, type CommitResult, type EngineEvent, type KeyValue, StorageError } from '@kapstan/storage';
+import { type Environment, WriteSet } from './environment.ts';
+import {
+  bindingValue,
+  encodeBinding,
+  encodeCurrent,
+  encodeIndexKey,
+  encodeIndexValue,
+  encodeKey,
+  encodeNumber,
+  encodeVersion,
+  toKeyValue,
+  type VersionRow,
+} from './row-codec.ts';
+import { readCurrent } from './version-reader.ts';
+
+export interface BatchContext {
+  /** True when the lease was granted and has not expired. */
+  readonly hasLease: (lease: number) => boolean;
+}
+
+const none = 0 as Revision;
+const noValue = new Uint8Array(0);
+
+export class Batch {
+  readonly writes: WriteSet = new WriteSet();
+  readonly events: EngineEvent[] = [];
+  readonly env: Environment;
+  readonly #context: BatchContext;
+  readonly #first: Revision;
+  /** Keys that this batch has changed: they are not in any snapshot yet. */
+  readonly #changed: Map<string, KeyValue | undefined> = new Map();
+  #revision: Revision;
+
+  constructor(env: Environment, context: BatchContext, revision: Revision) {
+    this.env = env;
+    this.#context = context;
+    this.#first = revision;
+    this.#revision = revision;
+  }
+
+  /** The last revision given out. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  read(key: string): KeyValue | undefined {
+    return this.#changed.has(key) ? this.#changed.get(key) : readCurrent(this.env, key);
+  }
+
+  commit(commit: Commit): CommitResult {
+    const { key, change } = commit;
+    const before = this.read(key);
+    const isExpected = (before?.modRevision ?? none) === commit.expectedRevision;
+    if (!isExpected || (change.type === 'delete' && before === undefined)) {
+      return { succeeded: false, revision: this.#revision, ...(before && { current: before }) };
+    }
+    const lease = change.type === 'put' ? (change.lease ?? 0) : 0;
+    if (lease !== 0 && !this.#context.hasLease(lease)) {
+      throw new StorageError({ code: 'InvalidObject', key, message: `lease ${lease} not found` });
+    }
+    const revision = this.#nextRevision();
+    this.#apply(before, {
+      type: change.type,
+      key,
+      revision,
+      createRevision: before?.createRevision ?? revision,
+      previousRevision: before?.modRevision ?? none,
+      lease,
+      value: change.type === 'put' ? change.value : noValue,
+    });
+    return { succeeded: true, revision, ...(before && { previous: before }) };
+  }
+
+  finish(): void {
+    if (this.#revision !== this.#first) this.env.putMeta(this.writes, 'revision', this.#revision);
+  }
+
+  // Invariant: revisions rise by one and only here; the last one is stored with the rows, so none is issued twice (I11).
+  #nextRevision(): Revision {
+    this.#revision = (this.#revision + 1) as Revision;
+    return this.#revision;
+  }
+
+  #apply(before: KeyValue | undefined, row: VersionRow): void {
+    const { env, writes } = this;
+    const bytes = encodeVersion(row);
+    writes.put(env.log, encodeNumber(row.revision), bytes);
+    writes.put(env.index, encodeIndexKey(row.key, row.revision), encodeIndexValue(row.type));
+    if (row.type === 'put')
+      writes.put(env.current, encodeKey(row.key), encodeCurrent({ ...row, modRevision: row.revision }));
+    else writes.remove(env.current, encodeKey(row.key));
+    this.#bind(row.key, before?.lease ?? 0, row.lease);
+    // The event's value is our copy: the caller may reuse its buffer.
+    const copy = bytes.subarray(bytes.length - row.value.length);
+    const after = row.type === 'put' ? toKeyValue({ ...row, value: copy }) : undefined;
+    this.#changed.set(row.key, after);
+    const { type, key, revision } = row;
+    this.events.push({ type, key, revision, ...(after && { kv: after }), ...(before && { previous: before }) });
+  }
+
+  #bind(key: string, from: number, to: number): void {
+    if (from === to) return;
+    if (from !== 0) this.writes.remove(this.env.leases, encodeBinding(from, key));
+    if (to !== 0) this.writes.put(this.env.leases, encodeBinding(to, key), bindingValue);
+  }
+}

@@ -1,0 +1,183 @@
+// Group commit: everything asked for while one transaction is on its way to disk goes into the next one.
+// Above it lmdb-engine.ts; below it environment.ts. Tells watch-feed.ts what became durable.
+import type { Revision } from '@kapstan/api';
+import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
+import { Batch, type BatchContext } from './commit-batch.ts';
+import type { Environment } from './environment.ts';
+
+export interface CommitterOptions extends BatchContext {
+  readonly env: Environment;
+  /** Largest amount of live data, in bytes. Puts beyond it are refused as `Full`. */
+  readonly quotaBytes: number;
+  /** Called in the turn in which revisions became durable, before their commits resolve. */
+  readonly onDurable: (events: readonly EngineEvent[], revision: Revision) => void;
+  /** Called once, when a transaction failed: nothing can be written any more. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+/** One thing to do in the next transaction. `apply` runs synchronously; what it returns runs when it is durable. */
+interface Job {
+  readonly apply: (batch: Batch) => () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const maxBatchJobs = 1_000;
+const maxBatchBytes = 8 * 1024 * 1024;
+/** Pages touched for the trees above the rows, as a factor on the bytes written. Generous: it only triggers a look. */
+const treeOverhead = 4;
+
+export class Committer {
+  readonly #options: CommitterOptions;
+  readonly #queue: Job[] = [];
+  #revision: Revision;
+  #isRunning = false;
+  #failure: unknown;
+  #usedBytes: number;
+  #idle: (() => void)[] = [];
+  /** Numbers for stats and benchmarks. */
+  commits = 0;
+  transactions = 0;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+    this.#revision = options.env.snapshotRevision();
+    this.#usedBytes = options.env.usedBytes();
+  }
+
+  /** The last revision that is durable and announced. No reader sees a newer one. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  commit(commit: Commit): Promise<CommitResult> {
+    return new Promise((resolve, reject) => {
+      const isPut = commit.change.type === 'put';
+      this.#enqueue((batch) => {
+        if (isPut && this.#isFull(batch)) throw new StorageError({ code: 'Full', key: commit.key });
+        const result = batch.commit(commit);
+        if (result.succeeded) this.commits += 1;
+        return () => resolve(result);
+      }, reject);
+    });
+  }
+
+  /** Puts changes of the engine's own (leases, compaction) into the next transaction. Resolves when they are durable. */
+  write(fill: (batch: Batch) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#enqueue((batch) => {
+        fill(batch);
+        return resolve;
+      }, reject);
+    });
+  }
+
+  /** Runs `work` while no transaction is on its way; those asked for meanwhile wait. */
+  async exclusive<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#isRunning) await this.drain();
+    this.#isRunning = true;
+    try {
+      return await work();
+    } finally {
+      this.#isRunning = false;
+      this.#next();
+    }
+  }
+
+  /** Resolves when nothing is queued or on its way. */
+  async drain(): Promise<void> {
+    if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #enqueue(apply: Job['apply'], reject: Job['reject']): void {
+    if (this.#failure !== undefined) return reject(closedBy(this.#failure));
+    this.#queue.push({ apply, reject });
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#scheduleRun();
+  }
+
+  /** One turn later, so that all commits asked for in this turn share the transaction. */
+  #scheduleRun(): void {
+    setImmediate(() => void this.#run());
+  }
+
+  async #run(): Promise<void> {
+    const { batch, done, jobs } = this.#fill();
+    try {
+      if (batch.writes.operations.length > 0) {
+        this.transactions += 1;
+        await this.#options.env.write(batch.writes);
+      }
+    } catch (error) {
+      return this.#fail(error, jobs);
+    }
+    this.#usedBytes += batch.writes.bytes * treeOverhead;
+    this.#revision = batch.revision;
+    if (batch.events.length > 0) this.#options.onDurable(batch.events, batch.revision);
+    for (const resolve of done) resolve();
+    this.#isRunning = false;
+    this.#next();
+  }
+
+  // Atomic: compares see the effects of the earlier commits of the batch, and no other writer exists.
+  #fill(): { batch: Batch; done: (() => void)[]; jobs: Job[] } {
+    const batch = new Batch(this.#options.env, this.#options, this.#revision);
+    const done: (() => void)[] = [];
+    const jobs: Job[] = [];
+    let job = this.#queue.shift();
+    while (job !== undefined) {
+      try {
+        done.push(job.apply(batch));
+        jobs.push(job);
+      } catch (error) {
+        job.reject(error);
+      }
+      const isFull = jobs.length >= maxBatchJobs || batch.writes.bytes >= maxBatchBytes;
+      job = isFull ? undefined : this.#queue.shift();
+    }
+    batch.finish();
+    return { batch, done, jobs };
+  }
+
+  #next(): void {
+    if (this.#isRunning) return;
+    if (this.#queue.length > 0) {
+      this.#isRunning = true;
+      return this.#scheduleRun();
+    }
+    const idle = this.#idle;
+    this.#idle = [];
+    for (const resolve of idle) resolve();
+  }
+
+  #isFull(batch: Batch): boolean {
+    const { quotaBytes, env } = this.#options;
+    const estimate = (): number => this.#usedBytes + batch.writes.bytes * treeOverhead;
+    if (estimate() < quotaBytes) return false;
+    this.#usedBytes = env.usedBytes();
+    return estimate() >= quotaBytes;
+  }
+
+  #fail(error: unknown, inFlight: readonly Job[]): void {
+    this.#failure = error;
+    for (const job of inFlight)
+      job.reject(
+        new StorageError({
+          code: 'Unreachable',
+          maybeApplied: true,
+          message: 'the store failed to write',
+          cause: error,
+        }),
+      );
+    for (const job of this.#queue.splice(0)) job.reject(closedBy(error));
+    this.#isRunning = false;
+    this.#next();
+    this.#options.onFatal(error);
+  }
+}
+
+/** What every call gets after a failed transaction. */
+export function closedBy(cause: unknown): StorageError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError({ code: 'Closed', message: `the store stopped after a failed write: ${reason}`, cause });
+}

@@ -1,0 +1,22 @@
+// The order of keys: that of their UTF-8 bytes, which is the order of code points and not of JavaScript's `<`.
+import type { KeyRange } from '@kapstan/storage';
+
+/** Negative, 0 or positive, as the UTF-8 bytes of `a` sort before, with or after those of `b`. */
+export function compareKeys(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let index = 0; index < length; index += 1) {
+    const left = a.charCodeAt(index);
+    const right = b.charCodeAt(index);
+    if (left !== right) return rank(left) - rank(right);
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for code points above U+FFFF, so they sort after U+E000 to U+FFFF. */
+function rank(unit: number): number {
+  return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
+}
+
+export function isInRange(range: KeyRange, key: string): boolean {
+  return compareKeys(key, range.start) >= 0 && compareKeys(key, range.end) < 0;
+}

@@ -1,0 +1,143 @@
+// One process a data directory, by a listening socket in it: the kernel drops it with its process, however that ends, so
+// neither a dead process nor another one with its number holds the lock. Taken by lmdb-engine.ts before LMDB opens.
+import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { StorageError } from '@kapstan/storage';
+
+const socketName = /^lock\.(\d+)\.sock$/;
+/** Unix socket paths end at 107 bytes on Linux and at 103 on macOS. */
+const maxSocketPath = 100;
+const attempts = 5;
+
+/**
+ * The lock is the socket with the highest number that answers. A newcomer listens under a higher number than all it sees and
+ * then looks again: a higher one, or a lower one that answers, and it steps back. Binding is exclusive, so two newcomers
+ * never have the same number; and each looks only after it listens, so of any two at least one sees the other.
+ */
+export class DataDirLock {
+  readonly #server: Server;
+  readonly #release: () => void;
+
+  private constructor(server: Server, release: () => void) {
+    this.#server = server;
+    this.#release = release;
+  }
+
+  static async acquire(dataDir: string): Promise<DataDirLock> {
+    const folder = new SocketFolder(dataDir);
+    try {
+      for (let attempt = 0; attempt < attempts; attempt += 1) {
+        const server = await tryAcquire(folder);
+        if (server !== undefined) return new DataDirLock(server, () => folder.close());
+      }
+      throw held(dataDir, undefined);
+    } catch (error) {
+      folder.close();
+      throw error;
+    }
+  }
+
+  async release(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#release();
+  }
+}
+
+async function tryAcquire(folder: SocketFolder): Promise<Server | undefined> {
+  const before = folder.numbers();
+  for (const number of before) await refuseIfHeld(folder, number);
+  const mine = Math.max(0, ...before) + 1;
+  const server = await listen(folder.path(mine));
+  if (server === undefined) return undefined;
+  try {
+    const others = folder.numbers().filter((number) => number !== mine);
+    for (const number of others) await refuseIfHeld(folder, number);
+    if (others.some((number) => number > mine)) throw held(folder.dataDir, undefined);
+    for (const number of others) rmSync(folder.path(number), { force: true });
+    return server;
+  } catch (error) {
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    throw error;
+  }
+}
+
+/** Undefined when another process has just taken the number. */
+function listen(path: string): Promise<Server | undefined> {
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy());
+    socket.end(String(process.pid));
+    socket.destroySoon();
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(error);
+    });
+    server.listen(path, () => resolve(server.unref()));
+  });
+}
+
+async function refuseIfHeld(folder: SocketFolder, number: number): Promise<void> {
+  const pid = await askHolder(folder.path(number));
+  if (pid !== undefined) throw held(folder.dataDir, pid);
+}
+
+/** The process id that the socket answers with; undefined when nobody listens. */
+function askHolder(path: string): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    let answer = '';
+    socket.setEncoding('utf8');
+    socket.on('data', (text: string) => {
+      answer += text;
+    });
+    socket.on('end', () => resolve(answer));
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(undefined);
+      else if (error.code === 'ECONNRESET') resolve(answer);
+      else reject(error);
+    });
+  });
+}
+
+function held(dataDir: string, pid: string | undefined): StorageError {
+  const holder = pid ? `process ${pid}` : 'another process';
+  return new StorageError({ code: 'Unreachable', message: `data directory ${dataDir} is in use by ${holder}` });
+}
+
+/** The sockets of a data directory, also where its path is too long for a socket address. */
+class SocketFolder {
+  readonly dataDir: string;
+  #descriptor: number | undefined;
+
+  constructor(dataDir: string) {
+    this.dataDir = dataDir;
+  }
+
+  numbers(): number[] {
+    return readdirSync(this.dataDir).flatMap((name) => {
+      const match = socketName.exec(name);
+      return match ? [Number(match[1])] : [];
+    });
+  }
+
+  path(number: number): string {
+    const name = `lock.${number}.sock`;
+    const path = join(this.dataDir, name);
+    if (Buffer.byteLength(path) <= maxSocketPath) return path;
+    if (process.platform !== 'linux') {
+      throw new StorageError({
+        code: 'Unreachable',
+        message: `the path of data directory ${this.dataDir} is too long`,
+      });
+    }
+    this.#descriptor ??= openSync(this.dataDir, 'r');
+    return `/proc/self/fd/${this.#descriptor}/${name}`;
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+}

@@ -1,0 +1,190 @@
+// One LMDB environment and its five tables. Below the committer and the reader; above it only npm lmdb.
+// What lmdb-js promises and how it was checked: docs/decisions/0002-lmdb-layout.md.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Revision } from '@kapstan/api';
+import { StorageError } from '@kapstan/storage';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
+
+export type Table = Database<Buffer, Buffer>;
+
+const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+const formatKey = Buffer.from('format');
+
+/** The numbers of the meta table. */
+export type MetaName = 'revision' | 'compactRevision' | 'compactedThrough' | 'lastLease';
+
+interface Operation {
+  readonly table: Table;
+  readonly key: Buffer;
+  /** Absent = remove. */
+  readonly value?: Buffer;
+}
+
+/** Changes that go into one transaction. Collected first, so that nothing can throw once LMDB has begun to take them. */
+export class WriteSet {
+  readonly operations: Operation[] = [];
+  /** Bytes of keys and values, without LMDB's own. */
+  bytes = 0;
+
+  put(table: Table, key: Buffer, value: Buffer): void {
+    this.operations.push({ table, key, value });
+    this.bytes += key.length + value.length;
+  }
+
+  remove(table: Table, key: Buffer): void {
+    this.operations.push({ table, key });
+    this.bytes += key.length;
+  }
+}
+
+export interface EnvironmentOptions {
+  readonly dataDir: string;
+  /** Address space to map, in bytes. The map must not grow while readers use it, so it is far above the quota. */
+  readonly mapSizeBytes: number;
+}
+
+export class Environment {
+  /** Revision → version. The watch feed and the history; the only table that holds values. */
+  readonly log: Table;
+  /** (key, revision) → put or delete. */
+  readonly index: Table;
+  /** Key → its newest revision. */
+  readonly current: Table;
+  /** Lease → deadline, and (lease, key) for each key bound to it. */
+  readonly leases: Table;
+  readonly #meta: Table;
+  readonly #root: RootDatabase<Buffer, Buffer>;
+
+  constructor(options: EnvironmentOptions) {
+    this.#root = openRoot(options);
+    this.log = this.#root.openDB<Buffer, Buffer>('log', tableOptions);
+    this.index = this.#root.openDB<Buffer, Buffer>('index', tableOptions);
+    this.current = this.#root.openDB<Buffer, Buffer>('current', tableOptions);
+    this.leases = this.#root.openDB<Buffer, Buffer>('leases', tableOptions);
+    this.#meta = this.#root.openDB<Buffer, Buffer>('meta', tableOptions);
+  }
+
+  /** Writes the format of a new environment; throws `Corrupt` when the environment has another one. */
+  async checkFormat(dataDir: string): Promise<void> {
+    const found = this.#meta.get(formatKey)?.toString();
+    if (found === undefined && this.isEmpty()) {
+      const writes = new WriteSet();
+      writes.put(this.#meta, formatKey, Buffer.from(String(formatVersion)));
+      return this.write(writes);
+    }
+    if (found === String(formatVersion)) return;
+    const has = found === undefined ? 'no format version' : `format ${found}`;
+    throw new StorageError({
+      code: 'Corrupt',
+      message: `data directory ${dataDir} has ${has}; this program reads and writes format ${formatVersion}`,
+    });
+  }
+
+  isEmpty(): boolean {
+    const tables = [this.log, this.index, this.current, this.leases, this.#meta];
+    return tables.every((table) => [...table.getKeys({ limit: 1 })].length === 0);
+  }
+
+  /** A number of the meta table in the present snapshot; 0 when it was never written. */
+  meta(name: MetaName): number {
+    const bytes = this.#meta.get(Buffer.from(name));
+    return bytes === undefined ? 0 : decodeNumber(bytes);
+  }
+
+  putMeta(writes: WriteSet, name: MetaName, value: number): void {
+    writes.put(this.#meta, Buffer.from(name), encodeNumber(value));
+  }
+
+  /** Newest revision in the snapshot that reads of this turn see. Durable, but perhaps not yet announced. */
+  snapshotRevision(): Revision {
+    return this.meta('revision') as Revision;
+  }
+
+  /**
+   * Runs all changes in one transaction on LMDB's write thread. Resolves when they are on disk; rejects with the cause
+   * when the transaction was given up. Reads of the same turn that it resolves in see the changes.
+   */
+  async write(writes: WriteSet): Promise<void> {
+    try {
+      await this.#root.batch(() => {
+        for (const { table, key, value } of writes.operations) void (value ? table.put(key, value) : table.remove(key));
+      });
+    } catch (error) {
+      throw await causeOf(error);
+    }
+    this.#root.resetReadTxn();
+  }
+
+  /** Bytes of the pages that hold data. Free pages inside the file do not count, so deleting and compacting lower it. */
+  usedBytes(): number {
+    const tables = [this.log, this.index, this.current, this.leases, this.#meta];
+    const pages = tables.map((table) => {
+      const stats = table.getStats() as TableStats;
+      return stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages;
+    });
+    return pages.reduce((sum, count) => sum + count, 0) * (this.log.getStats() as TableStats).pageSize;
+  }
+
+  /** Number of entries, without looking at them. */
+  count(table: Table): number {
+    return (table.getStats() as TableStats).entryCount;
+  }
+
+  /** Size of the data file: used and free pages. */
+  fileBytes(): number {
+    const stats = this.log.getStats() as TableStats;
+    return (stats.lastPageNumber + 1) * stats.pageSize;
+  }
+
+  /** A consistent copy, made on another thread while writers go on. Free pages are left out. */
+  backup(targetFile: string): Promise<void> {
+    return this.#root.backup(targetFile, true);
+  }
+
+  close(): Promise<void> {
+    return this.#root.close();
+  }
+}
+
+/** What lmdb's getStats returns; its own types leave it empty. */
+interface TableStats {
+  readonly pageSize: number;
+  readonly entryCount: number;
+  readonly treeBranchPageCount: number;
+  readonly treeLeafPageCount: number;
+  readonly overflowPages: number;
+  readonly lastPageNumber: number;
+}
+
+export const dataFileName = 'data.mdb';
+
+function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
+  const isNew = !existsSync(join(options.dataDir, dataFileName));
+  try {
+    return open<Buffer, Buffer>(options.dataDir, {
+      ...tableOptions,
+      noSubdir: false,
+      maxDbs: 8,
+      mapSize: options.mapSizeBytes,
+      // With overlapping sync a commit would be visible before it is on disk (I10).
+      overlappingSync: false,
+      eventTurnBatching: false,
+      compression: false,
+    });
+  } catch (error) {
+    throw cannotOpen(options.dataDir, isNew ? 'create' : 'open', error);
+  }
+}
+
+function cannotOpen(dataDir: string, verb: string, cause: unknown): StorageError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError({ code: 'Corrupt', message: `cannot ${verb} the store in ${dataDir}: ${reason}`, cause });
+}
+
+/** lmdb-js rejects with a general error whose `commitError` is a promise that rejects with the real one. */
+async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { commitError?: Promise<never> };
+  return commitError === undefined ? error : commitError.then(() => error).catch((cause: unknown) => cause);
+}

@@ -1,0 +1,179 @@
+// Leases: who is bound to what until when, shared as kube-apiserver shares them, and the deletes when one runs out.
+// Writes through committer.ts; started and stopped by lmdb-engine.ts.
+import type { CancelTimer, Clock, Logger } from '@kapstan/api';
+import { isStorageError } from '@kapstan/storage';
+import type { Committer } from './committer.ts';
+import type { Environment } from './environment.ts';
+import { decodeBinding, decodeLease, decodeNumber, encodeLease, encodeNumber, type LeaseRow } from './row-codec.ts';
+import { readCurrent } from './version-reader.ts';
+
+export interface LeaseBookOptions {
+  readonly env: Environment;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Longest extra life of a lease that lets later keys share it, in seconds. */
+  readonly reuseSeconds: number;
+  /** Most keys to share one lease, attempts included. */
+  readonly maxObjects: number;
+}
+
+interface SharedLease {
+  readonly id: number;
+  readonly expiresAtMs: number;
+  attempts: number;
+}
+
+/** A wall clock may jump: deadlines are looked at this often at least. */
+const longestSleepMs = 60_000;
+const retryMs = 1_000;
+const keysAtOnce = 500;
+
+export class LeaseBook {
+  readonly #options: LeaseBookOptions;
+  readonly #leases: Map<number, LeaseRow> = new Map();
+  #committer: Committer | undefined;
+  #shared: SharedLease | undefined;
+  #granting: Promise<unknown> = Promise.resolve();
+  #lastId = 0;
+  #cancelTimer: CancelTimer | undefined;
+  #expiry: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(options: LeaseBookOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#leases.size;
+  }
+
+  has(id: number): boolean {
+    return this.#leases.has(id);
+  }
+
+  /** Loads what a former process left, and lets run out what ran out meanwhile. */
+  start(committer: Committer): void {
+    const { env } = this.#options;
+    this.#committer = committer;
+    this.#lastId = env.meta('lastLease');
+    let start = encodeNumber(0);
+    for (let found = nextLease(env, start); found !== undefined; found = nextLease(env, start)) {
+      this.#leases.set(found.id, found.row);
+      start = encodeNumber(found.id + 1);
+    }
+    this.#arm();
+  }
+
+  /** A lease of at least that life. Source: spec/storage.md §2.7. */
+  grant(ttlSeconds: number): Promise<number> {
+    const granted = this.#granting.then(() => this.#grant(ttlSeconds));
+    this.#granting = granted.catch(() => undefined);
+    return granted;
+  }
+
+  async #grant(ttlSeconds: number): Promise<number> {
+    const nowMs = Math.round(this.#options.clock.now());
+    const reuseSeconds = Math.min(this.#options.reuseSeconds, Math.floor(ttlSeconds * 0.05));
+    const shared = this.#shared;
+    if (shared !== undefined) {
+      shared.attempts += 1;
+      const isLongEnough = nowMs + ttlSeconds * 1_000 < shared.expiresAtMs;
+      const isShortEnough = nowMs + (ttlSeconds + reuseSeconds) * 1_000 > shared.expiresAtMs;
+      if (isLongEnough && isShortEnough && shared.attempts <= this.#options.maxObjects) return shared.id;
+    }
+    this.#shared = await this.#create(ttlSeconds + reuseSeconds, nowMs);
+    return this.#shared.id;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelTimer?.();
+    await this.#expiry;
+  }
+
+  async #create(ttlSeconds: number, nowMs: number): Promise<SharedLease> {
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const row = { ttlSeconds, expiresAtMs: nowMs + ttlSeconds * 1_000 };
+    const { env } = this.#options;
+    await this.#committer?.write((batch) => {
+      batch.writes.put(env.leases, encodeNumber(id), encodeLease(row));
+      env.putMeta(batch.writes, 'lastLease', id);
+    });
+    this.#leases.set(id, row);
+    this.#arm();
+    return { id, expiresAtMs: row.expiresAtMs, attempts: 1 };
+  }
+
+  #arm(minimumMs = 0): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (this.#isClosed || this.#leases.size === 0) return;
+    let first = Number.POSITIVE_INFINITY;
+    for (const lease of this.#leases.values()) first = Math.min(first, lease.expiresAtMs);
+    const delayMs = Math.min(Math.max(first - this.#options.clock.now(), minimumMs), longestSleepMs);
+    this.#cancelTimer = this.#options.clock.setBackgroundTimer(() => this.#wake(), delayMs);
+  }
+
+  #wake(): void {
+    const nowMs = this.#options.clock.now();
+    const due = [...this.#leases].filter(([, lease]) => lease.expiresAtMs <= nowMs).map(([id]) => id);
+    if (due.length === 0) return this.#arm();
+    this.#expiry = this.#expireAll(due);
+  }
+
+  async #expireAll(ids: readonly number[]): Promise<void> {
+    let retryInMs = 0;
+    for (const id of ids) {
+      const row = this.#leases.get(id);
+      // Forgotten first: from now on no key can be bound to it.
+      this.#leases.delete(id);
+      try {
+        await this.#expire(id);
+      } catch (error) {
+        if (isStorageError(error, 'Closed')) return;
+        this.#options.logger.error('a lease could not expire; trying again', { lease: id, error });
+        if (row !== undefined) this.#leases.set(id, row);
+        retryInMs = retryMs;
+      }
+    }
+    this.#arm(retryInMs);
+  }
+
+  /** Deletes the bound keys by ordinary commits, then the lease. */
+  async #expire(id: number): Promise<void> {
+    const { env } = this.#options;
+    const committer = this.#committer;
+    if (committer === undefined) return;
+    // A put that was accepted just before is perhaps not in the table yet: this resolves after it.
+    await committer.write(() => undefined);
+    for (let keys = boundKeys(env, id); keys.length > 0; keys = boundKeys(env, id)) {
+      if (this.#isClosed) return;
+      await Promise.all(keys.map((key) => this.#deleteBound(committer, id, key)));
+    }
+    await committer.write((batch) => batch.writes.remove(env.leases, encodeNumber(id)));
+  }
+
+  /** A key that changed meanwhile stays; if it is still bound the caller's next look finds it again. */
+  async #deleteBound(committer: Committer, id: number, key: string): Promise<void> {
+    const kv = readCurrent(this.#options.env, key);
+    if (kv?.lease !== id) return;
+    await committer.commit({ key, expectedRevision: kv.modRevision, change: { type: 'delete' } });
+  }
+}
+
+function nextLease(env: Environment, start: Buffer): { id: number; row: LeaseRow } | undefined {
+  for (const { key, value } of env.leases.getRange({ start, limit: 1 })) {
+    return { id: decodeNumber(key), row: decodeLease(value) };
+  }
+  return undefined;
+}
+
+function boundKeys(env: Environment, id: number): string[] {
+  const keys: string[] = [];
+  for (const key of env.leases.getKeys({ start: encodeNumber(id), end: encodeNumber(id + 1), limit: keysAtOnce + 1 })) {
+    const bound = decodeBinding(key);
+    if (bound !== undefined) keys.push(bound);
+  }
+  return keys;
+}

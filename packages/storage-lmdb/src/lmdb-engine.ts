@@ -1,0 +1,313 @@
+// The embedded engine: the Engine port over one LMDB environment. Ties together committer (writes), range-reader (reads),
+// watch-feed, lease-book and compactor; each of them holds one concern and none knows the others.
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type CancelTimer, type Clock, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
+import {
+  type Commit,
+  type CommitResult,
+  type Engine,
+  type EngineRead,
+  type EngineWatch,
+  type EngineWatchOptions,
+  type EngineWatchSink,
+  type KeyRange,
+  type RangeOptions,
+  type RangeResult,
+  StorageError,
+} from '@kapstan/storage';
+import { type CheckReport, checkStore } from './check.ts';
+import { Committer, closedBy } from './committer.ts';
+import { Compactor } from './compactor.ts';
+import { DataDirLock } from './data-dir-lock.ts';
+import { dataFileName, Environment } from './environment.ts';
+import { LeaseBook } from './lease-book.ts';
+import { RangeReader } from './range-reader.ts';
+import { encodeIndexPrefix, maxKeyBytes } from './row-codec.ts';
+import { TurnQueue } from './turn-queue.ts';
+import { WatchFeed } from './watch-feed.ts';
+
+export interface LmdbEngineOptions {
+  /** Directory of the store; made with mode 0700 when it does not exist. One process at a time may have it open. */
+  readonly dataDir: string;
+  /** Source of time for leases and progress. Default {@link systemClock}. */
+  readonly clock?: Clock;
+  /** Default: says nothing. */
+  readonly logger?: Logger;
+  /** Largest value in bytes, at least 1; a larger one is refused as `TooLarge`. Default 1 572 864 (1.5 MiB, as etcd). */
+  readonly maxValueBytes?: number;
+  /** Largest amount of live data and history in bytes; puts beyond it fail with `Full`. Default 8 589 934 592 (8 GiB). */
+  readonly quotaBytes?: number;
+  /** Time between two progress reports to each watch that wants them, in ms. 0 = only when asked. Default 600 000, as etcd. */
+  readonly progressIntervalMs?: number;
+  /** Longest extra life of a lease so that keys can share it, in seconds. 0 = no sharing. Default 60. Source: spec §2.7. */
+  readonly leaseReuseSeconds?: number;
+  /** Most keys to share a lease. Default 1 000. Source: spec §2.7. */
+  readonly leaseMaxObjects?: number;
+  /** Called once when a transaction failed. The engine refuses everything from then on; a server should exit. */
+  readonly onFatal?: (error: unknown) => void;
+}
+
+const defaults = {
+  clock: systemClock,
+  logger: silentLogger,
+  maxValueBytes: 1_572_864,
+  quotaBytes: 8_589_934_592,
+  progressIntervalMs: 600_000,
+  leaseReuseSeconds: 60,
+  leaseMaxObjects: 1_000,
+  onFatal: (): void => undefined,
+} as const satisfies Omit<Required<LmdbEngineOptions>, 'dataDir'>;
+
+export interface LmdbEngineStats {
+  readonly revision: Revision;
+  readonly compactRevision: Revision;
+  readonly keys: number;
+  /** Versions in the event log. */
+  readonly versions: number;
+  readonly leases: number;
+  readonly watches: number;
+  /** Bytes in pages that hold data: what the quota is about. */
+  readonly usedBytes: number;
+  /** Size of the data file. */
+  readonly fileBytes: number;
+  /** Successful commits since the engine was opened, and the transactions that carried all writes. */
+  readonly commits: number;
+  readonly transactions: number;
+}
+
+/**
+ * Opens the store of a data directory, or makes a new one.
+ * Rejects with `Unreachable` when another process has it open, `Corrupt` when it is no store of a known format, and
+ * TypeError for options out of range.
+ */
+export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEngine> {
+  const resolved = resolveOptions(options);
+  const dataDir = resolve(options.dataDir);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = await DataDirLock.acquire(dataDir);
+  let env: Environment | undefined;
+  try {
+    // Twice the quota leaves room for free pages: LMDB would otherwise move the map under its readers.
+    env = new Environment({ dataDir, mapSizeBytes: 2 * resolved.quotaBytes });
+    await env.checkFormat(dataDir);
+    return new LmdbEngine(env, lock, resolved);
+  } catch (error) {
+    await env?.close();
+    await lock.release();
+    throw error;
+  }
+}
+
+type ResolvedOptions = Required<LmdbEngineOptions>;
+
+function resolveOptions(options: LmdbEngineOptions): ResolvedOptions {
+  const resolved = { ...defaults, ...options };
+  const least = { maxValueBytes: 1, quotaBytes: 1, progressIntervalMs: 0, leaseReuseSeconds: 0, leaseMaxObjects: 1 };
+  for (const [name, minimum] of Object.entries(least) as [keyof typeof least, number][]) {
+    const value = resolved[name];
+    if (!Number.isSafeInteger(value) || value < minimum) {
+      throw new TypeError(`${name} must be a whole number of at least ${minimum}, not ${value}`);
+    }
+  }
+  return resolved;
+}
+
+export class LmdbEngine implements Engine {
+  readonly supportsProgressRequests = true;
+  readonly #env: Environment;
+  readonly #lock: DataDirLock;
+  readonly #options: ResolvedOptions;
+  readonly #turns: TurnQueue = new TurnQueue();
+  readonly #committer: Committer;
+  readonly #reader: RangeReader;
+  readonly #feed: WatchFeed;
+  readonly #leases: LeaseBook;
+  readonly #compactor: Compactor;
+  #refusal: StorageError | undefined;
+  #closing: Promise<void> | undefined;
+  #cancelProgress: CancelTimer | undefined;
+
+  /** Use {@link openLmdbEngine}. */
+  constructor(env: Environment, lock: DataDirLock, options: ResolvedOptions) {
+    this.#env = env;
+    this.#lock = lock;
+    this.#options = options;
+    const { clock, logger } = options;
+    this.#leases = new LeaseBook({
+      env,
+      clock,
+      logger,
+      reuseSeconds: options.leaseReuseSeconds,
+      maxObjects: options.leaseMaxObjects,
+    });
+    this.#committer = new Committer({
+      env,
+      quotaBytes: options.quotaBytes,
+      hasLease: (lease) => this.#leases.has(lease),
+      onDurable: (events, revision) => this.#feed.deliver(events, revision),
+      onFatal: (error) => this.#stop(error),
+    });
+    this.#compactor = new Compactor(env, this.#committer);
+    const compactRevision = (): Revision => this.#compactor.revision;
+    const turns = this.#turns;
+    this.#reader = new RangeReader({ env, turns, revision: () => this.#committer.revision, compactRevision });
+    this.#feed = new WatchFeed({
+      env,
+      turns,
+      compactRevision,
+      revision: this.#committer.revision,
+      onSinkError: (error) => logger.error('a watch ended because its sink threw', { error }),
+    });
+    this.#leases.start(this.#committer);
+    this.#compactor.resume((error) => logger.error('compaction failed', { error }));
+  }
+
+  async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
+    this.#refuseIfClosed();
+    options.signal?.throwIfAborted();
+    return this.#reader.get(key, options);
+  }
+
+  async range(range: KeyRange, options: RangeOptions = {}): Promise<RangeResult> {
+    this.#refuseIfClosed();
+    return this.#reader.range(range, options);
+  }
+
+  async count(range: KeyRange): Promise<number> {
+    this.#refuseIfClosed();
+    return this.#reader.count(range);
+  }
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    this.#refuseIfClosed();
+    this.#validate(commit);
+    return this.#committer.commit(commit);
+  }
+
+  watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
+    this.#refuseIfClosed();
+    const watch = this.#feed.watch(range, options, sink);
+    if (options.progressNotify) this.#armProgress();
+    return watch;
+  }
+
+  async currentRevision(): Promise<Revision> {
+    this.#refuseIfClosed();
+    return this.#committer.revision;
+  }
+
+  async requestProgress(): Promise<void> {
+    this.#refuseIfClosed();
+    this.#feed.requestProgress();
+  }
+
+  async grantLease(ttlSeconds: number): Promise<number> {
+    this.#refuseIfClosed();
+    if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
+      throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
+    }
+    return this.#leases.grant(ttlSeconds);
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    this.#refuseIfClosed();
+    return this.#compactor.compact(revision);
+  }
+
+  compactRevision(): Revision {
+    return this.#compactor.revision;
+  }
+
+  /** Reads the whole store and compares its tables. Commits wait meanwhile. */
+  async check(): Promise<CheckReport> {
+    this.#refuseIfClosed();
+    return this.#committer.exclusive(() => checkStore(this.#env, this.#turns));
+  }
+
+  async stats(): Promise<LmdbEngineStats> {
+    this.#refuseIfClosed();
+    const { revision, commits, transactions } = this.#committer;
+    return {
+      revision,
+      compactRevision: this.#compactor.revision,
+      keys: this.#env.count(this.#env.current),
+      versions: this.#env.count(this.#env.log),
+      leases: this.#leases.size,
+      watches: this.#feed.size,
+      usedBytes: this.#env.usedBytes(),
+      fileBytes: this.#env.fileBytes(),
+      commits,
+      transactions,
+    };
+  }
+
+  /**
+   * Copies the store, as it is at one revision, into a directory that must not hold one yet. Writers go on meanwhile.
+   * The copy is a data directory; opening it instead of this one would issue revisions twice: see restoreLmdbBackup.
+   */
+  async backup(targetDir: string): Promise<void> {
+    this.#refuseIfClosed();
+    mkdirSync(targetDir, { recursive: true, mode: 0o700 });
+    await this.#env.backup(join(targetDir, dataFileName));
+  }
+
+  /** Lets accepted commits finish, ends the watches with `Closed`, frees the directory. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#refusal ??= new StorageError({ code: 'Closed' });
+    this.#cancelProgress?.();
+    // Order: these still write through the committer.
+    await this.#leases.close();
+    await this.#compactor.close();
+    await this.#committer.drain();
+    this.#feed.end(this.#refusal);
+    this.#turns.stop(this.#refusal);
+    await this.#env.close();
+    await this.#lock.release();
+  }
+
+  /** A failed write is final: what is on disk is known only after reopening. */
+  #stop(error: unknown): void {
+    this.#refusal ??= closedBy(error);
+    this.#options.logger.error('the store failed to write and stops', { error });
+    this.#feed.end(this.#refusal);
+    this.#options.onFatal(error);
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+  }
+
+  #validate({ key, change }: Commit): void {
+    if (key === '') throw new StorageError({ code: 'InvalidKey', key, message: 'key is not provided' });
+    if (/\p{Surrogate}/u.test(key))
+      throw new StorageError({ code: 'InvalidKey', key, message: 'key is not valid Unicode' });
+    if (encodeIndexPrefix(key).length > maxKeyBytes) {
+      throw new StorageError({ code: 'InvalidKey', key, message: `key is longer than ${maxKeyBytes} bytes` });
+    }
+    if (change.type === 'put' && change.value.length > this.#options.maxValueBytes) {
+      const message = `value of ${change.value.length} bytes is larger than ${this.#options.maxValueBytes}`;
+      throw new StorageError({ code: 'TooLarge', key, message });
+    }
+  }
+
+  #armProgress(): void {
+    const { clock, progressIntervalMs } = this.#options;
+    if (progressIntervalMs === 0 || this.#cancelProgress !== undefined) return;
+    this.#cancelProgress = clock.setBackgroundTimer(() => {
+      this.#cancelProgress = undefined;
+      if (!this.#feed.hasProgressWatchers) return;
+      this.#feed.requestProgress();
+      this.#armProgress();
+    }, progressIntervalMs);
+  }
+}

@@ -1,0 +1,234 @@
+// Reads of keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice:
+// later slices find the same revision through the index. Above it lmdb-engine.ts; below it version-reader.ts.
+import type { Revision } from '@kapstan/api';
+import {
+  type EngineRead,
+  type KeyRange,
+  type KeyValue,
+  type RangeOptions,
+  type RangeResult,
+  StorageError,
+} from '@kapstan/storage';
+import { compareKeys } from './compare-keys.ts';
+import type { Environment } from './environment.ts';
+import {
+  decodeCurrent,
+  decodeIndexPrefix,
+  encodeIndexPrefix,
+  encodeKey,
+  indexPrefixOf,
+  indexRevisionOf,
+  isLiveIndexValue,
+} from './row-codec.ts';
+import type { TurnQueue } from './turn-queue.ts';
+import { newestIndexEntry, readAt, readCurrent, readReferenced } from './version-reader.ts';
+
+export interface RangeReaderOptions {
+  readonly env: Environment;
+  readonly turns: TurnQueue;
+  /** The last durable and announced revision. */
+  readonly revision: () => Revision;
+  readonly compactRevision: () => Revision;
+}
+
+/** Steps of at most about 5 ms: entries with values cost some 3 µs, without 1 µs, and a native count 0.04 µs. */
+const firstSliceEntries = 200;
+const sliceEntries = 1_000;
+const sliceBytes = 4 * 1024 * 1024;
+const countChunk = 100_000;
+/** Cost of an entry that is only counted, in entries. */
+const countedEntry = 0.25;
+/** Versions of one key to walk over before looking the right one up instead. */
+const maxVersionsWalked = 64;
+/** Ends the index entries of a key: above 00 and a revision below 2^53, below 00 FF and the next key. */
+const afterRevisions = Buffer.from([0x00, 0xfe]);
+
+/** Where a range read stands. */
+interface Scan {
+  readonly at: Revision;
+  readonly limit: number;
+  readonly end: Buffer;
+  readonly indexEnd: Buffer;
+  /** First key not looked at. */
+  next: string;
+  readonly kvs: KeyValue[];
+  count: number;
+  /** What may still be spent in this slice. */
+  entriesLeft: number;
+  bytesLeft: number;
+}
+
+export class RangeReader {
+  readonly #options: RangeReaderOptions;
+  readonly #env: Environment;
+
+  constructor(options: RangeReaderOptions) {
+    this.#options = options;
+    this.#env = options.env;
+  }
+
+  get(key: string, options: RangeOptions): EngineRead {
+    const revision = this.#options.revision();
+    const at = this.#admit(options.revision);
+    const kv = this.#isCurrent(at) ? readCurrent(this.#env, key) : readAt(this.#env, key, at);
+    return { revision, ...(kv && { kv }) };
+  }
+
+  async range(range: KeyRange, options: RangeOptions): Promise<RangeResult> {
+    options.signal?.throwIfAborted();
+    const revision = this.#options.revision();
+    const scan = newScan(range, this.#admit(options.revision), options.limit ?? 0);
+    await this.#run(range, scan, options.signal);
+    return { revision, kvs: scan.kvs, more: scan.count > scan.kvs.length, count: scan.count };
+  }
+
+  async count(range: KeyRange): Promise<number> {
+    const scan = newScan(range, this.#admit(undefined), -1);
+    await this.#run(range, scan, undefined);
+    return scan.count;
+  }
+
+  /** The revision to read at, or the error that says why not. */
+  #admit(asked: Revision | undefined): Revision {
+    const current = this.#options.revision();
+    const at = asked || current;
+    if (at > current) throw new StorageError({ code: 'FutureRevision', revision: current });
+    this.#refuseCompacted(at);
+    return at;
+  }
+
+  #refuseCompacted(at: Revision): void {
+    const compacted = this.#options.compactRevision();
+    if (at < compacted) throw new StorageError({ code: 'Compacted', revision: compacted });
+  }
+
+  /** True when the table of current keys shows exactly that revision; it may be older, and the snapshot may be newer. */
+  #isCurrent(at: Revision): boolean {
+    return this.#env.snapshotRevision() === at;
+  }
+
+  async #run(range: KeyRange, scan: Scan, signal: AbortSignal | undefined): Promise<void> {
+    if (compareKeys(range.start, range.end) >= 0) return;
+    if (this.#slice(scan)) return;
+    await this.#options.turns.run(() => {
+      signal?.throwIfAborted();
+      this.#refuseCompacted(scan.at);
+      scan.entriesLeft = sliceEntries;
+      scan.bytesLeft = sliceBytes;
+      return this.#slice(scan);
+    });
+  }
+
+  /** Goes on until the budget is spent; true when the range is read to its end. */
+  #slice(scan: Scan): boolean {
+    const isCurrent = this.#isCurrent(scan.at);
+    while (hasBudget(scan)) {
+      const isDone = isCurrent ? this.#sliceCurrent(scan) : this.#sliceIndex(scan);
+      if (isDone) return true;
+    }
+    return false;
+  }
+
+  #sliceCurrent(scan: Scan): boolean {
+    if (!wantsValues(scan)) return this.#countCurrent(scan);
+    for (const { key, value } of this.#env.current.getRange({ start: encodeKey(scan.next), end: scan.end })) {
+      if (!hasBudget(scan) || !wantsValues(scan)) {
+        scan.next = key.toString('utf8');
+        return false;
+      }
+      take(scan, readReferenced(this.#env, decodeCurrent(value).modRevision));
+    }
+    return true;
+  }
+
+  #countCurrent(scan: Scan): boolean {
+    const bounds = { start: encodeKey(scan.next), end: scan.end };
+    for (const key of this.#env.current.getKeys({ ...bounds, offset: countChunk, limit: 1 })) {
+      scan.count += countChunk;
+      scan.next = key.toString('utf8');
+      scan.entriesLeft = 0;
+      return false;
+    }
+    scan.count += this.#env.current.getKeysCount(bounds);
+    return true;
+  }
+
+  /** Walks the index; per key the newest version at or below the revision counts. Ends early to jump over a long history. */
+  #sliceIndex(scan: Scan): boolean {
+    let prefix: Buffer | undefined;
+    let live: Revision | undefined;
+    let walked = 0;
+    const flush = (): void => {
+      if (live !== undefined) this.#takeIndexed(scan, live);
+      live = undefined;
+      walked = 0;
+    };
+    const start = encodeIndexPrefix(scan.next);
+    for (const { key, value } of this.#env.index.getRange({ start, end: scan.indexEnd })) {
+      const ofKey = indexPrefixOf(key) as Buffer;
+      if (prefix === undefined || !prefix.equals(ofKey)) {
+        flush();
+        if (!hasBudget(scan)) return leaveAt(scan, ofKey);
+        prefix = ofKey;
+      }
+      scan.entriesLeft -= countedEntry;
+      walked += 1;
+      if (walked > maxVersionsWalked) return this.#jump(scan, prefix);
+      const revision = indexRevisionOf(key);
+      if (revision <= scan.at) live = isLiveIndexValue(value) ? revision : undefined;
+    }
+    flush();
+    return true;
+  }
+
+  #jump(scan: Scan, prefix: Buffer): boolean {
+    const key = decodeIndexPrefix(prefix);
+    const found = newestIndexEntry(this.#env, key, scan.at);
+    if (found?.isLive) this.#takeIndexed(scan, found.revision);
+    const start = Buffer.concat([prefix, afterRevisions]);
+    for (const next of this.#env.index.getKeys({ start, end: scan.indexEnd, limit: 1 })) {
+      return leaveAt(scan, indexPrefixOf(next));
+    }
+    return true;
+  }
+
+  #takeIndexed(scan: Scan, revision: Revision): void {
+    if (wantsValues(scan)) take(scan, readReferenced(this.#env, revision));
+    else scan.count += 1;
+  }
+}
+
+function newScan(range: KeyRange, at: Revision, limit: number): Scan {
+  return {
+    at,
+    limit,
+    end: encodeKey(range.end),
+    indexEnd: encodeIndexPrefix(range.end),
+    next: range.start,
+    kvs: [],
+    count: 0,
+    entriesLeft: firstSliceEntries,
+    bytesLeft: sliceBytes,
+  };
+}
+
+/** A negative limit wants no values at all, 0 wants all. */
+function wantsValues(scan: Scan): boolean {
+  return scan.limit === 0 || scan.kvs.length < scan.limit;
+}
+
+function hasBudget(scan: Scan): boolean {
+  return scan.entriesLeft > 0 && scan.bytesLeft > 0;
+}
+
+function take(scan: Scan, kv: KeyValue): void {
+  scan.kvs.push(kv);
+  scan.count += 1;
+  scan.entriesLeft -= 1;
+  scan.bytesLeft -= kv.value.length;
+}
+
+function leaveAt(scan: Scan, prefix: Uint8Array): false {
+  scan.next = decodeIndexPrefix(prefix);
+  return false;
+}

@@ -1,0 +1,204 @@
+// The bytes of keys and rows in the environment's tables: the one place that knows the on-disk format.
+// Used by everything in this package that touches a table. Format: docs/decisions/0002-lmdb-layout.md.
+import type { Revision } from '@kapstan/api';
+import type { KeyValue } from '@kapstan/storage';
+
+/** Raised when the layout below changes in a way that older programs cannot read. */
+export const formatVersion = 1;
+
+/** Longest key in bytes as stored. LMDB allows 1978 at 4 KiB pages; the index needs nine more than the key. */
+export const maxKeyBytes = 1900;
+
+/** One version of one key: a row of the event log. */
+export interface VersionRow {
+  readonly type: 'put' | 'delete';
+  readonly key: string;
+  readonly revision: Revision;
+  /** Revision at which this life of the key began; for a delete, the life that it ended. */
+  readonly createRevision: Revision;
+  /** The version of the same life before this one; 0 for the first of a life. */
+  readonly previousRevision: Revision;
+  /** 0 = no lease, and for a delete. */
+  readonly lease: number;
+  /** Empty for a delete. */
+  readonly value: Uint8Array;
+}
+
+/** What the table of current keys says about a key. */
+export interface CurrentRow {
+  readonly modRevision: Revision;
+  readonly createRevision: Revision;
+  readonly lease: number;
+}
+
+export interface LeaseRow {
+  readonly ttlSeconds: number;
+  /** Wall clock, milliseconds since 1970. */
+  readonly expiresAtMs: number;
+}
+
+const numberBytes = 8;
+const headerBytes = 1 + 3 * numberBytes + 2;
+const indexTailBytes = 1 + numberBytes;
+const two32 = 2 ** 32;
+
+function writeNumber(target: Buffer, value: number, at: number): void {
+  target.writeUInt32BE(Math.floor(value / two32), at);
+  target.writeUInt32BE(value % two32, at + 4);
+}
+
+function readNumber(source: Uint8Array, at: number): number {
+  const view = new DataView(source.buffer, source.byteOffset + at, numberBytes);
+  return view.getUint32(0) * two32 + view.getUint32(4);
+}
+
+/** Eight bytes, big-endian, so that byte order is number order. The key of the event log and of a lease. */
+export function encodeNumber(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(numberBytes);
+  writeNumber(bytes, value, 0);
+  return bytes;
+}
+
+export function decodeNumber(bytes: Uint8Array): number {
+  return readNumber(bytes, 0);
+}
+
+/** The key of the table of current keys: plain UTF-8, so that LMDB's order is the order of the port. */
+export function encodeKey(key: string): Buffer {
+  return Buffer.from(key, 'utf8');
+}
+
+export function decodeKey(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+/**
+ * The start of all index entries of a key, and a bound of index ranges. NUL is written as 00 FF because 00 ends the key
+ * in the index: "a" must come before "a\0" whatever their revisions are.
+ */
+export function encodeIndexPrefix(key: string): Buffer {
+  return Buffer.from(key.includes('\0') ? escapeNul(key) : encodeKey(key));
+}
+
+function escapeNul(key: string): Buffer {
+  const parts = key.split('\0').map((part) => encodeKey(part));
+  const bytes: number[] = [];
+  parts.forEach((part, index) => {
+    if (index > 0) bytes.push(0x00, 0xff);
+    for (const byte of part) bytes.push(byte);
+  });
+  return Buffer.from(bytes);
+}
+
+/** The key of the index: escaped key, 00, revision. */
+export function encodeIndexKey(key: string, revision: number): Buffer {
+  const prefix = encodeIndexPrefix(key);
+  const bytes = Buffer.allocUnsafe(prefix.length + indexTailBytes);
+  prefix.copy(bytes);
+  bytes[prefix.length] = 0;
+  writeNumber(bytes, revision, prefix.length + 1);
+  return bytes;
+}
+
+/** The escaped key of an index entry: equal for all versions of one key. */
+export function indexPrefixOf(indexKey: Uint8Array): Uint8Array {
+  return indexKey.subarray(0, indexKey.length - indexTailBytes);
+}
+
+export function indexRevisionOf(indexKey: Uint8Array): Revision {
+  return readNumber(indexKey, indexKey.length - numberBytes) as Revision;
+}
+
+export function decodeIndexPrefix(prefix: Uint8Array): string {
+  if (!prefix.includes(0)) return decodeKey(prefix);
+  const bytes = [...prefix].filter((byte, index) => !(byte === 0xff && prefix[index - 1] === 0));
+  return decodeKey(Uint8Array.from(bytes));
+}
+
+const putKind = 1;
+const deleteKind = 0;
+const indexPut: Buffer = Buffer.from([putKind]);
+const indexDelete: Buffer = Buffer.from([deleteKind]);
+
+export function encodeIndexValue(type: VersionRow['type']): Buffer {
+  return type === 'put' ? indexPut : indexDelete;
+}
+
+export function isLiveIndexValue(value: Uint8Array): boolean {
+  return value[0] === putKind;
+}
+
+/** The row of the event log: kind, create revision, previous revision, lease, length of the key, key, value. */
+export function encodeVersion(row: VersionRow): Buffer {
+  const keyBytes = Buffer.byteLength(row.key, 'utf8');
+  const bytes = Buffer.allocUnsafe(headerBytes + keyBytes + row.value.length);
+  bytes[0] = row.type === 'put' ? putKind : deleteKind;
+  writeNumber(bytes, row.createRevision, 1);
+  writeNumber(bytes, row.previousRevision, 1 + numberBytes);
+  writeNumber(bytes, row.lease, 1 + 2 * numberBytes);
+  bytes.writeUInt16BE(keyBytes, headerBytes - 2);
+  bytes.write(row.key, headerBytes, 'utf8');
+  bytes.set(row.value, headerBytes + keyBytes);
+  return bytes;
+}
+
+/** Reads a row of the event log. The value is a view of `bytes`, which must not be reused. */
+export function decodeVersion(bytes: Uint8Array, revision: Revision): VersionRow {
+  const keyBytes = ((bytes[headerBytes - 2] ?? 0) << 8) | (bytes[headerBytes - 1] ?? 0);
+  return {
+    type: bytes[0] === putKind ? 'put' : 'delete',
+    key: decodeKey(bytes.subarray(headerBytes, headerBytes + keyBytes)),
+    revision,
+    createRevision: readNumber(bytes, 1) as Revision,
+    previousRevision: readNumber(bytes, 1 + numberBytes) as Revision,
+    lease: readNumber(bytes, 1 + 2 * numberBytes),
+    value: bytes.subarray(headerBytes + keyBytes),
+  };
+}
+
+export function toKeyValue(row: VersionRow): KeyValue {
+  return {
+    key: row.key,
+    value: row.value,
+    createRevision: row.createRevision,
+    modRevision: row.revision,
+    lease: row.lease,
+  };
+}
+
+export function encodeCurrent(row: CurrentRow): Buffer {
+  const bytes = Buffer.allocUnsafe(3 * numberBytes);
+  writeNumber(bytes, row.modRevision, 0);
+  writeNumber(bytes, row.createRevision, numberBytes);
+  writeNumber(bytes, row.lease, 2 * numberBytes);
+  return bytes;
+}
+
+export function decodeCurrent(bytes: Uint8Array): CurrentRow {
+  return {
+    modRevision: readNumber(bytes, 0) as Revision,
+    createRevision: readNumber(bytes, numberBytes) as Revision,
+    lease: readNumber(bytes, 2 * numberBytes),
+  };
+}
+
+export function encodeLease(row: LeaseRow): Buffer {
+  return Buffer.concat([encodeNumber(row.ttlSeconds), encodeNumber(row.expiresAtMs)]);
+}
+
+export function decodeLease(bytes: Uint8Array): LeaseRow {
+  return { ttlSeconds: readNumber(bytes, 0), expiresAtMs: readNumber(bytes, numberBytes) };
+}
+
+/** The key of the entry that binds a key to a lease; it sorts after the lease itself and before the next lease. */
+export function encodeBinding(lease: number, key: string): Buffer {
+  return Buffer.concat([encodeNumber(lease), encodeKey(key)]);
+}
+
+/** The bound key, or undefined when the entry is the lease itself. */
+export function decodeBinding(bytes: Uint8Array): string | undefined {
+  return bytes.length === numberBytes ? undefined : decodeKey(bytes.subarray(numberBytes));
+}
+
+/** What a binding entry holds: nothing of interest, but LMDB wants a value. */
+export const bindingValue: Buffer = Buffer.from([1]);

@@ -1,0 +1,52 @@
+// Long work in short steps: one step a turn of the event loop, all callers taking turns.
+// Used by range-reader.ts, watch-feed.ts and check.ts, so that together they never block longer than one step.
+
+/** One slice of work, some milliseconds at most. Returns true when nothing is left to do. */
+export type Step = () => boolean;
+
+interface Task {
+  readonly step: Step;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class TurnQueue {
+  readonly #tasks: Task[] = [];
+  #isPumping = false;
+  #refusal: unknown;
+
+  /** Runs the step once a turn until it returns true. Rejects with what it throws. */
+  run(step: Step): Promise<void> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    return new Promise((resolve, reject) => {
+      this.#tasks.push({ step, resolve, reject });
+      this.#pump();
+    });
+  }
+
+  /** Gives up all work, present and future, with the error. */
+  stop(error: unknown): void {
+    this.#refusal = error;
+    for (const task of this.#tasks.splice(0)) task.reject(error);
+  }
+
+  #pump(): void {
+    if (this.#isPumping || this.#tasks.length === 0) return;
+    this.#isPumping = true;
+    setImmediate(() => {
+      this.#isPumping = false;
+      const task = this.#tasks.shift();
+      if (task !== undefined) this.#runOnce(task);
+      this.#pump();
+    });
+  }
+
+  #runOnce(task: Task): void {
+    try {
+      if (task.step()) task.resolve();
+      else this.#tasks.push(task);
+    } catch (error) {
+      task.reject(error);
+    }
+  }
+}

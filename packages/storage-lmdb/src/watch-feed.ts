@@ -1,0 +1,190 @@
+// All watches of an engine: replay of the event log, then live events, in one order and without gap or duplicate.
+// Fed by committer.ts through lmdb-engine.ts; reads history through version-reader.ts.
+import type { Revision } from '@kapstan/api';
+import {
+  type EngineEvent,
+  type EngineWatch,
+  type EngineWatchOptions,
+  type EngineWatchSink,
+  type KeyRange,
+  StorageError,
+} from '@kapstan/storage';
+import { isInRange } from './compare-keys.ts';
+import type { Environment } from './environment.ts';
+import { decodeNumber, decodeVersion, encodeNumber, toKeyValue, type VersionRow } from './row-codec.ts';
+import type { TurnQueue } from './turn-queue.ts';
+import { readVersion } from './version-reader.ts';
+
+export interface WatchFeedOptions {
+  readonly env: Environment;
+  readonly turns: TurnQueue;
+  readonly compactRevision: () => Revision;
+  /** The newest durable revision when the engine was opened. */
+  readonly revision: Revision;
+  /** A sink threw. Its watch has been ended. */
+  readonly onSinkError: (error: unknown) => void;
+}
+
+interface Watcher {
+  readonly range: KeyRange;
+  readonly sink: EngineWatchSink;
+  readonly wantsProgress: boolean;
+  /** Every event up to here was delivered, or lies before what was asked for. */
+  position: Revision;
+  state: 'replaying' | 'live' | 'closed';
+}
+
+const sliceRows = 1_000;
+const sliceBytes = 4 * 1024 * 1024;
+
+export class WatchFeed {
+  readonly #options: WatchFeedOptions;
+  readonly #watchers: Set<Watcher> = new Set();
+  #revision: Revision;
+  #isProgressAsked = false;
+
+  constructor(options: WatchFeedOptions) {
+    this.#options = options;
+    this.#revision = options.revision;
+  }
+
+  get size(): number {
+    return this.#watchers.size;
+  }
+
+  /** True when some watch wants progress now and then. */
+  get hasProgressWatchers(): boolean {
+    for (const watcher of this.#watchers) if (watcher.wantsProgress) return true;
+    return false;
+  }
+
+  watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
+    const { after, progressNotify = false } = options;
+    const watcher: Watcher = { range, sink, wantsProgress: progressNotify, position: after, state: 'replaying' };
+    this.#watchers.add(watcher);
+    // Nothing is delivered inside the caller's turn; and a watch from the present goes live now, so that it misses nothing.
+    if (after >= this.#revision) watcher.state = 'live';
+    else
+      this.#options.turns.run(() => this.#replaySlice(watcher)).catch((error) => this.#fail(watcher, error as Error));
+    return { close: () => this.#remove(watcher) };
+  }
+
+  // Atomic: revision and delivery move together; a watcher that turns live in between would see a gap.
+  /** Delivers what became durable. Never called from within a sink. */
+  deliver(events: readonly EngineEvent[], revision: Revision): void {
+    this.#revision = revision;
+    for (const event of events) {
+      const single = [event];
+      for (const watcher of this.#watchers) {
+        if (watcher.state !== 'live' || event.revision <= watcher.position) continue;
+        if (isInRange(watcher.range, event.key)) this.#send(watcher, single, event.revision);
+      }
+    }
+  }
+
+  /** Tells every watch that asked for it how far it is, in a later turn: never inside the caller's. */
+  requestProgress(): void {
+    if (this.#isProgressAsked) return;
+    this.#isProgressAsked = true;
+    setImmediate(() => {
+      this.#isProgressAsked = false;
+      for (const watcher of this.#watchers) this.#sendProgress(watcher);
+    });
+  }
+
+  /** Ends every watch with the error. */
+  end(error: Error): void {
+    for (const watcher of [...this.#watchers]) this.#fail(watcher, error);
+  }
+
+  #replaySlice(watcher: Watcher): boolean {
+    if (isClosed(watcher)) return true;
+    const compacted = this.#options.compactRevision();
+    if (watcher.position < compacted) {
+      this.#fail(watcher, new StorageError({ code: 'Compacted', revision: compacted }));
+      return true;
+    }
+    const isRead = this.#replayRows(watcher);
+    if (isClosed(watcher)) return true;
+    if (!isRead) return false;
+    // In the turn in which the last row was delivered: what becomes durable next arrives live.
+    watcher.position = this.#revision;
+    watcher.state = 'live';
+    if (watcher.wantsProgress) this.#sendProgress(watcher);
+    return true;
+  }
+
+  /** Delivers a slice of history; true when it reached the newest announced revision. */
+  #replayRows(watcher: Watcher): boolean {
+    const { env } = this.#options;
+    let rows = 0;
+    let bytes = 0;
+    const bounds = { start: encodeNumber(watcher.position + 1), end: encodeNumber(this.#revision + 1) };
+    const events: EngineEvent[] = [];
+    for (const { key, value } of env.log.getRange(bounds)) {
+      if (rows >= sliceRows || bytes >= sliceBytes) break;
+      rows += 1;
+      bytes += value.length;
+      watcher.position = decodeNumber(key) as Revision;
+      const row = decodeVersion(value, watcher.position);
+      if (isInRange(watcher.range, row.key)) events.push(toEvent(env, row));
+    }
+    for (const event of events) this.#send(watcher, [event], event.revision);
+    return rows < sliceRows && bytes < sliceBytes;
+  }
+
+  #send(watcher: Watcher, events: readonly EngineEvent[], revision: Revision): void {
+    if (isClosed(watcher)) return;
+    try {
+      watcher.sink.onEvents(events, revision);
+    } catch (error) {
+      this.#endThrower(watcher, error);
+    }
+  }
+
+  #sendProgress(watcher: Watcher): void {
+    if (watcher.state !== 'live' || !watcher.wantsProgress || watcher.position > this.#revision) return;
+    try {
+      watcher.sink.onProgress(this.#revision);
+    } catch (error) {
+      this.#endThrower(watcher, error);
+    }
+  }
+
+  /** A sink that throws loses its watch; its neighbours and the writers do not notice (I8). */
+  #endThrower(watcher: Watcher, error: unknown): void {
+    this.#options.onSinkError(error);
+    this.#fail(watcher, error instanceof Error ? error : new Error(String(error)));
+  }
+
+  #fail(watcher: Watcher, error: Error): void {
+    if (!this.#remove(watcher)) return;
+    try {
+      watcher.sink.onError(error);
+    } catch (second) {
+      this.#options.onSinkError(second);
+    }
+  }
+
+  #remove(watcher: Watcher): boolean {
+    watcher.state = 'closed';
+    return this.#watchers.delete(watcher);
+  }
+}
+
+/** A function, because a sink may close its watch inside any call. */
+function isClosed(watcher: Watcher): boolean {
+  return watcher.state === 'closed';
+}
+
+function toEvent(env: Environment, row: VersionRow): EngineEvent {
+  const { type, key, revision, previousRevision } = row;
+  const previous = previousRevision === 0 ? undefined : readVersion(env, previousRevision);
+  return {
+    type,
+    key,
+    revision,
+    ...(type === 'put' && { kv: toKeyValue(row) }),
+    ...(previous && { previous: toKeyValue(previous) }),
+  };
+}

@@ -263,7 +263,7 @@ export function newRequestEntityTooLarge(why: string): StatusError {
   return new StatusError({
     code: 413,
     reason: 'RequestEntityTooLarge',
-    message: `Request entity is too large: ${why}`,
+    message: `Request entity too large: ${why}`,
   });
 }
 

@@ -87,6 +87,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   unsupportedFieldMessage?(key: string): string;
   /** Kind named in 422 answers. Absent = the resource's own; events.k8s.io answers with the core group's. */
   readonly invalidKind?: GroupKind;
+  /** Made by a CustomResourceDefinition: list items carry kind and apiVersion, no strategic merge patch, 404s of its own. */
+  readonly isCustom?: boolean;
   /** A delete answers with the deleted object, not with a Status. Default false. */
   readonly returnsDeletedObject?: boolean;
   readonly allocation?: ResourceAllocation<T>;

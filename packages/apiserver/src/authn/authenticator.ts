@@ -1,0 +1,86 @@
+// Authenticators: from a request's credentials to a user. Tokens from a file, client certificates, anonymous.
+// Source: apiserver pkg/authentication.
+import type { UserInfo } from '../registry/request-context.ts';
+
+/** What a request brought along. */
+export interface Credentials {
+  /** The header Authorization, as sent. */
+  readonly authorization?: string;
+  /** Subject of a client certificate that a known authority signed and that is valid now. */
+  readonly certificate?: CertificateSubject;
+  /** A client certificate was sent, but cannot be trusted: why. */
+  readonly certificateError?: string;
+}
+
+export interface CertificateSubject {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+}
+
+/**
+ * The user, "none" when the request has no credentials of this kind, "invalid" when it has but they are wrong.
+ */
+export type AuthenticationResult = UserInfo | 'none' | 'invalid';
+
+export interface Authenticator {
+  authenticate(credentials: Credentials): AuthenticationResult | Promise<AuthenticationResult>;
+}
+
+export const authenticatedGroup = 'system:authenticated';
+export const unauthenticatedGroup = 'system:unauthenticated';
+export const anonymousUser = 'system:anonymous';
+
+export interface AuthenticationOptions {
+  /** Asked in this order; the first user counts. */
+  readonly authenticators: readonly Authenticator[];
+  /** Requests without credentials are system:anonymous; else they are refused. Default true. */
+  readonly anonymous?: boolean;
+}
+
+/** The user of a request with all groups, or undefined: 401. Wrong credentials are never anonymous. */
+export async function authenticate(
+  credentials: Credentials,
+  options: AuthenticationOptions,
+): Promise<UserInfo | undefined> {
+  let isInvalid = false;
+  for (const authenticator of options.authenticators) {
+    const result = await authenticator.authenticate(credentials);
+    if (result === 'invalid') isInvalid = true;
+    else if (result !== 'none') return withAuthenticatedGroup(result);
+  }
+  if (isInvalid || options.anonymous === false) return undefined;
+  return { name: anonymousUser, groups: [unauthenticatedGroup] };
+}
+
+/** Adds system:authenticated, unless the user is anonymous or has it. Source: group.AuthenticatedGroupAdder. */
+export function withAuthenticatedGroup(user: UserInfo): UserInfo {
+  if (user.name === anonymousUser || user.groups.includes(authenticatedGroup)) return user;
+  if (user.groups.includes(unauthenticatedGroup)) return user;
+  return { ...user, groups: [...user.groups, authenticatedGroup] };
+}
+
+/** Client certificates: the common name is the user, the organisations are the groups. */
+export const certificateAuthenticator: Authenticator = {
+  authenticate: ({ certificate, certificateError }) => {
+    if (certificateError !== undefined) return 'invalid';
+    if (certificate === undefined) return 'none';
+    if (certificate.commonName === '') return 'none';
+    return { name: certificate.commonName, groups: certificate.organizations };
+  },
+};
+
+/** The token of `Authorization: Bearer …`; undefined for other schemes and empty tokens. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ');
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
+}
+
+/** Tokens that are known beforehand. */
+export function tokenAuthenticator(users: ReadonlyMap<string, UserInfo>): Authenticator {
+  return {
+    authenticate: ({ authorization }) => {
+      const token = bearerToken(authorization);
+      return token === undefined ? 'none' : (users.get(token) ?? 'invalid');
+    },
+  };
+}

@@ -1,0 +1,65 @@
+// The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
+// Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
+import { newForbidden, StatusError } from '@kapstan/api';
+import type { UserInfo } from '../registry/request-context.ts';
+
+export type AuthorizationAttributes =
+  | {
+      readonly type: 'resource';
+      readonly user: UserInfo;
+      readonly verb: string;
+      readonly group: string;
+      readonly version: string;
+      readonly namespace: string;
+      readonly resource: string;
+      readonly subresource: string;
+      readonly name: string;
+    }
+  | { readonly type: 'path'; readonly user: UserInfo; readonly verb: string; readonly path: string };
+
+/** What an authorizer says. "noOpinion" lets the next one decide, and is a refusal from the last. */
+export interface AuthorizationDecision {
+  readonly decision: 'allow' | 'deny' | 'noOpinion';
+  /** Shown to the client behind a refusal. "" = nothing to say. */
+  readonly reason: string;
+}
+
+export interface Authorizer {
+  authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
+}
+
+/** Everything to everyone. For tests; never a default. */
+export const alwaysAllow: Authorizer = { authorize: () => ({ decision: 'allow', reason: '' }) };
+
+/** Asks in turn; the first opinion counts. */
+export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  return {
+    authorize: async (attributes) => {
+      const reasons: string[] = [];
+      for (const authorizer of authorizers) {
+        const answer = await authorizer.authorize(attributes);
+        if (answer.decision !== 'noOpinion') return answer;
+        if (answer.reason !== '') reasons.push(answer.reason);
+      }
+      return { decision: 'noOpinion', reason: reasons.join('\n') };
+    },
+  };
+}
+
+/** The 403 for attributes that were not allowed. */
+export function forbiddenError(attributes: AuthorizationAttributes, reason: string): StatusError {
+  const why = reason === '' ? forbiddenMessage(attributes) : `${forbiddenMessage(attributes)}: ${reason}`;
+  if (attributes.type === 'path') {
+    return new StatusError({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
+  }
+  return newForbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
+}
+
+function forbiddenMessage(attributes: AuthorizationAttributes): string {
+  const who = `User ${JSON.stringify(attributes.user.name)} cannot ${attributes.verb}`;
+  if (attributes.type === 'path') return `${who} path ${JSON.stringify(attributes.path)}`;
+  const { subresource, namespace } = attributes;
+  const resource = subresource === '' ? attributes.resource : `${attributes.resource}/${subresource}`;
+  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
+  return `${who} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(attributes.group)} ${where}`;
+}

@@ -1,0 +1,205 @@
+// Exchange: one request and its answer, the same for HTTP/1.1 and HTTP/2. Made by http-server.ts, used by all handlers.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import { newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+/** The body of an answer while it is written. Writes after `end` are ignored. */
+export interface ResponseStream {
+  /** False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed. */
+  write(bytes: Uint8Array): boolean;
+  /** Resolves when more can be written, and when the stream is closed. */
+  drained(): Promise<void>;
+  /** Bytes accepted and not yet handed to the system. */
+  readonly bufferedBytes: number;
+  readonly isClosed: boolean;
+  /** Collects writes until {@link ResponseStream.uncork}. */
+  cork(): void;
+  uncork(): void;
+  end(): void;
+  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2): the peer sees that the body is not whole. */
+  abort(): void;
+}
+
+export class Exchange {
+  readonly method: string;
+  /** Decoded, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The bytes of the query, for texts. */
+  readonly rawQuery: string;
+  readonly #request: NodeRequest;
+  readonly #response: NodeResponse;
+  readonly #controller = new AbortController();
+  readonly #headers = new Map<string, string | string[]>();
+
+  constructor(request: NodeRequest, response: NodeResponse) {
+    this.#request = request;
+    this.#response = response;
+    this.method = request.method ?? 'GET';
+    const url = request.url ?? '/';
+    const at = url.indexOf('?');
+    this.rawQuery = at < 0 ? '' : url.slice(at + 1);
+    this.path = decodePath(at < 0 ? url : url.slice(0, at));
+    this.query = new URLSearchParams(this.rawQuery);
+    response.on('close', () => this.#controller.abort(new Error('the connection was closed')));
+  }
+
+  /** Aborts when the peer goes away or the answer is over. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Gives up the request: whoever works for it sees its signal. */
+  cancel(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
+  get hasAnswered(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** The connection, for its client certificate and its address. */
+  get socket(): TLSSocket | undefined {
+    const request = this.#request;
+    const socket = 'stream' in request ? request.stream.session?.socket : request.socket;
+    return socket as TLSSocket | undefined;
+  }
+
+  /** A request header, several joined with ", ". The name in lower case. */
+  header(name: string): string | undefined {
+    const value = this.#request.headers[name];
+    return Array.isArray(value) ? value.join(', ') : value;
+  }
+
+  /** Names of all request headers, lower case. */
+  headerNames(): readonly string[] {
+    return Object.keys(this.#request.headers);
+  }
+
+  /** Every value of a header as it was sent, for headers whose values may hold commas. */
+  headerValues(name: string): readonly string[] {
+    const raw = this.#request.rawHeaders;
+    const values: string[] = [];
+    for (let i = 0; i + 1 < raw.length; i += 2) {
+      if (raw[i]?.toLowerCase() === name) values.push(raw[i + 1] ?? '');
+    }
+    return values;
+  }
+
+  /** Sets a header of the answer. Ignored once the answer has begun. */
+  setHeader(name: string, value: string | readonly string[]): void {
+    this.#headers.set(name, typeof value === 'string' ? value : [...value]);
+  }
+
+  /** The whole body. Throws 413 beyond the limit; the rest is then read and dropped so that the peer gets the answer. */
+  async readBody(limitBytes: number): Promise<Uint8Array> {
+    const tooLarge = newRequestEntityTooLarge(`limit is ${limitBytes}`);
+    if (Number(this.header('content-length') ?? 0) > limitBytes) {
+      this.#request.resume();
+      throw tooLarge;
+    }
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    try {
+      for await (const chunk of this.#request as AsyncIterable<Uint8Array>) {
+        size += chunk.length;
+        if (size <= limitBytes) chunks.push(chunk);
+        else chunks.length = 0;
+      }
+    } catch (error) {
+      throw newBadRequest(`error reading the request body: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (size > limitBytes) throw tooLarge;
+    return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+  }
+
+  /** A whole answer. */
+  send(status: number, body: Uint8Array): void {
+    if (this.#response.headersSent) return;
+    if (status !== 304) this.#headers.set('Content-Length', String(body.length));
+    this.#writeHead(status);
+    if (this.method === 'HEAD' || status === 304) this.#response.end();
+    else this.#response.end(body);
+  }
+
+  /** Begins an answer whose length is not known. The head goes out at once. */
+  open(status: number): ResponseStream {
+    this.#writeHead(status);
+    if ('flushHeaders' in this.#response) this.#response.flushHeaders();
+    return responseStream(this.#response);
+  }
+
+  #writeHead(status: number): void {
+    const response = this.#response;
+    // A body that nobody read must not stop the connection from being used again.
+    if (!this.#request.readableEnded) this.#request.resume();
+    for (const [name, value] of this.#headers) response.setHeader(name, value);
+    response.statusCode = status;
+  }
+}
+
+function responseStream(response: NodeResponse): ResponseStream {
+  const sink = 'stream' in response ? response.stream : response;
+  let closed = false;
+  sink.once('close', () => {
+    closed = true;
+  });
+  // A peer that resets the stream is told by "close"; without a listener the error would end the process.
+  sink.on('error', () => {
+    closed = true;
+  });
+  const isClosed = (): boolean => closed || sink.destroyed || sink.writableEnded;
+  return {
+    write: (bytes) => isClosed() || sink.write(bytes),
+    drained: () => waitForDrain(sink, isClosed),
+    get bufferedBytes() {
+      return sink.writableLength;
+    },
+    get isClosed() {
+      return isClosed();
+    },
+    cork: () => sink.cork(),
+    uncork: () => sink.uncork(),
+    end: () => {
+      if (!isClosed()) sink.end();
+    },
+    abort: () => {
+      if ('close' in sink && 'session' in sink) sink.close(2);
+      else sink.destroy();
+    },
+  };
+}
+
+interface Drainable {
+  readonly writableNeedDrain: boolean;
+  once(event: 'drain' | 'close', listener: () => void): unknown;
+  off(event: 'drain' | 'close', listener: () => void): unknown;
+}
+
+function waitForDrain(sink: Drainable, isClosed: () => boolean): Promise<void> {
+  if (isClosed() || !sink.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      sink.off('drain', done);
+      sink.off('close', done);
+      resolve();
+    };
+    sink.once('drain', done);
+    sink.once('close', done);
+  });
+}
+
+/** Percent-decoding; a path that cannot be decoded is taken as it is and found nowhere. */
+function decodePath(path: string): string {
+  if (!path.includes('%')) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch (error) {
+    if (error instanceof URIError) return path;
+    throw error;
+  }
+}

@@ -1,0 +1,186 @@
+// A list as an answer: kept bytes of its items joined and streamed, whatever the form asked for.
+// One giant string is never made, and the event loop gets its turn between pieces (DESIGN §6).
+import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import type { StoredList } from '@kapstan/storage';
+import { encodeYaml } from '../codec/wire-format.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { BodyWriter } from './body-writer.ts';
+import {
+  listItemEncoding,
+  metadataJson,
+  type MetadataVersion,
+  objectJson,
+  partialMetadata,
+  type StoredObject,
+} from './encodings.ts';
+import type { Exchange } from './exchange.ts';
+import type { OutputForm } from './negotiation.ts';
+import { parseIncludeObject, shapeMismatch, tableFields, tableRow, tableRowJson, type TableOptions } from './table-response.ts';
+import type { Clock } from '@kapstan/api';
+
+/** A list in one of its forms: the fields around the items, and one item as a value or as bytes. */
+interface ListShape {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly itemsField: 'items' | 'rows';
+  /** What stands for no items. */
+  readonly empty: '[]' | 'null';
+  value(stored: StoredObject): unknown;
+  /** `opening`: bytes that stand before {@link ListShape.bytes} of each item. */
+  readonly opening: '{' | '';
+  bytes(stored: StoredObject): Uint8Array;
+}
+
+export interface ListAnswer {
+  readonly definition: ResourceDefinition;
+  readonly list: StoredList<UnstructuredObject>;
+  readonly form: OutputForm;
+  readonly clock: Clock;
+}
+
+/** Sends the list with status 200. Throws 400 and 406 before anything is sent. */
+export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<void> {
+  const { form, list } = answer;
+  const shape = shapeOf(exchange, answer);
+  exchange.setHeader('Content-Type', form.format.mediaType);
+  const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
+  try {
+    const { head, tail, separator, item } = form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
+    writer.push(Buffer.from(head));
+    let isFirst = true;
+    for (const stored of list.items) {
+      if (!isFirst) writer.push(separator);
+      isFirst = false;
+      item(stored, writer);
+      if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
+    }
+    writer.push(Buffer.from(list.items.length === 0 ? emptyTail(shape, form, tail) : tail));
+    writer.finish();
+  } catch (error) {
+    writer.abort();
+    throw error;
+  }
+}
+
+function shapeOf(exchange: Exchange, answer: ListAnswer): ListShape {
+  const { definition, form, list } = answer;
+  const metadata = listMetadata(list);
+  const target = form.target;
+  if (target === undefined) return objectShape(definition, metadata);
+  if (target.kind === 'Table') {
+    const includeObject = parseIncludeObject(exchange.query);
+    return tableShape(definition, metadata, { version: target.version, includeObject, nowMs: answer.clock.now() });
+  }
+  if (target.kind === 'PartialObjectMetadata') throw shapeMismatch(definition, 'one', definition.isCustom === true);
+  return metadataShape(metadata, target.version);
+}
+
+function listMetadata(list: StoredList<UnstructuredObject>): Record<string, unknown> {
+  return {
+    resourceVersion: list.resourceVersion,
+    ...(list.continue === '' ? {} : { continue: list.continue }),
+    ...(list.remainingItemCount === undefined ? {} : { remainingItemCount: list.remainingItemCount }),
+  };
+}
+
+function objectShape(definition: ResourceDefinition, metadata: Record<string, unknown>): ListShape {
+  const fields = { kind: definition.listKind, apiVersion: formatApiVersion(definition), metadata };
+  const base = { fields, itemsField: 'items', empty: '[]' } as const;
+  if (definition.isCustom === true) {
+    return { ...base, opening: '', value: (stored) => stored.object, bytes: objectJson };
+  }
+  const encoding = listItemEncoding(definition);
+  return { ...base, opening: '{', value: withoutType, bytes: (stored) => stored.encoded(encoding) };
+}
+
+/** Items of built-in lists have neither kind nor apiVersion. */
+function withoutType(stored: StoredObject): unknown {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = stored.object;
+  return rest;
+}
+
+function metadataShape(metadata: Record<string, unknown>, version: MetadataVersion): ListShape {
+  return {
+    fields: { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${version}`, metadata },
+    itemsField: 'items',
+    empty: 'null',
+    opening: '',
+    value: (stored) => partialMetadata(stored.object, version),
+    bytes: (stored) => metadataJson(stored, version),
+  };
+}
+
+function tableShape(
+  definition: ResourceDefinition,
+  metadata: Record<string, unknown>,
+  options: TableOptions,
+): ListShape {
+  return {
+    fields: tableFields(definition.table, metadata, { version: options.version }),
+    itemsField: 'rows',
+    empty: '[]',
+    opening: '',
+    value: (stored) => tableRow(definition, stored.object, options),
+    bytes: (stored) => tableRowJson(definition, stored, options),
+  };
+}
+
+interface ListParts {
+  readonly head: string;
+  readonly tail: string;
+  readonly separator: Uint8Array;
+  item(stored: StoredObject, writer: BodyWriter): void;
+}
+
+function jsonParts(shape: ListShape, form: OutputForm): ListParts {
+  if (form.isPretty) return prettyParts(shape);
+  const fields = stringifyJson(shape.fields).slice(0, -1);
+  return {
+    head: `${fields},"${shape.itemsField}":`,
+    tail: ']}\n',
+    separator: Buffer.from(`,${shape.opening}`),
+    item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) => writer.push(shape.bytes(stored))),
+  };
+}
+
+function prettyParts(shape: ListShape): ListParts {
+  const fields = stringifyJson(shape.fields, 2).slice(0, -2);
+  return {
+    head: `${fields},\n  "${shape.itemsField}": `,
+    tail: '\n  ]\n}',
+    separator: Buffer.from(',\n    '),
+    item: firstOpens(Buffer.from('[\n    '), (stored, writer) => {
+      const text = stringifyJson(shape.value(stored), 2).replaceAll('\n', '\n    ');
+      writer.push(Buffer.from(text));
+    }),
+  };
+}
+
+/** YAML has its keys sorted, so some fields stand before the items and some after. */
+function yamlParts(shape: ListShape, list: StoredList<UnstructuredObject>): ListParts {
+  const names = Object.keys(shape.fields);
+  const part = (wanted: readonly string[]): string =>
+    wanted.length === 0 ? '' : encodeYaml(Object.fromEntries(wanted.map((name) => [name, shape.fields[name]])));
+  const before = part(names.filter((name) => name < shape.itemsField));
+  const after = part(names.filter((name) => name > shape.itemsField));
+  const isEmpty = list.items.length === 0;
+  return {
+    head: `${before}${shape.itemsField}:${isEmpty ? ' ' : '\n'}`,
+    tail: isEmpty ? `\n${after}` : after,
+    separator: new Uint8Array(),
+    item: (stored, writer) => writer.push(Buffer.from(encodeYaml([shape.value(stored)]))),
+  };
+}
+
+function firstOpens(opening: Uint8Array, item: ListParts['item']): ListParts['item'] {
+  let isFirst = true;
+  return (stored, writer) => {
+    if (isFirst) writer.push(opening);
+    isFirst = false;
+    item(stored, writer);
+  };
+}
+
+function emptyTail(shape: ListShape, form: OutputForm, tail: string): string {
+  if (form.format.name === 'yaml') return `${shape.empty}${tail}`;
+  return form.isPretty ? `${shape.empty}\n}` : `${shape.empty}}\n`;
+}

@@ -1,0 +1,45 @@
+// Media types of the headers Accept and Content-Type, parsed as the libraries below kube-apiserver do.
+// Source: munnerz/goautoneg, Go's mime.ParseMediaType.
+
+export interface MediaType {
+  /** "application" or "*". Lower case. */
+  readonly type: string;
+  readonly subtype: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** The clauses of an Accept header, most wanted first; equal ones in the order given. */
+export function parseAccept(header: string): readonly MediaType[] {
+  const clauses: { readonly media: MediaType; readonly quality: number }[] = [];
+  for (const text of header.split(',')) {
+    const media = parseMediaType(text);
+    if (media === undefined) continue;
+    const quality = Number(media.parameters.get('q') ?? '1');
+    clauses.push({ media, quality: Number.isNaN(quality) ? 1 : quality });
+  }
+  return clauses.sort((a, b) => b.quality - a.quality || wildcards(a.media) - wildcards(b.media)).map((c) => c.media);
+}
+
+/** One media type with its parameters; undefined when there is none. Names are lower case, values as written. */
+export function parseMediaType(text: string): MediaType | undefined {
+  const [full = '', ...rest] = text.split(';');
+  const [type = '', subtype] = full.trim().toLowerCase().split('/');
+  if (type === '' || (subtype === undefined && type !== '*')) return undefined;
+  const parameters = new Map<string, string>();
+  for (const parameter of rest) {
+    const at = parameter.indexOf('=');
+    if (at < 0) continue;
+    const value = parameter.slice(at + 1).trim();
+    parameters.set(parameter.slice(0, at).trim().toLowerCase(), value.replace(/^"(.*)"$/, '$1'));
+  }
+  return { type, subtype: subtype ?? '*', parameters };
+}
+
+/** "application/json" of a header value, without its parameters. */
+export function essenceOf(header: string): string {
+  return (header.split(';')[0] ?? '').trim().toLowerCase();
+}
+
+function wildcards(media: MediaType): number {
+  return (media.type === '*' ? 2 : 0) + (media.subtype === '*' ? 1 : 0);
+}

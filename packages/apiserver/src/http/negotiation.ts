@@ -1,0 +1,141 @@
+// Content negotiation: in which format and shape an answer is wanted, in which format a body comes.
+// Source: apiserver pkg/endpoints/handlers/negotiation (1.36); the first, coarser check is go-restful's.
+import { newNotAcceptable, newUnsupportedMediaType, StatusError } from '@kapstan/api';
+import { jsonFormat, type WireFormat, wireFormats } from '../codec/wire-format.ts';
+import { essenceOf, type MediaType, parseAccept } from './media-type.ts';
+
+const protobufMediaType = 'application/vnd.kubernetes.protobuf';
+/** What kube-apiserver lists in its refusals. Protobuf bodies are not read or written by this server. */
+const knownMediaTypes: readonly string[] = [...wireFormats.map((format) => format.mediaType), protobufMediaType];
+const knownStreams: readonly string[] = [`${jsonFormat.mediaType};stream=watch`, `${protobufMediaType};stream=watch`];
+
+/** The shape asked for with `as=…;g=meta.k8s.io;v=…`. */
+export interface TransformTarget {
+  readonly kind: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
+  readonly version: 'v1' | 'v1beta1';
+}
+
+export interface OutputForm {
+  readonly format: WireFormat;
+  readonly isPretty: boolean;
+  /** Absent: the object as it is. */
+  readonly target?: TransformTarget;
+}
+
+export interface OutputRequest {
+  readonly accept: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+export const jsonOutput: OutputForm = { format: jsonFormat, isPretty: false };
+
+/** The form of a resource's answer. Throws 406. */
+export function negotiateResourceOutput(request: OutputRequest, produces: 'object' | 'collection'): OutputForm {
+  checkProduces(request.accept ?? '', produces);
+  const form = negotiate(request, transformOf);
+  if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
+  return form;
+}
+
+/** The form of a watch. Throws 406 for formats without a stream. */
+export function negotiateStreamOutput(request: OutputRequest): OutputForm {
+  checkProduces(request.accept ?? '', 'collection');
+  const form = negotiate(request, transformOf);
+  if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
+  if (!form.format.canStream) throw newNotAcceptable(accepted(knownStreams));
+  return form;
+}
+
+/** The form of anything else: errors, discovery, version. Undefined when nothing fits. */
+export function negotiatePlainOutput(request: OutputRequest): OutputForm | undefined {
+  return negotiate(request, (media) => (media.parameters.has('as') ? 'refused' : undefined));
+}
+
+/** The format of a request's body; JSON when the header is absent. Throws 415. */
+export function negotiateInput(contentType: string | undefined): WireFormat {
+  if (contentType === undefined || contentType === '') return jsonFormat;
+  const essence = essenceOf(contentType);
+  const format = wireFormats.find((candidate) => candidate.mediaType === essence);
+  if (format !== undefined) return format;
+  throw unknownBodyFormat(knownMediaTypes);
+}
+
+export function unknownBodyFormat(mediaTypes: readonly string[]): StatusError {
+  return newUnsupportedMediaType(
+    `the body of the request was in an unknown format - accepted media types include: ${mediaTypes.join(', ')}`,
+  );
+}
+
+type TransformChoice = TransformTarget | 'refused' | undefined;
+
+function negotiate(request: OutputRequest, transform: (media: MediaType, format: WireFormat) => TransformChoice) {
+  const header = request.accept ?? '';
+  if (header === '') return { format: jsonFormat, isPretty: isPrettyRequest(request) };
+  for (const media of parseAccept(header)) {
+    for (const format of wireFormats) {
+      const form = isMatch(media, format) ? acceptClause(media, format, { request, transform }) : undefined;
+      if (form !== undefined) return form;
+    }
+  }
+  return undefined;
+}
+
+function acceptClause(
+  media: MediaType,
+  format: WireFormat,
+  how: {
+    readonly request: OutputRequest;
+    readonly transform: (media: MediaType, format: WireFormat) => TransformChoice;
+  },
+): OutputForm | undefined {
+  const stream = media.parameters.get('stream') ?? '';
+  if (stream !== '' && !(format.canStream && stream === 'watch')) return undefined;
+  const target = how.transform(media, format);
+  if (target === 'refused') return undefined;
+  const isPretty = media.parameters.get('pretty') === '1' || isPrettyRequest(how.request);
+  return { format, isPretty, ...(target === undefined ? {} : { target }) };
+}
+
+function isMatch(media: MediaType, format: WireFormat): boolean {
+  const [type, subtype] = format.mediaType.split('/');
+  return (media.type === '*' || media.type === type) && (media.subtype === '*' || media.subtype === subtype);
+}
+
+/** `as`, `g` and `v` together name a kind of meta.k8s.io, or the clause does not count. */
+function transformOf(media: MediaType): TransformChoice {
+  const { parameters } = media;
+  if (!parameters.has('as') && !parameters.has('g') && !parameters.has('v')) return undefined;
+  const kind = parameters.get('as');
+  const version = parameters.get('v');
+  if (parameters.get('g') !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return 'refused';
+  if (kind !== 'Table' && kind !== 'PartialObjectMetadata' && kind !== 'PartialObjectMetadataList') return 'refused';
+  return { kind, version };
+}
+
+/** The routes name what they produce and are matched without parameters. Source: go-restful Route.matchesAccept. */
+function checkProduces(accept: string, produces: 'object' | 'collection'): void {
+  if (accept === '') return;
+  const available = produces === 'object' ? knownMediaTypes : [...knownMediaTypes, ...knownStreams];
+  const wanted = accept.split(',').map((clause) => (clause.split(';')[0] ?? '').trim());
+  if (wanted.some((type) => type === '*/*' || available.includes(type))) return;
+  throw new StatusError({
+    code: 406,
+    reason: 'NotAcceptable',
+    message: `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`,
+    details: {},
+  });
+}
+
+const prettyAgents = ['curl', 'Wget', 'Mozilla/5.0'];
+
+/** `pretty` in the query decides; else tools that people look at get indented JSON. */
+function isPrettyRequest(request: OutputRequest): boolean {
+  const asked = request.query.get('pretty') ?? '';
+  if (asked !== '') return ['1', 't', 'T', 'TRUE', 'true', 'True'].includes(asked);
+  return prettyAgents.some((agent) => request.userAgent?.startsWith(agent) === true);
+}
+
+function accepted(mediaTypes: readonly string[]): string {
+  return `only the following media types are accepted: ${mediaTypes.join(', ')}`;
+}

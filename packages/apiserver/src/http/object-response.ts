@@ -1,0 +1,66 @@
+// One object as an answer: as it is, as a Table of one row, or its metadata only.
+// Source: apiserver handlers/response.go (transformResponseObject).
+import { type Clock, type DeepReadonly, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
+import { encodeText } from '../codec/wire-format.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { BodyWriter } from './body-writer.ts';
+import { objectJson, partialMetadata, type StoredObject } from './encodings.ts';
+import type { Exchange } from './exchange.ts';
+import type { OutputForm } from './negotiation.ts';
+import { defaultTable } from './default-table.ts';
+import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './table-response.ts';
+
+export interface ObjectAnswer {
+  readonly definition: ResourceDefinition;
+  readonly form: OutputForm;
+  readonly status: number;
+  readonly clock: Clock;
+}
+
+const newline = Buffer.from('\n');
+
+/** Sends a stored object. Throws 400 and 406 before anything is sent. */
+export function sendStored(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): void {
+  const { form } = answer;
+  if (form.target !== undefined || form.isPretty || form.format.name !== 'json') {
+    sendObject(exchange, stored.object, answer);
+    return;
+  }
+  exchange.setHeader('Content-Type', form.format.mediaType);
+  const writer = new BodyWriter(exchange, answer);
+  writer.push(objectJson(stored));
+  writer.push(newline);
+  writer.finish();
+}
+
+/** Sends an object that is not kept: that of a subresource, a dry run, a virtual resource. */
+export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesObject>, answer: ObjectAnswer): void {
+  const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
+  const { form } = answer;
+  exchange.setHeader('Content-Type', form.format.mediaType);
+  const writer = new BodyWriter(exchange, answer);
+  writer.push(Buffer.from(encodeText(form.format, value, form.isPretty ? 'pretty' : undefined)));
+  writer.finish();
+}
+
+function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>, answer: ObjectAnswer): unknown {
+  const { definition, form } = answer;
+  const target = form.target;
+  // A Status stays one: clients that asked for a Table of the deleted object get it too.
+  if (target === undefined || object.kind === 'Status') return object;
+  switch (target.kind) {
+    case 'Table': {
+      const includeObject = parseIncludeObject(exchange.query);
+      const isOwn = object.kind === definition.kind;
+      const view = isOwn ? definition : { ...definition, table: defaultTable };
+      const metadata = { resourceVersion: object.metadata?.resourceVersion ?? '' };
+      const options = { version: target.version, includeObject, nowMs: answer.clock.now() };
+      return { ...tableFields(view.table, metadata, options), rows: [tableRow(view, object, options)] };
+    }
+    case 'PartialObjectMetadata':
+      return partialMetadata(object, target.version);
+    case 'PartialObjectMetadataList':
+      throw shapeMismatch(definition, 'list', definition.isCustom === true);
+  }
+}
+

@@ -1,0 +1,102 @@
+// The Table form of objects: columns and rows of meta.k8s.io around what a kind's convertor says.
+// Source: apiserver handlers/response.go (asTable), meta/v1 Table.
+import {
+  type DeepReadonly,
+  formatApiVersion,
+  newBadRequest,
+  newNotAcceptable,
+  stringifyJson,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { TableConvertor } from '../table/table.ts';
+import { type MetadataVersion, metadataJson, objectJson, partialMetadata, type StoredObject } from './encodings.ts';
+
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+export interface TableOptions {
+  readonly version: MetadataVersion;
+  readonly includeObject: IncludeObject;
+  /** For ages, wall clock in milliseconds. */
+  readonly nowMs: number;
+}
+
+/** `includeObject` of the query. Throws 400 for an unknown value. */
+export function parseIncludeObject(query: URLSearchParams): IncludeObject {
+  const value = query.get('includeObject') ?? '';
+  if (value === '') return 'Metadata';
+  if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
+  const why = `includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`;
+  throw newBadRequest(`Unable to convert to Table as requested: ${why}`);
+}
+
+/** Everything of a Table but its rows. `columns: 'none'` for later events of a watch. */
+export function tableFields(
+  convertor: TableConvertor<UnstructuredObject>,
+  metadata: Readonly<Record<string, unknown>>,
+  options: { readonly version: MetadataVersion; readonly columns?: 'none' },
+): Record<string, unknown> {
+  return {
+    kind: 'Table',
+    apiVersion: `meta.k8s.io/${options.version}`,
+    metadata,
+    columnDefinitions: options.columns === 'none' ? null : convertor.columns,
+  };
+}
+
+/** One row as a value. */
+export function tableRow(
+  definition: ResourceDefinition,
+  object: DeepReadonly<UnstructuredObject>,
+  options: TableOptions,
+): Record<string, unknown> {
+  return { cells: definition.table.cells(object, options.nowMs), object: includedObject(object, options) };
+}
+
+/** One row as JSON; the object in it is shared bytes. */
+export function tableRowJson(definition: ResourceDefinition, stored: StoredObject, options: TableOptions): Uint8Array {
+  const cells = stringifyJson(definition.table.cells(stored.object, options.nowMs));
+  return Buffer.concat([Buffer.from(`{"cells":${cells},"object":`), includedJson(stored, options), rowTail]);
+}
+
+const rowTail = Buffer.from('}');
+const nullJson = Buffer.from('null');
+
+function includedJson(stored: StoredObject, options: TableOptions): Uint8Array {
+  switch (options.includeObject) {
+    case 'None':
+      return nullJson;
+    case 'Metadata':
+      return metadataJson(stored, options.version);
+    case 'Object':
+      return objectJson(stored);
+  }
+}
+
+function includedObject(object: DeepReadonly<UnstructuredObject>, options: TableOptions): unknown {
+  switch (options.includeObject) {
+    case 'None':
+      return null;
+    case 'Metadata':
+      return partialMetadata(object, options.version);
+    case 'Object':
+      return object;
+  }
+}
+
+/** The 406 for a shape that does not fit what is answered. The text names Go's internal type. */
+export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'list', custom: boolean): Error {
+  const type = goTypeOf(definition, asked === 'one' ? definition.listKind : definition.kind, custom);
+  return newNotAcceptable(
+    asked === 'one'
+      ? `you requested PartialObjectMetadata, but the requested object is a list (${type})`
+      : `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,
+  );
+}
+
+/** "*core.ConfigMap", "*apps.Deployment"; events of either group are of the core. */
+function goTypeOf(definition: ResourceDefinition, kind: string, custom: boolean): string {
+  if (custom) return kind === definition.listKind ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
+  const group = formatApiVersion(definition).includes('/') ? (definition.group.split('.')[0] ?? '') : 'core';
+  return `*${group === 'events' ? 'core' : group}.${kind}`;
+}

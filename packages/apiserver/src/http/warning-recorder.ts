@@ -1,0 +1,35 @@
+// WarningRecorder: collects the Warning headers of one answer. Source: apiserver pkg/endpoints/filters/warning.go.
+
+const maxTotalCharacters = 4096;
+const maxItemCharacters = 256;
+
+/** Equal texts count once. When all are too long together, each is cut and the last are dropped. */
+export class WarningRecorder {
+  readonly #texts = new Set<string>();
+
+  add(text: string): void {
+    if (text !== '') this.#texts.add(text);
+  }
+
+  /** One header value a warning: `299 - "text"`. */
+  headers(): readonly string[] {
+    const texts = [...this.#texts].map((text) => [...text]);
+    const total = texts.reduce((sum, characters) => sum + characters.length, 0);
+    if (total <= maxTotalCharacters) return texts.map((characters) => warningHeader(characters.join('')));
+    const headers: string[] = [];
+    let written = 0;
+    for (const characters of texts) {
+      if (written >= maxTotalCharacters) break;
+      const cut = characters.slice(0, maxItemCharacters);
+      written += cut.length;
+      headers.push(warningHeader(cut.join('')));
+    }
+    return headers;
+  }
+}
+
+/** Source: apimachinery net.NewWarningHeader: control characters become spaces, UTF-8 goes out as it is. */
+function warningHeader(text: string): string {
+  const quoted = text.replace(/[\u0000-\u001f\u007f]/g, ' ').replace(/["\\]/g, '\\$&');
+  return Buffer.from(`299 - "${quoted}"`, 'utf8').toString('latin1');
+}

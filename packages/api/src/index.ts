@@ -21,6 +21,7 @@ export {
   systemClock,
   toDate,
 } from './clock.ts';
+export { deepFreeze } from './deep-freeze.ts';
 export {
   duplicateField,
   type FieldError,

@@ -1,0 +1,62 @@
+// Finds what a test left behind: open handles of the process and timers of a virtual clock (invariant I9).
+import process from 'node:process';
+import { settle, type VirtualClock } from './virtual-clock.ts';
+
+export interface LeakCheckOptions {
+  /** Its pending timers count as leaks too. */
+  readonly clock?: VirtualClock;
+  /** Kinds of resources that are not counted, in Node's words. Default: what the test runner itself opens and closes. */
+  readonly ignore?: readonly string[];
+}
+
+// Immediates and timers of the runner come and go between any two looks.
+const ignored: readonly string[] = [
+  'Immediate',
+  'Timeout',
+  'TickObject',
+  'PipeWrap',
+  'TTYWrap',
+  'MessagePort',
+  'FSReqCallback',
+  'FSReqPromise',
+  'CloseReq',
+];
+
+/** Remembers what is open; {@link LeakCheck.assertNone} names what has been opened since and is open still. */
+export class LeakCheck {
+  readonly #before: ReadonlyMap<string, number>;
+  readonly #options: LeakCheckOptions;
+
+  constructor(options: LeakCheckOptions = {}) {
+    this.#options = options;
+    this.#before = countResources();
+  }
+
+  /** Rejects with an Error that lists the leaks. Gives closing handles some turns of the event loop. */
+  async assertNone(): Promise<void> {
+    let leaks: string[] = [];
+    for (let attempt = 0; attempt < 10; attempt++) {
+      leaks = this.#leaks();
+      if (leaks.length === 0) return;
+      await settle();
+    }
+    throw new Error(`left open: ${leaks.join(', ')}`);
+  }
+
+  #leaks(): string[] {
+    const skip = new Set(this.#options.ignore ?? ignored);
+    const leaks: string[] = [];
+    for (const [type, count] of countResources()) {
+      const more = count - (this.#before.get(type) ?? 0);
+      if (more > 0 && !skip.has(type)) leaks.push(`${more} × ${type}`);
+    }
+    const timers = this.#options.clock?.pendingTimers ?? 0;
+    return timers === 0 ? leaks : [...leaks, `${timers} × timer of the virtual clock`];
+  }
+}
+
+function countResources(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const type of process.getActiveResourcesInfo()) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return counts;
+}

@@ -1,1 +1,33 @@
-export {};
+export { Client, type RawAnswer, type RawRequest } from './client.ts';
+export type { ClientConfig, ClientOptions, Impersonation } from './client-config.ts';
+export { type ConnectOptions, connect } from './connect.ts';
+export type { ClientCertificate, Credentials, RequestHeaders } from './credentials/credentials.ts';
+export type { ExecConfig } from './credentials/exec-plugin.ts';
+export {
+  type ApiCatalog,
+  type DiscoveredGroup,
+  type DiscoveredResource,
+  Discovery,
+  type DiscoveryReader,
+  resourceOf,
+  type ServerVersion,
+} from './discovery.ts';
+export { type InClusterOptions, inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
+export {
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigContext,
+  type KubeconfigExec,
+  type KubeconfigUser,
+  parseKubeconfig,
+} from './kubeconfig/kubeconfig.ts';
+export { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
+export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
+export { ObjectList } from './object-list.ts';
+export type { PodLogOptions } from './pod-log.ts';
+export { RestMapper } from './rest-mapper.ts';
+export type { TlsConfig } from './tls-config.ts';
+export type { RateLimit } from './transport/rate-limiter.ts';
+export type { RequestDiagnostics } from './transport/transport.ts';
+export { isTransportError, TransportError, type TransportErrorInit } from './transport/transport-error.ts';
+export type { WarningHandler } from './transport/warnings.ts';

@@ -1,0 +1,338 @@
+// The Kubernetes API over HTTP: the verbs of the port ResourceClient, watches, discovery, logs. Made by connect().
+import type { Readable } from 'node:stream';
+import {
+  type ApplyOptions,
+  apiVersionOf,
+  type CallOptions,
+  type DeepReadonly,
+  type DeleteOptions,
+  type GetOptions,
+  groupVersionResourceOf,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListOptions,
+  type ListResult,
+  type ObjectTarget,
+  type Patch,
+  parseJson,
+  type Resource,
+  type ResourceClient,
+  type ResourceVersion,
+  type SubresourceOptions,
+  stringifyJson,
+  type WatchEvent,
+  type WatchOptions,
+  type WriteObserver,
+  type WriteOptions,
+} from '@kapstan/api';
+import type { Observable } from 'rxjs';
+import {
+  type ClientConfig,
+  type ClientOptions,
+  type ResolvedClientOptions,
+  resolveClientOptions,
+} from './client-config.ts';
+import { createTransport } from './create-transport.ts';
+import { Discovery } from './discovery.ts';
+import { ListDecoder } from './list-decoder.ts';
+import { ObjectList } from './object-list.ts';
+import { type PodLogOptions, podLogPath } from './pod-log.ts';
+import { formatQuery, listQuery, type Query, requestPath, watchQuery, writeQuery } from './request-path.ts';
+import {
+  bodyChunks,
+  bodyText,
+  type HttpAnswer,
+  type HttpMethod,
+  type HttpRequest,
+  type Transport,
+} from './transport/transport.ts';
+import { TransportError } from './transport/transport-error.ts';
+import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
+import { applyBody, deleteBody, objectBody, writeTarget } from './write-body.ts';
+
+/** A request outside the resources: health, version, metrics, an aggregated API. */
+export interface RawRequest extends CallOptions {
+  /** Default 'GET'. */
+  readonly method?: HttpMethod;
+  /** "/healthz". */
+  readonly path: string;
+  readonly query?: Query;
+  /** Default "application/json". */
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+const patchTypes = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+} as const satisfies Record<Patch['type'], string>;
+
+/**
+ * A client of one cluster with one identity. Calls reject with `StatusError` for an answer of the server, with
+ * `TransportError` where there was none, with TypeError for a wrong call, with the signal's reason when aborted.
+ */
+export class Client implements ResourceClient {
+  /** Namespace of the kubeconfig's context, "default" when it has none. For the caller's use: no verb fills it in. */
+  readonly namespace: string;
+  readonly discovery: Discovery;
+  readonly #transport: Transport;
+  readonly #options: ResolvedClientOptions;
+  readonly #writeObservers = new Set<WriteObserver>();
+
+  /** Connects nothing yet. Throws TypeError for a configuration that contradicts itself. */
+  constructor(config: ClientConfig, options: ClientOptions = {}) {
+    this.#options = resolveClientOptions(options);
+    this.#transport = createTransport(config, this.#options);
+    this.namespace = config.namespace || 'default';
+    this.discovery = new Discovery((request) => this.raw(request));
+    if (options.writeObserver !== undefined) this.#writeObservers.add(options.writeObserver);
+  }
+
+  /** Loads certificates and credentials now instead of with the first call. Rejects with what is wrong with them. */
+  async prepare(): Promise<void> {
+    await this.#transport.prepare();
+  }
+
+  async get<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    options: GetOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    const { subresource, resourceVersion } = options;
+    const path = requestPath(token, { ...target, subresource }, { resourceVersion });
+    return await this.#object<T>(requestOf(token, { method: 'GET', path, name: target.name }), options);
+  }
+
+  async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    const path = requestPath(token, { namespace: options.namespace }, listQuery(options));
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
+    const request = requestOf(token, { method: 'GET', path });
+    return await this.#transport.call(request, limits, (answer) => readList(answer, token));
+  }
+
+  /**
+   * All objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them page by
+   * page, `.pages()` yields pages with their versions. Pages hold `limit` items, by default the client's `pageSize`.
+   */
+  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
+    return new ObjectList(read, { limit: this.#options.pageSize, ...options });
+  }
+
+  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    const { namespace } = object.metadata ?? {};
+    if (token.scope === 'Namespaced' && !namespace)
+      throw new TypeError('an empty namespace may not be set during creation');
+    const path = requestPath(token, { namespace }, writeQuery(options));
+    const body = objectBody(token, object);
+    const name = object.metadata?.name;
+    return await this.#write<T>(token, requestOf(token, { method: 'POST', path, body, name }), options);
+  }
+
+  async update<T extends KubernetesObject>(
+    token: Resource<T>,
+    object: T,
+    options: WriteOptions & SubresourceOptions = {},
+  ): Promise<T> {
+    const target = writeTarget(object, options.subresource);
+    const path = requestPath(token, target, writeQuery(options));
+    const body = objectBody(token, object, options.subresource);
+    return await this.#write<T>(token, requestOf(token, { method: 'PUT', path, body, name: target.name }), options);
+  }
+
+  async patch<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    patch: Patch & SubresourceOptions & WriteOptions,
+  ): Promise<T> {
+    const path = requestPath(token, { ...target, subresource: patch.subresource }, writeQuery(patch));
+    const body = stringifyJson(patch.body);
+    const parts = { method: 'PATCH', path, body, contentType: patchTypes[patch.type], name: target.name } as const;
+    return await this.#write<T>(token, requestOf(token, parts), patch);
+  }
+
+  async apply<T extends KubernetesObject>(
+    token: Resource<T>,
+    object: T,
+    options: ApplyOptions & SubresourceOptions,
+  ): Promise<T> {
+    const body = applyBody(token, object, options);
+    const target = writeTarget(object, options.subresource);
+    const path = requestPath(token, target, writeQuery(options));
+    const contentType = 'application/apply-patch+yaml';
+    const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
+    return await this.#write<T>(token, requestOf(token, parts), options);
+  }
+
+  async delete<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    options: DeleteOptions = {},
+  ): Promise<T | undefined> {
+    const path = requestPath(token, target);
+    const parts = { method: 'DELETE', path, body: deleteBody(options), name: target.name } as const;
+    const answer = await this.#write<KubernetesObject>(token, requestOf(token, parts), options);
+    return answer.kind === 'Status' ? undefined : (answer as T);
+  }
+
+  async deleteCollection<T extends KubernetesObject>(
+    token: Resource<T>,
+    options: ListOptions & DeleteOptions = {},
+  ): Promise<void> {
+    const path = requestPath(token, { namespace: options.namespace }, listQuery(options));
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
+    const request = requestOf(token, { method: 'DELETE', path, body: deleteBody(options) });
+    await this.#transport.call(request, limits, bodyText);
+  }
+
+  async createSubresource<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget & { readonly subresource: string },
+    call: { readonly body: KubernetesObject } & CallOptions,
+  ): Promise<KubernetesObject> {
+    const path = requestPath(token, target);
+    const parts = { method: 'POST', path, body: stringifyJson(call.body), name: target.name } as const;
+    return await this.#object<KubernetesObject>(requestOf(token, parts), call);
+  }
+
+  /**
+   * Cold: one request per subscription, unsubscribing aborts it. No replay. Errors with `StatusError` (also for an
+   * ERROR event and for bytes that are no event), `TransportError`, or the signal's reason. Completes when the server
+   * ends the watch. Slow consumers: delivery is synchronous, nothing is buffered here.
+   */
+  watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    return observeWatch<T>(this.#watchCall(token, options));
+  }
+
+  /**
+   * The same as an AsyncIterable: events are parsed as they are asked for, and while none is asked for the socket is
+   * paused, so a slow consumer holds back the server. Leaving the loop aborts the request.
+   */
+  watchEvents<T extends KubernetesObject>(
+    token: Resource<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    return iterateWatch<T>(this.#watchCall(token, options));
+  }
+
+  listerWatcher<T extends KubernetesObject>(
+    token: Resource<T>,
+    scope: { readonly namespace?: string } = {},
+  ): ListerWatcher<T> {
+    return {
+      list: (options) => this.listPage(token, { ...options, ...scope }),
+      watch: (options) => this.watch(token, { ...options, ...scope }),
+    };
+  }
+
+  /** Bytes of a container's log. With `follow` it ends when the container does; destroying the stream aborts the request. */
+  async podLog(target: ObjectTarget, options: PodLogOptions = {}): Promise<Readable> {
+    const request: HttpRequest = { method: 'GET', path: podLogPath(target, options), accept: '*/*' };
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.openTimeoutMs };
+    const { answer, scope } = await this.#transport.open(request, limits);
+    answer.body.once('close', () => scope.close());
+    return answer.body;
+  }
+
+  /** Any other request, its answer as text. */
+  async raw(request: RawRequest): Promise<RawAnswer> {
+    const { signal, timeoutMs = this.#options.timeoutMs, query = {}, method = 'GET', ...rest } = request;
+    const path = `${request.path}${formatQuery(query)}`;
+    return await this.#transport.call({ ...rest, method, path }, { signal, timeoutMs }, async (answer) => ({
+      status: answer.status,
+      contentType: answer.contentType,
+      body: await bodyText(answer),
+    }));
+  }
+
+  /** Tells the observer of each write from now on; the result ends that. */
+  observeWrites(observer: WriteObserver): () => void {
+    this.#writeObservers.add(observer);
+    return () => {
+      this.#writeObservers.delete(observer);
+    };
+  }
+
+  /** Ends all calls and watches (their errors have the code ECANCELED) and all connections. Idempotent. */
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #object<T>(request: HttpRequest, options: CallOptions): Promise<T> {
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.timeoutMs };
+    return await this.#transport.call(request, limits, (answer) => readObject<T>(answer));
+  }
+
+  async #write<T extends KubernetesObject>(
+    token: Resource,
+    request: HttpRequest,
+    options: CallOptions & { readonly dryRun?: boolean },
+  ): Promise<T> {
+    const object = await this.#object<T>(request, options);
+    const { name, namespace = '', resourceVersion } = object.metadata ?? {};
+    // Subresources may answer with another kind (Scale), whose version is the parent's all the same.
+    if (!options.dryRun && name !== undefined && resourceVersion !== undefined)
+      for (const observer of this.#writeObservers) observer.observeWrite(token, { namespace, name }, resourceVersion);
+    return object;
+  }
+
+  #watchCall(token: Resource, options: WatchOptions): WatchCall {
+    const { openTimeoutMs, maxEventBytes } = this.#options;
+    const path = requestPath(token, { namespace: options.namespace }, watchQuery(options));
+    const request = requestOf(token, { method: 'GET', path });
+    return { transport: this.#transport, request, signal: options.signal, openTimeoutMs, maxEventBytes };
+  }
+}
+
+type RequestParts = Omit<HttpRequest, 'resource'>;
+
+function requestOf(token: Resource, parts: RequestParts): HttpRequest {
+  return { ...parts, resource: groupVersionResourceOf(token) };
+}
+
+async function readObject<T>(answer: HttpAnswer): Promise<T> {
+  const text = await bodyText(answer);
+  if (text === '')
+    throw undecodable(
+      answer,
+      `0-length response with status code: ${answer.status} and content type: ${answer.contentType}`,
+    );
+  return decode(answer, () => parseJson(text) as T);
+}
+
+async function readList<T extends KubernetesObject>(answer: HttpAnswer, token: Resource<T>): Promise<ListResult<T>> {
+  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(token), kind: token.kind });
+  for await (const chunk of bodyChunks(answer)) decode(answer, () => decoder.push(chunk));
+  const { metadata, items } = decode(answer, () => decoder.end());
+  return {
+    resourceVersion: (metadata.resourceVersion ?? '') as ResourceVersion,
+    ...(metadata.continue ? { continue: metadata.continue } : {}),
+    ...(metadata.remainingItemCount === undefined ? {} : { remainingItemCount: metadata.remainingItemCount }),
+    items: items as DeepReadonly<T>[],
+  };
+}
+
+function decode<R>(answer: HttpAnswer, step: () => R): R {
+  try {
+    return step();
+  } catch (error) {
+    if (error instanceof SyntaxError) throw undecodable(answer, `cannot decode the answer: ${error.message}`, error);
+    throw error;
+  }
+}
+
+function undecodable({ request }: HttpAnswer, message: string, cause?: unknown): TransportError {
+  return new TransportError({ code: 'EBADMSG', message, request, cause });
+}

@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { resource } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { connect } from './connect.ts';
+import { type TestAuthority, testAuthority } from './testing/certificates.ts';
+import { json, ScriptedServer } from './testing/scripted-server.ts';
+
+const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
+const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } };
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+describe('connect', () => {
+  let authority: TestAuthority;
+  let directory: string;
+  beforeAll(async () => {
+    authority = await testAuthority();
+  });
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kapstan-client-'));
+  });
+  afterEach(async () => {
+    await rm(directory, { recursive: true });
+  });
+
+  const startServer = async (hosts: readonly string[] = ['127.0.0.1']): Promise<ScriptedServer> => {
+    const server = await ScriptedServer.start({
+      ...(await authority.issue('server', hosts)),
+      ca: authority.ca,
+      requestCert: true,
+      rejectUnauthorized: false,
+    });
+    return server.always(json(node));
+  };
+
+  const writeConfig = async (cluster: object, user: object): Promise<string> => {
+    const file = join(directory, 'config');
+    const text = stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'c',
+      clusters: [{ name: 'k', cluster }],
+      users: [{ name: 'u', user }],
+      contexts: [{ name: 'c', context: { cluster: 'k', user: 'u', namespace: 'team' } }],
+    });
+    await writeFile(file, text);
+    return file;
+  };
+  const peerName = (server: ScriptedServer): string | undefined =>
+    (server.last.socket as TLSSocket).getPeerCertificate().subject?.CN as string | undefined;
+
+  it('reads objects over HTTPS with an inline CA and client certificate', async () => {
+    await using server = await startServer();
+    const { cert, key } = await authority.issue('alice');
+    const kubeconfig = await writeConfig(
+      { server: server.url, 'certificate-authority-data': base64(authority.ca) },
+      { 'client-certificate-data': base64(cert), 'client-key-data': base64(key) },
+    );
+    await using client = await connect({ kubeconfig });
+    expect(client.namespace).toBe('team');
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    expect(peerName(server)).toBe('alice');
+  });
+
+  it('reads certificates from files beside the kubeconfig and follows their rotation with new connections', async () => {
+    await using server = await startServer();
+    const clock = new VirtualClock();
+    const write = async (name: string): Promise<void> => {
+      const { cert, key } = await authority.issue(name);
+      await writeFile(join(directory, 'alice.crt'), cert);
+      await writeFile(join(directory, 'alice.key'), key);
+    };
+    await write('alice-1');
+    await writeFile(join(directory, 'ca.crt'), authority.ca);
+    const kubeconfig = await writeConfig(
+      { server: server.url, 'certificate-authority': 'ca.crt' },
+      { 'client-certificate': 'alice.crt', 'client-key': 'alice.key' },
+    );
+    await using client = await connect({ kubeconfig, clock });
+    await client.get(Node, { name: 'a' });
+    await write('alice-2');
+    await client.get(Node, { name: 'a' });
+    expect([peerName(server), server.connections]).toEqual(['alice-1', 1]);
+    await clock.advance(60_000);
+    await client.get(Node, { name: 'a' });
+    expect([peerName(server), server.connections]).toEqual(['alice-2', 2]);
+  });
+
+  it('finds the name of tls-server-name in the certificate instead of the host', async () => {
+    await using server = await startServer(['api.example']);
+    const ca = { 'certificate-authority-data': base64(authority.ca) };
+    const named = await writeConfig({ server: server.url, ...ca, 'tls-server-name': 'api.example' }, {});
+    await using client = await connect({ kubeconfig: named });
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    const unnamed = await writeConfig({ server: server.url, ...ca }, {});
+    await using wrong = await connect({ kubeconfig: unnamed });
+    await expect(wrong.get(Node, { name: 'a' })).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+  });
+
+  it('refuses a certificate of an unknown authority unless told to skip verification', async () => {
+    await using server = await startServer();
+    await using strict = await connect({ kubeconfig: await writeConfig({ server: server.url }, { token: 't' }) });
+    await expect(strict.get(Node, { name: 'a' })).rejects.toMatchObject({
+      name: 'TransportError',
+      code: 'SELF_SIGNED_CERT_IN_CHAIN',
+    });
+    expect(server.requests).toHaveLength(0);
+    const lax = { server: server.url, 'insecure-skip-tls-verify': true };
+    await using client = await connect({ kubeconfig: await writeConfig(lax, { token: 't' }) });
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    expect(server.last.headers.authorization).toBe('Bearer t');
+  });
+
+  it('never sends credentials over plain HTTP, but does impersonate', async () => {
+    await using server = await ScriptedServer.start();
+    server.always(json(node));
+    const kubeconfig = await writeConfig({ server: server.url }, { token: 't', as: 'bob' });
+    await using client = await connect({ kubeconfig });
+    await client.get(Node, { name: 'a' });
+    expect(server.last.headers.authorization).toBeUndefined();
+    expect(server.last.headers['impersonate-user']).toBe('bob');
+  });
+
+  it('fails at once when a certificate file is missing', async () => {
+    const kubeconfig = await writeConfig({ server: 'https://127.0.0.1:1', 'certificate-authority': 'no-such.crt' }, {});
+    await expect(connect({ kubeconfig })).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it.each([
+    [{ config: { server: 'http://x' }, context: 'c' }, 'config may not be combined'],
+    [{ inCluster: true, context: 'c' }, 'inCluster may not be combined'],
+    [{ inCluster: true, env: {} }, 'unable to load in-cluster configuration'],
+    [{ env: { HOME: '/nonexistent' } }, 'no configuration has been provided'],
+    [{ env: { HOME: '/nonexistent' }, context: 'x' }, 'context "x" does not exist'],
+  ])('refuses %j', async (options, message) => {
+    await expect(connect(options)).rejects.toThrow(message);
+  });
+});

@@ -1,0 +1,46 @@
+// connect(): finds the cluster (kubeconfig or the pod's service account) and makes a client that is ready to call.
+import { Client } from './client.ts';
+import type { ClientConfig, ClientOptions } from './client-config.ts';
+import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
+import { clientConfigOf, isEmptyKubeconfig } from './kubeconfig/kubeconfig-client.ts';
+import { loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
+import type { Environment } from './transport/proxy.ts';
+
+export interface ConnectOptions extends ClientOptions {
+  /** Skips all search: this cluster, this identity. Not together with the other sources. */
+  readonly config?: ClientConfig;
+  /** Path of a kubeconfig. Default: KUBECONFIG, else ~/.kube/config, else the pod's service account. */
+  readonly kubeconfig?: string;
+  /** Context of the kubeconfig. Default: its current-context. */
+  readonly context?: string;
+  /** True: only the pod's service account. False: never. Default: when there is no kubeconfig. */
+  readonly inCluster?: boolean;
+  /** Where KUBECONFIG, HOME and the service's address are looked up. Default: the process's. */
+  readonly env?: Environment;
+}
+
+/**
+ * Makes a client. Rejects with TypeError for a configuration that cannot be used and with the error of a file or plugin
+ * that failed; whether the server can be reached shows with the first call.
+ */
+export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  const { config, kubeconfig, context, inCluster, env, ...rest } = options;
+  const isSearch = kubeconfig !== undefined || context !== undefined || inCluster !== undefined;
+  if (config !== undefined && isSearch)
+    throw new TypeError('config may not be combined with kubeconfig, context or inCluster');
+  if (inCluster === true && (kubeconfig !== undefined || context !== undefined))
+    throw new TypeError('inCluster may not be combined with kubeconfig or context');
+  const client = new Client(config ?? (await findConfig(options)), rest);
+  await client.prepare();
+  return client;
+}
+
+async function findConfig(options: ConnectOptions): Promise<ClientConfig> {
+  const { kubeconfig, context, inCluster, env = process.env, logger } = options;
+  const ports = { env, ...(logger === undefined ? {} : { logger }) };
+  if (inCluster === true) return await inClusterConfig(ports);
+  const loaded = await loadKubeconfig({ ...ports, ...(kubeconfig === undefined ? {} : { path: kubeconfig }) });
+  const mayBeInCluster = inCluster !== false && kubeconfig === undefined && context === undefined;
+  if (mayBeInCluster && isEmptyKubeconfig(loaded) && (await isInCluster(ports))) return await inClusterConfig(ports);
+  return clientConfigOf(loaded, context);
+}

@@ -1,0 +1,102 @@
+// Puts a transport together from a configuration: server URL, credentials, TLS, proxy, headers.
+import { basename } from 'node:path';
+import type { ClientConfig, Impersonation, ResolvedClientOptions } from './client-config.ts';
+import { anonymous, basicAuth, bearerToken, type Credentials, type RequestHeaders } from './credentials/credentials.ts';
+import { ExecPlugin } from './credentials/exec-plugin.ts';
+import { TokenFile } from './credentials/token-file.ts';
+import type { TlsConfig } from './tls-config.ts';
+import { ConnectionPool } from './transport/connection-pool.ts';
+import { checkProxyUrl, proxyFromEnvironment } from './transport/proxy.ts';
+import { RateLimiter } from './transport/rate-limiter.ts';
+import { TlsMaterial } from './transport/tls-material.ts';
+import { Transport } from './transport/transport.ts';
+import { logWarningsOnce } from './transport/warnings.ts';
+
+const version = '0.1.0';
+
+/** Throws TypeError for a configuration that contradicts itself. */
+export function createTransport(config: ClientConfig, options: ResolvedClientOptions): Transport {
+  const { clock, logger, rateLimit } = options;
+  const tls = config.tls ?? {};
+  const server = serverUrl(config.server, tls);
+  const credentials = credentialsOf(config, { options, server, tls });
+  const material = new TlsMaterial({ tls, credentials, clock, logger });
+  const proxyUrl = config.proxyUrl === undefined ? proxyFromEnvironment(server, process.env) : config.proxyUrl;
+  return new Transport({
+    server,
+    pool: new ConnectionPool({ server, tls, material, proxyUrl: proxyUrl ? checkProxyUrl(proxyUrl) : undefined }),
+    credentials,
+    headers: { 'user-agent': options.userAgent ?? defaultUserAgent(), ...impersonationHeaders(config.impersonate) },
+    limiter: rateLimit === undefined ? undefined : new RateLimiter(rateLimit, clock),
+    onWarning: options.onWarning ?? logWarningsOnce(logger),
+    options,
+  });
+}
+
+/** A host without scheme is https if TLS is configured, else http. Source: spec/client.md §8.1. */
+export function serverUrl(server: string, tls: TlsConfig): URL {
+  const isTls = Object.values(tls).some((value) => value !== undefined && value !== false);
+  const host = server === '' ? 'localhost' : server;
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(host) ? host : `${isTls ? 'https' : 'http'}://${host}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (url === undefined || !isHttp || url.hostname === '' || (text !== host && url.pathname !== '/'))
+    throw new TypeError(`host must be a URL or a host:port pair: ${JSON.stringify(server)}`);
+  return url;
+}
+
+interface CredentialContext {
+  readonly options: ResolvedClientOptions;
+  readonly server: URL;
+  readonly tls: TlsConfig;
+}
+
+function credentialsOf(config: ClientConfig, { options, server, tls }: CredentialContext): Credentials {
+  const { token, tokenFile, username, password, exec, credentials } = config;
+  const hasToken = Boolean(token) || Boolean(tokenFile);
+  if (hasToken && username) throw new TypeError('username/password or bearer token may be set, but not both');
+  if (credentials !== undefined) {
+    if (hasToken || username || exec !== undefined)
+      throw new TypeError('credentials may not be combined with token, username or exec');
+    return credentials;
+  }
+  const { clock, logger } = options;
+  if (tokenFile) return new TokenFile({ path: tokenFile, fallback: token, clock, logger });
+  if (token) return bearerToken(token);
+  if (username) return basicAuth(username, password ?? '');
+  // A configured certificate makes the plugin superfluous. Source: spec/client.md §8.3.
+  const hasCertificate = tls.cert !== undefined || tls.certFile !== undefined;
+  if (exec === undefined || hasCertificate) return anonymous;
+  return new ExecPlugin({ exec, cluster: { server: server.href, tls, proxyUrl: config.proxyUrl }, clock });
+}
+
+function impersonationHeaders(impersonate: Impersonation | undefined): RequestHeaders {
+  if (impersonate === undefined) return {};
+  const { user, uid, groups = [], extra = {} } = impersonate;
+  if (!user) {
+    if (uid || groups.length > 0 || Object.keys(extra).length > 0)
+      throw new TypeError('requesting uid, groups or user-extra without impersonating a user');
+    return {};
+  }
+  const headers: Record<string, string | readonly string[]> = { 'impersonate-user': user };
+  if (uid) headers['impersonate-uid'] = uid;
+  if (groups.length > 0) headers['impersonate-group'] = groups;
+  for (const [key, values] of Object.entries(extra)) headers[`impersonate-extra-${escapeHeaderKey(key)}`] = values;
+  return headers;
+}
+
+// Bytes that cannot stand in a header's name are percent-escaped, "%" too. Source: client-go transport headerKeyEscape.
+function escapeHeaderKey(key: string): string {
+  return [...Buffer.from(key)]
+    .map((byte) => {
+      const char = String.fromCharCode(byte);
+      return /[A-Za-z0-9!#$&'*+.^_`|~-]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    })
+    .join('');
+}
+
+function defaultUserAgent(): string {
+  const script = basename(process.argv[1] ?? '').replace(/\.[cm]?[jt]s$/, '');
+  const command = script.replace(/[^A-Za-z0-9._-]/g, '') || 'node';
+  return `${command}/kapstan-${version} (${process.platform}/${process.arch})`;
+}

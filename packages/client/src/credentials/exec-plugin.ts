@@ -1,0 +1,197 @@
+// Credentials from an external command (client.authentication.k8s.io): run once at a time, kept until they expire.
+import { spawn } from 'node:child_process';
+import { type Clock, isJsonObject, parseTime } from '@kapstan/api';
+import type { TlsConfig } from '../tls-config.ts';
+import type { ClientCertificate, Credentials, RequestHeaders } from './credentials.ts';
+
+/** The `exec` part of a kubeconfig's user. */
+export interface ExecConfig {
+  readonly apiVersion: string;
+  readonly command: string;
+  readonly args?: readonly string[];
+  /** Added to the environment of this process. */
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
+  readonly installHint?: string;
+  /** Tells the plugin which cluster it is for. Default false. */
+  readonly provideClusterInfo?: boolean;
+  /** Whether the plugin may use standard input. Required in v1, default 'IfAvailable' in v1beta1. */
+  readonly interactiveMode?: string;
+  /** Config of the cluster for the plugin: its extension "client.authentication.k8s.io/exec". */
+  readonly clusterConfig?: unknown;
+}
+
+export interface ExecCluster {
+  readonly server: string;
+  readonly tls: TlsConfig;
+  readonly proxyUrl: string | undefined;
+}
+
+export interface ExecPluginOptions {
+  readonly exec: ExecConfig;
+  readonly cluster: ExecCluster;
+  readonly clock: Clock;
+}
+
+interface ExecCredential {
+  readonly headers: RequestHeaders;
+  readonly certificate: ClientCertificate | undefined;
+  /** Milliseconds since 1970; undefined = as long as the process lives. */
+  readonly expiresAtMs: number | undefined;
+}
+
+const versions: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
+
+/** Source: spec/client.md §8.3. Unlike client-go, a 401 is repeated once with new credentials. */
+export class ExecPlugin implements Credentials {
+  readonly #options: ExecPluginOptions;
+  #credential: ExecCredential | undefined;
+  #running: Promise<ExecCredential> | undefined;
+
+  /** Throws TypeError for a configuration that no plugin could be run with. */
+  constructor(options: ExecPluginOptions) {
+    checkExecConfig(options.exec);
+    this.#options = options;
+  }
+
+  async headers(): Promise<RequestHeaders> {
+    return (await this.#current()).headers;
+  }
+
+  async clientCertificate(): Promise<ClientCertificate | undefined> {
+    return (await this.#current()).certificate;
+  }
+
+  async onUnauthorized(used: RequestHeaders): Promise<boolean> {
+    // Others that got a 401 with the same credentials have refreshed them already.
+    if (this.#credential?.headers === used) await this.#refresh();
+    return true;
+  }
+
+  #current(): ExecCredential | Promise<ExecCredential> {
+    const credential = this.#credential;
+    if (credential === undefined) return this.#refresh();
+    const { expiresAtMs } = credential;
+    const isValid = expiresAtMs === undefined || this.#options.clock.now() < expiresAtMs;
+    return isValid ? credential : this.#refresh();
+  }
+
+  // Atomic: one execution at a time, shared by all who wait.
+  #refresh(): Promise<ExecCredential> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #run(): Promise<ExecCredential> {
+    const { exec, cluster } = this.#options;
+    const credential = parseExecCredential(await runPlugin(exec, cluster), exec.apiVersion);
+    this.#credential = credential;
+    return credential;
+  }
+}
+
+/** Throws TypeError with client-go's texts. */
+export function checkExecConfig(exec: ExecConfig): void {
+  if (!exec.command) throw new TypeError('exec plugin: command must be specified');
+  if (!exec.apiVersion) throw new TypeError('exec plugin: apiVersion must be specified');
+  if (!versions.includes(exec.apiVersion))
+    throw new TypeError(`exec plugin: invalid apiVersion ${JSON.stringify(exec.apiVersion)}`);
+  for (const { name } of exec.env ?? []) if (!name) throw new TypeError('exec plugin: env names must not be empty');
+  const mode = interactiveMode(exec);
+  if (mode === '') throw new TypeError('exec plugin: interactiveMode must be specified');
+  if (!['Never', 'IfAvailable', 'Always'].includes(mode))
+    throw new TypeError(`exec plugin: unknown interactiveMode: ${JSON.stringify(mode)}`);
+}
+
+function interactiveMode(exec: ExecConfig): string {
+  return exec.interactiveMode || (exec.apiVersion.endsWith('/v1beta1') ? 'IfAvailable' : '');
+}
+
+async function runPlugin(exec: ExecConfig, cluster: ExecCluster): Promise<string> {
+  const mode = interactiveMode(exec);
+  const isTerminal = process.stdin.isTTY === true;
+  if (mode === 'Always' && !isTerminal) throw new Error('standard input is not a terminal');
+  const interactive = mode !== 'Never' && isTerminal;
+  const info = {
+    kind: 'ExecCredential',
+    apiVersion: exec.apiVersion,
+    spec: { ...(exec.provideClusterInfo ? { cluster: clusterInfo(exec, cluster) } : {}), interactive },
+  };
+  const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
+  const child = spawn(exec.command, exec.args ?? [], {
+    env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
+    stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'inherit'],
+    windowsHide: true,
+  });
+  return await new Promise((resolve, reject) => {
+    const output: Buffer[] = [];
+    child.stdout?.on('data', (chunk: Buffer) => output.push(chunk));
+    child.once('error', (error: NodeJS.ErrnoException) => reject(startError(exec, error)));
+    child.once('close', (code, signal) => {
+      if (code === 0) resolve(Buffer.concat(output).toString('utf8'));
+      else reject(new Error(`exec: executable ${exec.command} failed with ${signal ?? `exit code ${code}`}`));
+    });
+  });
+}
+
+function startError(exec: ExecConfig, error: NodeJS.ErrnoException): Error {
+  if (error.code !== 'ENOENT') return new Error(`exec: ${error.message}`, { cause: error });
+  const hint = exec.installHint ? `\n\n${printable(exec.installHint)}` : '';
+  return new Error(`exec: executable ${exec.command} not found${hint}`, { cause: error });
+}
+
+// A kubeconfig must not be able to move the cursor of whoever reads the error.
+function printable(text: string): string {
+  return text.replace(
+    /(?![\n\t])\p{Cc}/gu,
+    (char) => `U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
+  );
+}
+
+function clusterInfo(exec: ExecConfig, { server, tls, proxyUrl }: ExecCluster): Record<string, unknown> {
+  return {
+    server,
+    ...(tls.serverName ? { 'tls-server-name': tls.serverName } : {}),
+    ...(tls.insecureSkipVerify ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(tls.ca ? { 'certificate-authority-data': Buffer.from(tls.ca).toString('base64') } : {}),
+    ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
+    ...(exec.clusterConfig === undefined ? {} : { config: exec.clusterConfig }),
+  };
+}
+
+function parseExecCredential(output: string, apiVersion: string): ExecCredential {
+  const answer = parseOutput(output);
+  if (answer.kind !== 'ExecCredential' || answer.apiVersion !== apiVersion) {
+    const got = `kind ${JSON.stringify(answer.kind)}, apiVersion ${JSON.stringify(answer.apiVersion)}`;
+    throw new Error(`exec plugin is configured to use API version ${apiVersion}, plugin returned ${got}`);
+  }
+  if (!isJsonObject(answer.status)) throw new Error("exec plugin didn't return a status field");
+  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = answer.status;
+  if (!token && !cert && !key) throw new Error("exec plugin didn't return a token or cert/key pair");
+  if (Boolean(cert) !== Boolean(key)) throw new Error('exec plugin returned only certificate or key, not both');
+  const expiresAtMs = typeof expirationTimestamp === 'string' ? parseTime(expirationTimestamp) : undefined;
+  if (Number.isNaN(expiresAtMs))
+    throw new Error('exec plugin returned an expirationTimestamp that is no RFC 3339 time');
+  return {
+    headers: token ? { authorization: `Bearer ${String(token)}` } : {},
+    certificate: cert ? { cert: String(cert), key: String(key) } : undefined,
+    expiresAtMs,
+  };
+}
+
+function parseOutput(output: string): Record<string, unknown> {
+  const value = jsonOrUndefined(output);
+  if (!isJsonObject(value)) throw new Error('decoding stdout: the output is no JSON object');
+  return value;
+}
+
+// The output may hold a secret, also where it is no JSON, and the parser's message quotes it: it is not passed on.
+function jsonOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,240 @@
+// What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
+import { type GroupVersion, isStatusError, parseApiVersion, parseJson, type Resource, resource } from '@kapstan/api';
+
+/** One resource of one group version, subresources apart. */
+export interface DiscoveredResource extends GroupVersion {
+  /** "deployments". */
+  readonly resource: string;
+  readonly kind: string;
+  readonly isNamespaced: boolean;
+  readonly singularName: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly verbs: readonly string[];
+  /** "status", "scale", … */
+  readonly subresources: readonly string[];
+}
+
+export interface DiscoveredGroup {
+  /** "" for the core group. */
+  readonly name: string;
+  /** In the server's order; the first that could be read is preferred. */
+  readonly versions: readonly string[];
+  readonly preferredVersion: string;
+}
+
+export interface ApiCatalog {
+  /** The core group first, then the server's order. */
+  readonly groups: readonly DiscoveredGroup[];
+  readonly resources: readonly DiscoveredResource[];
+  /** Group versions ("metrics.k8s.io/v1beta1") that could not be read, with why. */
+  readonly failures: ReadonlyMap<string, Error>;
+}
+
+export interface ServerVersion {
+  readonly major: string;
+  readonly minor: string;
+  readonly gitVersion: string;
+}
+
+/** How discovery asks: `Client.raw`. */
+export type DiscoveryReader = (request: {
+  readonly path: string;
+  readonly accept?: string;
+  readonly timeoutMs: number;
+}) => Promise<{ readonly contentType: string; readonly body: string }>;
+
+// Source of both: spec/client.md §8.1 and §8.8.
+const timeoutMs = 32_000;
+const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
+
+export class Discovery {
+  readonly #read: DiscoveryReader;
+  #catalog: Promise<ApiCatalog> | undefined;
+
+  constructor(read: DiscoveryReader) {
+    this.#read = read;
+  }
+
+  /** Asked once, also by concurrent callers, and kept; a failure is not kept. Rejects only if nothing can be had at all. */
+  catalog(): Promise<ApiCatalog> {
+    this.#catalog ??= this.#load().catch((error: unknown) => {
+      this.#catalog = undefined;
+      throw error;
+    });
+    return this.#catalog;
+  }
+
+  /** Forgets what was read; the next call asks again. */
+  invalidate(): void {
+    this.#catalog = undefined;
+  }
+
+  async serverVersion(): Promise<ServerVersion> {
+    const { body } = await this.#read({ path: '/version', timeoutMs });
+    return parseJson(body) as ServerVersion;
+  }
+
+  async #load(): Promise<ApiCatalog> {
+    const [core, named] = await Promise.all([this.#root('/api'), this.#root('/apis')]);
+    const isAggregated = [core, named].every((root) => root === undefined || root.kind === 'APIGroupDiscoveryList');
+    if (isAggregated) return aggregatedCatalog([...(core?.items ?? []), ...(named?.items ?? [])]);
+    const groups = [
+      ...(core === undefined ? [] : coreGroups(core)),
+      ...(named === undefined ? [] : namedGroups(named)),
+    ];
+    return await this.#plainCatalog(groups);
+  }
+
+  /** undefined = 404: a server without the core group, or without named ones. */
+  async #root(path: string): Promise<RootAnswer | undefined> {
+    try {
+      const { body } = await this.#read({ path, accept: aggregated, timeoutMs });
+      return parseJson(body) as RootAnswer;
+    } catch (error) {
+      if (isStatusError(error) && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async #plainCatalog(groups: readonly DiscoveredGroup[]): Promise<ApiCatalog> {
+    const failures = new Map<string, Error>();
+    const versions = groups.flatMap(({ name, versions: all }) => all.map((version) => ({ group: name, version })));
+    const lists = await Promise.all(
+      versions.map(async ({ group, version }) => {
+        const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+        try {
+          const { body } = await this.#read({ path, timeoutMs });
+          return plainResources(parseJson(body) as ResourceListAnswer, { group, version });
+        } catch (error) {
+          failures.set(group === '' ? version : `${group}/${version}`, error as Error);
+          return [];
+        }
+      }),
+    );
+    return { groups, resources: lists.flat(), failures };
+  }
+}
+
+/** The token of a discovered resource. */
+export function resourceOf({ group, version, kind, resource: plural, isNamespaced }: DiscoveredResource): Resource {
+  return resource({ group, version, kind, plural, scope: isNamespaced ? 'Namespaced' : 'Cluster' });
+}
+
+// ---- The shapes on the wire ----
+
+interface RootAnswer {
+  readonly kind: string;
+  /** Of an APIVersions. */
+  readonly versions?: readonly string[];
+  /** Of an APIGroupList. */
+  readonly groups?: readonly {
+    readonly name: string;
+    readonly versions: readonly { readonly version: string }[];
+    readonly preferredVersion?: { readonly version: string };
+  }[];
+  /** Of an APIGroupDiscoveryList. */
+  readonly items?: readonly AggregatedGroup[];
+}
+
+interface AggregatedGroup {
+  readonly metadata?: { readonly name?: string };
+  readonly versions?: readonly {
+    readonly version: string;
+    readonly freshness?: string;
+    readonly resources?: readonly AggregatedResource[];
+  }[];
+}
+
+interface AggregatedResource {
+  readonly resource: string;
+  readonly responseKind?: { readonly kind?: string } | null;
+  readonly scope: string;
+  readonly singularResource?: string;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly verbs: readonly string[];
+  readonly subresources?: readonly { readonly subresource: string }[];
+}
+
+interface ResourceListAnswer {
+  readonly resources?: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+    readonly singularName?: string;
+    readonly shortNames?: readonly string[];
+    readonly categories?: readonly string[];
+    readonly verbs?: readonly string[];
+  }[];
+}
+
+function aggregatedCatalog(items: readonly AggregatedGroup[]): ApiCatalog {
+  const failures = new Map<string, Error>();
+  const groups: DiscoveredGroup[] = [];
+  const resources: DiscoveredResource[] = [];
+  for (const { metadata, versions = [] } of items) {
+    const group = metadata?.name ?? '';
+    const fresh = versions.filter((version) => version.freshness !== 'Stale');
+    for (const { version } of versions.filter((entry) => !fresh.includes(entry))) {
+      const name = group === '' ? version : `${group}/${version}`;
+      failures.set(name, new Error(`stale GroupVersion discovery: ${name}`));
+    }
+    const preferredVersion = (fresh[0] ?? versions[0])?.version ?? '';
+    groups.push({ name: group, versions: versions.map((entry) => entry.version), preferredVersion });
+    for (const entry of fresh)
+      for (const found of entry.resources ?? [])
+        resources.push(aggregatedResource(found, { group, version: entry.version }));
+  }
+  return { groups, resources, failures };
+}
+
+function aggregatedResource(found: AggregatedResource, groupVersion: GroupVersion): DiscoveredResource {
+  return {
+    ...groupVersion,
+    resource: found.resource,
+    kind: found.responseKind?.kind ?? '',
+    isNamespaced: found.scope === 'Namespaced',
+    singularName: found.singularResource ?? '',
+    shortNames: found.shortNames ?? [],
+    categories: found.categories ?? [],
+    verbs: found.verbs,
+    subresources: (found.subresources ?? []).map(({ subresource }) => subresource),
+  };
+}
+
+function coreGroups({ versions = [] }: RootAnswer): DiscoveredGroup[] {
+  return [{ name: '', versions, preferredVersion: versions[0] ?? '' }];
+}
+
+function namedGroups({ groups = [] }: RootAnswer): DiscoveredGroup[] {
+  return groups.map(({ name, versions, preferredVersion }) => ({
+    name,
+    versions: versions.map(({ version }) => version),
+    preferredVersion: preferredVersion?.version ?? versions[0]?.version ?? '',
+  }));
+}
+
+function plainResources({ resources = [] }: ResourceListAnswer, groupVersion: GroupVersion): DiscoveredResource[] {
+  const subresourcesOf = (name: string): string[] =>
+    resources.filter((entry) => entry.name.startsWith(`${name}/`)).map((entry) => entry.name.slice(name.length + 1));
+  return resources
+    .filter(({ name }) => !name.includes('/'))
+    .map((entry) => ({
+      ...groupVersion,
+      resource: entry.name,
+      kind: entry.kind,
+      isNamespaced: entry.namespaced,
+      singularName: entry.singularName ?? '',
+      shortNames: entry.shortNames ?? [],
+      categories: entry.categories ?? [],
+      verbs: entry.verbs ?? [],
+      subresources: subresourcesOf(entry.name),
+    }));
+}
+
+/** The group version of an object's apiVersion, for looking it up in a catalog. */
+export function isOfApiVersion(found: DiscoveredResource, apiVersion: string): boolean {
+  const { group, version } = parseApiVersion(apiVersion);
+  return found.group === group && found.version === version;
+}

@@ -1,0 +1,87 @@
+// The kubeconfig file: its entries as named maps, and the reading of one file's text. Merged by load-kubeconfig.ts.
+import { isJsonObject } from '@kapstan/api';
+import { parse } from 'yaml';
+
+/** One `cluster` entry, in the words of the file. */
+export interface KubeconfigCluster {
+  readonly server?: string;
+  readonly 'tls-server-name'?: string;
+  readonly 'insecure-skip-tls-verify'?: boolean;
+  readonly 'certificate-authority'?: string;
+  readonly 'certificate-authority-data'?: string;
+  readonly 'proxy-url'?: string;
+  readonly extensions?: readonly { readonly name: string; readonly extension: unknown }[];
+}
+
+export interface KubeconfigExec {
+  readonly apiVersion?: string;
+  readonly command?: string;
+  readonly args?: readonly string[] | null;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly installHint?: string;
+  readonly provideClusterInfo?: boolean;
+  readonly interactiveMode?: string;
+}
+
+/** One `user` entry. */
+export interface KubeconfigUser {
+  readonly 'client-certificate'?: string;
+  readonly 'client-certificate-data'?: string;
+  readonly 'client-key'?: string;
+  readonly 'client-key-data'?: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly as?: string;
+  readonly 'as-uid'?: string;
+  readonly 'as-groups'?: readonly string[];
+  readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
+  readonly 'auth-provider'?: { readonly name: string };
+  readonly exec?: KubeconfigExec;
+}
+
+/** One `context` entry. */
+export interface KubeconfigContext {
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly namespace?: string;
+}
+
+export interface Kubeconfig {
+  /** "" when no file sets one. */
+  readonly currentContext: string;
+  readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
+  readonly users: ReadonlyMap<string, KubeconfigUser>;
+  readonly contexts: ReadonlyMap<string, KubeconfigContext>;
+}
+
+/** Reads YAML or JSON. Throws TypeError for what is no kubeconfig, and for a name given twice. */
+export function parseKubeconfig(text: string): Kubeconfig {
+  const document: unknown = parse(text) ?? {};
+  if (!isJsonObject(document)) throw new TypeError('a kubeconfig must be a mapping');
+  const { kind = 'Config', apiVersion = 'v1' } = document;
+  if (kind !== 'Config' || apiVersion !== 'v1')
+    throw new TypeError(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`);
+  const currentContext = document['current-context'];
+  return {
+    currentContext: typeof currentContext === 'string' ? currentContext : '',
+    clusters: namedEntries<KubeconfigCluster>(document.clusters, 'cluster'),
+    users: namedEntries<KubeconfigUser>(document.users, 'user'),
+    contexts: namedEntries<KubeconfigContext>(document.contexts, 'context'),
+  };
+}
+
+function namedEntries<T>(list: unknown, field: string): Map<string, T> {
+  const entries = new Map<string, T>();
+  if (list === undefined || list === null) return entries;
+  if (!Array.isArray(list)) throw new TypeError(`${field}s must be a list`);
+  for (const item of list as unknown[]) {
+    if (!isJsonObject(item)) throw new TypeError(`an entry of ${field}s is no mapping`);
+    const name = typeof item.name === 'string' ? item.name : '';
+    if (entries.has(name))
+      throw new TypeError(`error converting ${field}s: duplicate name ${JSON.stringify(name)} in list`);
+    entries.set(name, (isJsonObject(item[field]) ? item[field] : {}) as T);
+  }
+  return entries;
+}

@@ -1,0 +1,178 @@
+// Bytes of a list to objects: finds the items while the answer arrives and parses each alone, so that a list of any
+// size neither becomes one giant string nor stops the event loop. Used by the client's lists.
+import { isJsonObject, type KubernetesObject, type ListMeta, parseJson } from '@kapstan/api';
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+// '[' and '{', ']' and '}' differ in this bit alone.
+const braceBit = 0x20;
+const open = 0x7b;
+const close = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const space = 0x20;
+
+export interface DecodedList<T extends KubernetesObject> {
+  readonly metadata: ListMeta;
+  readonly items: T[];
+}
+
+export interface ListDecoderOptions {
+  /** Written into items that lack them, as kube-apiserver leaves them out of typed lists. */
+  readonly apiVersion: string;
+  readonly kind: string;
+}
+
+/** Feed with {@link push}, then take {@link end}. Both throw SyntaxError for what is no list. */
+export class ListDecoder<T extends KubernetesObject> {
+  readonly #prefix: string;
+  readonly #items: T[] = [];
+  /** Bytes outside the items: the list without them. */
+  readonly #envelope: Buffer[] = [];
+  /** Bytes of an item that began in an earlier chunk. */
+  #partial: Buffer[] = [];
+  #phase: 'before' | 'items' | 'after' = 'before';
+  #depth = 0;
+  /** Where the present item begins in the present chunk. */
+  #start = 0;
+  #inString = false;
+  #isEscaped = false;
+  /** The last string at depth 1, for telling the key "items" from others. */
+  #word: number[] = [];
+  #isItemsKey = false;
+
+  constructor({ apiVersion, kind }: ListDecoderOptions) {
+    // Written first so that an item's own values, which come later, win.
+    this.#prefix = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
+  }
+
+  push(chunk: Buffer): void {
+    let at = 0;
+    if (this.#phase === 'before') at = this.#scanEnvelope(chunk);
+    if (this.#phase === 'items') at = this.#scanItems(chunk, at);
+    if (this.#phase === 'after' && at < chunk.length) this.#envelope.push(chunk.subarray(at));
+  }
+
+  end(): DecodedList<T> {
+    if (this.#phase === 'items') throw new SyntaxError('the list ends within its items');
+    const list: unknown = parseJson(Buffer.concat(this.#envelope).toString('utf8'));
+    if (!isJsonObject(list)) throw new SyntaxError('a list must be a JSON object');
+    if (!isJsonObject(list.metadata)) throw new SyntaxError('the answer is no list: it has no metadata');
+    if (!('items' in list)) throw new SyntaxError('the answer is no list: it has no items');
+    return { metadata: list.metadata, items: this.#items };
+  }
+
+  /** Scans up to and with the '[' of the items; returns the position after it. */
+  #scanEnvelope(chunk: Buffer): number {
+    for (let at = 0; at < chunk.length; at++) {
+      const byte = chunk[at] as number;
+      if (this.#inString) this.#stringByte(byte);
+      else if (byte === openBracket && this.#depth === 1 && this.#isItemsKey) return this.#enterItems(chunk, at + 1);
+      else this.#structureByte(byte);
+    }
+    this.#envelope.push(chunk);
+    return chunk.length;
+  }
+
+  #enterItems(chunk: Buffer, at: number): number {
+    this.#envelope.push(chunk.subarray(0, at));
+    this.#phase = 'items';
+    this.#depth = 0;
+    return at;
+  }
+
+  #stringByte(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === backslash) this.#isEscaped = true;
+    else if (byte === quote) {
+      this.#inString = false;
+      return;
+    }
+    if (this.#depth === 1 && this.#word.length < 8) this.#word.push(byte);
+  }
+
+  #structureByte(byte: number): void {
+    if (byte === quote) {
+      this.#inString = true;
+      this.#word = [];
+    } else if ((byte | braceBit) === open) this.#depth++;
+    else if ((byte | braceBit) === close) this.#depth--;
+    else if (this.#depth !== 1) return;
+    else if (byte === colon) this.#isItemsKey = String.fromCharCode(...this.#word) === 'items';
+    else if (byte === comma) this.#isItemsKey = false;
+  }
+
+  /** Scans items up to the ']' after the last; returns its position, or the chunk's length. */
+  #scanItems(chunk: Buffer, from: number): number {
+    this.#start = from;
+    let at = from;
+    while (at < chunk.length && this.#phase === 'items')
+      at = this.#depth === 0 ? this.#betweenItems(chunk, at) : this.#withinItem(chunk, at);
+    if (this.#depth > 0) this.#partial.push(chunk.subarray(this.#start));
+    return at;
+  }
+
+  #betweenItems(chunk: Buffer, from: number): number {
+    let at = from;
+    while (at < chunk.length && ((chunk[at] as number) <= space || chunk[at] === comma)) at++;
+    if (at === chunk.length) return at;
+    if (chunk[at] === closeBracket) {
+      this.#phase = 'after';
+      return at;
+    }
+    if (chunk[at] !== open) throw new SyntaxError('an item of the list is no object');
+    this.#depth = 1;
+    this.#start = at;
+    return at + 1;
+  }
+
+  /** The hot loop of large lists: up to the end of the item or of the chunk. */
+  #withinItem(chunk: Buffer, from: number): number {
+    const length = chunk.length;
+    let depth = this.#depth;
+    let at = from;
+    while (at < length && depth > 0) {
+      if (this.#inString) at = this.#skipString(chunk, at);
+      else {
+        const byte = chunk[at++] as number;
+        if (byte === quote) this.#inString = true;
+        else if ((byte | braceBit) === open) depth++;
+        else if ((byte | braceBit) === close) depth--;
+      }
+    }
+    this.#depth = depth;
+    if (depth === 0) this.#item(chunk, this.#start, at);
+    return at;
+  }
+
+  #skipString(chunk: Buffer, from: number): number {
+    let at = from;
+    if (this.#isEscaped) {
+      this.#isEscaped = false;
+      at++;
+    }
+    for (; at < chunk.length; at++) {
+      const byte = chunk[at];
+      if (byte === quote) {
+        this.#inString = false;
+        return at + 1;
+      }
+      if (byte === backslash && ++at === chunk.length) this.#isEscaped = true;
+    }
+    return at;
+  }
+
+  #item(chunk: Buffer, start: number, end: number): void {
+    let text: string;
+    if (this.#partial.length === 0) text = chunk.toString('utf8', start, end);
+    else {
+      this.#partial.push(chunk.subarray(start, end));
+      text = Buffer.concat(this.#partial).toString('utf8');
+      this.#partial = [];
+    }
+    const isEmpty = text.length < 16 && /^\{\s*\}$/.test(text);
+    this.#items.push(parseJson(isEmpty ? `${this.#prefix.slice(0, -1)}}` : this.#prefix + text.slice(1)) as T);
+  }
+}

@@ -1,0 +1,60 @@
+// A list in pages: awaited it is an array, iterated it yields objects while the next page is still on the server.
+import { type DeepReadonly, isExpired, type KubernetesObject, type ListOptions, type ListResult } from '@kapstan/api';
+
+export type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<ListResult<T>>;
+
+/**
+ * What `client.list()` returns. Nothing is asked of the server before it is awaited or iterated, and each of these
+ * asks anew.
+ */
+export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepReadonly<T>[]> {
+  readonly #read: PageReader<T>;
+  readonly #options: ListOptions;
+
+  constructor(read: PageReader<T>, options: ListOptions) {
+    this.#read = read;
+    this.#options = options;
+  }
+
+  /** All objects. When a later page has expired (410), the whole list is asked for at once, as client-go's pager does. */
+  // biome-ignore lint/suspicious/noThenProperty: a list is awaited as a whole or iterated, as the design has it
+  then<A = DeepReadonly<T>[], B = never>(
+    onFulfilled?: ((items: DeepReadonly<T>[]) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#all().then(onFulfilled, onRejected);
+  }
+
+  /** The pages, each read when it is asked for. Rejects with an expired error when the version of the list is gone. */
+  async *pages(): AsyncGenerator<ListResult<T>, void, undefined> {
+    let page = await this.#read(this.#options);
+    yield page;
+    while (page.continue !== undefined) {
+      page = await this.#read(continued(this.#options, page.continue));
+      yield page;
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<DeepReadonly<T>, void, undefined> {
+    for await (const page of this.pages()) yield* page.items;
+  }
+
+  async #all(): Promise<DeepReadonly<T>[]> {
+    const items: DeepReadonly<T>[] = [];
+    try {
+      for await (const page of this.pages()) for (const item of page.items) items.push(item);
+      return items;
+    } catch (error) {
+      // Items of the first page are already here: it was a later one that failed.
+      if (!isExpired(error) || items.length === 0) throw error;
+    }
+    const { limit: _, ...whole } = this.#options;
+    return [...(await this.#read(whole)).items];
+  }
+}
+
+// A continue token carries the version; the server refuses both together. Source: spec/client.md §8.11.
+function continued(options: ListOptions, token: string): ListOptions {
+  const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
+  return { ...rest, continue: token };
+}

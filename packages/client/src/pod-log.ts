@@ -1,0 +1,43 @@
+// The log subresource of pods: its options and its URL.
+import { type CallOptions, type ObjectTarget, type Resource, resource } from '@kapstan/api';
+import { requestPath } from './request-path.ts';
+
+/** `timeoutMs` bounds the time to the answer's headers. Source: core/v1 PodLogOptions. */
+export interface PodLogOptions extends CallOptions {
+  /** Default: the only container; with several the server refuses. */
+  readonly container?: string;
+  /** Goes on while the container runs. Default false. */
+  readonly follow?: boolean;
+  /** The container before the last restart. Default false. */
+  readonly previous?: boolean;
+  /** Only lines not older than this, in seconds. */
+  readonly sinceSeconds?: number;
+  /** Only lines after this time, RFC 3339. */
+  readonly sinceTime?: string;
+  /** Puts the time before each line. Default false. */
+  readonly timestamps?: boolean;
+  /** The last lines only. 0 = none of the old. */
+  readonly tailLines?: number;
+  readonly limitBytes?: number;
+}
+
+const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
+
+export function podLogPath(target: ObjectTarget, options: PodLogOptions): string {
+  const { container, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
+  const { follow, previous, timestamps } = options;
+  return requestPath(
+    pod,
+    { ...target, subresource: 'log' },
+    {
+      container,
+      follow: follow || undefined,
+      previous: previous || undefined,
+      sinceSeconds,
+      sinceTime,
+      timestamps: timestamps || undefined,
+      tailLines,
+      limitBytes,
+    },
+  );
+}

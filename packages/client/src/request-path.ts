@@ -1,0 +1,91 @@
+// URLs of the API: checks names before they reach a path, writes options as query parameters.
+import {
+  type ApplyOptions,
+  type ListOptions,
+  type Resource,
+  resourcePath,
+  type WatchOptions,
+  type WriteOptions,
+} from '@kapstan/api';
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface PathTarget {
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
+}
+
+/** Path of a resource or object with its query. Throws TypeError for a name that cannot stand in a path. */
+export function requestPath(token: Resource, target: PathTarget, query: Query = {}): string {
+  const { namespace, name, subresource } = target;
+  if (namespace) checkSegment('namespace', namespace);
+  if (name !== undefined) checkSegment('resource name', name);
+  for (const segment of subresource?.split('/') ?? []) checkSubresource(segment);
+  if (name !== undefined && token.scope === 'Namespaced' && !namespace)
+    throw new TypeError('an empty namespace may not be set when a resource name is provided');
+  const path = resourcePath(token, {
+    ...(namespace ? { namespace } : {}),
+    ...(name === undefined ? {} : { name }),
+    ...(subresource === undefined ? {} : { subresource }),
+  });
+  return `${path}${formatQuery(query)}`;
+}
+
+/** "?a=1&b=x", without members that are undefined or ""; "" when none is left. */
+export function formatQuery(query: Query): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') search.append(name, String(value));
+  }
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+export function listQuery(options: ListOptions): Query {
+  return {
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+    resourceVersion: options.resourceVersion,
+    resourceVersionMatch: options.resourceVersionMatch,
+    limit: options.limit || undefined,
+    continue: options.continue,
+  };
+}
+
+export function watchQuery(options: WatchOptions): Query {
+  return {
+    watch: true,
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+    resourceVersion: options.resourceVersion,
+    resourceVersionMatch: options.resourceVersionMatch,
+    allowWatchBookmarks: options.allowWatchBookmarks || undefined,
+    sendInitialEvents: options.sendInitialEvents,
+    timeoutSeconds: options.timeoutSeconds,
+  };
+}
+
+export function writeQuery(options: WriteOptions & Pick<Partial<ApplyOptions>, 'force'>): Query {
+  return {
+    dryRun: options.dryRun ? 'All' : undefined,
+    fieldManager: options.fieldManager,
+    fieldValidation: options.fieldValidation,
+    force: options.force,
+  };
+}
+
+// Source: apimachinery path.IsValidPathSegmentName and client-go rest.Request.
+function checkSegment(what: string, segment: string): void {
+  if (segment === '') throw new TypeError(`${what} may not be empty`);
+  const faults =
+    segment === '.' || segment === '..'
+      ? [`may not be '${segment}'`]
+      : ['/', '%'].filter((char) => segment.includes(char)).map((char) => `may not contain '${char}'`);
+  if (faults.length > 0) throw new TypeError(`invalid ${what} ${JSON.stringify(segment)}: [${faults.join(' ')}]`);
+}
+
+function checkSubresource(segment: string): void {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(segment))
+    throw new TypeError(`invalid subresource ${JSON.stringify(segment)}`);
+}

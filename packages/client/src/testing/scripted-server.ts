@@ -1,0 +1,127 @@
+// A real HTTP(S) server on a free port that answers as a test scripts it, and records what it was asked.
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path without the query. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: IncomingMessage['headers'];
+  /** Names and values as they came, in turn. */
+  readonly rawHeaders: readonly string[];
+  readonly body: string;
+  readonly socket: Socket;
+}
+
+export type Answer = (response: ServerResponse, request: RecordedRequest) => void | Promise<void>;
+
+export class ScriptedServer {
+  readonly requests: RecordedRequest[] = [];
+  /** Sockets that are open now. */
+  readonly sockets: Set<Socket> = new Set();
+  /** Sockets that were ever opened. */
+  connections: number = 0;
+  readonly #server: Server;
+  readonly #answers: Answer[] = [];
+  #fallback: Answer = (response) => void response.writeHead(404).end();
+  readonly #scheme: string;
+
+  private constructor(tls: ServerOptions | undefined) {
+    this.#scheme = tls === undefined ? 'http' : 'https';
+    const listener = (request: IncomingMessage, response: ServerResponse): void => void this.#answer(request, response);
+    this.#server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+    this.#server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+      this.connections++;
+      this.sockets.add(socket);
+      socket.once('close', () => this.sockets.delete(socket));
+    });
+  }
+
+  static async start(tls?: ServerOptions): Promise<ScriptedServer> {
+    const server = new ScriptedServer(tls);
+    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    return server;
+  }
+
+  get url(): string {
+    return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get last(): RecordedRequest {
+    const request = this.requests.at(-1);
+    if (request === undefined) throw new Error('no request came');
+    return request;
+  }
+
+  /** Answers of the next requests, one each. */
+  next(...answers: Answer[]): this {
+    this.#answers.push(...answers);
+    return this;
+  }
+
+  /** Answer of all requests beyond those scripted. */
+  always(answer: Answer): this {
+    this.#fallback = answer;
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of message) chunks.push(chunk as Buffer);
+    const url = new URL(message.url ?? '/', 'http://x');
+    const request: RecordedRequest = {
+      method: message.method ?? '',
+      path: url.pathname,
+      query: Object.fromEntries(url.searchParams),
+      headers: message.headers,
+      rawHeaders: message.rawHeaders,
+      body: Buffer.concat(chunks).toString('utf8'),
+      socket: message.socket,
+    };
+    this.requests.push(request);
+    await (this.#answers.shift() ?? this.#fallback)(response, request);
+  }
+}
+
+/** Answers with JSON. */
+export function json(
+  body: unknown,
+  init: { readonly status?: number; readonly headers?: Record<string, string> } = {},
+): Answer {
+  return (response) => {
+    response.writeHead(init.status ?? 200, { 'content-type': 'application/json', ...init.headers });
+    response.end(JSON.stringify(body));
+  };
+}
+
+/** Answers with text as it is. */
+export function text(
+  body: string,
+  init: { readonly status?: number; readonly headers?: Record<string, string> } = {},
+): Answer {
+  return (response) => {
+    response.writeHead(init.status ?? 200, { 'content-type': 'text/plain', ...init.headers });
+    response.end(body);
+  };
+}
+
+/** A failure Status as kube-apiserver writes it. */
+export function status(code: number, reason: string, message: string): Record<string, unknown> {
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code };
+}
+
+/** Opens a watch: sends the chunks and leaves the stream open. */
+export function stream(...chunks: readonly (string | Buffer)[]): Answer {
+  return (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+    for (const chunk of chunks) response.write(chunk);
+  };
+}

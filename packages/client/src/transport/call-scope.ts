@@ -1,0 +1,52 @@
+// The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { TransportError } from './transport-error.ts';
+
+export interface CallScopeOptions {
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+  /** 0 = no deadline. */
+  readonly timeoutMs: number;
+  readonly request: string;
+}
+
+export class CallScope {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #onAbort = (): void => this.#controller.abort(this.#outer?.reason);
+  #cancelTimer: CancelTimer | undefined;
+
+  constructor({ clock, signal, timeoutMs, request }: CallScopeOptions) {
+    this.#outer = signal;
+    if (signal?.aborted) this.#controller.abort(signal.reason);
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (timeoutMs > 0) this.#cancelTimer = clock.setTimer(() => this.#expire(request, timeoutMs), timeoutMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The deadline no longer applies: the stream is open. */
+  stopDeadline(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
+  /** Aborts what still runs. */
+  abort(reason?: unknown): void {
+    this.#controller.abort(reason);
+    this.close();
+  }
+
+  /** Releases the timer and the listener. */
+  close(): void {
+    this.stopDeadline();
+    this.#outer?.removeEventListener('abort', this.#onAbort);
+  }
+
+  #expire(request: string, timeoutMs: number): void {
+    const message = `no answer within ${timeoutMs} ms`;
+    this.#controller.abort(new TransportError({ code: 'ETIMEDOUT', message, request }));
+  }
+}

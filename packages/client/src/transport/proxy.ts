@@ -1,0 +1,64 @@
+// Which proxy leads to a cluster: the kubeconfig's proxy-url, else the environment, as Go's net/http reads it.
+import { BlockList, isIP } from 'node:net';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The proxy for a server's URL by HTTP_PROXY, HTTPS_PROXY and NO_PROXY; undefined = none. Loopback is never proxied. */
+export function proxyFromEnvironment(server: URL, env: Environment): string | undefined {
+  const scheme = server.protocol === 'https:' ? 'https_proxy' : 'http_proxy';
+  const proxy = env[scheme.toUpperCase()] || env[scheme];
+  if (!proxy || isLoopback(hostOf(server))) return undefined;
+  if (isExcluded(server, env.NO_PROXY || env.no_proxy || '')) return undefined;
+  return proxy.includes('://') ? proxy : `http://${proxy}`;
+}
+
+/** Checks a proxy-url. Throws TypeError: socks5 is not built, anything else but http and https is no proxy. */
+export function checkProxyUrl(proxyUrl: string): string {
+  const url = URL.canParse(proxyUrl) ? new URL(proxyUrl) : undefined;
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return proxyUrl;
+  if (url?.protocol === 'socks5:') throw new TypeError(`proxy-url ${redact(url)}: socks5 proxies are not supported`);
+  const shown = url === undefined ? 'is not a URL' : `has the unsupported scheme "${url.protocol.slice(0, -1)}"`;
+  throw new TypeError(`proxy-url ${shown}, must be http or https`);
+}
+
+function redact(url: URL): string {
+  return `${url.protocol}//${url.host}`;
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+}
+
+function isExcluded(server: URL, noProxy: string): boolean {
+  const host = hostOf(server);
+  const port = server.port || (server.protocol === 'https:' ? '443' : '80');
+  const entries = noProxy.toLowerCase().split(',');
+  return entries.some((entry) => excludes(entry.trim(), host, port));
+}
+
+function excludes(entry: string, host: string, port: string): boolean {
+  if (entry === '') return false;
+  if (entry === '*') return true;
+  if (entry.includes('/')) return containsAddress(entry, host);
+  const [, name = '', entryPort] = /^(.*?)(?::(\d+))?$/.exec(isIP(entry) === 6 ? '' : entry) ?? [];
+  if (isIP(entry) === 6) return entry === host;
+  if (entryPort !== undefined && entryPort !== port) return false;
+  const domain = name.replace(/^\*?\./, '');
+  const isSubdomainOnly = name !== domain;
+  return host.endsWith(`.${domain}`) || (!isSubdomainOnly && host === domain);
+}
+
+function containsAddress(cidr: string, host: string): boolean {
+  const [network = '', bits = ''] = cidr.split('/');
+  const family = isIP(network);
+  if (family === 0 || isIP(host) !== family || !/^\d+$/.test(bits)) return false;
+  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
+  const type = family === 4 ? 'ipv4' : 'ipv6';
+  const list = new BlockList();
+  list.addSubnet(network, Number(bits), type);
+  return list.check(host, type);
+}

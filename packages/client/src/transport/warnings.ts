@@ -1,0 +1,31 @@
+// Warning headers of the server: only code 299 counts. By default each text is logged once. Source: spec/client.md §8.5.
+import type { Logger } from '@kapstan/api';
+
+/** Receives the text of each warning, in the order of the headers. */
+export type WarningHandler = (text: string) => void;
+
+const maxRemembered = 1000;
+const warning = /(\d{3}) (\S+) "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/g;
+
+/** The texts of all warnings with code 299 in a Warning header (several headers come joined by commas or as a list). */
+export function parseWarnings(header: string | readonly string[] | undefined): string[] {
+  if (header === undefined) return [];
+  const texts: string[] = [];
+  for (const value of typeof header === 'string' ? [header] : header) {
+    for (const [, code, , text] of value.matchAll(warning)) {
+      if (code === '299' && text) texts.push(text.replace(/\\(.)/g, '$1'));
+    }
+  }
+  return texts;
+}
+
+/** Logs each text once; forgets the oldest after 1000 of them. */
+export function logWarningsOnce(logger: Logger): WarningHandler {
+  const seen = new Set<string>();
+  return (text) => {
+    if (seen.has(text)) return;
+    if (seen.size >= maxRemembered) for (const oldest of seen.keys()) if (seen.delete(oldest)) break;
+    seen.add(text);
+    logger.warn(`Warning: ${text}`);
+  };
+}

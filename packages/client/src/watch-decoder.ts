@@ -1,0 +1,136 @@
+// Bytes of a watch to events: splits on newlines, parses each event once, never joins more than one event's bytes.
+import {
+  initialEventsEndAnnotation,
+  isJsonObject,
+  type KubernetesObject,
+  parseJson,
+  type ResourceVersion,
+  type Status,
+  StatusError,
+  statusErrorFrom,
+  type WatchEvent,
+} from '@kapstan/api';
+
+const newline = 10;
+
+/** Cuts a byte stream into lines. Lines that span chunks are joined once, when their end arrives. */
+export class LineSplitter {
+  readonly #maxBytes: number;
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+
+  /** `maxBytes`: longest line; a longer one is an error. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The lines that end in this chunk, without their newline. Lazy: a consumer that stops leaves the rest uncut. */
+  *split(chunk: Buffer): Generator<string, void, undefined> {
+    let start = 0;
+    for (let end = chunk.indexOf(newline, start); end !== -1; end = chunk.indexOf(newline, start)) {
+      yield this.#line(chunk, start, end);
+      start = end + 1;
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+  }
+
+  /** What followed the last newline; "" when nothing did. */
+  rest(): string {
+    const text = Buffer.concat(this.#pending).toString('utf8');
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    return text;
+  }
+
+  #line(chunk: Buffer, start: number, end: number): string {
+    if (this.#pendingBytes === 0) {
+      this.#check(end - start);
+      return chunk.toString('utf8', start, end);
+    }
+    this.#keep(chunk.subarray(start, end));
+    return this.rest();
+  }
+
+  #keep(part: Buffer): void {
+    this.#pendingBytes += part.length;
+    this.#check(this.#pendingBytes);
+    this.#pending.push(part);
+  }
+
+  #check(bytes: number): void {
+    if (bytes > this.#maxBytes) throw decodingError(`event exceeds ${this.#maxBytes} bytes`);
+  }
+}
+
+/** Decodes one watch's stream. Throws StatusError: the server's for an ERROR event, a 500 for what is no event. */
+export class WatchDecoder<T extends KubernetesObject> {
+  readonly #lines: LineSplitter;
+
+  constructor(maxEventBytes: number) {
+    this.#lines = new LineSplitter(maxEventBytes);
+  }
+
+  /** The events that end in this chunk. Lazy: each is parsed when it is asked for. */
+  *decode(chunk: Buffer): Generator<WatchEvent<T>, void, undefined> {
+    for (const line of this.#lines.split(chunk)) {
+      if (line !== '' && line !== '\r') yield decodeWatchEvent<T>(line);
+    }
+  }
+
+  /** The stream ended: an event without a last newline, if it is whole. Throws when it is cut. */
+  end(): WatchEvent<T> | undefined {
+    const rest = this.#lines.rest();
+    return rest.trim() === '' ? undefined : decodeWatchEvent<T>(rest);
+  }
+}
+
+/** One line of a watch. */
+export function decodeWatchEvent<T extends KubernetesObject>(line: string): WatchEvent<T> {
+  const { type, object } = parseFrame(line);
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type, object } as unknown as WatchEvent<T>;
+    case 'BOOKMARK':
+      return bookmark(object);
+    case 'ERROR':
+      throw errorOf(object);
+    default:
+      throw decodingError(`got invalid watch event type: ${String(type)}`);
+  }
+}
+
+function parseFrame(line: string): { readonly type: unknown; readonly object: KubernetesObject } {
+  let frame: unknown;
+  try {
+    frame = parseJson(line);
+  } catch (error) {
+    throw decodingError(error instanceof Error ? error.message : String(error), error);
+  }
+  if (!isJsonObject(frame)) throw decodingError('a watch event must be a JSON object');
+  if (!isJsonObject(frame.object)) throw decodingError(`the event ${String(frame.type)} has no object`);
+  return { type: frame.type, object: frame.object };
+}
+
+function bookmark({ metadata }: KubernetesObject): WatchEvent<never> {
+  const resourceVersion = metadata?.resourceVersion;
+  if (typeof resourceVersion !== 'string') throw decodingError('the event BOOKMARK has no resource version');
+  const initialEventsEnd = metadata?.annotations?.[initialEventsEndAnnotation] === 'true';
+  return { type: 'BOOKMARK', resourceVersion: resourceVersion as ResourceVersion, initialEventsEnd };
+}
+
+function errorOf(object: KubernetesObject): StatusError {
+  if (object.kind === 'Status') return statusErrorFrom(object as unknown as Partial<Status>);
+  return decodingError(`the event ERROR holds a ${object.kind ?? 'nameless kind'} instead of a Status`);
+}
+
+// Source of code, text and cause: spec/client.md §8.6.
+function decodingError(why: string, cause?: unknown): StatusError {
+  const message = `unable to decode an event from the watch stream: ${why}`;
+  const causes = [
+    { reason: 'UnexpectedServerResponse', message },
+    { reason: 'ClientWatchDecoding', message: why },
+  ];
+  return new StatusError({ code: 500, reason: 'InternalError', message, details: { causes } }, { cause });
+}

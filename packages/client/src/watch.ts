@@ -1,0 +1,113 @@
+// A watch over HTTP: one request, two doors. `observeWatch` pushes, `iterateWatch` lets a slow reader stop the socket.
+import type { KubernetesObject, WatchEvent } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api';
+import { Observable, type Subscriber } from 'rxjs';
+import {
+  bodyChunks,
+  type HttpAnswer,
+  type HttpRequest,
+  type OpenStream,
+  type Transport,
+} from './transport/transport.ts';
+import { transportErrorFrom } from './transport/transport-error.ts';
+import { WatchDecoder } from './watch-decoder.ts';
+
+export interface WatchCall {
+  readonly transport: Transport;
+  readonly request: HttpRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly openTimeoutMs: number;
+  readonly maxEventBytes: number;
+}
+
+export function observeWatch<T extends KubernetesObject>(call: WatchCall): Observable<WatchEvent<T>> {
+  return new Observable((subscriber) => {
+    const controller = new AbortController();
+    const onAbort = (): void => {
+      subscriber.error(call.signal?.reason);
+    };
+    if (call.signal?.aborted) return onAbort();
+    call.signal?.addEventListener('abort', onAbort, { once: true });
+    subscriber.add(() => {
+      call.signal?.removeEventListener('abort', onAbort);
+      controller.abort();
+    });
+    openWatch({ ...call, signal: controller.signal }).then(
+      (stream) => pump(stream, { subscriber, maxEventBytes: call.maxEventBytes }),
+      (error) => subscriber.error(error),
+    );
+    return undefined;
+  });
+}
+
+export async function* iterateWatch<T extends KubernetesObject>(
+  call: WatchCall,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const { answer, scope } = await openWatch(call);
+  try {
+    const decoder = new WatchDecoder<T>(call.maxEventBytes);
+    for await (const chunk of bodyChunks(answer)) yield* decoder.decode(chunk);
+    const last = decoder.end();
+    if (last !== undefined) yield last;
+  } catch (error) {
+    call.signal?.throwIfAborted();
+    throw error;
+  } finally {
+    scope.abort();
+  }
+}
+
+async function openWatch({ transport, request, signal, openTimeoutMs }: WatchCall): Promise<OpenStream> {
+  const stream = await transport.open(request, { signal, timeoutMs: openTimeoutMs });
+  const contentType = stream.answer.contentType;
+  if (/^application\/json\s*(?:;|$)/i.test(contentType)) return stream;
+  stream.scope.abort();
+  throw newInternalError(`unexpected content type of a watch: ${JSON.stringify(contentType)}`);
+}
+
+interface PumpTarget<T extends KubernetesObject> {
+  readonly subscriber: Subscriber<WatchEvent<T>>;
+  readonly maxEventBytes: number;
+}
+
+function pump<T extends KubernetesObject>({ answer, scope }: OpenStream, target: PumpTarget<T>): void {
+  const { subscriber, maxEventBytes } = target;
+  subscriber.add(() => scope.abort());
+  const decoder = new WatchDecoder<T>(maxEventBytes);
+  const attempt = (step: () => void): void => {
+    try {
+      step();
+    } catch (error) {
+      subscriber.error(error);
+    }
+  };
+  onBody(answer, {
+    data: (chunk) =>
+      attempt(() => {
+        for (const event of decoder.decode(chunk)) {
+          subscriber.next(event);
+          if (subscriber.closed) return;
+        }
+      }),
+    end: () =>
+      attempt(() => {
+        const last = decoder.end();
+        if (last !== undefined) subscriber.next(last);
+        subscriber.complete();
+      }),
+    error: (error) => subscriber.error(error),
+  });
+}
+
+interface BodyHandlers {
+  readonly data: (chunk: Buffer) => void;
+  readonly end: () => void;
+  readonly error: (error: Error) => void;
+}
+
+function onBody({ body, request }: HttpAnswer, handlers: BodyHandlers): void {
+  // After unsubscription the body still emits the abort as its error: subscribers that are closed ignore it.
+  body.on('error', (error) => handlers.error(transportErrorFrom(error, request)));
+  body.on('end', handlers.end);
+  body.on('data', handlers.data);
+}

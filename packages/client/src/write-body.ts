@@ -1,0 +1,57 @@
+// Bodies of the writing verbs, and the checks that client-go makes before it sends them.
+import {
+  type ApplyOptions,
+  apiVersionOf,
+  type DeleteOptions,
+  type KubernetesObject,
+  type Resource,
+  type SubresourceOptions,
+  stringifyJson,
+} from '@kapstan/api';
+import type { PathTarget } from './request-path.ts';
+
+/** JSON of an object, with the token's apiVersion and kind where it has none. */
+export function objectBody(token: Resource, object: KubernetesObject, subresource?: string): string {
+  return stringifyJson(typed(token, object, subresource));
+}
+
+/** Where an object is written. Throws TypeError when it has no name. */
+export function writeTarget(object: KubernetesObject, subresource: string | undefined): PathTarget & { name: string } {
+  const { name, namespace } = object.metadata ?? {};
+  if (!name) throw new TypeError('name is required');
+  return { name, namespace, subresource };
+}
+
+export function applyBody(
+  token: Resource,
+  object: KubernetesObject,
+  options: ApplyOptions & SubresourceOptions,
+): string {
+  const { metadata } = object;
+  if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
+  if (!metadata?.name) throw new TypeError('metadata.name must be provided to apply');
+  if (metadata.managedFields !== undefined)
+    throw new TypeError('cannot apply an object with managed fields already set');
+  const { owner, subresource } = options;
+  const owned =
+    owner === undefined
+      ? object
+      : { ...object, metadata: { ...metadata, ownerReferences: [...(metadata.ownerReferences ?? []), owner] } };
+  return objectBody(token, owned, subresource);
+}
+
+/** The DeleteOptions that were given; undefined when there are none: the request goes without a body. */
+export function deleteBody(options: DeleteOptions): string | undefined {
+  const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
+  const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, ...(dryRun ? { dryRun: ['All'] } : {}) };
+  if (Object.values(chosen).every((value) => value === undefined)) return undefined;
+  return stringifyJson({ kind: 'DeleteOptions', apiVersion: 'v1', ...chosen });
+}
+
+// The body of scale and its like is another kind, which its sender knows.
+function typed(token: Resource, object: KubernetesObject, subresource: string | undefined): KubernetesObject {
+  const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
+  if (!isOwnKind) return object;
+  const { apiVersion = apiVersionOf(token), kind = token.kind, ...rest } = object;
+  return { apiVersion, kind, ...rest };
+}

@@ -36,7 +36,9 @@ interface Identity {
 const defaultBehaviour: ResourceBehaviour = { createOnUpdate: false, updateWithoutVersion: true, generation: false };
 
 /** Throws TypeError when the facts do not know the resource or its kind. */
-export function defineBuiltin<T extends KubernetesObject>(kind: BuiltinKind<T>): ResourceDefinition<UnstructuredObject> {
+export function defineBuiltin<T extends KubernetesObject>(
+  kind: BuiltinKind<T>,
+): ResourceDefinition<UnstructuredObject> {
   const identity = identityOf(kind.id);
   const { group, version, resource, facts } = identity;
   const kindFacts = kindFactsOf(kind.id);
@@ -104,7 +106,11 @@ function storageOf(id: string): Pick<ResourceDefinition, 'storagePrefix' | 'stor
   return { storagePrefix: prefix, storageVersion: parseApiVersion(facts.apiVersion) };
 }
 
-function subresourcesOf<T extends KubernetesObject>(kind: BuiltinKind<T>, identity: Identity, kindFacts: KindFacts): Subresource<T>[] {
+function subresourcesOf<T extends KubernetesObject>(
+  kind: BuiltinKind<T>,
+  identity: Identity,
+  kindFacts: KindFacts,
+): Subresource<T>[] {
   return Object.entries(identity.facts.sub ?? {}).map(([name, facts]) => {
     const own = kind.subresources?.find((subresource) => subresource.name === name);
     if (own !== undefined) return own;
@@ -115,8 +121,13 @@ function subresourcesOf<T extends KubernetesObject>(kind: BuiltinKind<T>, identi
 }
 
 /** A subresource that Kubernetes has and this server has not: every verb answers 501. */
-function refusedSubresource<T extends KubernetesObject>(identity: Identity, name: string, facts: SubresourceFacts): Subresource<T> {
-  const refuse = (): Promise<never> => Promise.reject(newNotImplemented(`${identity.resource}/${name} is not served here`));
+function refusedSubresource<T extends KubernetesObject>(
+  identity: Identity,
+  name: string,
+  facts: SubresourceFacts,
+): Subresource<T> {
+  const refuse = (): Promise<never> =>
+    Promise.reject(newNotImplemented(`${identity.resource}/${name} is not served here`));
   const groupVersion = facts.kindGV === undefined ? identity : parseApiVersion(facts.kindGV);
   return {
     type: 'object',

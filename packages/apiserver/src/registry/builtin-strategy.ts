@@ -1,10 +1,10 @@
 // The strategies of a built-in kind and of its /status endpoint, from the facts and what its BuiltinKind adds.
 // Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
-import { isDeepStrictEqual } from 'node:util';
 import { type DeepReadonly, deepCopy, getOwn, type KubernetesObject } from '@kapstan/api';
 import type { ResourceBehaviour } from '@kapstan/kinds/facts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
+import { jsonEqual } from './json-equality.ts';
 import type { ResourceStrategy } from './strategy.ts';
 import { collectFieldErrors, type Field } from './validation/field.ts';
 
@@ -19,15 +19,17 @@ export interface KindFacts {
 type Fields = Record<string, unknown>;
 const notContent = new Set(['kind', 'apiVersion', 'metadata', 'status']);
 
-export function builtinStrategy<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: KindFacts): ResourceStrategy<T> {
+export function builtinStrategy<T extends KubernetesObject>(
+  kind: BuiltinKind<T>,
+  facts: KindFacts,
+): ResourceStrategy<T> {
   const { behaviour, definition } = facts;
   return {
     allowCreateOnUpdate: behaviour.createOnUpdate,
     allowUnconditionalUpdate: behaviour.updateWithoutVersion,
     prepareForCreate: (object, context) => {
       if (facts.hasStatus && kind.keepsStatusOnCreate !== true) delete (object as Fields).status;
-      const metadata = (object.metadata ??= {});
-      if (behaviour.generation) metadata.generation = 1;
+      if (behaviour.generation) object.metadata = { ...object.metadata, generation: 1 };
       if (behaviour.finalizers !== undefined) addFinalizers(object, behaviour.finalizers);
       kind.prepareForCreate?.(object, context);
       normalizeGoForm(definition, object as Fields);
@@ -56,7 +58,10 @@ export function builtinStrategy<T extends KubernetesObject>(kind: BuiltinKind<T>
 }
 
 /** Strategy of /status: everything but metadata and status stays as it was. */
-export function builtinStatusStrategy<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: KindFacts): ResourceStrategy<T> {
+export function builtinStatusStrategy<T extends KubernetesObject>(
+  kind: BuiltinKind<T>,
+  facts: KindFacts,
+): ResourceStrategy<T> {
   return {
     ...subresourceStrategy(facts, {
       prepare: (next, old) => {
@@ -77,7 +82,10 @@ interface SubresourceRules<T extends KubernetesObject> {
 }
 
 /** A strategy that only updates: /status, /finalize, /ephemeralcontainers. */
-export function subresourceStrategy<T extends KubernetesObject>(facts: KindFacts, rules: SubresourceRules<T>): ResourceStrategy<T> {
+export function subresourceStrategy<T extends KubernetesObject>(
+  facts: KindFacts,
+  rules: SubresourceRules<T>,
+): ResourceStrategy<T> {
   return {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: facts.behaviour.updateWithoutVersion,
@@ -121,12 +129,13 @@ function isContentChanged<T extends KubernetesObject>(
 }
 
 function isSameIn(next: object, old: object, keys: readonly string[]): boolean {
-  return keys.every((key) => isDeepStrictEqual(getOwn(next, key), getOwn(old, key)));
+  return keys.every((key) => jsonEqual(getOwn(next, key), getOwn(old, key)));
 }
 
 function keepGeneration(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, isRaised: boolean): void {
   const generation = old.metadata?.generation;
-  const metadata = (next.metadata ??= {});
+  const metadata = next.metadata ?? {};
+  next.metadata = metadata;
   if (isRaised) metadata.generation = (generation ?? 0) + 1;
   else if (generation === undefined) delete metadata.generation;
   else metadata.generation = generation;

@@ -1,0 +1,111 @@
+// Rules for single values, as messages: ports, port names, addresses, keys, percentages. Names and labels are in
+// @kapstan/api. Source: apimachinery util/validation.
+import { isIP, isIPv4 } from 'node:net';
+
+const range = (min: number, max: number): string => `must be between ${min} and ${max}, inclusive`;
+
+/** Source: IsValidPortNum. */
+export function portNumberErrors(port: number): string[] {
+  return port >= 1 && port <= 65_535 ? [] : [range(1, 65_535)];
+}
+
+/** Source: IsInRange. */
+export function rangeErrors(value: number, min: number, max: number): string[] {
+  return value >= min && value <= max ? [] : [range(min, max)];
+}
+
+/** Source: IsValidPortName. */
+export function portNameErrors(name: string): string[] {
+  const errors: string[] = [];
+  if (name.length > 15) errors.push('must be no more than 15 characters');
+  if (!/^[-a-z0-9]+$/.test(name)) errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  if (!/[a-z]/.test(name)) errors.push('must contain at least one letter (a-z)');
+  if (name.includes('--')) errors.push('must not contain consecutive hyphens');
+  if (name.startsWith('-') || name.endsWith('-')) errors.push('must not begin or end with a hyphen');
+  return errors;
+}
+
+/** A port number or name. Source: ValidatePortNumOrName. */
+export function portErrors(port: number | string): string[] {
+  return typeof port === 'number' ? portNumberErrors(port) : portNameErrors(port);
+}
+
+const ipExample = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+const leadingZero = /(^|\.)0\d+/;
+
+/** Source: IsValidIP, strict: no leading zeros, no IPv4 in IPv6. */
+export function ipErrors(text: string): string[] {
+  if (isIP(text) !== 0 && !text.includes('%')) {
+    return /^::ffff:\d+\./i.test(text) ? ['must not be an IPv4-mapped IPv6 address'] : [];
+  }
+  const withoutZeros = text.replace(/(^|\.)0+(\d)/g, '$1$2');
+  return leadingZero.test(text) && isIPv4(withoutZeros) ? ['must not have leading 0s'] : [ipExample];
+}
+
+const cidrExample = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
+
+/** Source: IsValidCIDR. */
+export function cidrErrors(text: string): string[] {
+  const cut = text.indexOf('/');
+  const address = text.slice(0, cut);
+  const bits = text.slice(cut + 1);
+  const max = isIPv4(address) ? 32 : 128;
+  const isValid = cut > 0 && isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= max;
+  return isValid ? [] : [cidrExample];
+}
+
+/** Addresses that no endpoint may have. Source: ValidateNonSpecialIP. */
+export function specialIpErrors(text: string): string[] {
+  if (isIP(text) === 0) return ['must be a valid IP address'];
+  const lower = text.toLowerCase();
+  if (/^(0\.0\.0\.0|::)$/.test(lower)) return ['may not be unspecified (0.0.0.0 or ::)'];
+  if (lower.startsWith('127.') || lower === '::1') return ['may not be in the loopback range (127.0.0.0/8, ::1/128)'];
+  if (lower.startsWith('169.254.') || /^fe[89ab]/.test(lower))
+    return ['may not be in the link-local range (169.254.0.0/16, fe80::/10)'];
+  if (lower.startsWith('224.0.0.') || lower.startsWith('ff02:')) {
+    return ['may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'];
+  }
+  return [];
+}
+
+/** Key of a ConfigMap or Secret. Source: IsConfigMapKey. */
+export function configKeyErrors(key: string): string[] {
+  const errors: string[] = [];
+  if (Buffer.byteLength(key) > 253) errors.push('must be no more than 253 bytes');
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
+    errors.push(
+      "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+    );
+  }
+  if (key === '.') errors.push("must not be '.'");
+  else if (key === '..') errors.push("must not be '..'");
+  else if (key.startsWith('..')) errors.push("must not start with '..'");
+  return errors;
+}
+
+/** Source: IsValidPercent. */
+export function percentErrors(text: string): string[] {
+  if (/^[0-9]+%$/.test(text)) return [];
+  return [
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+  ];
+}
+
+/** Name of an environment variable: anything printable but "=". Source: IsRelaxedEnvVarName. */
+export function envNameErrors(name: string): string[] {
+  if (name === '') return ['environment variable name must be non-empty'];
+  if (/^[\x20-\x3C\x3E-\x7E]+$/.test(name)) return [];
+  return [
+    "a valid environment variable name must consist only of printable ASCII characters other than '=' (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '[ -<>-~]+')",
+  ];
+}
+
+const wildcardPattern = String.raw`\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*`;
+
+/** Source: IsWildcardDNS1123Subdomain. */
+export function wildcardSubdomainErrors(text: string): string[] {
+  if (new RegExp(`^${wildcardPattern}$`).test(text)) return [];
+  return [
+    `a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '${wildcardPattern}')`,
+  ];
+}

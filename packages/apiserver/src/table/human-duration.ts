@@ -1,0 +1,33 @@
+// Ages as kubectl prints them: "5s", "3m20s", "2d4h". Source: apimachinery duration.HumanDuration.
+import { parseTime } from '@kapstan/api';
+
+/** Whole units, the smaller one left out when it is zero. Below -1 s "<invalid>" (clocks that disagree), 0 to -1 s "0s". */
+export function humanDuration(durationMs: number): string {
+  const seconds = Math.trunc(durationMs / 1000);
+  if (seconds < -1) return '<invalid>';
+  if (seconds < 0) return '0s';
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.trunc(seconds / 60);
+  if (minutes < 10) return `${minutes}m${unlessZero(seconds % 60, 's')}`;
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.trunc(minutes / 60);
+  if (hours < 8) return `${hours}h${unlessZero(minutes % 60, 'm')}`;
+  if (hours < 48) return `${hours}h`;
+  const days = Math.trunc(hours / 24);
+  if (days < 8) return `${days}d${unlessZero(hours % 24, 'h')}`;
+  if (days < 730) return `${days}d`;
+  const years = Math.trunc(days / 365);
+  if (years < 8) return `${years}y${unlessZero(days % 365, 'd')}`;
+  return `${years}y`;
+}
+
+/** Time since a timestamp; "<unknown>" when there is none. Source: translateTimestampSince. */
+export function timeSince(timestamp: string | null | undefined, nowMs: number): string {
+  if (timestamp === undefined || timestamp === null || timestamp === '') return '<unknown>';
+  const then = parseTime(timestamp);
+  return Number.isNaN(then) ? '<unknown>' : humanDuration(nowMs - then);
+}
+
+function unlessZero(value: number, unit: string): string {
+  return value === 0 ? '' : `${value}${unit}`;
+}

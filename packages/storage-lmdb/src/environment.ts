@@ -11,6 +11,8 @@ export type Table = Database<Buffer, Buffer>;
 
 const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
 const formatKey = Buffer.from('format');
+/** Of an empty store, as in etcd: 0 means "none" everywhere, and a list must have a resource version. */
+const firstRevision = 1;
 
 /** The numbers of the meta table. */
 export type MetaName = 'revision' | 'compactRevision' | 'compactedThrough' | 'lastLease';
@@ -72,6 +74,7 @@ export class Environment {
     if (found === undefined && this.isEmpty()) {
       const writes = new WriteSet();
       writes.put(this.#meta, formatKey, Buffer.from(String(formatVersion)));
+      this.putMeta(writes, 'revision', firstRevision);
       return this.write(writes);
     }
     if (found === String(formatVersion)) return;

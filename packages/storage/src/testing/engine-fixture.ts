@@ -1,0 +1,102 @@
+// What the engine suites need from an engine besides the port, and the short words that their tests are written in.
+// Implemented beside each engine; used by engine-conformance.ts and engine-model.ts.
+import type { Revision } from '@kapstan/api';
+import { afterEach, beforeEach, expect } from 'vitest';
+import type { Commit, CommitResult, Engine, EngineWatchOptions, KeyRange, KeyValue } from '../engine.ts';
+import { WatchRecorder } from './engine-recorder.ts';
+
+/** One engine under test, with no other user. */
+export interface EngineFixture {
+  readonly engine: Engine;
+  /** Lets so much time pass for leases: by a virtual clock, or by waiting. Absent: tests of expiry are skipped. */
+  elapse?(ms: number): Promise<void>;
+  /** Closes the engine, opens another one on the same data and puts it into `engine`. Absent where nothing is kept. */
+  reopen?(): Promise<void>;
+  /** Looks for contradictions inside the store and throws them. Called after every test. */
+  check?(): Promise<void>;
+  /** Closes the engine and removes its data. */
+  dispose(): Promise<void>;
+}
+
+export type OpenEngine = () => Promise<EngineFixture>;
+
+export const everything: KeyRange = { start: '/', end: '0' };
+export const revisionOf = (value: number): Revision => value as Revision;
+export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+export const textOf = (kv: KeyValue | undefined): string | undefined => kv && new TextDecoder().decode(kv.value);
+
+/** The fixture of the running test: opened before it, checked and disposed after it. */
+export class EngineBench {
+  #fixture: EngineFixture | undefined;
+  readonly #recorders: WatchRecorder[] = [];
+
+  constructor(open: OpenEngine) {
+    beforeEach(async () => {
+      this.#fixture = await open();
+    });
+    afterEach(async () => {
+      for (const recorder of this.#recorders.splice(0)) {
+        recorder.verify();
+        recorder.close();
+      }
+      const fixture = this.#fixture;
+      this.#fixture = undefined;
+      try {
+        await fixture?.check?.();
+      } finally {
+        await fixture?.dispose();
+      }
+    });
+  }
+
+  get fixture(): EngineFixture {
+    if (this.#fixture === undefined) throw new Error('no test is running');
+    return this.#fixture;
+  }
+
+  get engine(): Engine {
+    return this.fixture.engine;
+  }
+
+  commit(commit: Commit): Promise<CommitResult> {
+    return this.engine.commit(commit);
+  }
+
+  /** A commit that must succeed; answers its revision. */
+  async apply(key: string, expectedRevision: number, change: Commit['change']): Promise<Revision> {
+    const result = await this.engine.commit({ key, expectedRevision: revisionOf(expectedRevision), change });
+    expect(result.succeeded, `commit of ${key} at ${expectedRevision}`).toBe(true);
+    return result.revision;
+  }
+
+  create(key: string, value = 'v', lease = 0): Promise<Revision> {
+    return this.apply(key, 0, { type: 'put', value: bytes(value), lease });
+  }
+
+  update(key: string, expectedRevision: number, value = 'v', lease = 0): Promise<Revision> {
+    return this.apply(key, expectedRevision, { type: 'put', value: bytes(value), lease });
+  }
+
+  remove(key: string, expectedRevision: number): Promise<Revision> {
+    return this.apply(key, expectedRevision, { type: 'delete' });
+  }
+
+  /** Keys of /k00000 upwards, all asked for at once. */
+  createMany(count: number, value = 'v'): Promise<Revision[]> {
+    return Promise.all(Array.from({ length: count }, (_, index) => this.create(numbered(index), value)));
+  }
+
+  async keys(range: KeyRange = everything, revision = 0): Promise<string[]> {
+    const { kvs } = await this.engine.range(range, { revision: revisionOf(revision) });
+    return kvs.map((kv) => kv.key);
+  }
+
+  watch(after: number, options: Partial<EngineWatchOptions> & { readonly range?: KeyRange } = {}): WatchRecorder {
+    const { range = everything, ...rest } = options;
+    const recorder = WatchRecorder.start(this.engine, range, { ...rest, after: revisionOf(after) });
+    this.#recorders.push(recorder);
+    return recorder;
+  }
+}
+
+export const numbered = (index: number): string => `/k${String(index).padStart(5, '0')}`;

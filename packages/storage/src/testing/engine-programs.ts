@@ -1,0 +1,278 @@
+// Random programs over an engine and engine-model.ts side by side: every answer and every watch must agree.
+// Registered from a test file beside each engine, next to engine-conformance.ts.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { EngineEvent, KeyRange, KeyValue } from '../engine.ts';
+import { isStorageError } from '../storage-error.ts';
+import { bytes, type EngineFixture, everything, type OpenEngine, revisionOf, textOf } from './engine-fixture.ts';
+import { EngineModel, type ModelChange, type ModelKey } from './engine-model.ts';
+import { WatchRecorder } from './engine-recorder.ts';
+
+export interface EngineProgramsOptions {
+  /** How many programs to run, at least 1. Default 200. */
+  readonly programs?: number;
+  /** Most steps of a program, at least 1. Default 40. */
+  readonly maxSteps?: number;
+  /** Repeats the programs of a former run. Default: another one each time; it stands in the test's name. */
+  readonly seed?: number;
+  /** Time for all programs, in milliseconds. Default 300 000. */
+  readonly timeoutMs?: number;
+}
+
+const defaults = { programs: 200, maxSteps: 40, timeoutMs: 300_000 } as const satisfies EngineProgramsOptions;
+
+/** A revision as a program names it: so many before the newest one, or so many after. */
+type Age = number;
+
+type Step =
+  | {
+      readonly type: 'put';
+      readonly key: string;
+      readonly expect: Expectation;
+      readonly value: number;
+      readonly isLeased: boolean;
+    }
+  | { readonly type: 'delete'; readonly key: string; readonly expect: Expectation }
+  | { readonly type: 'get'; readonly key: string; readonly age: Age }
+  | { readonly type: 'range'; readonly range: KeyRange; readonly age: Age; readonly limit: number }
+  | { readonly type: 'watch'; readonly range: KeyRange; readonly age: Age }
+  | { readonly type: 'compact'; readonly age: Age }
+  | { readonly type: 'expire' }
+  | { readonly type: 'reopen' };
+
+/** Which revision a commit expects: the right one, none, or one that is off. */
+type Expectation = 'right' | 'absent' | 'wrong';
+
+const keys = ['/a', '/a/b', '/b', '/c', '/é', '/\uffee'];
+const leaseSeconds = 100;
+
+const key = fc.constantFrom(...keys);
+const expectation = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<Expectation>('right') },
+  { weight: 1, arbitrary: fc.constantFrom<Expectation>('absent', 'wrong') },
+);
+const age = fc.integer({ min: -2, max: 30 });
+const range = fc.tuple(key, key).map(([start, end]) => ({ start, end }));
+const anyRange = fc.oneof(fc.constant(everything), range);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      type: fc.constant('put' as const),
+      key,
+      expect: expectation,
+      value: fc.integer({ min: 0, max: 999 }),
+      isLeased: fc.boolean(),
+    }),
+  },
+  { weight: 5, arbitrary: fc.record({ type: fc.constant('delete' as const), key, expect: expectation }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('get' as const), key, age }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      type: fc.constant('range' as const),
+      range: anyRange,
+      age,
+      limit: fc.integer({ min: 0, max: 4 }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('watch' as const), range: anyRange, age }) },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('compact' as const), age }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ type: 'expire' }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ type: 'reopen' }) },
+);
+
+/** Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`) are left out. */
+export function enginePrograms(name: string, open: OpenEngine, options: EngineProgramsOptions = {}): void {
+  const { programs, maxSteps, timeoutMs } = { ...defaults, ...options };
+  const seed = options.seed ?? Math.floor(Math.random() * 2 ** 31);
+  describe(`${name} beside the model`, () => {
+    it(`answers like the model in ${programs} random programs (seed ${seed})`, { timeout: timeoutMs }, async () => {
+      const steps = fc.array(step, { minLength: 1, maxLength: maxSteps, size: 'max' });
+      const property = fc.asyncProperty(steps, (program) => runProgram(open, program));
+      await fc.assert(property, { seed, numRuns: programs, endOnFailure: true });
+    });
+  });
+}
+
+async function runProgram(open: OpenEngine, program: readonly Step[]): Promise<void> {
+  const fixture = await open();
+  try {
+    const run = new Program(fixture, new EngineModel(await fixture.engine.currentRevision()));
+    for (const each of program) await run.step(each);
+    await run.settleWatches();
+    await fixture.check?.();
+  } finally {
+    await fixture.dispose();
+  }
+}
+
+interface RunningWatch {
+  readonly range: KeyRange;
+  readonly after: number;
+  readonly recorder: WatchRecorder;
+}
+
+class Program {
+  readonly #fixture: EngineFixture;
+  readonly #model: EngineModel;
+  #watches: RunningWatch[] = [];
+  #lease = 0;
+
+  constructor(fixture: EngineFixture, model: EngineModel) {
+    this.#fixture = fixture;
+    this.#model = model;
+  }
+
+  async step(each: Step): Promise<void> {
+    switch (each.type) {
+      case 'put':
+      case 'delete':
+        return this.#commit(each);
+      case 'get':
+        return this.#get(each.key, this.#revisionOf(each.age));
+      case 'range':
+        return this.#range(each.range, this.#revisionOf(each.age), each.limit);
+      case 'watch':
+        return this.#watch(each.range, this.#revisionOf(each.age));
+      case 'compact':
+        return this.#compact(this.#revisionOf(each.age));
+      case 'expire':
+        return this.#expire();
+      case 'reopen':
+        return this.#reopen();
+    }
+  }
+
+  /** Waits for what each watch must still hear, then compares all of it. */
+  async settleWatches(): Promise<void> {
+    for (const { range: within, after, recorder } of this.#watches) {
+      const expected = this.#model.changesAfter(after).filter((change) => isWithin(within, change.key));
+      await recorder.received(expected.length);
+      recorder.verify();
+      expect(recorder.events.map(told)).toEqual(expected.map(toldByModel));
+      recorder.close();
+    }
+    this.#watches = [];
+  }
+
+  #revisionOf(ago: Age): number {
+    return Math.max(1, this.#model.revision - ago);
+  }
+
+  async #commit(each: Extract<Step, { type: 'put' | 'delete' }>): Promise<void> {
+    const before = this.#model.keyAt(each.key, this.#model.revision);
+    // The port leaves open what deleting an absent key does when it is expected to be absent.
+    if (each.type === 'delete' && before === undefined) return;
+    const right = before?.modRevision ?? 0;
+    const expected = { right, absent: 0, wrong: right + 1 }[each.expect];
+    const change = this.#model.commit(each.key, expected, each);
+    const lease = each.type === 'put' && each.isLeased && change ? await this.#grant() : 0;
+    const result = await this.#fixture.engine.commit({
+      key: each.key,
+      expectedRevision: revisionOf(expected),
+      change: each.type === 'put' ? { type: 'put', value: bytes(String(each.value)), lease } : { type: 'delete' },
+    });
+    expect([result.succeeded, result.revision]).toEqual([change !== undefined, this.#model.revision]);
+    expect(toModel(result.succeeded ? result.previous : result.current)).toEqual(before);
+  }
+
+  async #grant(): Promise<number> {
+    if (this.#lease === 0) this.#lease = await this.#fixture.engine.grantLease(leaseSeconds);
+    return this.#lease;
+  }
+
+  async #get(asked: string, revision: number): Promise<void> {
+    const read = this.#fixture.engine.get(asked, { revision: revisionOf(revision) });
+    const refusal = this.#model.refusalAt(revision);
+    if (refusal) return expectRefusal(read, refusal);
+    expect(toModel((await read).kv)).toEqual(this.#model.keyAt(asked, revision));
+    expect((await read).revision).toBe(this.#model.revision);
+  }
+
+  async #range(within: KeyRange, revision: number, limit: number): Promise<void> {
+    const read = this.#fixture.engine.range(within, { revision: revisionOf(revision), limit });
+    const refusal = this.#model.refusalAt(revision);
+    if (refusal) return expectRefusal(read, refusal);
+    const all = this.#model.stateAt(revision).filter((entry) => isWithin(within, entry.key));
+    const { kvs, count, more } = await read;
+    expect(kvs.map(toModel)).toEqual(limit === 0 ? all : all.slice(0, limit));
+    expect([count, more]).toEqual([all.length, limit !== 0 && all.length > limit]);
+  }
+
+  async #watch(within: KeyRange, after: number): Promise<void> {
+    // Engines may or may not still have the events of the compacted revision itself.
+    if (after === this.#model.compactRevision - 1) return;
+    const recorder = WatchRecorder.start(this.#fixture.engine, within, { after: revisionOf(after) });
+    if (after >= this.#model.compactRevision) {
+      this.#watches.push({ range: within, after, recorder });
+      return;
+    }
+    await recorder.ended();
+    expect(isStorageError(recorder.error, 'Compacted')).toBe(true);
+    expect(recorder.events).toEqual([]);
+    recorder.verify();
+  }
+
+  async #compact(revision: number): Promise<void> {
+    const { engine } = this.#fixture;
+    // A watch that has not read this far yet would end here, or not: that is no question for a model.
+    if (this.#watches.some((watch) => watch.after < revision)) await this.settleWatches();
+    const compacting = engine.compact(revisionOf(revision));
+    if (revision > this.#model.revision) return expectRefusal(compacting, 'FutureRevision');
+    if (revision <= this.#model.compactRevision) return expectRefusal(compacting, 'Compacted');
+    await compacting;
+    this.#model.compactRevision = revision;
+    expect(engine.compactRevision()).toBe(revision);
+  }
+
+  /** In which order the keys of a lease go is not laid down; the model follows the engine, if it is one of the right ones. */
+  async #expire(): Promise<void> {
+    const { engine, elapse } = this.#fixture;
+    if (elapse === undefined) return;
+    const bound = this.#model.stateAt(this.#model.revision).filter((entry) => entry.isLeased);
+    const witness = WatchRecorder.start(engine, everything, { after: revisionOf(this.#model.revision) });
+    await elapse.call(this.#fixture, leaseSeconds * 2_000);
+    await witness.received(bound.length);
+    for (const event of witness.events) {
+      const found = bound.find((entry) => entry.key === event.key);
+      expect([event.type, found?.modRevision]).toEqual(['delete', event.previous?.modRevision]);
+      const change = this.#model.commit(event.key, found?.modRevision ?? -1, { type: 'delete' });
+      expect(change?.revision).toBe(event.revision);
+    }
+    witness.close();
+    this.#lease = 0;
+  }
+
+  async #reopen(): Promise<void> {
+    if (this.#fixture.reopen === undefined) return;
+    await this.settleWatches();
+    await this.#fixture.reopen();
+    const { engine } = this.#fixture;
+    expect(await engine.currentRevision()).toBe(this.#model.revision);
+    expect(engine.compactRevision()).toBe(this.#model.compactRevision);
+  }
+}
+
+async function expectRefusal(work: Promise<unknown>, code: 'Compacted' | 'FutureRevision'): Promise<void> {
+  await expect(work).rejects.toSatisfy((error) => isStorageError(error, code));
+}
+
+// All keys of the programs sort alike by UTF-16 and by UTF-8.
+function isWithin(within: KeyRange, candidate: string): boolean {
+  return candidate >= within.start && candidate < within.end;
+}
+
+function toModel(kv: KeyValue | undefined): ModelKey | undefined {
+  if (kv === undefined) return undefined;
+  const { createRevision, modRevision, lease } = kv;
+  return { key: kv.key, value: Number(textOf(kv)), createRevision, modRevision, isLeased: lease !== 0 };
+}
+
+function told({ revision, key: changed, kv, previous }: EngineEvent): unknown {
+  return { revision, key: changed, after: toModel(kv), before: toModel(previous) };
+}
+
+function toldByModel({ revision, key: changed, after, before }: ModelChange): unknown {
+  return { revision, key: changed, after, before };
+}

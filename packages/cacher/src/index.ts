@@ -1,1 +1,1 @@
-export {};
+export { Cacher, type CacherInspection, type CacherOptions } from './cacher.ts';

@@ -185,7 +185,8 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
 function watchError(error: unknown): Error {
   if (error instanceof StatusError) return error;
   if (isStorageError(error, 'Compacted')) return newExpired('The resourceVersion for the provided watch is too old.');
-  if (isStorageError(error, 'Closed')) return error;
+  // What is wrong with the engine is for the reader to judge: a cache goes on later, HTTP answers 500.
+  if (isStorageError(error) && error.code !== 'Corrupt') return error;
   return newInternalError(error);
 }
 

@@ -50,6 +50,10 @@ export class Stored<T extends KubernetesObject> {
   /** The same object at another revision: what a deletion shows (last state, revision of the deletion). */
   atRevision(revision: Revision): Stored<T> {
     const object = { ...this.object, metadata: { ...this.object.metadata, resourceVersion: formatRevision(revision) } };
+    if (Object.isFrozen(this.object)) {
+      Object.freeze(object.metadata);
+      Object.freeze(object);
+    }
     return new Stored<T>(this.key, revision, object as DeepReadonly<T>);
   }
 }

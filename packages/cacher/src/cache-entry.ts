@@ -1,0 +1,45 @@
+// CacheEntry and CacheEvent: what the indexed store holds of one object, and what the ring holds of one change.
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import type { Attributes, Stored } from '@kapstan/storage';
+
+/** One object with the texts that selectors look at, extracted once. Never changed. */
+export interface CacheEntry<T extends KubernetesObject> {
+  readonly key: string;
+  readonly stored: Stored<T>;
+  readonly attributes: Attributes;
+}
+
+export interface CacheEventInit<T extends KubernetesObject> {
+  readonly key: string;
+  readonly revision: Revision;
+  /** When the cache learnt of it, on the monotonic clock, in milliseconds. */
+  readonly timeMs: number;
+  /** State after the change; absent for a deletion. */
+  readonly current?: CacheEntry<T>;
+  /** State before; absent for a creation. */
+  readonly previous?: CacheEntry<T>;
+}
+
+/** One change, shared by all watchers. */
+export class CacheEvent<T extends KubernetesObject> {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly timeMs: number;
+  readonly current: CacheEntry<T> | undefined;
+  readonly previous: CacheEntry<T> | undefined;
+  #lastState: Stored<T> | undefined;
+
+  constructor(init: CacheEventInit<T>) {
+    this.key = init.key;
+    this.revision = init.revision;
+    this.timeMs = init.timeMs;
+    this.current = init.current;
+    this.previous = init.previous;
+  }
+
+  /** What a DELETED event shows: the state before, at the revision of the change. Made once for all watchers. */
+  get lastState(): Stored<T> | undefined {
+    this.#lastState ??= this.previous?.stored.atRevision(this.revision);
+    return this.#lastState;
+  }
+}

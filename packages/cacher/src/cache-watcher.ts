@@ -1,0 +1,165 @@
+// CacheWatcher: one watch on the cache: the present state if asked for, what the ring holds, then live events.
+// Driven by dispatcher.ts. spec/storage.md §3.7 and §3.9.
+import type { KubernetesObject, Logger, Revision } from '@kapstan/api';
+import {
+  isEverything,
+  matchesAttributes,
+  type SelectionPredicate,
+  type StorageEvent,
+  type StorageWatch,
+  type StorageWatchSink,
+  type Stored,
+} from '@kapstan/storage';
+import type { CacheEntry, CacheEvent } from './cache-entry.ts';
+import type { HistoryRing } from './history-ring.ts';
+
+/** Where a watch begins. */
+export interface WatchStart<T extends KubernetesObject> {
+  /** Objects to send as ADDED first. */
+  readonly initial: readonly CacheEntry<T>[];
+  /** Revision of `initial`, or the asked one: events up to it are not sent. */
+  readonly revision: Revision;
+  /** Ring position of the first event to look at. */
+  readonly position: number;
+  /** End the initial objects with a bookmark. */
+  readonly endsWithBookmark: boolean;
+}
+
+export interface CacheWatcherInit<T extends KubernetesObject> {
+  /** A key, or with `isRecursive` a prefix that ends with a slash. */
+  readonly key: string;
+  readonly isRecursive: boolean;
+  readonly predicate: SelectionPredicate<T>;
+  readonly sink: StorageWatchSink<T>;
+  readonly logger: Logger;
+  readonly onClosed: (watcher: CacheWatcher<T>) => void;
+}
+
+export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
+  readonly key: string;
+  readonly isRecursive: boolean;
+  readonly predicate: SelectionPredicate<T>;
+  readonly #sink: StorageWatchSink<T>;
+  readonly #logger: Logger;
+  readonly #onClosed: (watcher: CacheWatcher<T>) => void;
+  readonly #everything: boolean;
+  #start: WatchStart<T> | undefined;
+  #sent = 0;
+  #position = 0;
+  #after = 0 as Revision;
+  #isLive = false;
+  #isClosed = false;
+
+  constructor(init: CacheWatcherInit<T>) {
+    this.key = init.key;
+    this.isRecursive = init.isRecursive;
+    this.predicate = init.predicate;
+    this.#sink = init.sink;
+    this.#logger = init.logger;
+    this.#onClosed = init.onClosed;
+    this.#everything = isEverything(init.predicate);
+  }
+
+  /** True: gets each event when it happens. False: still reads what is past. */
+  get isLive(): boolean {
+    return this.#isLive;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  begin(start: WatchStart<T>): void {
+    this.#start = start;
+    this.#position = start.position;
+    this.#after = start.revision;
+  }
+
+  /** True: the ring moved past this reader, which has to resume from the last version that it saw. */
+  isOverrun(ring: HistoryRing<T>): boolean {
+    return this.#position < ring.start;
+  }
+
+  /**
+   * Sends up to `limit` objects or past events; returns how many it looked at. At the end of the ring the watcher is
+   * live: the ring does not change within a turn, so nothing falls between the two and nothing comes twice (I3).
+   */
+  catchUp(ring: HistoryRing<T>, limit: number): number {
+    let looked = this.#sendInitial(limit);
+    while (looked < limit && !this.#isClosed && this.#position < ring.end) {
+      const event = ring.at(this.#position++);
+      looked++;
+      if (event !== undefined && this.#covers(event.key)) this.offer(event);
+    }
+    this.#isLive = this.#start === undefined && this.#position >= ring.end && !this.#isClosed;
+    return looked;
+  }
+
+  /** Sends what the event means under this watch's selector, if anything. The key is known to be in scope. */
+  offer(event: CacheEvent<T>): void {
+    if (event.revision <= this.#after) return;
+    const { current, previous } = event;
+    const passes = current !== undefined && this.#selects(current);
+    const passed = previous !== undefined && this.#selects(previous);
+    if (passes) this.#emit({ type: passed ? 'MODIFIED' : 'ADDED', stored: current.stored });
+    else if (passed) this.#emit({ type: 'DELETED', stored: event.lastState as Stored<T> });
+  }
+
+  /** Tells a live watch that it has seen everything up to the revision. Versions never go back, so an older one is not told. */
+  bookmark(revision: Revision): void {
+    if (revision < this.#after) return;
+    this.#after = revision;
+    this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false });
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#isLive = false;
+    this.#start = undefined;
+    this.#onClosed(this);
+  }
+
+  /** Closes and tells the sink: with an error, or in peace. */
+  end(error?: Error): void {
+    if (this.#isClosed) return;
+    this.close();
+    try {
+      this.#sink.onEnd(error);
+    } catch (thrown) {
+      this.#logger.error('a watch sink threw at its end', { key: this.key, error: thrown });
+    }
+  }
+
+  #sendInitial(limit: number): number {
+    const start = this.#start;
+    if (start === undefined) return 0;
+    let looked = 0;
+    for (; looked < limit && this.#sent < start.initial.length && !this.#isClosed; looked++) {
+      const entry = start.initial[this.#sent++];
+      if (entry !== undefined && this.#selects(entry)) this.#emit({ type: 'ADDED', stored: entry.stored });
+    }
+    if (this.#isClosed || this.#sent < start.initial.length) return looked;
+    if (start.endsWithBookmark) this.#emit({ type: 'BOOKMARK', revision: start.revision, initialEventsEnd: true });
+    this.#start = undefined;
+    return looked;
+  }
+
+  #covers(key: string): boolean {
+    return this.isRecursive ? key.startsWith(this.key) : key === this.key;
+  }
+
+  #selects(entry: CacheEntry<T>): boolean {
+    return this.#everything || matchesAttributes(this.predicate, entry.attributes);
+  }
+
+  #emit(event: StorageEvent<T>): void {
+    if (this.#isClosed) return;
+    try {
+      this.#sink.onEvent(event);
+    } catch (error) {
+      this.#logger.error('a watch sink threw; its watch ends', { key: this.key, error });
+      this.end(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+}

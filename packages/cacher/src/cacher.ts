@@ -1,0 +1,343 @@
+// Cacher: a Storage that answers reads and watches from memory, kept up to date by one watch on the Storage below.
+// Above: the registry. The walk of one event: feed.ts → watch-cache.ts → dispatcher.ts → cache-watcher.ts.
+import {
+  type Clock,
+  isTooLargeResourceVersion,
+  type KubernetesObject,
+  type Logger,
+  type Revision,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import {
+  type GetAttributes,
+  type GuaranteedUpdateOptions,
+  KeySpace,
+  parseResourceVersion,
+  type Storage,
+  type StorageCreateOptions,
+  type StorageDeleteOptions,
+  StorageError,
+  type StorageGetOptions,
+  type StorageListOptions,
+  type StorageStats,
+  type StorageWatch,
+  type StorageWatchOptions,
+  type StorageWatchSink,
+  type Stored,
+  type StoredList,
+  type TryUpdate,
+  validateListOptions,
+} from '@kapstan/storage';
+import { Bookmarks } from './bookmarks.ts';
+import { CacheWatcher } from './cache-watcher.ts';
+import { listFromCache } from './cached-list.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { Feed } from './feed.ts';
+import { Freshness } from './freshness.ts';
+import { defaultHistoryWindowMs } from './history-ring.ts';
+import { planList } from './list-plan.ts';
+import { Readiness, stoppedError } from './readiness.ts';
+import { WatchCache } from './watch-cache.ts';
+import { watchStart } from './watch-start.ts';
+
+export interface CacherOptions<T extends KubernetesObject> {
+  /** What is cached. Closing the cacher does not close it. */
+  readonly storage: Storage<T>;
+  /** As the storage below has it. Default "/registry". */
+  readonly keyPrefix?: string;
+  /** As the storage below has it: "/pods". */
+  readonly resourcePrefix: string;
+  /** Texts that selectors look at; extracted once an object. That of the predicates is not used. */
+  readonly getAttributes: GetAttributes<T>;
+  /** Fields, beside name and namespace, by which watches and lists are indexed: "spec.nodeName". Default none. */
+  readonly indexedFields?: readonly string[];
+  /** How long events stay available to watches that resume, in milliseconds. At least 75 000, the default. */
+  readonly historyWindowMs?: number;
+  /** Fewest events kept. Default 100. */
+  readonly minHistory?: number;
+  /** Freezes all cached objects, for tests of I6. Default false. */
+  readonly freeze?: boolean;
+  readonly clock?: Clock;
+  /** Random numbers in [0, 1), for the pauses between attempts. Default Math.random. */
+  readonly random?: () => number;
+  readonly logger?: Logger;
+}
+
+/** What a person or a metric wants to know of a cacher. Counters never go back. */
+export interface CacherInspection {
+  readonly state: 'pending' | 'ready' | 'stopped';
+  readonly revision: number;
+  readonly objects: number;
+  readonly storedBytes: number;
+  readonly history: { readonly size: number; readonly capacity: number; readonly oldestRevision: number };
+  readonly watchers: number;
+  /** Watchers that still read what is past. */
+  readonly catchingUp: number;
+  /** Requests that wait for the cache to reach a revision. */
+  readonly waiting: number;
+  readonly bookmarked: number;
+  readonly lastError: unknown;
+  readonly counters: {
+    readonly eventsReceived: number;
+    readonly eventsDispatched: number;
+    readonly initializations: number;
+    readonly terminatedWatchers: number;
+    readonly consistentReads: number;
+    /** Consistent reads that the storage below had to answer because the cache lagged. */
+    readonly consistentReadFallbacks: number;
+  };
+}
+
+export class Cacher<T extends KubernetesObject> implements Storage<T> {
+  readonly keys: KeySpace;
+  readonly #storage: Storage<T>;
+  readonly #logger: Logger;
+  readonly #indexedFields: readonly string[];
+  readonly #cache: WatchCache<T>;
+  readonly #feed: Feed<T>;
+  readonly #dispatcher: Dispatcher<T>;
+  readonly #bookmarks: Bookmarks<T>;
+  readonly #freshness: Freshness;
+  readonly #readiness: Readiness;
+  readonly #counters = { eventsReceived: 0, consistentReads: 0, consistentReadFallbacks: 0 };
+
+  /** Throws TypeError for a history window that is too short. */
+  constructor(options: CacherOptions<T>) {
+    const { storage, clock = systemClock, logger = silentLogger, historyWindowMs = defaultHistoryWindowMs } = options;
+    if (historyWindowMs < defaultHistoryWindowMs) {
+      throw new TypeError(`config.EventsHistoryWindow (${historyWindowMs / 1000}s) must not be below 1m15s`);
+    }
+    this.keys = new KeySpace(options);
+    this.#storage = storage;
+    this.#logger = logger;
+    this.#indexedFields = options.indexedFields ?? [];
+    const minCapacity = options.minHistory === undefined ? {} : { minCapacity: options.minHistory };
+    this.#cache = new WatchCache<T>({
+      clock,
+      getAttributes: options.getAttributes,
+      indexedFields: this.#indexedFields,
+      history: { windowMs: historyWindowMs, ...minCapacity },
+      freeze: options.freeze ?? false,
+    });
+    const triggers = [...this.#indexedFields, 'metadata.name', 'metadata.namespace'];
+    this.#dispatcher = new Dispatcher<T>(this.#cache.ring, triggers);
+    const revision = (): Revision => this.#cache.revision;
+    this.#bookmarks = new Bookmarks<T>({ clock, revision });
+    this.#freshness = new Freshness({ clock, current: revision, requestProgress: () => this.#requestProgress() });
+    this.#readiness = new Readiness(clock);
+    const feedOptions = { storage, prefix: this.keys.prefix, clock, logger, random: options.random ?? Math.random };
+    this.#feed = new Feed<T>(feedOptions, {
+      onReplace: (items, at) => this.#onReplace(items, at),
+      onChange: (event) => {
+        this.#counters.eventsReceived++;
+        const change = this.#cache.apply(event);
+        this.#freshness.advanced();
+        this.#dispatcher.dispatch(change);
+      },
+      onProgress: (at) => {
+        this.#cache.progress(at);
+        this.#freshness.advanced();
+      },
+      onLost: () => {
+        this.#readiness.setPending();
+        this.#dispatcher.terminateAll();
+      },
+      onError: (error) => this.#readiness.noteError(error),
+    });
+  }
+
+  /** Begins to fill the cache. To be called once. */
+  start(): void {
+    this.#feed.start();
+  }
+
+  /** Resolves when the cache may answer. */
+  waitUntilReady(signal?: AbortSignal): Promise<void> {
+    return this.#readiness.wait(signal);
+  }
+
+  create(key: string, object: T, options?: StorageCreateOptions): Promise<Stored<T>> {
+    return this.#storage.create(key, object, options);
+  }
+
+  /** The newest state comes from the storage below; any other from the cache. */
+  async get(key: string, options: StorageGetOptions = {}): Promise<Stored<T> | undefined> {
+    this.keys.single(key);
+    this.#requireOpen();
+    const { resourceVersion = '' } = options;
+    if (resourceVersion === '' || !this.#readiness.isReady) return this.#storage.get(key, options);
+    await this.#freshness.wait(parseResourceVersion(resourceVersion));
+    return this.#cache.store.get(key)?.stored;
+  }
+
+  async getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    const checked = options.recursive ? this.keys.recursive(key) : this.keys.single(key);
+    this.#requireOpen();
+    const position = validateListOptions(checked, options);
+    const support = { progressRequests: this.#storage.supportsProgressRequests };
+    const plan = planList(options, position, support);
+    if (plan.source === 'storage') {
+      if (plan.notBefore > 0 && this.#readiness.isReady) await this.#freshness.wait(plan.notBefore);
+      return this.#storage.getList(checked, options);
+    }
+    if (!this.#readiness.isReady) {
+      if (isCheapPage(options)) return this.#storage.getList(checked, options);
+      throw this.#readiness.refusal();
+    }
+    return plan.isConsistent ? this.#consistentList(checked, options) : this.#cachedList(checked, options);
+  }
+
+  /** The cached object, if any, is tried before a fresh read; compare-and-set keeps that correct. */
+  delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
+    const { cachedExisting: _theirs, ...rest } = options;
+    return this.#storage.delete(key, { ...rest, ...this.#hint(key) });
+  }
+
+  /** As {@link delete}. */
+  guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options: GuaranteedUpdateOptions<T> = {}): Promise<Stored<T>> {
+    const { cachedExisting: _theirs, ...rest } = options;
+    return this.#storage.guaranteedUpdate(key, tryUpdate, { ...rest, ...this.#hint(key) });
+  }
+
+  watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch {
+    const checked = options.recursive ? this.keys.recursive(key) : this.keys.single(key);
+    const asked = parseResourceVersion(options.resourceVersion ?? '');
+    if (!this.#readiness.isReady) throw this.#readiness.refusal();
+    const watcher = new CacheWatcher<T>({
+      key: checked,
+      isRecursive: options.recursive,
+      predicate: options.predicate,
+      sink,
+      logger: this.#logger,
+      onClosed: (closed) => {
+        this.#dispatcher.remove(closed);
+        this.#bookmarks.remove(closed);
+      },
+    });
+    this.#dispatcher.register(watcher);
+    this.#begin(watcher, options, asked).catch((error: unknown) => {
+      watcher.end(error instanceof Error ? error : new Error(String(error)));
+    });
+    return watcher;
+  }
+
+  async stats(): Promise<StorageStats> {
+    this.#requireOpen();
+    if (!this.#readiness.isReady || !this.#storage.supportsProgressRequests) return this.#storage.stats();
+    await this.#freshness.wait(await this.#storage.currentResourceVersion());
+    const { size, storedBytes } = this.#cache.store;
+    return { objectCount: size, averageObjectBytes: size === 0 ? 0 : Math.floor(storedBytes / size) };
+  }
+
+  currentResourceVersion(): Promise<Revision> {
+    return this.#storage.currentResourceVersion();
+  }
+
+  readiness(): Error | undefined {
+    if (this.#readiness.isReady) return this.#storage.readiness();
+    return this.#readiness.state === 'stopped' ? stoppedError() : new StorageError({ code: 'NotReady' });
+  }
+
+  requestWatchProgress(): Promise<void> {
+    return this.#storage.requestWatchProgress();
+  }
+
+  get supportsProgressRequests(): boolean {
+    return this.#storage.supportsProgressRequests;
+  }
+
+  compactRevision(): Revision {
+    return this.#storage.compactRevision();
+  }
+
+  inspect(): CacherInspection {
+    const { store, ring, revision } = this.#cache;
+    return {
+      state: this.#readiness.state,
+      revision,
+      objects: store.size,
+      storedBytes: store.storedBytes,
+      history: { size: ring.size, capacity: ring.capacity, oldestRevision: ring.oldest?.revision ?? 0 },
+      watchers: this.#dispatcher.watcherCount,
+      catchingUp: this.#dispatcher.catchingUpCount,
+      waiting: this.#freshness.waiting,
+      bookmarked: this.#bookmarks.scheduled,
+      lastError: this.#readiness.lastError,
+      counters: {
+        ...this.#counters,
+        eventsDispatched: this.#dispatcher.counters.dispatched,
+        terminatedWatchers: this.#dispatcher.counters.terminatedWatchers,
+        initializations: this.#readiness.generation,
+      },
+    };
+  }
+
+  /** Ends all watches silently, fails all who wait, refuses further reads. Idempotent. The storage below stays open. */
+  async close(): Promise<void> {
+    this.#readiness.stop();
+    this.#feed.close();
+    this.#dispatcher.terminateAll();
+    this.#freshness.close(stoppedError());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #begin(watcher: CacheWatcher<T>, options: StorageWatchOptions<T>, asked: Revision): Promise<void> {
+    const { generation } = this.#readiness;
+    const context = { cache: this.#cache, freshness: this.#freshness, storage: this.#storage };
+    const takeStart = await watchStart(context, { key: watcher.key, options, asked });
+    if (watcher.isClosed) return;
+    // A relist in between may hide events: the client asks again.
+    if (generation !== this.#readiness.generation || !this.#readiness.isReady) {
+      watcher.end();
+      return;
+    }
+    watcher.begin(takeStart());
+    this.#dispatcher.start(watcher);
+    if (options.predicate.allowWatchBookmarks) this.#bookmarks.add(watcher, options.deadlineMs);
+  }
+
+  async #consistentList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    this.#counters.consistentReads++;
+    try {
+      await this.#freshness.wait(await this.#storage.currentResourceVersion());
+    } catch (error) {
+      if (!isTooLargeResourceVersion(error)) throw error;
+      this.#counters.consistentReadFallbacks++;
+      return this.#storage.getList(key, options);
+    }
+    return listFromCache(this.#cache, { key, options, indexedFields: this.#indexedFields });
+  }
+
+  async #cachedList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    await this.#freshness.wait(parseResourceVersion(options.resourceVersion ?? ''));
+    return listFromCache(this.#cache, { key, options, indexedFields: this.#indexedFields });
+  }
+
+  #onReplace(items: readonly Stored<T>[], revision: Revision): void {
+    this.#cache.replace(items, revision);
+    this.#readiness.setReady();
+    this.#freshness.advanced();
+  }
+
+  #hint(key: string): { readonly cachedExisting?: Stored<T> } {
+    const stored = this.#cache.store.get(key)?.stored;
+    return stored === undefined ? {} : { cachedExisting: stored };
+  }
+
+  #requestProgress(): void {
+    this.#storage.requestWatchProgress().catch((error: unknown) => this.#readiness.noteError(error));
+  }
+
+  #requireOpen(): void {
+    if (this.#readiness.state === 'stopped') throw stoppedError();
+  }
+}
+
+/** A page without selectors costs the storage little, so it is answered even before the cache is filled. */
+function isCheapPage<T extends KubernetesObject>({ predicate }: StorageListOptions<T>): boolean {
+  return predicate.limit > 0 && predicate.labels.isEmpty && predicate.fields.isEmpty;
+}

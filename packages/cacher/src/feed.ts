@@ -1,0 +1,225 @@
+// Feed: lists and watches the backing storage and keeps at it: a driver of the list/watch machine of `api`, whose other
+// driver is the informers' reflector. Below: a Storage; above: cacher.ts. spec/storage.md §3.2.
+import {
+  type CancelTimer,
+  type Clock,
+  createListWatchState,
+  everyField,
+  everyLabel,
+  formatRevision,
+  type KubernetesObject,
+  type ListWatchEffect,
+  type ListWatchInput,
+  type ListWatchState,
+  type Logger,
+  listWatchFailureOf,
+  parseRevision,
+  type Revision,
+  stepListWatch,
+} from '@kapstan/api';
+import {
+  isStorageError,
+  type SelectionPredicate,
+  type Storage,
+  type StorageEvent,
+  type StorageWatch,
+  type Stored,
+} from '@kapstan/storage';
+
+type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
+
+const pageSize = 10_000;
+// The storage is in this process or one hop away, and while the cache is not ready clients are refused: try again soon.
+const backoff = { initialMs: 100, maxMs: 10_000, factor: 2, jitter: 1, resetAfterMs: 60_000 };
+// Well below the machine's idle watchdog, so that a quiet resource is not taken for a dead watch.
+const progressPeriodMs = 30_000;
+
+/** Hears what the storage says. Calls are synchronous and never nested. */
+export interface FeedSink<T extends KubernetesObject> {
+  /** The whole state, after a list. */
+  onReplace(items: readonly Stored<T>[], revision: Revision): void;
+  onChange(event: Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>): void;
+  /** Everything up to the revision has been reported. */
+  onProgress(revision: Revision): void;
+  /** The watch is broken and cannot be resumed: events may be missed until the next {@link onReplace}. */
+  onLost(): void;
+  onError(error: unknown): void;
+}
+
+export interface FeedOptions<T extends KubernetesObject> {
+  readonly storage: Storage<T>;
+  /** Prefix of the resource, with a slash at its end. */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+}
+
+export class Feed<T extends KubernetesObject> {
+  readonly #options: FeedOptions<T>;
+  readonly #sink: FeedSink<T>;
+  readonly #abort = new AbortController();
+  #state: ListWatchState;
+  #staged: Stored<T>[] = [];
+  #watch: StorageWatch | undefined;
+  #cancelWait: CancelTimer | undefined;
+  #cancelWatchdog: CancelTimer | undefined;
+  #cancelProgress: CancelTimer | undefined;
+
+  constructor(options: FeedOptions<T>, sink: FeedSink<T>) {
+    this.#options = options;
+    this.#sink = sink;
+    // Without progress requests a quiet watch and a dead one look the same, and a reopened one may need a relist.
+    const idle = options.storage.supportsProgressRequests ? {} : { idleTimeoutMs: 0 };
+    this.#state = createListWatchState({ watchList: false, pageSize, backoff, ...idle }, options.clock.monotonicNow());
+  }
+
+  start(): void {
+    this.#input({ type: 'start' });
+    if (this.#options.storage.supportsProgressRequests) this.#keepAskingForProgress();
+  }
+
+  close(): void {
+    this.#input({ type: 'close' });
+  }
+
+  #input(input: ListWatchInput): void {
+    const moment = { nowMs: this.#options.clock.monotonicNow(), random: this.#options.random() };
+    const before = this.#state;
+    const { state, effects } = stepListWatch(before, input, moment);
+    this.#state = state;
+    if (before.phase === 'watching' && needsList(state)) this.#sink.onLost();
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: ListWatchEffect): void {
+    switch (effect.type) {
+      case 'list':
+        return this.#list(effect);
+      case 'watch':
+        return this.#openWatch(effect.resourceVersion);
+      case 'closeWatch':
+        return this.#closeWatch();
+      case 'replace':
+        return this.#replace(effect.resourceVersion);
+      case 'wait':
+        this.#cancelWait = this.#options.clock.setBackgroundTimer(
+          () => this.#input({ type: 'waited' }),
+          effect.delayMs,
+        );
+        return;
+      case 'watchdog':
+        this.#cancelWatchdog?.();
+        this.#cancelWatchdog = this.#options.clock.setBackgroundTimer(
+          () => this.#input({ type: 'watchdog' }),
+          effect.delayMs,
+        );
+        return;
+      case 'status':
+        return this.#report(effect);
+      case 'stop':
+        return this.#stop();
+    }
+  }
+
+  /** Always at the newest revision, whatever the machine asks for: the cache must not go back in time. */
+  #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
+    if (effect.continue === undefined) this.#staged = [];
+    const predicate = { ...everything<T>(), limit: effect.limit, continue: effect.continue ?? '' };
+    const { storage, prefix } = this.#options;
+    storage.getList(prefix, { predicate, recursive: true, signal: this.#abort.signal }).then(
+      (page) => {
+        for (const item of page.items) this.#staged.push(item);
+        this.#input({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
+      },
+      (error: unknown) => this.#input({ type: 'listFailed', failure: failureOf(error) }),
+    );
+  }
+
+  #replace(resourceVersion: string): void {
+    const items = this.#staged;
+    this.#staged = [];
+    this.#sink.onReplace(items, parseRevision(resourceVersion) ?? (0 as Revision));
+  }
+
+  #openWatch(resourceVersion: string): void {
+    this.#closeWatch();
+    const predicate = { ...everything<T>(), allowWatchBookmarks: true };
+    const options = { resourceVersion, predicate, recursive: true, progressNotify: true };
+    try {
+      this.#watch = this.#options.storage.watch(this.#options.prefix, options, {
+        onEvent: (event) => this.#onEvent(event),
+        onEnd: (error) =>
+          this.#input(error === undefined ? { type: 'ended' } : { type: 'watchFailed', failure: failureOf(error) }),
+      });
+    } catch (error) {
+      // Not from inside a step of the machine: its effects are still being performed.
+      queueMicrotask(() => this.#input({ type: 'watchFailed', failure: failureOf(error) }));
+    }
+  }
+
+  #onEvent(event: StorageEvent<T>): void {
+    if (event.type === 'BOOKMARK') {
+      this.#sink.onProgress(event.revision);
+      this.#input({ type: 'bookmark', resourceVersion: formatRevision(event.revision), initialEventsEnd: false });
+      return;
+    }
+    this.#sink.onChange(event);
+    const resourceVersion = formatRevision(event.stored.revision);
+    this.#input({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion });
+  }
+
+  #report(effect: Extract<ListWatchEffect, { type: 'status' }>): void {
+    if (effect.error === undefined) return;
+    this.#sink.onError(effect.error);
+    this.#options.logger.warn('the watch cache lost its storage', {
+      prefix: this.#options.prefix,
+      phase: effect.phase,
+      error: effect.error,
+    });
+  }
+
+  #keepAskingForProgress(): void {
+    this.#cancelProgress = this.#options.clock.setBackgroundTimer(() => {
+      this.#keepAskingForProgress();
+      if (this.#state.phase !== 'watching') return;
+      this.#options.storage.requestWatchProgress().catch((error: unknown) => this.#sink.onError(error));
+    }, progressPeriodMs);
+  }
+
+  #closeWatch(): void {
+    this.#watch?.close();
+    this.#watch = undefined;
+  }
+
+  #stop(): void {
+    this.#abort.abort();
+    this.#closeWatch();
+    this.#cancelWait?.();
+    this.#cancelWatchdog?.();
+    this.#cancelProgress?.();
+    this.#staged = [];
+  }
+}
+
+function needsList(state: ListWatchState): boolean {
+  return state.phase === 'listing' || (state.phase === 'waiting' && state.next === 'relist');
+}
+
+/** A storage that cannot be reached spares the list, as a server that nobody listens on does. */
+function failureOf(error: unknown): ListWatchFailure {
+  if (isStorageError(error, 'Compacted')) return { kind: 'expired', error };
+  if (isStorageError(error, 'Unreachable') || isStorageError(error, 'Timeout')) return { kind: 'unreachable', error };
+  return listWatchFailureOf(error);
+}
+
+function everything<T extends KubernetesObject>(): SelectionPredicate<T> {
+  return {
+    labels: everyLabel,
+    fields: everyField,
+    getAttributes: () => ({ labels: {}, fields: {} }),
+    limit: 0,
+    continue: '',
+    allowWatchBookmarks: false,
+  };
+}

@@ -1,0 +1,85 @@
+// Freshness: readers that wait until the cache has reached a revision. spec/storage.md §3.6.
+import { type CancelTimer, type Clock, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
+
+const maxWaitMs = 3_000;
+const progressPeriodMs = 100;
+const retrySeconds = 1;
+
+interface Waiter {
+  readonly revision: Revision;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+  readonly cancelTimer: CancelTimer;
+}
+
+export interface FreshnessOptions {
+  readonly clock: Clock;
+  /** The revision that the cache has reached. */
+  readonly current: () => Revision;
+  /** Asks the backing storage to tell how far it is. Called at once and each 100 ms while anyone waits. Must not throw. */
+  readonly requestProgress: () => void;
+}
+
+/** Waiters are bounded by the requests in flight and each leaves after 3 s (I5). */
+export class Freshness {
+  readonly #options: FreshnessOptions;
+  readonly #waiters = new Set<Waiter>();
+  #cancelProgress: CancelTimer | undefined;
+
+  constructor(options: FreshnessOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#waiters.size;
+  }
+
+  /** Resolves when the cache has the revision (0: at once); rejects with 504 after 3 s. Does not look at the request's signal. */
+  wait(revision: Revision): Promise<void> {
+    if (this.#options.current() >= revision) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const cancelTimer = this.#options.clock.setTimer(() => this.#onTimeout(waiter), maxWaitMs);
+      const waiter: Waiter = { revision, resolve, reject, cancelTimer };
+      this.#waiters.add(waiter);
+      if (this.#cancelProgress === undefined) this.#askForProgress();
+    });
+  }
+
+  /** To be called whenever the cache has moved. */
+  advanced(): void {
+    if (this.#waiters.size === 0) return;
+    const current = this.#options.current();
+    for (const waiter of this.#waiters) {
+      if (waiter.revision <= current) {
+        this.#leave(waiter);
+        waiter.resolve();
+      }
+    }
+  }
+
+  /** Fails all who wait. */
+  close(error: Error): void {
+    for (const waiter of this.#waiters) {
+      this.#leave(waiter);
+      waiter.reject(error);
+    }
+  }
+
+  #onTimeout(waiter: Waiter): void {
+    this.#leave(waiter);
+    waiter.reject(newTooLargeResourceVersion(waiter.revision, this.#options.current(), retrySeconds));
+  }
+
+  #leave(waiter: Waiter): void {
+    this.#waiters.delete(waiter);
+    waiter.cancelTimer();
+    if (this.#waiters.size > 0) return;
+    this.#cancelProgress?.();
+    this.#cancelProgress = undefined;
+  }
+
+  #askForProgress(): void {
+    this.#cancelProgress = this.#options.clock.setTimer(() => this.#askForProgress(), progressPeriodMs);
+    this.#options.requestProgress();
+  }
+}

@@ -1,0 +1,140 @@
+// HistoryRing: the newest events in a ring whose capacity follows their rate. Filled by watch-cache.ts, read by watchers.
+// spec/storage.md §3.4.
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import type { CacheEvent } from './cache-entry.ts';
+
+const lowerBound = 100;
+const upperBound = 102_400;
+const maxDoublings = 14;
+export const defaultHistoryWindowMs = 75_000;
+
+export interface HistoryRingOptions {
+  /** How long an event should stay, in milliseconds. At least 75 000, the default. */
+  readonly windowMs?: number;
+  /** Fewest slots, and the number to begin with. Default 100. */
+  readonly minCapacity?: number;
+  /** Most slots. Default 102 400, doubled as often as the window is doubled. */
+  readonly maxCapacity?: number;
+}
+
+/** Most slots for a window: enough for the rate that the default window allows. Source: watch_cache.go. */
+export function maxCapacityFor(windowMs: number): number {
+  if (windowMs <= defaultHistoryWindowMs) return upperBound;
+  const doublings = Math.ceil(Math.log2(windowMs / defaultHistoryWindowMs));
+  return upperBound * 2 ** Math.min(doublings, maxDoublings);
+}
+
+/**
+ * Events in the order of their revisions. A position is a counter that only grows; its slot is the position modulo the
+ * capacity, so that a reader's position stays valid when the ring is resized or emptied.
+ *
+ *     start ──────────► end        slots: [start % capacity] … [(end - 1) % capacity]
+ *     oldest            next free
+ */
+export class HistoryRing<T extends KubernetesObject> {
+  readonly #windowMs: number;
+  readonly #minCapacity: number;
+  readonly #maxCapacity: number;
+  #slots: (CacheEvent<T> | undefined)[];
+  #start = 0;
+  #end = 0;
+  #hasEvicted = false;
+
+  constructor(options: HistoryRingOptions = {}) {
+    this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
+    this.#minCapacity = options.minCapacity ?? lowerBound;
+    this.#maxCapacity = options.maxCapacity ?? maxCapacityFor(this.#windowMs);
+    this.#slots = new Array(this.#minCapacity);
+  }
+
+  get capacity(): number {
+    return this.#slots.length;
+  }
+
+  get size(): number {
+    return this.#end - this.#start;
+  }
+
+  /** Position of the oldest event. */
+  get start(): number {
+    return this.#start;
+  }
+
+  /** Position of the next event. */
+  get end(): number {
+    return this.#end;
+  }
+
+  get oldest(): CacheEvent<T> | undefined {
+    return this.at(this.#start);
+  }
+
+  /** True when an event was dropped since {@link clear}. */
+  get hasEvicted(): boolean {
+    return this.#hasEvicted;
+  }
+
+  /** The event at a position; undefined when it was evicted or is still to come. */
+  at(position: number): CacheEvent<T> | undefined {
+    return position < this.#start || position >= this.#end ? undefined : this.#slots[position % this.capacity];
+  }
+
+  push(event: CacheEvent<T>): void {
+    this.#adapt(event.timeMs);
+    if (this.#isFull) {
+      this.#slots[this.#start % this.capacity] = undefined;
+      this.#start++;
+      this.#hasEvicted = true;
+    }
+    this.#slots[this.#end % this.capacity] = event;
+    this.#end++;
+  }
+
+  /** Forgets all events. Positions go on from where they are. */
+  clear(): void {
+    this.#slots = new Array(this.capacity);
+    this.#start = this.#end;
+    this.#hasEvicted = false;
+  }
+
+  /** Position of the first event with a revision above this one. */
+  firstAfter(revision: Revision): number {
+    let low = this.#start;
+    let high = this.#end;
+    while (low < high) {
+      const middle = low + Math.floor((high - low) / 2);
+      const event = this.at(middle);
+      if (event !== undefined && event.revision > revision) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  get #isFull(): boolean {
+    return this.size === this.capacity;
+  }
+
+  /** Grows when the oldest event is still fresh, shrinks when three quarters of the events are not. */
+  #adapt(nowMs: number): void {
+    if (!this.#isFull) return;
+    const { capacity } = this;
+    if (nowMs - this.#timeAt(this.#start) < this.#windowMs) {
+      this.#resize(Math.min(2 * capacity, this.#maxCapacity));
+    } else if (nowMs - this.#timeAt(this.#end - Math.floor(capacity / 4)) > this.#windowMs) {
+      this.#resize(Math.max(Math.floor(capacity / 2), this.#minCapacity));
+    }
+  }
+
+  #timeAt(position: number): number {
+    return this.#slots[position % this.capacity]?.timeMs ?? 0;
+  }
+
+  #resize(capacity: number): void {
+    if (capacity === this.capacity) return;
+    const slots: (CacheEvent<T> | undefined)[] = new Array(capacity);
+    const start = Math.max(this.#start, this.#end - capacity);
+    for (let position = start; position < this.#end; position++) slots[position % capacity] = this.at(position);
+    this.#start = start;
+    this.#slots = slots;
+  }
+}

@@ -1,0 +1,60 @@
+// Where a watch on the cache begins: how fresh the cache must be, what is sent first. spec/storage.md §3.9, steps 7 to 10.
+import { type KubernetesObject, newInternalError, type Revision } from '@kapstan/api';
+import type { Storage, StorageWatchOptions } from '@kapstan/storage';
+import type { WatchStart } from './cache-watcher.ts';
+import type { Freshness } from './freshness.ts';
+import type { WatchCache } from './watch-cache.ts';
+
+export interface WatchStartContext<T extends KubernetesObject> {
+  readonly cache: WatchCache<T>;
+  readonly freshness: Freshness;
+  readonly storage: Pick<Storage<T>, 'currentResourceVersion' | 'supportsProgressRequests'>;
+}
+
+export interface WatchStartCall<T extends KubernetesObject> {
+  readonly key: string;
+  readonly options: StorageWatchOptions<T>;
+  /** The asked version; 0 for "" and "0". */
+  readonly asked: Revision;
+}
+
+/**
+ * Waits until the cache is fresh enough, then gives the function that takes the start: the caller runs it in the turn in
+ * which it registers the watch. Rejects, and the function throws, what the one ERROR event says.
+ */
+export async function watchStart<T extends KubernetesObject>(
+  context: WatchStartContext<T>,
+  call: WatchStartCall<T>,
+): Promise<() => WatchStart<T>> {
+  const { sendInitialEvents, resourceVersion = '' } = call.options;
+  const { storage } = context;
+  if (sendInitialEvents === true && call.options.predicate.allowWatchBookmarks && !storage.supportsProgressRequests) {
+    throw newInternalError('a streamed list needs the storage feature RequestWatchProgress, which is disabled');
+  }
+  const wantsNewest = resourceVersion === '' && sendInitialEvents !== undefined;
+  const required = wantsNewest ? await storage.currentResourceVersion() : call.asked;
+  if (sendInitialEvents === true) {
+    await context.freshness.wait(required);
+    return () => fromState(context.cache, call);
+  }
+  if (sendInitialEvents === undefined && required === 0) return () => fromState(context.cache, call);
+  return () => fromHistory(context.cache, required === 0 ? context.cache.revision : required);
+}
+
+/** All objects, then what happens after them. */
+function fromState<T extends KubernetesObject>(cache: WatchCache<T>, call: WatchStartCall<T>): WatchStart<T> {
+  const { key, options } = call;
+  const single = options.recursive ? undefined : cache.store.get(key);
+  const one = single === undefined ? [] : [single];
+  return {
+    initial: options.recursive ? cache.store.range(key, `${key.slice(0, -1)}0`) : one,
+    revision: cache.revision,
+    position: cache.ring.end,
+    endsWithBookmark: options.sendInitialEvents === true && options.predicate.allowWatchBookmarks,
+  };
+}
+
+/** What happened after a revision. Throws 410 when that is not known any more. */
+function fromHistory<T extends KubernetesObject>(cache: WatchCache<T>, after: Revision): WatchStart<T> {
+  return { initial: [], revision: after, position: cache.positionAfter(after), endsWithBookmark: false };
+}

@@ -29,6 +29,8 @@ export function readJsonSlowly(text: string): SlowRead {
 
 const whitespace = /[ \t\r\n]*/y;
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings end at control characters.
+const plainRun = /[^"\\\u0000-\u001f]*/y;
 const hex4 = /^[0-9a-fA-F]{4}$/;
 const escapes: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
@@ -127,13 +129,12 @@ class Scanner {
     let result = '';
     let start = ++this.#at;
     for (;;) {
+      plainRun.lastIndex = this.#at;
+      plainRun.test(this.#text);
+      this.#at = plainRun.lastIndex;
       const char = this.#text[this.#at];
       if (char === '"') break;
-      if (char === undefined || char < ' ') this.#refuse('in string literal');
-      if (char !== '\\') {
-        this.#at++;
-        continue;
-      }
+      if (char !== '\\') this.#refuse('in string literal');
       result += this.#text.slice(start, this.#at) + this.#escape();
       start = this.#at;
     }

@@ -1,0 +1,189 @@
+// PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
+// the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
+import {
+  deepCopy,
+  formatApiVersion,
+  type GroupVersionKind,
+  isJsonObject,
+  newBadRequest,
+  StatusError,
+  setOwn,
+  stringifyJson,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { decodeDocument, interpretKind } from '../schema/decode-object.ts';
+import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
+import { formatGoValue } from '../schema/go-types.ts';
+import { decodeText, readJson } from '../schema/json-reader.ts';
+import { JsonSyntaxError } from '../schema/json-syntax.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';
+import { applyMergePatch } from './merge-patch.ts';
+import { applyStrategicMerge } from './strategic-merge.ts';
+import { StrategicMergeError } from './strategic-merge-error.ts';
+
+/** 'strategic' takes built-in kinds only: http/ answers 415 for custom resources. */
+export type PatchType = 'json' | 'merge' | 'strategic';
+
+/** Media types of these patches, by type. */
+export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+};
+
+export interface PatchRequest {
+  readonly type: PatchType;
+  readonly body: Uint8Array;
+}
+
+export interface PatchOptions {
+  readonly schema: SchemaNode;
+  /** Kind of the object (of the subresource's object, for scale). */
+  readonly gvk: GroupVersionKind;
+  readonly fieldValidation: FieldValidation;
+  /** Told each complaint when `fieldValidation` is 'Warn'. */
+  readonly warn: (text: string) => void;
+}
+
+/** Makes the patched object from the present one, which it does not change. May be called several times. */
+export type ObjectPatcher = (present: UnstructuredObject) => UnstructuredObject;
+
+/** One application of a patch: {@link createPatcher} called once. */
+export function applyPatch(
+  present: UnstructuredObject,
+  patch: PatchRequest,
+  options: PatchOptions,
+): UnstructuredObject {
+  return createPatcher(patch, options)(present);
+}
+
+/**
+ * A patcher for one request. The body is read at the first call, so that a missing object is found before a bad patch.
+ * It throws StatusError: 400 for what cannot be read, 413 for too many operations, 422 for what does not apply or does
+ * not fit the kind, 500 where a strategic merge contradicts the schema (as Kubernetes answers).
+ */
+export function createPatcher({ type, body }: PatchRequest, options: PatchOptions): ObjectPatcher {
+  let read: ReadPatch | undefined;
+  return (present) => {
+    read ??= readPatch(type, decodeText(body));
+    return type === 'strategic' ? patchStrategically(present, read, options) : patchDocument(present, read, options);
+  };
+}
+
+interface ReadPatch {
+  readonly type: PatchType;
+  readonly value: unknown;
+  /** Complaints about the patch itself. */
+  readonly complaints: readonly string[];
+}
+
+const anyObject: SchemaNode = { additionalProperties: true };
+
+function readPatch(type: PatchType, text: string): ReadPatch {
+  const strict = new StrictErrors();
+  if (type === 'json') {
+    const value = readJsonPatch(text, strict);
+    return { type, value, complaints: strict.texts() };
+  }
+  try {
+    const { value, repeats } = readJson(text);
+    const patch = decodeTyped(value, { schema: anyObject, strict, repeats, words: 'json' });
+    if (patch === null && type === 'merge') throw newBadRequest('Invalid JSON Patch');
+    return { type, value: patch ?? {}, complaints: strict.texts() };
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
+    throw newBadRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
+  }
+}
+
+function patchDocument(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {
+  const document = deepCopy(present);
+  const patched =
+    patch.type === 'json'
+      ? applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
+      : applyMergePatch(document, deepCopy(patch.value));
+  const strict = new StrictErrors();
+  const shown = (): string => stringifyJson(sortedMembers(patched));
+  const object = invalidUnlessDecoded(shown, () => {
+    const gvk = interpretKind(patched, options.gvk);
+    const decoding = { schema: options.schema, gvk, expected: options.gvk, strict };
+    return decodeDocument({ value: sortedMembers(patched), repeats: new Map() }, decoding);
+  });
+  judge([...patch.complaints, ...strict.texts()], shown, options);
+  return object;
+}
+
+function patchStrategically(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {
+  const change = deepCopy(patch.value) as Record<string, unknown>;
+  const merged = mergeOrRefuse(deepCopy(present), change, options.schema);
+  const strict = new StrictErrors();
+  const shown = (): string => formatGoValue(patch.value);
+  const object = invalidUnlessDecoded(shown, () =>
+    decodeTyped(merged, { schema: options.schema, strict, words: 'unstructured' }),
+  ) as UnstructuredObject;
+  judge([...patch.complaints, ...[...strict.texts()].sort()], shown, options);
+  return { ...object, apiVersion: formatApiVersion(options.gvk), kind: options.gvk.kind };
+}
+
+function mergeOrRefuse(
+  present: UnstructuredObject,
+  change: Record<string, unknown>,
+  schema: SchemaNode,
+): Record<string, unknown> {
+  try {
+    return applyStrategicMerge(present, change, schema);
+  } catch (error) {
+    if (!(error instanceof StrategicMergeError)) throw error;
+    throw strategicRefusal(error);
+  }
+}
+
+/** Source: handlers.interpretStrategicMergePatchError. */
+function strategicRefusal(error: StrategicMergeError): StatusError {
+  switch (error.type) {
+    case 'badRequest':
+      return newBadRequest(error.message);
+    case 'unprocessable': {
+      const message = 'the server rejected our request due to an error in our request';
+      return new StatusError({ code: 422, reason: 'Invalid', message, details: {} });
+    }
+    case 'internal':
+      return new StatusError({ code: 500, reason: '', message: error.message }, { cause: error });
+  }
+}
+
+function invalidUnlessDecoded<T>(shown: () => string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw invalidPatch(shown(), error.message);
+  }
+}
+
+function judge(complaints: readonly string[], shown: () => string, options: PatchOptions): void {
+  if (complaints.length === 0) return;
+  if (options.fieldValidation === 'Strict') throw invalidPatch(shown(), strictDecodingText(complaints));
+  if (options.fieldValidation === 'Warn') for (const text of complaints.flatMap(warningTexts)) options.warn(text);
+}
+
+/** 422 without a kind, as Kubernetes answers when the outcome of a patch cannot be decoded. */
+function invalidPatch(shown: string, why: string): StatusError {
+  const message = `Invalid value: ${JSON.stringify(shown)}: ${why}`;
+  return new StatusError({
+    code: 422,
+    reason: 'Invalid',
+    message: ` "" is invalid: patch: ${message}`,
+    details: { causes: [{ reason: 'FieldValueInvalid', message, field: 'patch' }] },
+  });
+}
+
+/** The outcome of a patch is written by Go from a map: its members are in order. */
+function sortedMembers(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  const sorted: Record<string, unknown> = {};
+  for (const name of Object.keys(value).sort()) setOwn(sorted, name, value[name]);
+  return sorted;
+}

@@ -1,0 +1,199 @@
+// application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
+// equals null, negative indexes count from the end. Used by apply-patch.ts.
+import {
+  deepCopy,
+  ExactNumber,
+  getOwn,
+  isJsonObject,
+  newBadRequest,
+  StatusError,
+  setOwn,
+  stringifyJson,
+} from '@kapstan/api';
+import { StrictErrors } from '../schema/field-validation.ts';
+import { readJson } from '../schema/json-reader.ts';
+import { JsonSyntaxError } from '../schema/json-syntax.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+
+/** Most operations of one patch. Source: handlers.maxJSONPatchOperations. */
+export const maxJsonPatchOperations = 10_000;
+/** Most bytes that the copy operations of one patch may add. Source: server.Config.JSONPatchMaxCopyBytes. */
+export const maxJsonPatchCopyBytes: number = 3 * 1024 * 1024;
+
+/** One operation as it came; members may be missing or of any value, which fails when it is applied. */
+export interface JsonPatchOperation {
+  readonly op?: string;
+  readonly path?: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}
+
+const text: SchemaNode = { type: 'string' };
+const patchSchema: SchemaNode = {
+  goType: '[]handlers.jsonPatchOp',
+  items: {
+    goType: 'handlers.jsonPatchOp',
+    properties: new Map<string, SchemaNode>([
+      ['op', text],
+      ['path', text],
+      ['from', text],
+      ['value', {}],
+    ]),
+  },
+};
+
+/** Reads a patch. Complaints about unknown and repeated members go to `strict`. Throws StatusError 400 and 413. */
+export function readJsonPatch(body: string, strict: StrictErrors): readonly JsonPatchOperation[] {
+  const complaints = new StrictErrors();
+  const operations = decodeOperations(body, complaints);
+  for (const complaint of complaints.texts()) strict.add(`json patch ${complaint}`);
+  if (operations.length > maxJsonPatchOperations) {
+    throw new StatusError({
+      code: 413,
+      reason: 'RequestEntityTooLarge',
+      message: `Request entity too large: The allowed maximum operations in a JSON patch is ${maxJsonPatchOperations}, got ${operations.length}`,
+    });
+  }
+  return operations;
+}
+
+function decodeOperations(body: string, strict: StrictErrors): readonly JsonPatchOperation[] {
+  try {
+    const { value, repeats } = readJson(body);
+    return (decodeTyped(value, { schema: patchSchema, strict, repeats, words: 'json' }) ?? []) as JsonPatchOperation[];
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
+    throw newBadRequest(`error decoding patch: ${error.message}`);
+  }
+}
+
+/** Applies the operations in order, changing `document`, and returns it (or what replaced it). Throws StatusError 422. */
+export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
+  const patcher = new JsonPatcher(document);
+  for (const operation of operations) patcher.apply(operation);
+  return patcher.document;
+}
+
+/** The one answer to whatever an operation runs into. */
+function refuse(): never {
+  throw new StatusError({
+    code: 422,
+    reason: 'Invalid',
+    message: 'the server rejected our request due to an error in our request',
+    details: {},
+  });
+}
+
+type Container = Record<string, unknown> | unknown[];
+
+class JsonPatcher {
+  document: unknown;
+  #copiedBytes = 0;
+
+  constructor(document: unknown) {
+    this.document = document;
+  }
+
+  apply({ op, path, from, value }: JsonPatchOperation): void {
+    if (typeof path !== 'string') refuse();
+    switch (op) {
+      case 'add':
+        return this.#add(path, deepCopy(value ?? null));
+      case 'remove':
+        return this.#remove(path);
+      case 'replace':
+        return this.#replace(path, deepCopy(value ?? null));
+      case 'test':
+        return equalJson(this.#get(path) ?? null, value ?? null) ? undefined : refuse();
+      case 'move': {
+        const moved = this.#get(from);
+        this.#remove(from);
+        return this.#add(path, moved);
+      }
+      case 'copy':
+        return this.#add(path, this.#copyOf(from));
+      default:
+        return refuse();
+    }
+  }
+
+  #copyOf(from: string | undefined): unknown {
+    const value = this.#get(from) ?? null;
+    this.#copiedBytes += stringifyJson(value).length;
+    return this.#copiedBytes > maxJsonPatchCopyBytes ? refuse() : deepCopy(value);
+  }
+
+  #get(path: string | undefined): unknown {
+    if (path === '') return this.document;
+    const { container, key } = this.#locate(path);
+    return Array.isArray(container) ? container[indexIn(container, key)] : getOwn(container, key);
+  }
+
+  #add(path: string, value: unknown): void {
+    const { container, key } = this.#locate(path);
+    if (!Array.isArray(container)) setOwn(container, key, value);
+    else if (key === '-') container.push(value);
+    else container.splice(indexIn([...container, null], key), 0, value);
+  }
+
+  #remove(path: string | undefined): void {
+    const { container, key } = this.#locate(path);
+    if (Array.isArray(container)) container.splice(indexIn(container, key), 1);
+    else if (Object.hasOwn(container, key)) delete container[key];
+    else refuse();
+  }
+
+  #replace(path: string, value: unknown): void {
+    if (path === '') {
+      this.document = isContainer(value) ? value : refuse();
+      return;
+    }
+    const { container, key } = this.#locate(path);
+    if (Array.isArray(container)) container[indexIn(container, key)] = value;
+    else setOwn(container, key, value);
+  }
+
+  /** The object or list that the last part of a path is in. What stands before the first slash is passed over. */
+  #locate(path: string | undefined): { readonly container: Container; readonly key: string } {
+    const parts = typeof path === 'string' ? path.split('/') : refuse();
+    if (parts.length < 2) refuse();
+    let container: unknown = this.document;
+    for (const part of parts.slice(1, -1)) {
+      const key = unescapePart(part);
+      container = Array.isArray(container)
+        ? container[indexIn(container, key)]
+        : isJsonObject(container)
+          ? getOwn(container, key)
+          : refuse();
+    }
+    return isContainer(container) ? { container, key: unescapePart(parts.at(-1) ?? '') } : refuse();
+  }
+}
+
+function isContainer(value: unknown): value is Container {
+  return Array.isArray(value) || isJsonObject(value);
+}
+
+function unescapePart(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function indexIn(list: readonly unknown[], key: string): number {
+  const given = /^[+-]?\d+$/.test(key) ? Number(key) : Number.NaN;
+  const index = given < 0 ? given + list.length : given;
+  return index >= 0 && index < list.length ? index : refuse();
+}
+
+function equalJson(left: unknown, right: unknown): boolean {
+  if (left instanceof ExactNumber || right instanceof ExactNumber) return String(left) === String(right);
+  if (Array.isArray(left)) {
+    return Array.isArray(right) && left.length === right.length && left.every((item, i) => equalJson(item, right[i]));
+  }
+  if (!isJsonObject(left) || !isJsonObject(right)) return left === right;
+  const names = Object.keys(left);
+  return (
+    names.length === Object.keys(right).length &&
+    names.every((name) => Object.hasOwn(right, name) && equalJson(left[name], right[name]))
+  );
+}

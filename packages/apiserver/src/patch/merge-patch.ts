@@ -1,0 +1,28 @@
+// application/merge-patch+json: RFC 7386 on own keys, with kube-apiserver's one deviation: nulls inside what is new are
+// dropped, in lists too. Used by apply-patch.ts.
+import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
+
+/** The document with the patch merged in. Changes `document` and may share parts of `patch`. */
+export function applyMergePatch(document: unknown, patch: unknown): unknown {
+  if (!isJsonObject(document)) return withoutNulls(patch);
+  if (!isJsonObject(patch)) return patch;
+  for (const name of Object.keys(patch)) {
+    const value = getOwn(patch, name);
+    const present = getOwn(document, name);
+    if (value === null) delete document[name];
+    else if (present === undefined || present === null) setOwn(document, name, withoutNulls(value));
+    else setOwn(document, name, applyMergePatch(present, value));
+  }
+  return document;
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((item) => item !== null).map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const member = getOwn(value, name);
+    if (member !== null) setOwn(result, name, withoutNulls(member));
+  }
+  return result;
+}

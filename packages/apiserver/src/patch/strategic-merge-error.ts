@@ -1,0 +1,39 @@
+// What a strategic merge refuses, with the words of apimachinery's util/mergepatch. Turned into a Status by apply-patch.ts.
+import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
+
+/** 'badRequest' = 400, 'unprocessable' = 422 with a general text, 'internal' = 500: whatever Kubernetes did not foresee. */
+export type StrategicMergeErrorType = 'badRequest' | 'unprocessable' | 'internal';
+
+export class StrategicMergeError extends Error {
+  readonly type: StrategicMergeErrorType;
+
+  constructor(type: StrategicMergeErrorType, message: string) {
+    super(message);
+    this.name = 'StrategicMergeError';
+    this.type = type;
+  }
+}
+
+export function unknownPatchType(word: unknown, map: unknown): StrategicMergeError {
+  return new StrategicMergeError(
+    'internal',
+    `unknown patch type: ${formatGoValue(word)} in map: ${formatGoValue(map)}`,
+  );
+}
+
+export function noMergeKey(map: unknown, mergeKey: string): StrategicMergeError {
+  return new StrategicMergeError(
+    'internal',
+    `map: ${formatGoValue(map)} does not contain declared merge key: ${mergeKey}`,
+  );
+}
+
+export function badArgument(expected: unknown, actual: unknown): StrategicMergeError {
+  return new StrategicMergeError(
+    'internal',
+    `expected a ${goInterfaceType(expected)}, but received a ${goInterfaceType(actual)}`,
+  );
+}
+
+export const listOfLists = (): StrategicMergeError =>
+  new StrategicMergeError('unprocessable', 'lists of lists are not supported');

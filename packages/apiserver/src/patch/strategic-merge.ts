@@ -1,0 +1,150 @@
+// application/strategic-merge-patch+json: a merge patch that knows from the schema which lists merge by key, with its
+// directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists are in
+// strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
+import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import { goTypeName } from '../schema/go-types.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { mergeList, orderedList } from './strategic-list.ts';
+import { badArgument, StrategicMergeError, unknownPatchType } from './strategic-merge-error.ts';
+
+type Fields = Record<string, unknown>;
+
+const directive = '$patch';
+const retainKeys = '$retainKeys';
+const deletionPrefix = '$deleteFromPrimitiveList/';
+const orderPrefix = '$setElementOrder/';
+
+/** Merges `patch` into `original` and returns the result. Changes both. Throws {@link StrategicMergeError}. */
+export function applyStrategicMerge(original: Fields, patch: Fields, schema: SchemaNode): Fields {
+  if (Object.hasOwn(patch, directive)) return applyDirective(patch);
+  applyRetainKeys(original, patch);
+  applyElementOrders(original, patch, schema);
+  for (const name of Object.keys(patch).sort()) mergeMember(original, { name, value: patch[name] }, schema);
+  return original;
+}
+
+function applyDirective(patch: Fields): Fields {
+  const what = patch[directive];
+  if (what === 'delete') return {};
+  if (what !== 'replace') throw unknownPatchType(what, patch);
+  delete patch[directive];
+  return patch;
+}
+
+/** Clears what the list does not name; what the patch sets must be named. */
+function applyRetainKeys(original: Fields, patch: Fields): void {
+  if (!Object.hasOwn(patch, retainKeys)) return;
+  const kept = patch[retainKeys];
+  delete patch[retainKeys];
+  if (!Array.isArray(kept)) throw new StrategicMergeError('badRequest', 'invalid patch format of retainKeys');
+  const names = new Set<unknown>(kept);
+  for (const name of Object.keys(patch)) {
+    const isDirective = name.startsWith(deletionPrefix) || name.startsWith(orderPrefix);
+    if (patch[name] !== null && !isDirective && !names.has(name)) {
+      throw new StrategicMergeError('badRequest', 'invalid patch format of retainKeys');
+    }
+  }
+  for (const name of Object.keys(original)) if (!names.has(name)) delete original[name];
+}
+
+/** Lists with a $setElementOrder are merged and ordered here, and taken out of the patch. */
+function applyElementOrders(original: Fields, patch: Fields, schema: SchemaNode): void {
+  for (const key of Object.keys(patch)) {
+    if (!key.startsWith(orderPrefix)) continue;
+    const order = listOf(patch[key]);
+    delete patch[key];
+    const name = key.slice(orderPrefix.length);
+    const present = Object.hasOwn(original, name) ? listOf(original[name]) : undefined;
+    const change = Object.hasOwn(patch, name) ? listOf(patch[name]) : undefined;
+    const lists = { present, change, order };
+    const merged = orderedList(lists, memberSchema(schema, name), applyStrategicMerge);
+    if (merged !== undefined) setOwn(original, name, merged);
+    delete patch[name];
+  }
+}
+
+function listOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value;
+  throw badArgument([], value);
+}
+
+interface Member {
+  readonly name: string;
+  readonly value: unknown;
+}
+
+function mergeMember(original: Fields, { name: key, value }: Member, schema: SchemaNode): void {
+  const isDeletion = key.startsWith(deletionPrefix);
+  const name = isDeletion ? key.slice(deletionPrefix.length) : key;
+  if (value === null) {
+    delete original[name];
+    return;
+  }
+  const present = getOwn(original, name);
+  if (kindOf(present) !== kindOf(value)) {
+    if (isDeletion) return;
+    if (hasDirective(value)) delete original[name];
+    else setOwn(original, name, withoutDirectives(value));
+    return;
+  }
+  setOwn(original, name, mergedValue({ present, change: value, isDeletion }, schema, name));
+}
+
+interface ValueChange {
+  readonly present: unknown;
+  readonly change: unknown;
+  readonly isDeletion: boolean;
+}
+
+function mergedValue({ present, change, isDeletion }: ValueChange, schema: SchemaNode, name: string): unknown {
+  if (isJsonObject(present) && isJsonObject(change)) {
+    const node = memberSchema(schema, name);
+    return patchStrategyOf(node) === 'replace' ? change : applyStrategicMerge(present, change, node);
+  }
+  if (Array.isArray(present) && Array.isArray(change)) {
+    const node = memberSchema(schema, name);
+    if (patchStrategyOf(node) !== 'merge') return change;
+    return mergeList({ present, change, isDeletion }, node, applyStrategicMerge);
+  }
+  return change;
+}
+
+/** "retainKeys" only allows the directive; the other word says how the value merges. */
+function patchStrategyOf(node: SchemaNode): string | undefined {
+  return node.patchStrategy?.find((word) => word !== 'retainKeys');
+}
+
+function memberSchema(node: SchemaNode, name: string): SchemaNode {
+  const property = node.properties?.get(name);
+  if (property !== undefined) return property;
+  const values = node.additionalProperties;
+  if (values !== undefined) return values === true ? {} : values;
+  const struct = goTypeName(node).replace(/^.*\./, '');
+  const quoted = JSON.stringify(name);
+  throw new StrategicMergeError(
+    'internal',
+    `unable to find api field in struct ${struct} for the json field ${quoted}`,
+  );
+}
+
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'list';
+  return isJsonObject(value) ? 'object' : value === undefined || value === null ? 'absent' : 'scalar';
+}
+
+/** What is new is taken as it is, but for nulls and directives, which have nothing to act on. */
+export function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((item) => !hasDirective(item)).map(withoutDirectives);
+  if (!isJsonObject(value)) return value;
+  const result: Fields = {};
+  for (const name of Object.keys(value)) {
+    const member = value[name];
+    const isDirective = name === retainKeys || name.startsWith(deletionPrefix) || name.startsWith(orderPrefix);
+    if (member !== null && !isDirective && !hasDirective(member)) setOwn(result, name, withoutDirectives(member));
+  }
+  return result;
+}
+
+function hasDirective(value: unknown): boolean {
+  return isJsonObject(value) && Object.hasOwn(value, directive);
+}

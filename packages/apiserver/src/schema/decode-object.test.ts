@@ -1,0 +1,459 @@
+import { isStatusError, type StatusError } from '@kapstan/api';
+import { describe, expect, it } from 'vitest';
+import { builtinSchema } from './builtin-schemas.ts';
+import { type DecodeObjectOptions, decodeObject } from './decode-object.ts';
+import type { SchemaNode } from './schema-node.ts';
+
+const kinds = {
+  ConfigMap: { group: '', version: 'v1', kind: 'ConfigMap' },
+  Secret: { group: '', version: 'v1', kind: 'Secret' },
+  Pod: { group: '', version: 'v1', kind: 'Pod' },
+  Service: { group: '', version: 'v1', kind: 'Service' },
+  Lease: { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' },
+  Deployment: { group: 'apps', version: 'v1', kind: 'Deployment' },
+} as const;
+
+interface Outcome {
+  readonly object?: Record<string, unknown>;
+  readonly warnings: readonly string[];
+  readonly error?: StatusError;
+}
+
+function decode(
+  body: unknown,
+  kind: keyof typeof kinds = 'ConfigMap',
+  options: Partial<DecodeObjectOptions> = {},
+): Outcome {
+  const warnings: string[] = [];
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  try {
+    const object = decodeObject(new TextEncoder().encode(text), {
+      mediaType: 'application/json',
+      gvk: kinds[kind],
+      fieldValidation: 'Warn',
+      warn: (warning) => warnings.push(warning),
+      ...options,
+    });
+    return { object, warnings };
+  } catch (error) {
+    if (!isStatusError(error)) throw error;
+    return { warnings, error };
+  }
+}
+
+const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } };
+const unrecognized = 'the object provided is unrecognized (must be of type ConfigMap): ';
+const noVersion = `${unrecognized}couldn't get version/kind; json parse error: `;
+const cannot = 'ConfigMap in version "v1" cannot be handled as a ConfigMap: ';
+
+describe('a body that cannot be read is a 400 in the words of Go', () => {
+  it.each<readonly [what: string, body: unknown, message: string]>([
+    ['empty', '', `${noVersion}unexpected end of JSON input (<empty>)`],
+    ['broken off', '{', `${noVersion}unexpected end of JSON input ({)`],
+    [
+      'a list',
+      '[]',
+      `${noVersion}json: cannot unmarshal array into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (5b5d)`,
+    ],
+    [
+      'with a trailing comma',
+      '{"a":1,}',
+      `${noVersion}invalid character '}' looking for beginning of object key string ({"a":1,})`,
+    ],
+    ['with text behind it', '{} x', `${noVersion}invalid character 'x' after top-level value ({} x)`],
+    [
+      'with a byte order mark',
+      '\uFEFF{}',
+      `${noVersion}invalid character 'ï' looking for beginning of value (efbbbf7b7d)`,
+    ],
+    [
+      'long and broken',
+      `{"data":"${'x'.repeat(40)}`,
+      `${noVersion}unexpected end of JSON input ({"data":"xxxxxxxxxxxxxxxxxxxxx ...)`,
+    ],
+    [
+      'with a kind that is no text',
+      { kind: 5 },
+      `${noVersion}json: cannot unmarshal number into Go struct field .kind of type string ({"kind":5})`,
+    ],
+    [
+      'with a version of three parts',
+      { apiVersion: 'a/b/c' },
+      `${unrecognized}unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c"})`,
+    ],
+    [
+      'nested too deep',
+      `{"a":${'['.repeat(1001)}${']'.repeat(1001)}}`,
+      `${noVersion}exceeded max depth ({"a":[[[[[[[[[[[[[[[[[[[[[[[[[ ...)`,
+    ],
+  ])('%s', (_what, body, message) => {
+    expect(decode(body).error?.status).toMatchObject({ code: 400, reason: 'BadRequest', message });
+  });
+});
+
+describe('kind and version must be those of the endpoint', () => {
+  it.each<readonly [what: string, body: unknown, message: string]>([
+    [
+      'another kind',
+      { apiVersion: 'v1', kind: 'Secret' },
+      'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (core.ConfigMap): unknown conversion',
+    ],
+    [
+      'an unknown kind',
+      { apiVersion: 'v1', kind: 'Nothing' },
+      'Nothing in version "v1" cannot be handled as a ConfigMap: no kind "Nothing" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+    ],
+    [
+      'an unknown version',
+      { apiVersion: 'v2', kind: 'ConfigMap' },
+      'ConfigMap in version "v2" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"',
+    ],
+    [
+      'another group',
+      { apiVersion: 'apps/v1', kind: 'ConfigMap' },
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: no kind "ConfigMap" is registered for version "apps/v1" in scheme "pkg/runtime/scheme.go:111"',
+    ],
+  ])('%s', (_what, body, message) => {
+    expect(decode(body).error?.status).toMatchObject({ code: 400, reason: 'BadRequest', message });
+  });
+
+  it('fills in what the body leaves out', () => {
+    expect(decode({ metadata: { name: 'x' } }).object).toEqual(configMap);
+    expect(decode('null').object).toEqual({ apiVersion: 'v1', kind: 'ConfigMap' });
+  });
+
+  it('takes another version of the kind where the endpoint says so', () => {
+    const gvk = { group: 'policy', version: 'v1', kind: 'DeleteOptions' };
+    const body = { apiVersion: 'apps/v1', kind: 'DeleteOptions', gracePeriodSeconds: 3 };
+    expect(decode(body, 'Pod', { gvk }).error?.message).toBe(
+      'the API version in the data (apps/v1) does not match the expected API version (policy/v1)',
+    );
+    expect(decode(body, 'Pod', { gvk, acceptsVersion: () => true }).object).toEqual(body);
+  });
+});
+
+describe('a value of the wrong type is a 400 that names its place', () => {
+  const pod = (spec: unknown): unknown => ({ apiVersion: 'v1', kind: 'Pod', spec });
+  it.each<readonly [kind: keyof typeof kinds, body: unknown, why: string]>([
+    [
+      'ConfigMap',
+      { data: { a: 1 } },
+      'json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
+    ],
+    [
+      'ConfigMap',
+      { data: ['a'] },
+      'json: cannot unmarshal array into Go struct field ConfigMap.data of type map[string]string',
+    ],
+    [
+      'ConfigMap',
+      { metadata: 'x' },
+      'json: cannot unmarshal string into Go struct field ConfigMap.metadata of type v1.ObjectMeta',
+    ],
+    [
+      'ConfigMap',
+      { immutable: 'yes' },
+      'json: cannot unmarshal string into Go struct field ConfigMap.immutable of type bool',
+    ],
+    [
+      'Pod',
+      pod({ nodeName: 5 }),
+      'json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string',
+    ],
+    [
+      'Pod',
+      pod({ containers: 'x' }),
+      'json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container',
+    ],
+    [
+      'Pod',
+      pod({ containers: [{ ports: [{ hostPort: true }] }] }),
+      'json: cannot unmarshal bool into Go struct field ContainerPort.spec.containers.ports.hostPort of type int32',
+    ],
+    [
+      'Deployment',
+      { spec: { replicas: 'x' } },
+      'json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32',
+    ],
+    [
+      'Deployment',
+      { spec: { replicas: 1.5 } },
+      'json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32',
+    ],
+    [
+      'Deployment',
+      '{"spec":{"replicas":2.0}}',
+      'json: cannot unmarshal number 2.0 into Go struct field DeploymentSpec.spec.replicas of type int32',
+    ],
+    [
+      'Deployment',
+      { spec: { replicas: 3_000_000_000 } },
+      'json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32',
+    ],
+    [
+      'Deployment',
+      '{"metadata":{"generation":9223372036854775808}}',
+      'json: cannot unmarshal number 9223372036854775808 into Go struct field ObjectMeta.metadata.generation of type int64',
+    ],
+    ['Secret', { data: { a: '9' } }, 'illegal base64 data at input byte 0'],
+    ['Secret', { data: { a: 'YWJj%' } }, 'illegal base64 data at input byte 4'],
+    ['Secret', { data: { a: 'YWI' } }, 'illegal base64 data at input byte 0'],
+    [
+      'Service',
+      { spec: { ports: [{ targetPort: false }] } },
+      'json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32',
+    ],
+    [
+      'Pod',
+      pod({ containers: [{ resources: { limits: { cpu: 'x' } } }] }),
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ],
+    [
+      'Pod',
+      pod({ containers: [{ resources: { limits: { cpu: '1Q' } } }] }),
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ],
+    ['Pod', pod({ containers: [{ resources: { limits: { cpu: '1mm' } } }] }), "unable to parse quantity's suffix"],
+    [
+      'ConfigMap',
+      { metadata: { creationTimestamp: 'x' } },
+      'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+    ],
+    [
+      'ConfigMap',
+      { metadata: { creationTimestamp: '2024-02-30T00:00:00Z' } },
+      'parsing time "2024-02-30T00:00:00Z": day out of range',
+    ],
+    [
+      'Lease',
+      { spec: { renewTime: '2024-01-02T03:04:05Z' } },
+      'parsing time "2024-01-02T03:04:05Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000"',
+    ],
+  ])('%s %j', (kind, body, why) => {
+    expect(decode(body, kind).error?.status).toMatchObject({
+      code: 400,
+      message: `${kind} in version "v1" cannot be handled as a ${kind}: ${why}`,
+    });
+  });
+
+  it('reports the first of several', () => {
+    const body = { data: { a: 1 }, immutable: 'x' };
+    expect(decode(body).error?.message).toBe(
+      `${cannot}json: cannot unmarshal number into Go struct field ConfigMap.data of type string`,
+    );
+  });
+});
+
+describe('unknown and repeated fields', () => {
+  const body = { ...configMap, data: { k: 'v' }, extra: 1, more: { x: 1 } };
+
+  it('are dropped, with a warning by default', () => {
+    expect(decode(body)).toEqual({
+      object: { ...configMap, data: { k: 'v' } },
+      warnings: ['unknown field "extra"', 'unknown field "more"'],
+    });
+  });
+
+  it('are dropped in silence with Ignore', () => {
+    expect(decode(body, 'ConfigMap', { fieldValidation: 'Ignore' })).toEqual({
+      object: { ...configMap, data: { k: 'v' } },
+      warnings: [],
+    });
+  });
+
+  it.each<readonly [kind: keyof typeof kinds, body: unknown, complaints: string]>([
+    ['ConfigMap', { extra: 1 }, 'unknown field "extra"'],
+    ['ConfigMap', { Data: {} }, 'unknown field "Data"'],
+    ['ConfigMap', { metadata: { nme: 'x' } }, 'unknown field "metadata.nme"'],
+    [
+      'Deployment',
+      { metadata: { foo: 1 }, spec: { bar: 2 } },
+      'unknown field "metadata.foo", unknown field "spec.bar"',
+    ],
+    [
+      'Deployment',
+      { spec: { template: { spec: { containers: [{ imagePullPolice: 'x' }] } }, replica: 3 } },
+      'unknown field "spec.template.spec.containers[0].imagePullPolice", unknown field "spec.replica"',
+    ],
+    ['ConfigMap', '{"data":{"a":"1","a":"2"}}', 'duplicate field "data.a"'],
+    ['ConfigMap', '{"data":{"a":"1"},"data":{"a":"2"}}', 'duplicate field "data"'],
+    [
+      'ConfigMap',
+      '{"x":1,"data":{"a":"1","a":"2"},"metadata":{"name":"a","name":"b","y":1}}',
+      'unknown field "x", duplicate field "data.a", duplicate field "metadata.name", unknown field "metadata.y"',
+    ],
+  ])('are refused with Strict: %s %j', (kind, strictBody, complaints) => {
+    expect(decode(strictBody, kind, { fieldValidation: 'Strict' }).error?.status).toMatchObject({
+      code: 400,
+      reason: 'BadRequest',
+      message: `${kind} in version "v1" cannot be handled as a ${kind}: strict decoding error: ${complaints}`,
+    });
+  });
+
+  it('takes the last of repeated scalars and adds repeated structs up', () => {
+    const text = '{"metadata":{"name":"a"},"metadata":{"labels":{"l":"1"}},"data":{"a":"1","a":"2"}}';
+    expect(decode(text).object).toMatchObject({ metadata: { name: 'a', labels: { l: '1' } }, data: { a: '2' } });
+  });
+
+  it('complains at most a hundred times', () => {
+    const many = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`field${i}`, 1]));
+    expect(decode(many).warnings).toHaveLength(100);
+  });
+});
+
+describe('values as Go holds them', () => {
+  it('takes null for absent in a struct and for the zero value in a map or a list', () => {
+    const body = {
+      ...configMap,
+      data: { a: null },
+      immutable: null,
+      metadata: { name: 'x', finalizers: [null], labels: null },
+    };
+    expect(decode(body).object).toEqual({ ...configMap, data: { a: '' }, metadata: { name: 'x', finalizers: [''] } });
+  });
+
+  it('keeps names that JavaScript knows', () => {
+    const text = '{"data":{"__proto__":"1","constructor":"2","toString":"3"}}';
+    const { object } = decode(text);
+    expect(Object.entries(object?.data as object)).toEqual([
+      ['__proto__', '1'],
+      ['constructor', '2'],
+      ['toString', '3'],
+    ]);
+  });
+
+  it('writes times in UTC', () => {
+    const body = { metadata: { creationTimestamp: '2024-01-02T03:04:05.7+01:00' } };
+    expect(decode(body).object?.metadata).toEqual({ creationTimestamp: '2024-01-02T02:04:05Z' });
+    const lease = { spec: { renewTime: '2024-01-02T03:04:05.123456+01:00' } };
+    expect(decode(lease, 'Lease').object?.spec).toEqual({ renewTime: '2024-01-02T02:04:05.123456Z' });
+  });
+
+  it('keeps integers beyond doubles digit for digit', () => {
+    const text = '{"metadata":{"generation":9007199254740993}}';
+    expect(JSON.stringify(decode(text).object?.metadata)).toContain('9007199254740993');
+  });
+
+  it('reads quantities that are numbers as their text', () => {
+    const body = '{"spec":{"containers":[{"resources":{"limits":{"cpu":1,"memory":1.5}}}]}}';
+    expect(decode(body, 'Pod').object?.spec).toEqual({
+      containers: [{ resources: { limits: { cpu: '1', memory: '1.5' } } }],
+    });
+  });
+});
+
+describe('YAML', () => {
+  const yaml = { mediaType: 'application/yaml' } as const;
+
+  it('stands for the JSON it makes', () => {
+    const text =
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata:\n  multi: |\n    one\n    two\n  quoted: "1"\n';
+    expect(decode(text, 'ConfigMap', yaml).object).toEqual({
+      ...configMap,
+      data: { multi: 'one\ntwo\n', quoted: '1' },
+    });
+    expect(decode(JSON.stringify(configMap), 'ConfigMap', yaml).object).toEqual(configMap);
+  });
+
+  it.each<readonly [text: string, message: string]>([
+    [
+      'a: b: c: d',
+      `${unrecognized}yaml: line 1: mapping values are not allowed in this context (613a20623a20633a2064)`,
+    ],
+    ['data:\n  k: 1\n', `${cannot}json: cannot unmarshal number into Go struct field ConfigMap.data of type string`],
+    ['data:\n  k: yes\n', `${cannot}json: cannot unmarshal bool into Go struct field ConfigMap.data of type string`],
+  ])('%j is refused', (text, message) => {
+    expect(decode(text, 'ConfigMap', yaml).error?.status).toMatchObject({ code: 400, message });
+  });
+
+  it('names repeated keys by their lines', () => {
+    const text = 'data:\n  a: "1"\n  a: "2"\nmetadata:\n  name: x\n';
+    expect(decode(text, 'ConfigMap', yaml)).toEqual({
+      object: { ...configMap, data: { a: '2' } },
+      warnings: ['line 3: key "a" already set in map'],
+    });
+    expect(decode(text, 'ConfigMap', { ...yaml, fieldValidation: 'Strict' }).error?.message).toBe(
+      `${cannot}strict decoding error: yaml: unmarshal errors:\n  line 3: key "a" already set in map`,
+    );
+  });
+
+  it('does not expand aliases without end', () => {
+    const level = (name: string, of: string): string => `${name}: [${Array(9).fill(`*${of}`).join(',')}]\n`;
+    const text = `a0: &a0 [x]\n${[1, 2, 3, 4, 5].map((n) => level(`a${n}: &a${n}`.replace(/^a\d: /, `k${n}: `), `a${n - 1}`).replace(/^k(\d): &(a\d): /, 'k$1: &$2 ')).join('')}`;
+    expect(decode(text, 'ConfigMap', yaml).error?.message).toContain('yaml: document contains excessive aliasing');
+  });
+});
+
+describe('a custom resource', () => {
+  const text: SchemaNode = { type: 'string' };
+  const object = (properties: Record<string, SchemaNode>, more: SchemaNode = {}): SchemaNode => ({
+    type: 'object',
+    properties: new Map(Object.entries(properties)),
+    ...more,
+  });
+  const schema = object({
+    spec: object({
+      color: text,
+      nested: object({ level: { type: 'integer' } }),
+      any: { type: 'object', preserveUnknownFields: true },
+      semi: object({ known: object({ a: text }) }, { preserveUnknownFields: true }),
+      tmpl: { type: 'object', embeddedResource: true, preserveUnknownFields: true },
+    }),
+  });
+  const gvk = { group: 'example.com', version: 'v1', kind: 'Item' };
+  const custom = (body: unknown, more: Partial<DecodeObjectOptions> = {}): Outcome =>
+    decode(
+      typeof body === 'string' ? body : { apiVersion: 'example.com/v1', kind: 'Item', ...(body as object) },
+      'Pod',
+      { schema, gvk, ...more },
+    );
+
+  it('loses unknown fields with warnings in order of their paths', () => {
+    const outcome = custom({ metadata: { name: 'e' }, spec: { zzz: 1, nested: { yyy: 2 } }, other: 3 });
+    expect(outcome.warnings).toEqual([
+      'unknown field "other"',
+      'unknown field "spec.nested.yyy"',
+      'unknown field "spec.zzz"',
+    ]);
+    expect(outcome.object?.spec).toEqual({ nested: {} });
+  });
+
+  it('keeps what the schema says to preserve', () => {
+    const spec = { any: { x: [1, { y: 2 }] }, semi: { free: 1, known: { a: 'x', b: 'pruned' } } };
+    const outcome = custom({ metadata: { name: 'e' }, spec });
+    expect(outcome.object?.spec).toEqual({ any: { x: [1, { y: 2 }] }, semi: { free: 1, known: { a: 'x' } } });
+    expect(outcome.warnings).toEqual(['unknown field "spec.semi.known.b"']);
+  });
+
+  it('checks metadata, its own and embedded ones', () => {
+    const tmpl = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', foo: 'bar' }, data: { a: 'b' } };
+    const outcome = custom({ metadata: { name: 'e', nope: 1 }, spec: { tmpl } });
+    expect(outcome.warnings).toEqual(['unknown field "metadata.nope"', 'unknown field "spec.tmpl.metadata.foo"']);
+    expect(outcome.object?.spec).toEqual({ tmpl: { ...tmpl, metadata: { name: 'x' } } });
+    expect(custom({ metadata: { labels: { a: 1 } } }).error?.message).toBe(
+      'Item in version "v1" cannot be handled as a Item: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+    );
+  });
+
+  it('reports repeated fields, wherever they are', () => {
+    const body = '{"metadata":{"name":"g"},"spec":{"color":"a","color":"b","any":{"x":[{"y":1,"y":2}]}}}';
+    expect(custom(body, { fieldValidation: 'Strict' }).error?.message).toBe(
+      'Item in version "v1" cannot be handled as a Item: strict decoding error: duplicate field "spec.color", duplicate field "spec.any.x[0].y"',
+    );
+  });
+
+  it('must be of its kind and version', () => {
+    expect(custom({ kind: 'Other', metadata: { name: 'e' } }).error?.status).toMatchObject({
+      code: 422,
+      message: 'Item.example.com "e" is invalid: kind: Invalid value: "Other": must be Item',
+    });
+    expect(custom({ apiVersion: 'example.com/v2' }).error?.message).toBe(
+      'the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)',
+    );
+  });
+});
+
+it('knows the schema of a built-in kind by itself', () => {
+  expect(builtinSchema('v1', 'ConfigMap')?.goType).toBe('v1.ConfigMap');
+  expect(() => decode({}, 'Pod', { gvk: { group: 'x', version: 'v1', kind: 'Y' } })).toThrow(TypeError);
+});

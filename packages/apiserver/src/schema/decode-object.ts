@@ -1,0 +1,249 @@
+// The body of a request as an object of the kind that the endpoint takes: read, checked for kind and version, poured
+// into its types, complaints judged by ?fieldValidation=. Called by http/ for creates and updates; the patches use the parts.
+import {
+  formatApiVersion,
+  type GroupVersion,
+  type GroupVersionKind,
+  invalidField,
+  isJsonObject,
+  newBadRequest,
+  newInvalid,
+  parseApiVersion,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { builtinSchema, definitionSchema } from './builtin-schemas.ts';
+import {
+  type FieldValidation,
+  StrictErrors,
+  strictDecodingText,
+  warningTexts,
+  yamlDuplicatesText,
+} from './field-validation.ts';
+import { normalizeGoForm } from './go-form.ts';
+import { jsonKind } from './go-types.ts';
+import { decodeText, type JsonDocument, readJson } from './json-reader.ts';
+import { JsonSyntaxError } from './json-syntax.ts';
+import { pruneUnknownFields } from './pruning.ts';
+import type { SchemaNode } from './schema-node.ts';
+import { DecodeError, decodeTyped } from './typed-decoder.ts';
+import { readYaml, YamlSyntaxError } from './yaml-reader.ts';
+
+export interface DecodeObjectOptions {
+  readonly mediaType: 'application/json' | 'application/yaml';
+  /** Schema of the expected kind. Those of built-in kinds name their Go types; others are custom resources. Absent = {@link builtinSchema}. */
+  readonly schema?: SchemaNode;
+  /** What the endpoint takes. apiVersion and kind that a body leaves out are these. */
+  readonly gvk: GroupVersionKind;
+  readonly fieldValidation: FieldValidation;
+  /** Told each complaint when `fieldValidation` is 'Warn'. */
+  readonly warn: (text: string) => void;
+  /** Other versions of the same kind that are taken, as for DeleteOptions. Absent = none. */
+  readonly acceptsVersion?: (version: GroupVersion) => boolean;
+}
+
+/**
+ * Decodes a body. The object always has apiVersion and kind. Throws StatusError: 400 for all that Go's decoders refuse,
+ * with their texts; 422 for a custom resource of another kind.
+ */
+export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): UnstructuredObject {
+  const read = readBody(body, options);
+  try {
+    const object = decodeKind(read, options);
+    judge(read.strict.texts(), options);
+    refuseOtherVersion(read.gvk, options);
+    return object;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const { kind, version } = read.gvk;
+    throw badRequest(
+      `${kind} in version "${version}" cannot be handled as a ${options.gvk.kind}: ${error.message}`,
+      error,
+    );
+  }
+}
+
+interface ReadBody {
+  readonly document: JsonDocument;
+  readonly gvk: GroupVersionKind;
+  readonly strict: StrictErrors;
+}
+
+function readBody(body: Uint8Array, options: DecodeObjectOptions): ReadBody {
+  const strict = new StrictErrors();
+  try {
+    const document = readDocument(decodeText(body), options.mediaType, strict);
+    return { document, gvk: interpretKind(document.value, options.gvk), strict };
+  } catch (error) {
+    if (!isReadError(error)) throw error;
+    const what = `the object provided is unrecognized (must be of type ${options.gvk.kind})`;
+    throw badRequest(`${what}: ${error.message} (${summarize(body)})`, error);
+  }
+}
+
+function isReadError(error: unknown): error is Error {
+  return error instanceof DecodeError || error instanceof YamlSyntaxError;
+}
+
+function readDocument(text: string, mediaType: DecodeObjectOptions['mediaType'], strict: StrictErrors): JsonDocument {
+  if (mediaType === 'application/yaml') {
+    const json = readJsonInYaml(text);
+    if (json !== undefined) return json;
+    const { value, duplicates } = readYaml(text);
+    if (duplicates.length > 0) strict.add(yamlDuplicatesText(duplicates));
+    return { value, repeats: new Map() };
+  }
+  try {
+    return readJson(text);
+  } catch (error) {
+    throw new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Clients send JSON as YAML, which it is. Undefined where only the YAML reader knows what to say. */
+export function readJsonInYaml(text: string): JsonDocument | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    const document = readJson(text);
+    return document.repeats.size === 0 ? document : undefined;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}
+
+const typeMeta =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
+
+/** What a document says it is. Throws {@link DecodeError}. Source: json SimpleMetaFactory.Interpret, gvkWithDefaults. */
+export function interpretKind(value: unknown, expected: GroupVersionKind): GroupVersionKind {
+  const root = value ?? {};
+  if (!isJsonObject(root)) {
+    throw new DecodeError(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKind(root)} into Go value of type ${typeMeta}`,
+    );
+  }
+  const apiVersion = textMember(root, 'apiVersion');
+  const kind = textMember(root, 'kind');
+  const { group, version } = apiVersion === '' ? expected : groupVersionOf(apiVersion);
+  return { group, version, kind: kind === '' ? expected.kind : kind };
+}
+
+function groupVersionOf(apiVersion: string): GroupVersion {
+  try {
+    return parseApiVersion(apiVersion);
+  } catch (error) {
+    throw new DecodeError((error as Error).message, { cause: error });
+  }
+}
+
+function textMember(root: Record<string, unknown>, name: string): string {
+  const value = Object.hasOwn(root, name) ? root[name] : undefined;
+  if (typeof value === 'string') return value;
+  if (value === undefined || value === null) return '';
+  throw new DecodeError(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKind(value)} into Go struct field .${name} of type string`,
+  );
+}
+
+/** Source: handlers.summarizeData. */
+function summarize(body: Uint8Array): string {
+  const longest = 30;
+  if (body.length === 0) return '<empty>';
+  const start = body.subarray(0, longest);
+  const text = body[0] === 0x7b ? decodeText(start) : Buffer.from(start).toString('hex');
+  return body.length > longest ? `${text} ...` : text;
+}
+
+function decodeKind({ document, gvk, strict }: ReadBody, options: DecodeObjectOptions): UnstructuredObject {
+  const schema = options.schema ?? builtinSchema(formatApiVersion(options.gvk), options.gvk.kind);
+  if (schema === undefined) throw new TypeError(`no schema for ${formatApiVersion(options.gvk)} ${options.gvk.kind}`);
+  const isTaken = gvk.kind === options.gvk.kind && options.acceptsVersion?.(gvk) === true;
+  return decodeDocument(document, { schema, gvk, strict, expected: isTaken ? gvk : options.gvk });
+}
+
+export interface DocumentDecoding {
+  readonly schema: SchemaNode;
+  /** What the document says it is: {@link interpretKind}. */
+  readonly gvk: GroupVersionKind;
+  readonly expected: GroupVersionKind;
+  readonly strict: StrictErrors;
+}
+
+/** Pours a document into its kind. Throws {@link DecodeError}; StatusError 422 for a custom resource of another kind. */
+export function decodeDocument(document: JsonDocument, decoding: DocumentDecoding): UnstructuredObject {
+  const isCustom = decoding.schema.goType === undefined;
+  const decoded = isCustom ? decodeCustom(document, decoding) : decodeBuiltin(document, decoding);
+  return { ...decoded, apiVersion: formatApiVersion(decoding.gvk), kind: decoding.gvk.kind };
+}
+
+/** Where Go registers its kinds, as it stands in an error. */
+const scheme = 'in scheme "pkg/runtime/scheme.go:111"';
+
+function decodeBuiltin(
+  document: JsonDocument,
+  { schema, gvk, expected, strict }: DocumentDecoding,
+): UnstructuredObject {
+  const apiVersion = formatApiVersion(gvk);
+  const isExpected = gvk.kind === expected.kind && apiVersion === formatApiVersion(expected);
+  const target = isExpected ? schema : builtinSchema(apiVersion, gvk.kind);
+  if (target === undefined)
+    throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${scheme}`);
+  const value = document.value ?? {};
+  const decoded = decodeTyped(value, { schema: target, strict, repeats: document.repeats, words: 'json' });
+  if (gvk.kind !== expected.kind) {
+    const internal = `${internalPackage(expected.group)}.${expected.kind}`;
+    throw new DecodeError(`converting (${target.goType}) to (${internal}): unknown conversion`);
+  }
+  return decoded as UnstructuredObject;
+}
+
+/** Name of the Go package with a group's internal types: its first label. */
+function internalPackage(group: string): string {
+  return group === '' ? 'core' : (group.split('.')[0] ?? group);
+}
+
+/** Wrong types outside of metadata are validation's. */
+function decodeCustom(document: JsonDocument, { schema, gvk, expected, strict }: DocumentDecoding): UnstructuredObject {
+  const untyped = { schema: {}, strict, repeats: document.repeats, words: 'json' } as const;
+  const object = (decodeTyped(document.value, untyped) ?? {}) as UnstructuredObject;
+  coerceMetadata(object, '', strict);
+  if (gvk.kind !== expected.kind) {
+    throw newInvalid(expected, object.metadata?.name ?? '', [
+      invalidField('kind', gvk.kind, `must be ${expected.kind}`),
+    ]);
+  }
+  const pruned = pruneUnknownFields(object, schema);
+  for (const path of pruned.unknown) strict.unknownField(path);
+  for (const embedded of pruned.embedded) coerceMetadata(embedded.object, `${embedded.path}.`, strict);
+  return object;
+}
+
+const objectMeta = 'meta/v1.ObjectMeta';
+
+function coerceMetadata(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
+  if (!Object.hasOwn(object, 'metadata') || object.metadata === null) return;
+  const options = { schema: definitionSchema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
+  const metadata = decodeTyped(object.metadata, options) as Record<string, unknown>;
+  normalizeGoForm(objectMeta, metadata);
+  if (metadata.creationTimestamp === null) delete metadata.creationTimestamp;
+  object.metadata = metadata;
+}
+
+function judge(complaints: readonly string[], options: DecodeObjectOptions): void {
+  if (complaints.length === 0) return;
+  if (options.fieldValidation === 'Strict') throw new DecodeError(strictDecodingText(complaints));
+  if (options.fieldValidation === 'Warn') for (const text of complaints.flatMap(warningTexts)) options.warn(text);
+}
+
+function refuseOtherVersion(gvk: GroupVersionKind, options: DecodeObjectOptions): void {
+  const said = formatApiVersion(gvk);
+  const expected = formatApiVersion(options.gvk);
+  if (said === expected || options.acceptsVersion?.(gvk) === true) return;
+  throw newBadRequest(`the API version in the data (${said}) does not match the expected API version (${expected})`);
+}
+
+function badRequest(message: string, cause: Error): Error {
+  const error = newBadRequest(message);
+  error.cause = cause;
+  return error;
+}

@@ -1,0 +1,131 @@
+// The Go types behind a schema: their names in error texts, and those that read themselves from JSON (quantities,
+// integers or strings, raw JSON). Used by typed-decoder.ts.
+import { ExactNumber, isJsonObject } from '@kapstan/api';
+import type { SchemaNode } from './schema-node.ts';
+
+/** "v1.PodSpec", "[]v1.Container", "map[string]string", "int32": as in "of type …". */
+export function goTypeName(node: SchemaNode): string {
+  if (node.goType !== undefined && node.format !== 'date-time') return node.goType;
+  if (node.items !== undefined) return `[]${goTypeName(node.items)}`;
+  const values = node.additionalProperties;
+  if (values !== undefined) return `map[string]${values === true ? 'interface {}' : goTypeName(values)}`;
+  switch (node.type) {
+    case 'string':
+      return node.format === 'byte' ? '[]uint8' : 'string';
+    case 'integer':
+      return node.format === 'int32' ? 'int32' : 'int64';
+    case 'number':
+      return 'float64';
+    case 'boolean':
+      return 'bool';
+    default:
+      return 'map[string]interface {}';
+  }
+}
+
+/** The word for a JSON value in "cannot unmarshal … into". */
+export function jsonKind(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'number' || value instanceof ExactNumber) return 'number';
+  return typeof value;
+}
+
+type CustomReader = (value: unknown) => unknown;
+
+const customReaders: ReadonlyMap<string, CustomReader> = new Map([
+  ['resource.Quantity', readQuantity],
+  ['intstr.IntOrString', readIntOrString],
+  ['runtime.RawExtension', (value: unknown) => value],
+  ['v1.FieldsV1', (value: unknown) => value],
+  ['v1.JSON', (value: unknown) => value],
+]);
+
+/** True for Go types with an UnmarshalJSON of their own. */
+export function isCustomType(node: SchemaNode): boolean {
+  return node.intOrString === true || (node.goType !== undefined && customReaders.has(node.goType));
+}
+
+/** Throws an Error with the text of the type's UnmarshalJSON. */
+export function readCustomType(value: unknown, node: SchemaNode): unknown {
+  const read = customReaders.get(node.goType ?? '') ?? readIntOrString;
+  return read(value);
+}
+
+// Source: apimachinery resource.ParseQuantity; numbers are read as the text they are written in.
+const quantityPattern = /^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$/;
+const quantitySuffix = /^(?:|[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)$/;
+
+function readQuantity(value: unknown): unknown {
+  const isText = typeof value === 'string';
+  const text = isText || typeof value === 'number' || value instanceof ExactNumber ? String(value).trim() : '';
+  const match = quantityPattern.exec(text);
+  if (match === null) {
+    throw new Error(`quantities must match the regular expression '${quantityPattern.source}'`);
+  }
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(match[1] ?? '')) throw new Error('unable to parse numeric part of quantity');
+  if (!quantitySuffix.test(match[2] ?? '')) throw new Error("unable to parse quantity's suffix");
+  return isText ? value : text;
+}
+
+function readIntOrString(value: unknown): unknown {
+  if (typeof value === 'string') return value;
+  const isNumber = typeof value === 'number' || value instanceof ExactNumber;
+  const kind = isNumber ? `number ${value}` : jsonKind(value);
+  const number = isNumber && /^-?\d+$/.test(String(value)) ? Number(value) : Number.NaN;
+  if (!(number >= -(2 ** 31) && number < 2 ** 31)) {
+    throw new Error(`json: cannot unmarshal ${kind} into Go value of type int32`);
+  }
+  return number;
+}
+
+/** What Go says of a text that is no base64, or undefined. Line breaks are passed over, as Go does. */
+export function checkBase64(text: string): string | undefined {
+  const at = base64Fault(text);
+  return at === undefined ? undefined : `illegal base64 data at input byte ${at}`;
+}
+
+function base64Fault(text: string): number | undefined {
+  const body = /^[A-Za-z0-9+/\r\n]*/.exec(text)?.[0] ?? '';
+  const digits = body.replace(/[\r\n]/g, '').length;
+  const rest = text.slice(body.length);
+  const partial = digits % 4;
+  const bodyBytes = byteLength(body);
+  if (rest === '') return partial === 0 ? undefined : bodyBytes - partial;
+  if (!rest.startsWith('=')) return bodyBytes;
+  const padding = rest.replace(/[\r\n]/g, '');
+  if (partial < 2) return bodyBytes;
+  if (partial === 2 && padding[1] !== '=') return padding.length === 1 ? byteLength(text) : bodyBytes + 1;
+  const needed = 4 - partial;
+  return padding.length === needed ? undefined : bodyBytes + needed;
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
+}
+
+/** A value as Go's fmt prints it with %v: `map[image:x ports:[1 2]]`, keys in order. */
+export function formatGoValue(value: unknown): string {
+  if (value === null || value === undefined) return '<nil>';
+  if (Array.isArray(value)) return `[${value.map(formatGoValue).join(' ')}]`;
+  if (!isJsonObject(value)) return formatGoNumber(value);
+  const members = Object.keys(value).sort();
+  return `map[${members.map((name) => `${name}:${formatGoValue(value[name])}`).join(' ')}]`;
+}
+
+function formatGoNumber(value: unknown): string {
+  if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
+  const magnitude = Math.abs(value);
+  if (magnitude >= 1e-4 && magnitude < 1e21) return String(value);
+  return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2');
+}
+
+/** The Go type of a value read into an interface: as in "expected a []interface {}, but received a string". */
+export function goInterfaceType(value: unknown): string {
+  if (value === null || value === undefined) return '%!s(<nil>)';
+  if (Array.isArray(value)) return '[]interface {}';
+  if (isJsonObject(value)) return 'map[string]interface {}';
+  if (typeof value === 'boolean') return 'bool';
+  if (typeof value === 'string') return 'string';
+  return /^-?\d+$/.test(String(value)) ? 'int64' : 'float64';
+}

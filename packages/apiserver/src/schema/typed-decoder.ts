@@ -1,0 +1,270 @@
+// A JSON value poured into the Go types of a built-in kind: wrong types get Go's words, unknown and repeated fields are
+// noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
+import { ExactNumber, getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import type { StrictErrors } from './field-validation.ts';
+import { canonicalTime } from './go-time.ts';
+import { checkBase64, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
+import type { MemberList } from './json-syntax.ts';
+import type { SchemaNode } from './schema-node.ts';
+
+/** A document that does not fit the kind it should be. The message is that of Go's decoders. */
+export class DecodeError extends Error {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super(message, options);
+    this.name = 'DecodeError';
+  }
+}
+
+export interface TypedDecodeOptions {
+  readonly schema: SchemaNode;
+  readonly strict: StrictErrors;
+  /** Objects in which names repeat. Absent = none. */
+  readonly repeats?: ReadonlyMap<object, MemberList>;
+  /** Whose words a wrong type gets: 'json' = Go's JSON decoder, 'unstructured' = apimachinery's converter of maps. */
+  readonly words: 'json' | 'unstructured';
+  /** Where the value stands in its document, for complaints: "metadata". Absent = it is the document. */
+  readonly path?: string;
+}
+
+/** The decoded copy. Throws {@link DecodeError} for the first value of a wrong type. */
+export function decodeTyped(value: unknown, options: TypedDecodeOptions): unknown {
+  const decoder = new TypedDecoder(options);
+  const decoded = decoder.decode(value, options.schema);
+  decoder.throwSaved();
+  return decoded;
+}
+
+class TypedDecoder {
+  readonly #options: TypedDecodeOptions;
+  /** Names of fields down to here, as they stand in Go's errors; without map keys and indexes. */
+  readonly #fields: string[] = [];
+  readonly #structs: string[] = [];
+  /** Path down to here, as it stands in complaints. */
+  readonly #path: string[] = [];
+  #saved: DecodeError | undefined;
+
+  constructor(options: TypedDecodeOptions) {
+    this.#options = options;
+    if (options.path !== undefined) this.#path.push(options.path);
+  }
+
+  /** Go goes on after a wrong type, since a later value may fail for good; the first one is reported. */
+  throwSaved(): void {
+    if (this.#saved !== undefined) throw this.#saved;
+  }
+
+  decode(value: unknown, node: SchemaNode): unknown {
+    if (value === null) return zeroOf(node);
+    if (isCustomType(node)) return this.#custom(value, node);
+    if (node.properties !== undefined) return this.#struct(value, node, node.properties);
+    if (node.additionalProperties !== undefined) return this.#map(value, node);
+    if (node.items !== undefined) return this.#list(value, node, node.items);
+    return this.#scalar(value, node);
+  }
+
+  #custom(value: unknown, node: SchemaNode): unknown {
+    try {
+      return readCustomType(value, node);
+    } catch (error) {
+      const text = (error as Error).message;
+      throw new DecodeError(this.#inContext(text), { cause: error });
+    }
+  }
+
+  #struct(value: unknown, node: SchemaNode, properties: ReadonlyMap<string, SchemaNode>): unknown {
+    if (!isJsonObject(value)) return this.#wrongType(value, node);
+    const result: Record<string, unknown> = {};
+    this.#structs.push(goTypeName(node).replace(/^.*\./, ''));
+    const seen = new Set<string>();
+    for (const [name, member] of this.#membersOf(value)) {
+      this.#path.push(this.#path.length === 0 ? name : `.${name}`);
+      const property = properties.get(name);
+      if (property !== undefined) this.#field(result, seen, [name, member, property]);
+      else if (node.preserveUnknownFields === true) setOwn(result, name, member);
+      else this.#options.strict.unknownField(this.#path.join(''));
+      this.#path.pop();
+    }
+    this.#structs.pop();
+    return result;
+  }
+
+  #field(
+    result: Record<string, unknown>,
+    seen: Set<string>,
+    [name, member, node]: readonly [string, unknown, SchemaNode],
+  ): void {
+    if (seen.has(name)) this.#options.strict.duplicateField(this.#path.join(''));
+    seen.add(name);
+    if (member === null) return;
+    this.#fields.push(name);
+    const decoded = this.decode(member, node);
+    setOwn(result, name, mergeRepeated(getOwn(result, name), decoded, node));
+    this.#fields.pop();
+  }
+
+  #map(value: unknown, node: SchemaNode): unknown {
+    if (!isJsonObject(value)) return this.#wrongType(value, node);
+    const values = node.additionalProperties;
+    const result: Record<string, unknown> = {};
+    for (const [key, member] of this.#membersOf(value)) {
+      this.#path.push(this.#path.length === 0 ? key : `.${key}`);
+      if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#path.join(''));
+      setOwn(result, key, values === true || values === undefined ? this.#any(member) : this.decode(member, values));
+      this.#path.pop();
+    }
+    return result;
+  }
+
+  #list(value: unknown, node: SchemaNode, items: SchemaNode): unknown {
+    if (!Array.isArray(value)) return this.#wrongType(value, node);
+    return value.map((item, index) => {
+      this.#path.push(`[${index}]`);
+      const decoded = this.decode(item, items);
+      this.#path.pop();
+      return decoded;
+    });
+  }
+
+  #scalar(value: unknown, node: SchemaNode): unknown {
+    switch (node.type) {
+      case 'string':
+        return typeof value === 'string' ? this.#string(value, node) : this.#wrongType(value, node);
+      case 'boolean':
+        return typeof value === 'boolean' ? value : this.#wrongType(value, node);
+      case 'integer':
+        return this.#integer(value, node);
+      case 'number':
+        return isNumber(value) ? plainNumber(value) : this.#wrongType(value, node);
+      case 'array':
+        return Array.isArray(value) ? this.#any(value) : this.#wrongType(value, node);
+      default:
+        return this.#any(value);
+    }
+  }
+
+  #string(value: string, node: SchemaNode): unknown {
+    if (node.format === 'byte') {
+      const fault = checkBase64(value);
+      if (fault !== undefined) this.#save(fault);
+    }
+    if (node.format !== 'date-time') return value;
+    try {
+      return canonicalTime(value, node.goType === 'v1.MicroTime' ? 'micros' : 'seconds');
+    } catch (error) {
+      throw new DecodeError((error as Error).message, { cause: error });
+    }
+  }
+
+  #integer(value: unknown, node: SchemaNode): unknown {
+    if (!isNumber(value)) return this.#wrongType(value, node);
+    const wide = node.format === 'int64' || node.format === undefined;
+    const text = String(value);
+    if (!/^-?\d+$/.test(text)) return this.#wrongNumber(value, node);
+    const integer = BigInt(text);
+    const limit = wide ? 63n : 31n;
+    if (integer >= 1n << limit || integer < -(1n << limit)) return this.#wrongNumber(value, node);
+    return value;
+  }
+
+  #any(value: unknown): unknown {
+    if (Array.isArray(value)) {
+      return value.map((item, index) => {
+        this.#path.push(`[${index}]`);
+        const read = this.#any(item);
+        this.#path.pop();
+        return read;
+      });
+    }
+    if (!isJsonObject(value)) return isNumber(value) ? plainNumber(value) : value;
+    const result: Record<string, unknown> = {};
+    for (const [name, member] of this.#membersOf(value)) {
+      this.#path.push(this.#path.length === 0 ? name : `.${name}`);
+      if (Object.hasOwn(result, name)) this.#options.strict.duplicateField(this.#path.join(''));
+      setOwn(result, name, this.#any(member));
+      this.#path.pop();
+    }
+    return result;
+  }
+
+  #membersOf(value: Record<string, unknown>): MemberList {
+    return this.#options.repeats?.get(value) ?? Object.entries(value);
+  }
+
+  #wrongType(value: unknown, node: SchemaNode): undefined {
+    if (this.#options.words === 'unstructured') throw new DecodeError(converterText(value, node));
+    this.#save(this.#inContext(`json: cannot unmarshal ${jsonKind(value)} into Go value of type ${goTypeName(node)}`));
+    return undefined;
+  }
+
+  #wrongNumber(value: number | ExactNumber, node: SchemaNode): undefined {
+    if (this.#options.words === 'unstructured') throw new DecodeError(converterText(value, node));
+    this.#save(this.#inContext(`json: cannot unmarshal number ${value} into Go value of type ${goTypeName(node)}`));
+    return undefined;
+  }
+
+  /** Go names the innermost struct and the fields from the top: `PodSpec.spec.containers`. */
+  #inContext(text: string): string {
+    const struct = this.#structs.at(-1);
+    if (struct === undefined || this.#fields.length === 0) return text;
+    return text.replace(
+      / into Go value of type /,
+      ` into Go struct field ${struct}.${this.#fields.join('.')} of type `,
+    );
+  }
+
+  #save(text: string): void {
+    this.#saved ??= new DecodeError(text);
+  }
+}
+
+/** A member that stands twice in the text is decoded twice into the same Go value: structs and maps add up. */
+function mergeRepeated(old: unknown, next: unknown, node: SchemaNode): unknown {
+  if (!isJsonObject(old) || !isJsonObject(next)) return next;
+  for (const [name, member] of Object.entries(next)) {
+    const property = node.properties?.get(name);
+    setOwn(old, name, property === undefined ? member : mergeRepeated(getOwn(old, name), member, property));
+  }
+  return old;
+}
+
+/** What null leaves in a list or a map of Go values. */
+function zeroOf(node: SchemaNode): unknown {
+  if (node.properties !== undefined) return {};
+  switch (node.type) {
+    case 'string':
+      return node.format === 'date-time' ? null : '';
+    case 'boolean':
+      return false;
+    case 'integer':
+    case 'number':
+      return 0;
+    default:
+      return null;
+  }
+}
+
+function isNumber(value: unknown): value is number | ExactNumber {
+  return typeof value === 'number' || value instanceof ExactNumber;
+}
+
+/** `1.50` is the double 1.5; only what a double cannot hold stays as written. */
+function plainNumber(value: number | ExactNumber): number | ExactNumber {
+  if (typeof value === 'number') return value;
+  return value.text.replace(/[eE].*$/, '').replace(/\D/g, '').length <= 15 ? Number(value.text) : value;
+}
+
+/** Source: apimachinery runtime.fromUnstructured. */
+function converterText(value: unknown, node: SchemaNode): string {
+  const kind = jsonKind(value);
+  const from = { array: 'slice', object: 'map', number: isWhole(value) ? 'int64' : 'float64' }[kind] ?? kind;
+  if (node.properties !== undefined) return `cannot restore struct from: ${from}`;
+  if (node.additionalProperties !== undefined) return `cannot restore map from ${from}`;
+  if (node.items !== undefined || node.format === 'byte') return `cannot restore slice from ${from}`;
+  const type = goTypeName(node);
+  const isConvertible = kind === 'number' && (node.type === 'string' || node.type === 'integer');
+  return isConvertible ? `cannot convert ${from} to ${type}` : `unrecognized type: ${type}`;
+}
+
+function isWhole(value: unknown): boolean {
+  return /^-?\d+$/.test(String(value));
+}

@@ -1,0 +1,221 @@
+// YAML of clients as the JSON value it stands for: YAML 1.1 words for booleans, no other types than JSON's, aliases and
+// depth bounded. Beside json-reader.ts; used by decode-object.ts and by apply patches.
+import { ExactNumber, setOwn } from '@kapstan/api';
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  parseAllDocuments,
+  type Scalar,
+  type YAMLError,
+  type YAMLMap,
+} from 'yaml';
+import { maxJsonDepth } from './json-syntax.ts';
+
+/** Nodes that aliases may add to a document: a "billion laughs" stops here. */
+export const maxAliasedNodes = 10_000;
+
+/** A text that is no YAML, or more than is read. The message begins with "yaml: ", as Go's. */
+export class YamlSyntaxError extends Error {
+  constructor(message: string, options?: { readonly cause?: unknown }) {
+    super(`yaml: ${message}`, options);
+    this.name = 'YamlSyntaxError';
+  }
+}
+
+export interface YamlDocument {
+  /** Maps have their keys in order, as Go writes the JSON it makes of YAML. */
+  readonly value: unknown;
+  /** `line 7: key "a" already set in map`, in the order of the text. The last one counts. */
+  readonly duplicates: readonly string[];
+}
+
+/** Reads the first document of a text; an empty one is null. Throws {@link YamlSyntaxError}. */
+export function readYaml(text: string): YamlDocument {
+  const lines = new LineCounter();
+  const document = parse(text, lines);
+  if (document === undefined) return { value: null, duplicates: [] };
+  const failure = document.errors[0];
+  if (failure !== undefined) throw new YamlSyntaxError(describe(failure), { cause: failure });
+  const reader = new NodeReader(document, lines);
+  return { value: reader.read(document.contents as Node | null), duplicates: reader.duplicates };
+}
+
+function parse(text: string, lines: LineCounter): Document | undefined {
+  refuseDeepNesting(text);
+  try {
+    const documents = parseAllDocuments(text, {
+      version: '1.1',
+      uniqueKeys: false,
+      merge: true,
+      prettyErrors: true,
+      lineCounter: lines,
+      customTags: (tags) =>
+        tags.filter((tag) => typeof tag === 'string' || !foreignTags.has(tag.tag) || isPlainNumber(tag)),
+    });
+    return 'empty' in documents ? undefined : (documents[0] as Document | undefined);
+  } catch (error) {
+    if (error instanceof RangeError) throw new YamlSyntaxError('exceeded max depth', { cause: error });
+    throw error;
+  }
+}
+
+const scalarFollows = '\u001f';
+const nestingSteps: ReadonlyMap<string, number> = new Map([
+  ['[', 1],
+  ['{', 1],
+  [']', -1],
+  ['}', -1],
+]);
+
+/** The library builds its tree recursively; depth is bounded on the tokens, before it does. */
+function refuseDeepNesting(text: string): void {
+  let flow = 0;
+  let inLine = 0;
+  let isScalar = false;
+  for (const token of new Lexer().lex(text)) {
+    if (!isScalar) {
+      flow += nestingSteps.get(token) ?? 0;
+      if (token === '-' || token === '?') inLine++;
+      if (token.endsWith('\n')) inLine = 0;
+      if (flow + inLine > maxJsonDepth) throw new YamlSyntaxError('exceeded max depth');
+    }
+    isScalar = token === scalarFollows;
+  }
+}
+
+// Go's reader knows neither base 60 nor timestamps, sets and binaries when it reads into JSON: such scalars are strings.
+const foreignTags: ReadonlySet<string> = new Set([
+  'tag:yaml.org,2002:timestamp',
+  'tag:yaml.org,2002:binary',
+  'tag:yaml.org,2002:omap',
+  'tag:yaml.org,2002:pairs',
+  'tag:yaml.org,2002:set',
+  'tag:yaml.org,2002:int',
+  'tag:yaml.org,2002:float',
+]);
+
+function isPlainNumber(tag: { readonly tag: string; readonly format?: string }): boolean {
+  return (tag.tag.endsWith(':int') || tag.tag.endsWith(':float')) && tag.format !== 'TIME';
+}
+
+function describe(error: YAMLError): string {
+  const line = error.linePos?.[0].line ?? 1;
+  if (error.message.includes('call stack')) return 'exceeded max depth';
+  const what = error.message.split(/ at line \d+|:?\n/)[0] ?? error.message;
+  const known = /Nested mappings are not allowed|Implicit keys? need/.test(what);
+  return `line ${line}: ${known ? 'mapping values are not allowed in this context' : what}`;
+}
+
+class NodeReader {
+  readonly #document: Document;
+  readonly #lines: LineCounter;
+  readonly duplicates: string[] = [];
+  #depth = 0;
+  #inAlias = 0;
+  #aliasedNodes = 0;
+
+  constructor(document: Document, lines: LineCounter) {
+    this.#document = document;
+    this.#lines = lines;
+  }
+
+  read(node: Node | null | undefined): unknown {
+    if (this.#inAlias > 0 && ++this.#aliasedNodes > maxAliasedNodes) {
+      throw new YamlSyntaxError('document contains excessive aliasing');
+    }
+    if (node === null || node === undefined) return null;
+    if (isAlias(node)) return this.#alias(node);
+    if (isScalar(node)) return scalarValue(node);
+    if (++this.#depth > maxJsonDepth) throw new YamlSyntaxError('exceeded max depth');
+    const value = isMap(node)
+      ? this.#map(node as YAMLMap<Node, Node | null>)
+      : isSeq(node)
+        ? node.items.map((item) => this.read(item as Node))
+        : null;
+    this.#depth--;
+    return value;
+  }
+
+  #alias(alias: Alias): unknown {
+    const target = alias.resolve(this.#document);
+    if (target === undefined) throw new YamlSyntaxError(`unknown anchor '${alias.source}' referenced`);
+    this.#inAlias++;
+    const value = this.read(target);
+    this.#inAlias--;
+    return value;
+  }
+
+  #map(map: YAMLMap<Node, Node | null>): Record<string, unknown> {
+    const members = new Map<string, unknown>();
+    for (const pair of map.items) {
+      if (isMergeKey(pair.key)) this.#merge(members, pair.value);
+    }
+    const own = new Set<string>();
+    for (const { key, value } of map.items) {
+      if (isMergeKey(key)) continue;
+      const name = this.#keyName(key);
+      if (own.has(name))
+        this.duplicates.push(`line ${this.#lineOf(key)}: key ${JSON.stringify(name)} already set in map`);
+      own.add(name);
+      members.set(name, this.read(value));
+    }
+    return sortedObject(members);
+  }
+
+  #merge(members: Map<string, unknown>, value: Node | null): void {
+    const sources = isSeq(value) ? [...value.items].reverse() : [value];
+    for (const source of sources) {
+      const read = this.read(source as Node | null);
+      if (typeof read !== 'object' || read === null || Array.isArray(read)) {
+        throw new YamlSyntaxError('map merge requires map or sequence of maps as the value');
+      }
+      for (const [name, member] of Object.entries(read)) members.set(name, member);
+    }
+  }
+
+  #keyName(key: Node | null): string {
+    const value = this.read(key);
+    if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return String(value);
+    throw new YamlSyntaxError(`line ${this.#lineOf(key)}: invalid map key`);
+  }
+
+  #lineOf(node: Node | null): number {
+    return this.#lines.linePos(node?.range?.[0] ?? 0).line;
+  }
+}
+
+function isMergeKey(key: unknown): boolean {
+  return (
+    isScalar(key) &&
+    (key.value === '<<' || typeof key.value === 'symbol') &&
+    key.type !== 'QUOTE_DOUBLE' &&
+    key.type !== 'QUOTE_SINGLE'
+  );
+}
+
+function scalarValue(scalar: Scalar): unknown {
+  const { value, source } = scalar;
+  if (typeof value === 'bigint') return exactNumber(value.toString());
+  if (typeof value !== 'number') return value === undefined ? null : value;
+  if (!Number.isFinite(value)) throw new YamlSyntaxError(`unsupported value: ${source ?? value}`);
+  return Number.isSafeInteger(value) || source === undefined ? value : exactNumber(source.replaceAll('_', ''));
+}
+
+function exactNumber(text: string): number | ExactNumber {
+  const value = Number(text);
+  const isJson = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text);
+  return String(value) === text || !isJson ? value : new ExactNumber(text);
+}
+
+function sortedObject(members: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const name of [...members.keys()].sort()) setOwn(object, name, members.get(name));
+  return object;
+}

@@ -53,7 +53,10 @@ export function readImpersonation(headers: ImpersonationHeaders, requester: User
     ...(uid === '' ? {} : { uid }),
     ...(extra.size === 0 ? {} : { extra: Object.fromEntries(extra) }),
   };
-  return { user: name === anonymousUser ? { ...user, groups: [unauthenticatedGroup] } : withAuthenticatedGroup(user), checks };
+  return {
+    user: name === anonymousUser ? { ...user, groups: [unauthenticatedGroup] } : withAuthenticatedGroup(user),
+    checks,
+  };
 }
 
 type CheckedPart = {

@@ -69,7 +69,8 @@ export class BodyWriter {
 
   #flush(): void {
     this.#sink ??= this.#open();
-    if (this.#size > 0) this.#sink.write(this.#parts.length === 1 && this.#parts[0] ? this.#parts[0] : Buffer.concat(this.#parts));
+    if (this.#size > 0)
+      this.#sink.write(this.#parts.length === 1 && this.#parts[0] ? this.#parts[0] : Buffer.concat(this.#parts));
     this.#parts = [];
     this.#size = 0;
   }

@@ -35,6 +35,7 @@ export class Exchange {
   readonly #response: NodeResponse;
   readonly #controller = new AbortController();
   readonly #headers = new Map<string, string | string[]>();
+  #beforeHead: (() => void) | undefined;
 
   constructor(request: NodeRequest, response: NodeResponse) {
     this.#request = request;
@@ -95,6 +96,11 @@ export class Exchange {
     this.#headers.set(name, typeof value === 'string' ? value : [...value]);
   }
 
+  /** Runs once, when the head is about to go out: the last chance to set headers. */
+  beforeHead(callback: () => void): void {
+    this.#beforeHead = callback;
+  }
+
   /** The whole body. Throws 413 beyond the limit; the rest is then read and dropped so that the peer gets the answer. */
   async readBody(limitBytes: number): Promise<Uint8Array> {
     const tooLarge = newRequestEntityTooLarge(`limit is ${limitBytes}`);
@@ -135,6 +141,7 @@ export class Exchange {
 
   #writeHead(status: number): void {
     const response = this.#response;
+    this.#beforeHead?.();
     // A body that nobody read must not stop the connection from being used again.
     if (!this.#request.readableEnded) this.#request.resume();
     for (const [name, value] of this.#headers) response.setHeader(name, value);

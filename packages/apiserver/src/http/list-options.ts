@@ -10,7 +10,6 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from '@kapstan/api';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import type { SelectRequest, WatchRequest } from '../registry/resource-store.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
 
@@ -22,17 +21,15 @@ export interface ParsedListOptions {
   readonly timeoutSeconds: number;
 }
 
-/** Throws 400 for what cannot be read, 422 for what does not go together. `name` is that of a watch of one object. */
+/** Throws 400 for what cannot be read, 422 for what does not go together; which fields exist, the store knows. `name` is that of a watch of one object. */
 export function parseListOptions(
   query: URLSearchParams,
-  definition: Pick<ResourceDefinition, 'namespaced' | 'selectableFields' | 'unsupportedFieldMessage'>,
   request: { readonly isWatch: boolean; readonly name?: string },
 ): ParsedListOptions {
   const raw = applyDefaults(readOptions(query), request.isWatch);
   const errors = request.isWatch ? validateWatch(raw) : validateList(raw);
   if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
-  const fields = checkFields(raw.fields, definition);
-  const fieldSelector = request.name === undefined ? fields : selectName(fields, request.name);
+  const fieldSelector = request.name === undefined ? raw.fields : selectName(raw.fields, request.name);
   const select: SelectRequest = {
     ...(raw.labelSelector === '' ? {} : { labelSelector: raw.labelSelector }),
     ...(fieldSelector.isEmpty ? {} : { fieldSelector: fieldSelector.toString() }),
@@ -130,9 +127,7 @@ function validateList(raw: RawOptions): readonly FieldError[] {
 function validateWatch(raw: RawOptions): readonly FieldError[] {
   const errors: FieldError[] = [];
   if (raw.sendInitialEvents !== undefined && raw.match !== 'NotOlderThan') {
-    errors.push(
-      forbiddenField(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
-    );
+    errors.push(forbiddenField(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'));
   }
   if (raw.match === '') return errors;
   if (raw.sendInitialEvents === undefined) {
@@ -146,23 +141,9 @@ function validateWatch(raw: RawOptions): readonly FieldError[] {
   return errors;
 }
 
-function checkFields(
-  fields: FieldSelector,
-  definition: Pick<ResourceDefinition, 'namespaced' | 'selectableFields' | 'unsupportedFieldMessage'>,
-): FieldSelector {
-  for (const { field } of fields.requirements) {
-    if (field === 'metadata.name' || field === 'metadata.namespace' || definition.selectableFields.includes(field)) {
-      continue;
-    }
-    throw newBadRequest(definition.unsupportedFieldMessage?.(field) ?? `field label not supported: ${field}`);
-  }
-  return fields;
-}
-
 /** A watch of one object by the old path selects its name. */
 function selectName(fields: FieldSelector, name: string): FieldSelector {
   if (fields.isEmpty) return new FieldSelector([{ field: 'metadata.name', operator: '=', value: name }]);
   if (fields.exactValue('metadata.name') === name) return fields;
   throw newBadRequest("fieldSelector metadata.name doesn't match requested name");
 }
-

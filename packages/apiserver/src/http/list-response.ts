@@ -1,5 +1,7 @@
 // A list as an answer: kept bytes of its items joined and streamed, whatever the form asked for.
 // One giant string is never made, and the event loop gets its turn between pieces (DESIGN §6).
+
+import type { Clock } from '@kapstan/api';
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { StoredList } from '@kapstan/storage';
 import { encodeYaml } from '../codec/wire-format.ts';
@@ -7,16 +9,22 @@ import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { BodyWriter } from './body-writer.ts';
 import {
   listItemEncoding,
-  metadataJson,
   type MetadataVersion,
+  metadataJson,
   objectJson,
   partialMetadata,
   type StoredObject,
 } from './encodings.ts';
 import type { Exchange } from './exchange.ts';
 import type { OutputForm } from './negotiation.ts';
-import { parseIncludeObject, shapeMismatch, tableFields, tableRow, tableRowJson, type TableOptions } from './table-response.ts';
-import type { Clock } from '@kapstan/api';
+import {
+  parseIncludeObject,
+  shapeMismatch,
+  type TableOptions,
+  tableFields,
+  tableRow,
+  tableRowJson,
+} from './table-response.ts';
 
 /** A list in one of its forms: the fields around the items, and one item as a value or as bytes. */
 interface ListShape {
@@ -44,7 +52,8 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
   try {
-    const { head, tail, separator, item } = form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
+    const { head, tail, separator, item } =
+      form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
     writer.push(Buffer.from(head));
     let isFirst = true;
     for (const stored of list.items) {

@@ -139,3 +139,8 @@ function isPrettyRequest(request: OutputRequest): boolean {
 function accepted(mediaTypes: readonly string[]): string {
   return `only the following media types are accepted: ${mediaTypes.join(', ')}`;
 }
+
+/** The 406 of paths that have no other shape than their own. */
+export function notAcceptableHere(): StatusError {
+  return newNotAcceptable(accepted(knownMediaTypes));
+}

@@ -1,13 +1,13 @@
 // One object as an answer: as it is, as a Table of one row, or its metadata only.
 // Source: apiserver handlers/response.go (transformResponseObject).
-import { type Clock, type DeepReadonly, type KubernetesObject, type UnstructuredObject } from '@kapstan/api';
+import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { encodeText } from '../codec/wire-format.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { BodyWriter } from './body-writer.ts';
+import { defaultTable } from './default-table.ts';
 import { objectJson, partialMetadata, type StoredObject } from './encodings.ts';
 import type { Exchange } from './exchange.ts';
 import type { OutputForm } from './negotiation.ts';
-import { defaultTable } from './default-table.ts';
 import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './table-response.ts';
 
 export interface ObjectAnswer {
@@ -63,4 +63,3 @@ function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>,
       throw shapeMismatch(definition, 'list', definition.isCustom === true);
   }
 }
-

@@ -1,9 +1,22 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind. spec/storage.md §5.6.
-import { type Clock, formatApiVersion, initialEventsEndAnnotation, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import {
+  type Clock,
+  formatApiVersion,
+  initialEventsEndAnnotation,
+  stringifyJson,
+  type UnstructuredObject,
+} from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { type EventType, frameOf, metadataFrame, objectFrame, partialMetadata, type StoredObject } from './encodings.ts';
+import {
+  type EventType,
+  frameOf,
+  metadataFrame,
+  objectFrame,
+  partialMetadata,
+  type StoredObject,
+} from './encodings.ts';
 import type { Exchange, ResponseStream } from './exchange.ts';
 import type { TransformTarget } from './negotiation.ts';
 import { statusOf, wireStatus } from './status-response.ts';

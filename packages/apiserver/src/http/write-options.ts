@@ -46,9 +46,7 @@ export function parseWriteOptions(
 /** Only "All" is known. Also used for the options of a delete. */
 export function validateDryRun(values: readonly string[]): readonly FieldError[] {
   if (values.every((value) => value === 'All')) return [];
-  return [
-    { type: 'FieldValueNotSupported', field: 'dryRun', badValue: values, detail: 'supported values: "All"' },
-  ];
+  return [{ type: 'FieldValueNotSupported', field: 'dryRun', badValue: values, detail: 'supported values: "All"' }];
 }
 
 /** Who owns what is written: the manager asked for, or the client's name up to the first slash. */

@@ -1,0 +1,51 @@
+// Aggregated discovery: all groups, versions and resources in one document. Source: apidiscovery.k8s.io/v2.
+import type { GroupVersionKind } from '@kapstan/api';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { DiscoverySnapshot } from './discovery-index.ts';
+import { sortedSubresources } from './documents.ts';
+
+type Document = Readonly<Record<string, unknown>>;
+
+/** `root`: "api" has the core group alone, "apis" all others. */
+export function aggregatedDocument(index: DiscoverySnapshot, root: string): Document {
+  const groups = [...index.groups.values()].filter(({ group }) => (group === '') === (root === 'api'));
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: 'apidiscovery.k8s.io/v2',
+    metadata: {},
+    items: groups.map(({ group, versions }) => ({
+      metadata: group === '' ? {} : { name: group },
+      versions: versions.map(({ version, resources }) => ({
+        version,
+        resources: resources.map(resourceFields),
+        freshness: 'Current',
+      })),
+    })),
+  };
+}
+
+function resourceFields(definition: ResourceDefinition): Document {
+  const { resource, singular, namespaced, verbs, shortNames, categories } = definition;
+  const subresources = sortedSubresources(definition).map((subresource) => ({
+    subresource: subresource.name,
+    responseKind: responseKind(definition, subresource.type === 'object' ? subresource.kind : undefined),
+    verbs: [...subresource.verbs].sort(),
+  }));
+  return {
+    resource,
+    responseKind: responseKind(definition, undefined),
+    scope: namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: singular,
+    verbs: [...verbs].sort(),
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(subresources.length === 0 ? {} : { subresources }),
+  };
+}
+
+/** Group and version are "" where they are the resource's own; custom resources spell them out. */
+function responseKind(definition: ResourceDefinition, other: GroupVersionKind | undefined): Document {
+  const { group, version, kind } = other ?? definition;
+  const isOwn = group === definition.group && version === definition.version;
+  return isOwn && definition.isCustom !== true ? { group: '', version: '', kind } : { group, version, kind };
+}

@@ -1,0 +1,113 @@
+// DiscoveryIndex: the catalog as groups, versions and resources, built once per generation. Read by documents.ts and
+// by http/aggregated-discovery.ts. Orders as kube-apiserver: groups by priority, then name; resources by name.
+import { discoveryFacts } from '@kapstan/kinds/facts';
+import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+
+export interface VersionEntry {
+  readonly version: string;
+  /** By name. */
+  readonly resources: readonly ResourceDefinition[];
+}
+
+export interface GroupEntry {
+  readonly group: string;
+  /** True when all its resources are custom. */
+  readonly isCustom: boolean;
+  /** The preferred one first. Never empty. */
+  readonly versions: readonly VersionEntry[];
+}
+
+export interface DiscoverySnapshot {
+  readonly generation: number;
+  /** In the order served; the core group is "". */
+  readonly groups: ReadonlyMap<string, GroupEntry>;
+  /** Paths of the index. */
+  paths(): readonly string[];
+}
+
+export class DiscoveryIndex {
+  readonly #catalog: ResourceCatalog;
+  #snapshot: DiscoverySnapshot | undefined;
+
+  constructor(catalog: ResourceCatalog) {
+    this.#catalog = catalog;
+  }
+
+  /** The present state; the same object until the catalog changes. */
+  current(): DiscoverySnapshot {
+    const { generation } = this.#catalog;
+    if (this.#snapshot?.generation !== generation) this.#snapshot = this.#build(generation);
+    return this.#snapshot;
+  }
+
+  #build(generation: number): DiscoverySnapshot {
+    const byGroup = new Map<string, Map<string, ResourceDefinition[]>>();
+    for (const { definition } of this.#catalog.all()) {
+      const versions = getOrAdd(byGroup, definition.group, () => new Map<string, ResourceDefinition[]>());
+      getOrAdd(versions, definition.version, () => []).push(definition);
+    }
+    const order = Object.keys(discoveryFacts().groups);
+    const names = [...byGroup.keys()].sort((a, b) => rank(order, a) - rank(order, b) || compare(a, b));
+    const groups = new Map(names.map((name) => [name, groupEntry(name, byGroup.get(name) ?? new Map())]));
+    return { generation, groups, paths: () => pathsOf(groups) };
+  }
+}
+
+function groupEntry(group: string, versions: ReadonlyMap<string, readonly ResourceDefinition[]>): GroupEntry {
+  const preferred = discoveryFacts().groups[group]?.versions ?? [];
+  const names = [...versions.keys()].sort((a, b) => rank(preferred, a) - rank(preferred, b) || compareVersions(a, b));
+  const all = [...versions.values()].flat();
+  return {
+    group,
+    isCustom: all.every((definition) => definition.isCustom === true),
+    versions: names.map((version) => ({
+      version,
+      resources: [...(versions.get(version) ?? [])].sort((a, b) => compare(a.resource, b.resource)),
+    })),
+  };
+}
+
+function pathsOf(groups: ReadonlyMap<string, GroupEntry>): readonly string[] {
+  const paths = ['/api', '/apis', '/openapi/v3'];
+  for (const { group, versions } of groups.values()) {
+    const root = group === '' ? '/api' : `/apis/${group}`;
+    if (group !== '') paths.push(root);
+    for (const { version } of versions) paths.push(`${root}/${version}`);
+  }
+  return paths;
+}
+
+/** v2 before v1 before v1beta2 before v1alpha1 before what is no version. Source: version.CompareKubeAwareVersionStrings. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [parseVersion(a), parseVersion(b)];
+  if (left === undefined || right === undefined) {
+    if (left === right) return compare(a, b);
+    return left === undefined ? 1 : -1;
+  }
+  return right.stage - left.stage || right.major - left.major || right.minor - left.minor;
+}
+
+function parseVersion(text: string): { stage: number; major: number; minor: number } | undefined {
+  const match = /^v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?$/.exec(text);
+  if (match === null) return undefined;
+  const stage = match[2] === undefined ? 2 : match[2] === 'beta' ? 1 : 0;
+  return { stage, major: Number(match[1]), minor: Number(match[3] ?? 0) };
+}
+
+function rank(order: readonly string[], name: string): number {
+  const at = order.indexOf(name);
+  return at < 0 ? order.length : at;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

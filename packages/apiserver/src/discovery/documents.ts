@@ -1,0 +1,86 @@
+// The documents of discovery, one group, version or list at a time. Source: meta/v1 APIVersions, APIGroup,
+// APIGroupList, APIResourceList; which of them carry an apiVersion is history.
+import { createHash } from 'node:crypto';
+import { formatApiVersion } from '@kapstan/api';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { DiscoverySnapshot, GroupEntry, VersionEntry } from './discovery-index.ts';
+
+type Document = Readonly<Record<string, unknown>>;
+
+export function apiVersionsDocument(serverAddress: string): Document {
+  return {
+    kind: 'APIVersions',
+    versions: ['v1'],
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+  };
+}
+
+export function groupListDocument(index: DiscoverySnapshot): Document {
+  const groups = [...index.groups.values()].filter(({ group }) => group !== '').map(groupFields);
+  return { kind: 'APIGroupList', apiVersion: 'v1', groups };
+}
+
+export function groupDocument(entry: GroupEntry): Document {
+  return { kind: 'APIGroup', apiVersion: 'v1', ...groupFields(entry) };
+}
+
+function groupFields({ group, versions }: GroupEntry): Document {
+  const named = versions.map(({ version }) => ({ groupVersion: formatApiVersion({ group, version }), version }));
+  return { name: group, versions: named, preferredVersion: named[0] };
+}
+
+/** The core group's list has no apiVersion. */
+export function resourceListDocument({ group }: GroupEntry, { version, resources }: VersionEntry): Document {
+  return {
+    kind: 'APIResourceList',
+    ...(group === '' ? {} : { apiVersion: 'v1' }),
+    groupVersion: formatApiVersion({ group, version }),
+    resources: resources.flatMap((definition) => [
+      resourceFields(definition),
+      ...sortedSubresources(definition).map((subresource) => subresourceFields(definition, subresource)),
+    ]),
+  };
+}
+
+function resourceFields(definition: ResourceDefinition): Document {
+  const { resource, singular, namespaced, kind, verbs, shortNames, categories } = definition;
+  const hash = storageVersionHash(definition);
+  return {
+    name: resource,
+    singularName: singular,
+    namespaced,
+    kind,
+    verbs: [...verbs].sort(),
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(hash === '' ? {} : { storageVersionHash: hash }),
+  };
+}
+
+function subresourceFields(definition: ResourceDefinition, subresource: SubresourceLike): Document {
+  const other = subresource.type === 'object' ? subresource.kind : undefined;
+  const isForeign = other !== undefined && (other.group !== definition.group || other.version !== definition.version);
+  return {
+    name: `${definition.resource}/${subresource.name}`,
+    singularName: '',
+    namespaced: definition.namespaced,
+    ...(isForeign ? { group: other.group, version: other.version } : {}),
+    kind: other?.kind ?? definition.kind,
+    verbs: [...subresource.verbs].sort(),
+  };
+}
+
+type SubresourceLike = ResourceDefinition['subresources'][number];
+
+export function sortedSubresources(definition: ResourceDefinition): readonly SubresourceLike[] {
+  return [...definition.subresources].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Given by the definition, or for what is stored at all: from group, version and kind of the stored form. */
+export function storageVersionHash(definition: ResourceDefinition): string {
+  if (definition.storageVersionHash !== undefined) return definition.storageVersionHash;
+  if (!definition.verbs.includes('list')) return '';
+  const { group, version } = definition.storageVersion;
+  const digest = createHash('sha256').update(`${group}/${version}/${definition.kind}`).digest();
+  return digest.subarray(0, 8).toString('base64');
+}

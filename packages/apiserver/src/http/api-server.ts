@@ -1,0 +1,241 @@
+// ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
+// Source: apiserver server/config.go (DefaultBuildHandlerChain); order as spec/storage.md §5.7.
+import { randomUUID } from 'node:crypto';
+import { type Clock, type Logger, newTimeout, newUnauthorized, silentLogger, systemClock } from '@kapstan/api';
+import { type AuthenticationOptions, authenticate } from '../authn/authenticator.ts';
+import { certificateCredentials } from '../authn/client-certificate.ts';
+import { readImpersonation } from '../authn/impersonation.ts';
+import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
+import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { UserInfo } from '../registry/request-context.ts';
+import type { Exchange } from './exchange.ts';
+import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
+import { InflightLimit } from './inflight-limit.ts';
+import { type HealthCheck, PathRouter } from './path-router.ts';
+import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
+import type { HandlerPorts } from './resource-call.ts';
+import { routeResource } from './resource-router.ts';
+import { sendError, sendPageNotFound, sendText } from './status-response.ts';
+import { TurnFlusher } from './turn-flusher.ts';
+import { WarningRecorder } from './warning-recorder.ts';
+import { WatchRegistry } from './watch-registry.ts';
+
+export interface ApiServerOptions {
+  readonly catalog: ResourceCatalog;
+  readonly authentication: AuthenticationOptions;
+  readonly authorizer: Authorizer;
+  /** Absent = plain HTTP/1.1, for tests. */
+  readonly tls?: TlsOptions;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0 or absent = any free one. */
+  readonly port?: number;
+  /** Checks of /readyz, /livez and /healthz beside ping. */
+  readonly healthChecks?: readonly HealthCheck[];
+  /** Largest body of a request, in bytes. Default 3 145 728. */
+  readonly maxBodyBytes?: number;
+  /** Reads at once; 0 = no limit. Default 400. */
+  readonly maxRequestsInflight?: number;
+  /** Writes at once; 0 = no limit. Default 200. */
+  readonly maxMutatingRequestsInflight?: number;
+  /** Longest time for a request that is no watch, in milliseconds. Default 60 000. */
+  readonly requestTimeoutMs?: number;
+  /** Shortest time after which a watch without a timeout is ended, in milliseconds. Default 1 800 000. */
+  readonly minWatchMs?: number;
+  /** Live events that may wait for a slow watcher, in bytes; beyond it the watch is ended. Default 4 194 304. */
+  readonly maxWatchBufferBytes?: number;
+  /** How long a close waits for running requests, in milliseconds. Default 10 000. */
+  readonly drainMs?: number;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** In [0, 1); spreads the ends of watches. Default Math.random. */
+  readonly random?: () => number;
+}
+
+const defaults = {
+  maxBodyBytes: 3_145_728,
+  maxRequestsInflight: 400,
+  maxMutatingRequestsInflight: 200,
+  requestTimeoutMs: 60_000,
+  minWatchMs: 1_800_000,
+  maxWatchBufferBytes: 4_194_304,
+} as const satisfies Partial<ApiServerOptions>;
+
+export interface ApiServer {
+  readonly url: string;
+  readonly port: number;
+  /** Ends watches, lets running requests end, closes. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Starts serving the catalog. Resolves when it listens. */
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const chain = new RequestChain(options);
+  const { tls, host, port, drainMs, clock, logger } = options;
+  const httpOptions: HttpServerOptions = {
+    handle: (exchange) => chain.serve(exchange),
+    ...(tls === undefined ? {} : { tls }),
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port }),
+    ...(drainMs === undefined ? {} : { drainMs }),
+    ...(clock === undefined ? {} : { clock }),
+    ...(logger === undefined ? {} : { logger }),
+  };
+  const server: HttpServer = await startHttpServer(httpOptions);
+  return {
+    url: server.url,
+    port: server.port,
+    close: () => {
+      chain.shutDown();
+      return server.close();
+    },
+  };
+}
+
+class RequestChain {
+  readonly #options: ApiServerOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #ports: HandlerPorts;
+  readonly #limit: InflightLimit;
+  readonly #paths: PathRouter;
+  #isClosing = false;
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+    this.#ports = {
+      clock: this.#clock,
+      random: options.random ?? Math.random,
+      maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
+      minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
+      maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
+      flusher: new TurnFlusher(),
+      watches: new WatchRegistry(),
+    };
+    this.#limit = new InflightLimit({
+      maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
+      maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
+    });
+    this.#paths = new PathRouter({ catalog: options.catalog, healthChecks: options.healthChecks ?? [] });
+  }
+
+  shutDown(): void {
+    this.#isClosing = true;
+    this.#ports.watches.finishAll();
+  }
+
+  /** Answers every request; never rejects. */
+  async serve(exchange: Exchange): Promise<void> {
+    exchange.setHeader('Audit-Id', auditId(exchange.header('audit-id')));
+    exchange.setHeader('Cache-Control', 'no-cache, private');
+    try {
+      await this.#serve(exchange);
+    } catch (error) {
+      this.#answerError(exchange, error);
+    }
+  }
+
+  async #serve(exchange: Exchange): Promise<void> {
+    const info = readInfo(exchange);
+    if (this.#isClosing) {
+      exchange.setHeader('Retry-After', '5');
+      sendText(exchange, 429, 'The apiserver is shutting down, please try again later.\n');
+      return;
+    }
+    const user = await this.#identify(exchange);
+    const leave = this.#limit.enter(info, user);
+    if (leave === undefined) {
+      exchange.setHeader('Retry-After', '1');
+      sendText(exchange, 429, 'Too many requests, please try again later.\n');
+      return;
+    }
+    try {
+      await this.#authorize(attributesOf(info, user));
+      await this.#withinTime(exchange, info, () => this.#dispatch(exchange, info, user));
+    } finally {
+      leave();
+    }
+  }
+
+  async #identify(exchange: Exchange): Promise<UserInfo> {
+    const authorization = exchange.header('authorization');
+    const certificate = certificateCredentials(exchange.socket, this.#clock);
+    const credentials = { ...(authorization === undefined ? {} : { authorization }), ...certificate };
+    const user = await authenticate(credentials, this.#options.authentication);
+    if (user === undefined) throw newUnauthorized();
+    const impersonation = readImpersonation(exchange, user);
+    if (impersonation === undefined) return user;
+    for (const check of impersonation.checks) await this.#authorize(check);
+    return impersonation.user;
+  }
+
+  async #authorize(attributes: AuthorizationAttributes): Promise<void> {
+    const { decision, reason } = await this.#options.authorizer.authorize(attributes);
+    if (decision !== 'allow') throw forbiddenError(attributes, reason);
+  }
+
+  async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
+    if (info.type === 'path') return this.#paths.serve(exchange);
+    const route = routeResource(this.#options.catalog, info, exchange.method);
+    if (route === 'unknown') return sendPageNotFound(exchange);
+    const warnings = new WarningRecorder();
+    const { served, subresource, name } = route;
+    const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports };
+    exchange.beforeHead(() => {
+      const headers = warnings.headers();
+      if (headers.length > 0) exchange.setHeader('Warning', headers);
+    });
+    await route.handler(call);
+  }
+
+  /** A request that takes too long is answered with 504, and whoever works for it is told to stop. */
+  async #withinTime(exchange: Exchange, info: RequestInfo, work: () => Promise<void>): Promise<void> {
+    if (isLongRunning(info)) return work();
+    const message = 'request did not complete within requested timeout - context deadline exceeded';
+    const late = newTimeout(message, 0);
+    const cancel = this.#clock.setBackgroundTimer(() => {
+      if (!exchange.hasAnswered) sendError(exchange, late);
+      exchange.cancel(late);
+    }, this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs);
+    try {
+      await work();
+    } finally {
+      cancel();
+    }
+  }
+
+  #answerError(exchange: Exchange, error: unknown): void {
+    if (exchange.hasAnswered || exchange.signal.aborted) {
+      this.#logger.debug('request ended early', { path: exchange.path, error: textOf(error) });
+      return;
+    }
+    if (!(error instanceof Error && error.name === 'StatusError')) {
+      this.#logger.error('request failed', {
+        path: exchange.path,
+        error: error instanceof Error ? error.stack : error,
+      });
+    }
+    sendError(exchange, error);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function readInfo(exchange: Exchange): RequestInfo {
+  return parseRequestInfo(exchange);
+}
+
+function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
+  if (info.type === 'path') return { type: 'path', user, verb: info.verb, path: info.path };
+  const { verb, group, version, namespace, resource, subresource, name } = info;
+  return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
+}
+
+/** A client's own id is kept if it is short enough to be one. */
+function auditId(sent: string | undefined): string {
+  return sent !== undefined && sent !== '' && sent.length <= 64 ? sent : randomUUID();
+}

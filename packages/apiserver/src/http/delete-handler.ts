@@ -1,0 +1,58 @@
+// DELETE of one object. Source: apiserver handlers/delete.go.
+import { newBadRequest, newMethodNotSupported, parseJson, type StatusDetails } from '@kapstan/api';
+import type { RequestContext } from '../registry/request-context.ts';
+import { readYaml } from '../schema/yaml-reader.ts';
+import { deleteOptionsFromBody, deleteOptionsFromQuery, type ParsedDeleteOptions } from './delete-options.ts';
+import type { StoredObject } from './encodings.ts';
+import { negotiateInput } from './negotiation.ts';
+import { sendObject, sendStored } from './object-response.ts';
+import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
+import { deletedStatus } from './status-response.ts';
+
+export async function handleDelete(call: ResourceCall): Promise<void> {
+  const { exchange, served, ports, name } = call;
+  const { definition } = served;
+  const form = negotiateAnswer(call);
+  const options = await readDeleteOptions(call);
+  const result = await served.store.delete(deleteContext(call, options), name, options.request);
+  const isAccepted = !result.deleted && options.request.orphanDependents === false;
+  const answer = { definition, form, status: isAccepted ? 202 : 200, clock: ports.clock };
+  if (!result.deleted || definition.returnsDeletedObject === true) sendStored(exchange, result.stored, answer);
+  else sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
+}
+
+/** Options from the body, or from the query when there is none. Throws 400, 415, 422. */
+export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDeleteOptions> {
+  const { exchange, ports } = call;
+  const body = await exchange.readBody(ports.maxBodyBytes);
+  const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query) : readBodyOptions(call, body);
+  if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
+  if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
+  return options;
+}
+
+export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions): RequestContext {
+  return contextOf(call, { dryRun: options.dryRun, fieldManager: '', fieldValidation: 'Ignore', force: false });
+}
+
+function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOptions {
+  const format = negotiateInput(call.exchange.header('content-type'));
+  const text = new TextDecoder().decode(body);
+  try {
+    return deleteOptionsFromBody(format.name === 'json' ? parseJson(text) : readYaml(text).value);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name === 'StatusError') throw error;
+    throw newBadRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+  }
+}
+
+function deletedDetails(call: ResourceCall, stored: StoredObject): StatusDetails {
+  const { group, resource } = call.served.definition;
+  const uid = stored.object.metadata?.uid;
+  return {
+    name: call.name,
+    ...(group === '' ? {} : { group }),
+    kind: resource,
+    ...(uid === undefined ? {} : { uid }),
+  };
+}

@@ -1,0 +1,78 @@
+// Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
+import type { Exchange } from './exchange.ts';
+import { sendPageNotFound, sendText } from './status-response.ts';
+
+export interface HealthCheck {
+  readonly name: string;
+  /** Why it is not healthy; undefined when it is. Not shown to clients. */
+  check(): Error | undefined | Promise<Error | undefined>;
+  /** Endpoints that ask it. Default all. */
+  readonly endpoints?: readonly ('healthz' | 'livez' | 'readyz')[];
+}
+
+const endpoints = ['healthz', 'livez', 'readyz'] as const;
+type Endpoint = (typeof endpoints)[number];
+const ping: HealthCheck = { name: 'ping', check: () => undefined };
+
+export class HealthEndpoints {
+  readonly #checks: readonly HealthCheck[];
+
+  constructor(checks: readonly HealthCheck[]) {
+    this.#checks = [ping, ...checks];
+  }
+
+  /** Every path that answers. */
+  paths(): readonly string[] {
+    return endpoints.flatMap((endpoint) => [
+      `/${endpoint}`,
+      ...this.#checksOf(endpoint).map(({ name }) => `/${endpoint}/${name}`),
+    ]);
+  }
+
+  /** False when the path is none of health. Any method will do. */
+  async serve(exchange: Exchange): Promise<boolean> {
+    const [, name = '', ...rest] = exchange.path.split('/');
+    const endpoint = endpoints.find((candidate) => candidate === name);
+    if (endpoint === undefined) return false;
+    if (rest.length === 0) await this.#serveAll(exchange, endpoint);
+    else await this.#serveOne(exchange, endpoint, rest.join('/'));
+    return true;
+  }
+
+  #checksOf(endpoint: Endpoint): readonly HealthCheck[] {
+    return this.#checks.filter((check) => check.endpoints === undefined || check.endpoints.includes(endpoint));
+  }
+
+  async #serveOne(exchange: Exchange, endpoint: Endpoint, name: string): Promise<void> {
+    const check = this.#checksOf(endpoint).find((candidate) => candidate.name === name);
+    if (check === undefined) return sendPageNotFound(exchange);
+    const error = await check.check();
+    if (error !== undefined) return sendText(exchange, 500, `internal server error: ${error.message}\n`);
+    exchange.setHeader('Content-Type', 'text/plain; charset=utf-8');
+    exchange.send(200, Buffer.from('ok'));
+  }
+
+  async #serveAll(exchange: Exchange, endpoint: Endpoint): Promise<void> {
+    const excluded = new Set(exchange.query.getAll('exclude').filter((name) => name !== ''));
+    const unknown = new Set(excluded);
+    const lines: string[] = [];
+    let hasFailed = false;
+    for (const check of this.#checksOf(endpoint)) {
+      unknown.delete(check.name);
+      if (excluded.has(check.name)) {
+        lines.push(`[+]${check.name} excluded: ok`);
+        continue;
+      }
+      const error = await check.check();
+      hasFailed ||= error !== undefined;
+      lines.push(error === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`);
+    }
+    if (unknown.size > 0) {
+      const names = [...unknown].map((name) => JSON.stringify(name)).join(', ');
+      lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+    }
+    const report = (outcome: string): string => `${lines.join('\n')}\n${endpoint} check ${outcome}\n`;
+    if (hasFailed) return sendText(exchange, 500, `${report('failed')}\n`.replace(/\n\n$/, '\n'));
+    sendText(exchange, 200, exchange.query.has('verbose') ? report('passed') : 'ok');
+  }
+}

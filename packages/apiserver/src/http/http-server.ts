@@ -1,0 +1,211 @@
+// HttpServer: sockets, TLS, HTTP/1.1 and HTTP/2, and a close that drains. Knows nothing of Kubernetes.
+// Node 20's HTTP/2 server has no closeIdleConnections and no drain of its own; both are here.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import { Exchange, type NodeRequest, type NodeResponse } from './exchange.ts';
+
+export interface TlsOptions {
+  /** PEM. */
+  readonly cert: string | Uint8Array;
+  /** PEM. */
+  readonly key: string | Uint8Array;
+  /** PEM of the authorities that sign client certificates. Absent = client certificates are not asked for. */
+  readonly clientCa?: string | Uint8Array | readonly (string | Uint8Array)[];
+}
+
+export interface HttpServerOptions {
+  /** Absent = plain HTTP/1.1: for tests and behind a proxy on the same machine. */
+  readonly tls?: TlsOptions;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0 or absent = any free one. */
+  readonly port?: number;
+  /** Answers a request. A rejection is logged and ends the connection. */
+  readonly handle: (exchange: Exchange) => Promise<void>;
+  /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
+  readonly keepAliveMs?: number;
+  /** Requests at once on one HTTP/2 connection. Default 250. */
+  readonly maxConcurrentStreams?: number;
+  /** Largest header of a request, in bytes. Default 65 536. */
+  readonly maxHeaderBytes?: number;
+  /** How long a close waits for running requests, in milliseconds. Default 10 000. */
+  readonly drainMs?: number;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+export interface HttpServer {
+  /** "https://127.0.0.1:6443" */
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening, lets running requests end, then cuts what is left. Idempotent. */
+  close(): Promise<void>;
+}
+
+const defaults = {
+  host: '127.0.0.1',
+  port: 0,
+  keepAliveMs: 180_000,
+  maxConcurrentStreams: 250,
+  maxHeaderBytes: 65_536,
+  drainMs: 10_000,
+} as const satisfies Partial<HttpServerOptions>;
+
+/** Time for a client to send its headers: slow ones hold no connection for longer. */
+const headersTimeoutMs = 32_000;
+
+/** Resolves when it listens. Rejects when the address cannot be had. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const connections = new Connections(options);
+  const server = createNodeServer(options, (request, response) => connections.serve(request, response));
+  connections.attach(server);
+  const host = options.host ?? defaults.host;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? defaults.port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  const scheme = options.tls === undefined ? 'http' : 'https';
+  let closing: Promise<void> | undefined;
+  return {
+    url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    close: () => {
+      closing ??= connections.drain(server);
+      return closing;
+    },
+  };
+}
+
+type NodeServer = Server | Http2SecureServer;
+
+function createNodeServer(
+  options: HttpServerOptions,
+  listener: (request: NodeRequest, response: NodeResponse) => void,
+): NodeServer {
+  const keepAliveTimeout = options.keepAliveMs ?? defaults.keepAliveMs;
+  const maxHeaderSize = options.maxHeaderBytes ?? defaults.maxHeaderBytes;
+  const { tls } = options;
+  if (tls === undefined) {
+    const limits = { keepAliveTimeout, maxHeaderSize, headersTimeout: headersTimeoutMs, requestTimeout: 0 };
+    return createServer(limits, (request: IncomingMessage, response: ServerResponse) => listener(request, response));
+  }
+  const server = createSecureServer({
+    allowHTTP1: true,
+    cert: tls.cert as string,
+    key: tls.key as string,
+    minVersion: 'TLSv1.2',
+    // A certificate that cannot be trusted is answered with 401, not with a broken connection.
+    ...(tls.clientCa === undefined
+      ? {}
+      : { ca: tls.clientCa as string | string[], requestCert: true, rejectUnauthorized: false }),
+    settings: {
+      maxConcurrentStreams: options.maxConcurrentStreams ?? defaults.maxConcurrentStreams,
+      maxHeaderListSize: maxHeaderSize,
+    },
+    ...{ maxHeaderSize },
+  });
+  server.on('request', listener);
+  // HTTP/1.1 on this server reads these members, as node:http does.
+  Object.assign(server, { keepAliveTimeout, headersTimeout: headersTimeoutMs, requestTimeout: 0 });
+  return server;
+}
+
+/** The sockets, sessions and running requests of one server. */
+class Connections {
+  readonly #options: HttpServerOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #running = new Set<NodeResponse>();
+  #onIdle: (() => void) | undefined;
+  #isClosing = false;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  attach(server: NodeServer): void {
+    const track = (socket: Socket): void => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    };
+    server.on('connection', track);
+    server.on('secureConnection', track);
+    server.on('session', (session: ServerHttp2Session) => {
+      this.#sessions.add(session);
+      session.once('close', () => this.#sessions.delete(session));
+      session.on('error', (error) => this.#logger.debug('HTTP/2 session failed', { error: error.message }));
+    });
+    server.on('tlsClientError', (error: Error) => this.#logger.debug('TLS handshake failed', { error: error.message }));
+    server.on('clientError', (error: Error & { code?: string }, socket: Socket) => refuseClient(error, socket));
+  }
+
+  serve(request: NodeRequest, response: NodeResponse): void {
+    this.#running.add(response);
+    response.once('close', () => {
+      this.#running.delete(response);
+      if (this.#running.size === 0) this.#onIdle?.();
+    });
+    // A connection that breaks is told by "close"; without listeners the errors would end the process.
+    request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
+    response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
+    if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
+    this.#options.handle(new Exchange(request, response)).catch((error: unknown) => {
+      this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
+      response.socket?.destroy();
+    });
+  }
+
+  async drain(server: NodeServer): Promise<void> {
+    this.#isClosing = true;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const session of this.#sessions) session.close();
+    this.#closeIdleSockets();
+    await this.#idle();
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  /** HTTP/1.1 connections that serve nothing now; those that do are told not to stay open. */
+  #closeIdleSockets(): void {
+    const busy = new Set<unknown>();
+    for (const response of this.#running) {
+      const socket = 'stream' in response ? response.stream.session?.socket : response.socket;
+      busy.add(socket);
+      if (!('stream' in response) && !response.headersSent) response.shouldKeepAlive = false;
+    }
+    const isHttp2 = new Set<unknown>([...this.#sessions].map((session) => session.socket));
+    for (const socket of this.#sockets) {
+      if (!busy.has(socket) && !isHttp2.has(socket) && this.#running.size === 0) socket.destroy();
+    }
+  }
+
+  /** Resolves when no request runs, or when the time for that is up. */
+  #idle(): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#clock.setTimer(resolve, this.#options.drainMs ?? defaults.drainMs);
+      this.#onIdle = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** What cannot be parsed gets the short answer of node:http. */
+function refuseClient(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+}

@@ -1,0 +1,30 @@
+// The name and namespace of an object in a body against those in the path. Source: handlers.checkName,
+// rest.EnsureObjectNamespaceMatchesRequestNamespace (1.36).
+import { newBadRequest, type UnstructuredObject } from '@kapstan/api';
+
+/** Throws 400 when they differ. Fills in a missing namespace. */
+export function checkObjectName(
+  object: UnstructuredObject,
+  path: { readonly name: string; readonly namespace: string },
+): void {
+  checkNamespace(object, path.namespace);
+  const name = object.metadata?.name ?? '';
+  if (name === '') {
+    throw newBadRequest(`the name of the object (${path.name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (name !== path.name) {
+    throw newBadRequest(`the name of the object (${name}) does not match the name on the URL (${path.name})`);
+  }
+}
+
+/** A cluster-scoped object loses the namespace that it came with. */
+export function checkNamespace(object: UnstructuredObject, namespace: string): void {
+  const own = object.metadata?.namespace ?? '';
+  if (own === namespace) return;
+  if (own !== '' && namespace !== '') {
+    throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  object.metadata ??= {};
+  if (namespace === '') delete object.metadata.namespace;
+  else object.metadata.namespace = namespace;
+}

@@ -1,0 +1,93 @@
+// ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
+import type { Clock, GroupVersionKind, UnstructuredObject } from '@kapstan/api';
+import type { ServedResource } from '../registry/catalog.ts';
+import type { RequestContext, UserInfo } from '../registry/request-context.ts';
+import type { Subresource } from '../registry/resource-definition.ts';
+import { decodeObject } from '../schema/decode-object.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import type { Exchange } from './exchange.ts';
+import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
+import type { ResourceRequest } from './request-info.ts';
+import { outputRequestOf } from './status-response.ts';
+import type { TurnFlusher } from './turn-flusher.ts';
+import type { WarningRecorder } from './warning-recorder.ts';
+import type { WatchRegistry } from './watch-registry.ts';
+import { managerOrUserAgent, type WriteOptions } from './write-options.ts';
+
+/** What all handlers of a server share. */
+export interface HandlerPorts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly maxBodyBytes: number;
+  /** Shortest time after which the server ends a watch that named none, in milliseconds; the longest is twice that. */
+  readonly minWatchMs: number;
+  readonly maxWatchBufferBytes: number;
+  readonly flusher: TurnFlusher;
+  readonly watches: WatchRegistry;
+}
+
+export interface ResourceCall {
+  readonly exchange: Exchange;
+  readonly info: ResourceRequest;
+  /** Name in the path; "" for the collection. */
+  readonly name: string;
+  readonly served: ServedResource;
+  readonly subresource: Subresource<UnstructuredObject> | undefined;
+  readonly user: UserInfo;
+  readonly warnings: WarningRecorder;
+  readonly ports: HandlerPorts;
+}
+
+/** Answers the request or throws what it is refused with. */
+export type ResourceHandler = (call: ResourceCall) => Promise<void> | void;
+
+const readOptions: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: false };
+
+export function contextOf(call: ResourceCall, options: WriteOptions = readOptions): RequestContext {
+  const { exchange, info, served, user, warnings } = call;
+  return {
+    user,
+    namespace: served.definition.namespaced ? info.namespace : '',
+    dryRun: options.dryRun,
+    fieldManager: managerOrUserAgent(options.fieldManager, exchange.header('user-agent')),
+    fieldValidation: options.fieldValidation,
+    signal: exchange.signal,
+    warn: (text) => warnings.add(text),
+  };
+}
+
+export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
+  return negotiateResourceOutput(outputRequestOf(call.exchange), produces);
+}
+
+/** Kind of the endpoint: the resource's, or that of an object subresource. */
+export function kindOf(call: ResourceCall): GroupVersionKind {
+  if (call.subresource?.type === 'object') return call.subresource.kind;
+  const { group, version, kind } = call.served.definition;
+  return { group, version, kind };
+}
+
+/** Reads and decodes the body of a create or an update. Throws 400, 413, 415, 422. */
+export async function readObject(
+  call: ResourceCall,
+  readWriteOptions: () => WriteOptions,
+): Promise<{ readonly object: UnstructuredObject; readonly options: WriteOptions }> {
+  const format = negotiateInput(call.exchange.header('content-type'));
+  const body = await call.exchange.readBody(call.ports.maxBodyBytes);
+  const options = readWriteOptions();
+  const schema = schemaOf(call);
+  const object = decodeObject(body, {
+    mediaType: format.name === 'json' ? 'application/json' : 'application/yaml',
+    ...(schema === undefined ? {} : { schema }),
+    gvk: kindOf(call),
+    fieldValidation: options.fieldValidation,
+    warn: (text) => call.warnings.add(text),
+    // The eviction of a pod is taken in policy/v1beta1 too.
+    acceptsVersion: (version) => call.subresource?.type === 'object' && version.group === kindOf(call).group,
+  });
+  return { object, options };
+}
+
+function schemaOf(call: ResourceCall): SchemaNode | undefined {
+  return call.subresource?.type === 'object' ? call.subresource.schema : call.served.definition.schema;
+}

@@ -1,0 +1,118 @@
+// ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
+// Source: apiserver endpoints/installer.go (which routes exist), apiextensions crdHandler (those of custom resources).
+import { newMethodNotSupported, newNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
+import type { Subresource, Verb } from '../registry/resource-definition.ts';
+import { handleCreate } from './create-handler.ts';
+import { handleDeleteCollection } from './delete-collection-handler.ts';
+import { handleDelete } from './delete-handler.ts';
+import { handleGet } from './get-handler.ts';
+import { handleList } from './list-handler.ts';
+import { handlePatch } from './patch-handler.ts';
+import type { ResourceRequest } from './request-info.ts';
+import type { ResourceHandler } from './resource-call.ts';
+import { methodNotAllowed, resourceNotFound } from './route-errors.ts';
+import { handleUpdate } from './update-handler.ts';
+import { handleWatch } from './watch-handler.ts';
+
+export interface Route {
+  readonly served: ServedResource;
+  readonly subresource: Subresource<UnstructuredObject> | undefined;
+  readonly name: string;
+  readonly handler: ResourceHandler;
+}
+
+const itemHandlers: ReadonlyMap<string, { readonly verb: Verb; readonly handler: ResourceHandler }> = new Map([
+  ['GET', { verb: 'get', handler: handleGet }],
+  ['PUT', { verb: 'update', handler: handleUpdate }],
+  ['PATCH', { verb: 'patch', handler: handlePatch }],
+  ['DELETE', { verb: 'delete', handler: handleDelete }],
+]);
+
+/**
+ * The route of a request; 'unknown' when no resource has that path and the page is to be looked for elsewhere. Throws
+ * 404 and 405 for paths within a group that is served.
+ */
+export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, method: string): Route | 'unknown' {
+  const served = catalog.find(info.group, info.version, info.resource);
+  if (served === undefined || served.definition.namespaced !== isNamespaced(info, served)) {
+    return notServed(catalog, info, served);
+  }
+  const { definition } = served;
+  const [, name = '', subresourceName = ''] = info.parts;
+  if (info.parts.length > 3 || info.parts.some((part) => part === '') || info.verb === 'proxy')
+    throw resourceNotFound();
+  if (info.isWatchPath) return watchPathRoute(served, info, method);
+  if (name === '') return collectionRoute(served, info, method);
+  if (definition.namespaced && !info.isNamespacedPath) throw resourceNotFound();
+  if (subresourceName === '') return itemRoute(served, name, method);
+  return subresourceRoute(served, { name, subresourceName }, method);
+}
+
+/** Collections of namespaced resources are also served across namespaces. */
+function isNamespaced(info: ResourceRequest, served: ServedResource): boolean {
+  return info.isNamespacedPath || (served.definition.namespaced && info.namespace === '');
+}
+
+function notServed(catalog: ResourceCatalog, info: ResourceRequest, served: ServedResource | undefined): 'unknown' {
+  const isCustom = served?.definition.isCustom === true;
+  const isBuiltinGroup =
+    info.group === '' ||
+    catalog.all().some(({ definition }) => definition.group === info.group && definition.isCustom !== true);
+  if (isBuiltinGroup && !isCustom) throw resourceNotFound();
+  return 'unknown';
+}
+
+function watchPathRoute(served: ServedResource, info: ResourceRequest, method: string): Route {
+  const [, name = '', subresource = ''] = info.parts;
+  if (!served.definition.verbs.includes('watch') || subresource !== '') throw resourceNotFound();
+  if (name !== '' && served.definition.namespaced && !info.isNamespacedPath) throw resourceNotFound();
+  if (method !== 'GET') throw methodNotAllowed();
+  return { served, subresource: undefined, name, handler: handleWatch };
+}
+
+function collectionRoute(served: ServedResource, info: ResourceRequest, method: string): Route {
+  const { definition } = served;
+  const route = (handler: ResourceHandler): Route => ({ served, subresource: undefined, name: '', handler });
+  const has = (verb: Verb): boolean => definition.verbs.includes(verb);
+  const isAcrossNamespaces = definition.namespaced && !info.isNamespacedPath;
+  // Where nothing can be listed (reviews, bindings) the path across namespaces does not exist.
+  if (isAcrossNamespaces && !has('list')) throw resourceNotFound();
+  if (method === 'GET' && info.verb === 'watch' && has('watch')) return route(handleWatch);
+  if (method === 'GET' && has('list')) return route(handleList);
+  if (!isAcrossNamespaces && method === 'POST' && has('create')) return route(handleCreate);
+  if (!isAcrossNamespaces && method === 'DELETE' && has('deletecollection')) return route(handleDeleteCollection);
+  throw refuseMethod(served, info.verb);
+}
+
+function itemRoute(served: ServedResource, name: string, method: string): Route {
+  const { definition } = served;
+  const entry = itemHandlers.get(method);
+  if (entry !== undefined && definition.verbs.includes(entry.verb)) {
+    return { served, subresource: undefined, name, handler: entry.handler };
+  }
+  // Resources that only create have no paths for single objects.
+  const hasItems = [...itemHandlers.values()].some(({ verb }) => definition.verbs.includes(verb));
+  throw hasItems ? refuseMethod(served, entry?.verb ?? 'create') : resourceNotFound();
+}
+
+function subresourceRoute(
+  served: ServedResource,
+  path: { readonly name: string; readonly subresourceName: string },
+  method: string,
+): Route {
+  const { definition } = served;
+  const subresource = definition.subresources.find((candidate) => candidate.name === path.subresourceName);
+  if (subresource === undefined) {
+    throw definition.isCustom === true ? newNotFound(definition, path.name) : resourceNotFound();
+  }
+  const entry = method === 'POST' ? { verb: 'create' as const, handler: handleCreate } : itemHandlers.get(method);
+  if (entry === undefined || entry.verb === 'delete' || !subresource.verbs.includes(entry.verb)) {
+    throw refuseMethod(served, entry?.verb ?? '');
+  }
+  return { served, subresource, name: path.name, handler: entry.handler };
+}
+
+function refuseMethod(served: ServedResource, verb: string): Error {
+  return served.definition.isCustom === true ? newMethodNotSupported(served.definition, verb) : methodNotAllowed();
+}

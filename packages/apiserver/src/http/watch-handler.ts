@@ -1,0 +1,81 @@
+// A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
+import { isExpired, newMethodNotSupported } from '@kapstan/api';
+import type { StorageWatch } from '@kapstan/storage';
+import { parseListOptions, watchRequestOf } from './list-options.ts';
+import { negotiateStreamOutput } from './negotiation.ts';
+import { contextOf, type ResourceCall } from './resource-call.ts';
+import { outputRequestOf } from './status-response.ts';
+import { parseIncludeObject } from './table-response.ts';
+import { WatchResponse } from './watch-response.ts';
+
+/** Resolves when the stream is over. Throws while the answer can still be a plain one. */
+export async function handleWatch(call: ResourceCall): Promise<void> {
+  const { exchange, served, ports, name } = call;
+  const { definition } = served;
+  const form = negotiateStreamOutput(outputRequestOf(exchange));
+  const options = parseListOptions(exchange.query, { isWatch: true, ...(name === '' ? {} : { name }) });
+  if (!definition.verbs.includes('watch')) throw newMethodNotSupported(definition, 'watch');
+  const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
+  const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
+  let over: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    over = resolve;
+  });
+  const response = new WatchResponse({
+    definition,
+    target: form.target,
+    includeObject,
+    allowBookmarks: options.allowWatchBookmarks,
+    maxBufferedBytes: ports.maxWatchBufferBytes,
+    clock: ports.clock,
+    flusher: ports.flusher,
+    onOverflow: () => ports.watches.overflows++,
+    onEnd: () => over(),
+  });
+  const sendsInitialEvents = options.sendInitialEvents === true;
+  const request = watchRequestOf(options, ports.clock.monotonicNow() + timeoutMs);
+  // The bookmark that ends the initial events is needed here even where the client wants none.
+  const asked = sendsInitialEvents ? { ...request, allowWatchBookmarks: true } : request;
+  const watch = served.store.watch(contextOf(call), asked, response);
+  try {
+    refuseEarly(response);
+    exchange.setHeader('Content-Type', form.format.mediaType);
+    response.open(exchange);
+    if (!sendsInitialEvents) response.endInitialEvents();
+    await runUntilEnd(call, { response, timeoutMs, ended });
+  } finally {
+    closeWatch(watch);
+  }
+}
+
+/** What the store refuses at once is a plain answer, but for a version that is too old: that is an event. */
+function refuseEarly(response: WatchResponse): void {
+  const error = response.earlyError;
+  if (error !== undefined && !isExpired(error)) throw error;
+}
+
+async function runUntilEnd(
+  call: ResourceCall,
+  run: { readonly response: WatchResponse; readonly timeoutMs: number; readonly ended: Promise<void> },
+): Promise<void> {
+  const { response } = run;
+  const { ports, exchange } = call;
+  const cancelTimer = ports.clock.setBackgroundTimer(() => response.finish(), run.timeoutMs);
+  const close = (): void => response.close();
+  exchange.signal.addEventListener('abort', close, { once: true });
+  ports.watches.add(response);
+  if (exchange.signal.aborted) close();
+  await run.ended;
+  cancelTimer();
+  ports.watches.remove(response);
+  exchange.signal.removeEventListener('abort', close);
+}
+
+function watchTimeoutMs(call: ResourceCall, seconds: number): number {
+  if (seconds > 0) return seconds * 1000;
+  return call.ports.minWatchMs * (1 + call.ports.random());
+}
+
+function closeWatch(watch: StorageWatch): void {
+  watch.close();
+}

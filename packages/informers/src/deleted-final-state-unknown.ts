@@ -1,0 +1,38 @@
+// The tombstone of an object whose deletion was missed: a relist showed that it is gone. Put into the FIFO by Replace.
+import { type DeepReadonly, type KubernetesObject, metaNamespaceKey, type ObjectKey } from '@kapstan/api';
+
+const brand = Symbol.for('@kapstan/informers/DeletedFinalStateUnknown');
+
+/** What is known of an object that vanished: its key, and the state in which it was last seen, which may be old. */
+export class DeletedFinalStateUnknown<T extends KubernetesObject> {
+  readonly key: ObjectKey;
+  /** Undefined when not even an old state is known. */
+  readonly object: DeepReadonly<T> | undefined;
+
+  constructor(key: ObjectKey, object: DeepReadonly<T> | undefined) {
+    this.key = key;
+    this.object = object;
+    Object.defineProperty(this, brand, { value: true });
+  }
+}
+
+/** True for a tombstone of any copy of this package. */
+export function isDeletedFinalStateUnknown<T extends KubernetesObject>(
+  value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
+): value is DeletedFinalStateUnknown<T> {
+  return brand in value;
+}
+
+/** Key of an object or a tombstone. Throws a TypeError ("couldn't create key …") for an object without metadata. */
+export function deletionHandlingKey<T extends KubernetesObject>(
+  value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
+): ObjectKey {
+  if (isDeletedFinalStateUnknown<T>(value)) return value.key;
+  try {
+    return metaNamespaceKey(value as KubernetesObject);
+  } catch (cause) {
+    throw new TypeError(`couldn't create key for object ${JSON.stringify(value)}: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}

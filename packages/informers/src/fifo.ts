@@ -1,0 +1,61 @@
+// The port between reflector and shared informer: changes by key or in order. Implemented by DeltaFifo and InOrderFifo.
+import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
+import type { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+
+/** `Replaced`: from a list. `Sync`: a resync; nothing changed. */
+export type DeltaType = 'Added' | 'Updated' | 'Deleted' | 'Replaced' | 'Sync';
+
+/** One change. Only `Deleted` carries tombstones. */
+export interface Delta<T extends KubernetesObject> {
+  readonly type: DeltaType;
+  readonly object: DeepReadonly<T> | DeletedFinalStateUnknown<T>;
+}
+
+/** Changes of one object, oldest first; never empty. */
+export type Deltas<T extends KubernetesObject> = readonly Delta<T>[];
+
+/** What the consumer of a FIFO holds already: an {@link Indexer}, as a rule. */
+export interface KnownObjects<T extends KubernetesObject> {
+  listKeys(): Iterable<ObjectKey>;
+  getByKey(key: ObjectKey): DeepReadonly<T> | undefined;
+}
+
+/** Makes the object that is cached from the one that came. Must return the same for what it returned. May not change its argument. */
+export type Transform<T extends KubernetesObject> = (object: DeepReadonly<T>) => DeepReadonly<T>;
+
+export interface FifoOptions<T extends KubernetesObject> {
+  /** Decides which objects vanished in a replace and what a resync delivers. */
+  readonly knownObjects?: KnownObjects<T>;
+  /** Applied to each object once, before it is queued; not to tombstones and resyncs. What it throws leaves the call. */
+  readonly transform?: Transform<T>;
+}
+
+export type ProcessDeltas<T extends KubernetesObject> = (deltas: Deltas<T>, isInInitialList: boolean) => void;
+
+/** Changes on their way into a store. Synchronous: one turn is one critical section. */
+export interface Fifo<T extends KubernetesObject> {
+  /** Entries that wait: objects for `DeltaFifo`, changes for `InOrderFifo`. */
+  readonly length: number;
+  /** True once everything of the first replace was popped and processed, or at once when a change came before any replace. */
+  readonly hasSynced: boolean;
+  readonly isClosed: boolean;
+  add(object: DeepReadonly<T>): void;
+  update(object: DeepReadonly<T>): void;
+  delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void;
+  /** These are all there are: known and queued objects that are missing get a tombstone (invariant I7). */
+  replace(objects: Iterable<DeepReadonly<T>>): void;
+  /** Queues a `Sync` for each known object that has nothing queued. */
+  resync(): void;
+  /** Hands the oldest entry to `process` and returns true; false when there is none. Throws what `process` throws; the entry is gone then. */
+  pop(process: ProcessDeltas<T>): boolean;
+  /** What is queued can still be popped; a pop from a closed and empty FIFO throws. */
+  close(): void;
+}
+
+/** Thrown by a pop from a closed and empty FIFO. */
+export class FifoClosedError extends Error {
+  constructor() {
+    super('DeltaFIFO: manipulating with closed queue');
+    this.name = 'FifoClosedError';
+  }
+}

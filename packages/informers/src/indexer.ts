@@ -1,0 +1,223 @@
+// The local cache: objects by key, with indexes. Written by the shared informer, read by listers. Source: client-go
+// ThreadSafeStore, spec/client.md §3. Methods are synchronous: one turn is one critical section.
+import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
+import {
+  type DeletedFinalStateUnknown,
+  deletionHandlingKey,
+  isDeletedFinalStateUnknown,
+} from './deleted-final-state-unknown.ts';
+
+/** Values under which an object is found; none, one or several. Undefined is no value. Must not throw. */
+export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
+export type Indexers<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;
+
+/** Name of the index by namespace; its values are `metadata.namespace`, "" for cluster-scoped objects. */
+export const namespaceIndex = 'namespace';
+
+export function metaNamespaceIndex(object: DeepReadonly<KubernetesObject>): readonly string[] {
+  if (object.metadata === undefined) throw new TypeError('object has no meta: metadata is absent');
+  return [object.metadata.namespace ?? ''];
+}
+
+interface Index<T extends KubernetesObject> {
+  readonly valuesOf: IndexFunction<T>;
+  readonly keys: Map<string, Set<ObjectKey>>;
+}
+
+/** Objects are shared by all readers: read-only (invariant I6). A list that was returned stays as it is. */
+export class Indexer<T extends KubernetesObject> {
+  #objects = new Map<ObjectKey, DeepReadonly<T>>();
+  readonly #indexes = new Map<string, Index<T>>();
+  #resourceVersion = '';
+  #snapshot: readonly DeepReadonly<T>[] | undefined;
+
+  constructor(indexers: Indexers<T> = {}) {
+    this.addIndexers(indexers);
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Version of the last write, replace or bookmark; "" before. Source: LastStoreSyncResourceVersion. */
+  get resourceVersion(): string {
+    return this.#resourceVersion;
+  }
+
+  // ---- Writing ----
+
+  /** Stores or replaces an object. Throws TypeError for one without metadata, and Error for a failing index function; then nothing changed. */
+  add(object: DeepReadonly<T>): void {
+    const key = deletionHandlingKey(object);
+    const before = this.#objects.get(key);
+    this.#move(key, before, object);
+    this.#objects.set(key, object);
+    this.#snapshot = undefined;
+    this.#noteVersion(object);
+  }
+
+  /** The same as {@link add}. */
+  update(object: DeepReadonly<T>): void {
+    this.add(object);
+  }
+
+  /** Removes an object by its key. Unknown ones are no error. */
+  delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
+    const key = deletionHandlingKey(object);
+    const before = this.#objects.get(key);
+    if (before !== undefined) {
+      this.#move(key, before, undefined);
+      this.#objects.delete(key);
+      this.#snapshot = undefined;
+    }
+    if (!isDeletedFinalStateUnknown<T>(object)) this.#noteVersion(object);
+  }
+
+  // Atomic: contents and every index change together.
+  replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void {
+    const next = new Map<ObjectKey, DeepReadonly<T>>();
+    for (const object of objects) next.set(deletionHandlingKey(object), object);
+    for (const [name, index] of this.#indexes) this.#indexes.set(name, buildIndex(name, index.valuesOf, next));
+    this.#objects = next;
+    this.#snapshot = undefined;
+    this.#resourceVersion = resourceVersion;
+  }
+
+  /** Nothing changed up to this version. */
+  bookmark(resourceVersion: string): void {
+    this.#resourceVersion = resourceVersion;
+  }
+
+  // ---- Reading ----
+
+  getByKey(key: ObjectKey): DeepReadonly<T> | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** The stored object with the key of this one. */
+  get(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): DeepReadonly<T> | undefined {
+    return this.#objects.get(deletionHandlingKey(object));
+  }
+
+  /** All objects at this moment, in no order. The same array until something changes. */
+  list(): readonly DeepReadonly<T>[] {
+    this.#snapshot ??= Object.freeze([...this.#objects.values()]);
+    return this.#snapshot;
+  }
+
+  listKeys(): ObjectKey[] {
+    return [...this.#objects.keys()];
+  }
+
+  /** Objects that share a value with the given one. Throws Error for an unknown index. */
+  index(name: string, object: DeepReadonly<T>): DeepReadonly<T>[] {
+    const index = this.#indexNamed(name);
+    const keys = new Set<ObjectKey>();
+    for (const value of valuesOf(name, index.valuesOf, object)) {
+      for (const key of index.keys.get(value) ?? []) keys.add(key);
+    }
+    return this.#objectsOf(keys);
+  }
+
+  /** Objects under one value of an index. Throws Error for an unknown index. */
+  byIndex(name: string, value: string): DeepReadonly<T>[] {
+    return this.#objectsOf(this.#indexNamed(name).keys.get(value) ?? []);
+  }
+
+  /** Keys under one value of an index, sorted. Throws Error for an unknown index. */
+  indexKeys(name: string, value: string): ObjectKey[] {
+    return [...(this.#indexNamed(name).keys.get(value) ?? [])].sort();
+  }
+
+  /** Values of an index that have objects; none for an unknown index. */
+  listIndexFuncValues(name: string): string[] {
+    return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
+  }
+
+  hasIndex(name: string): boolean {
+    return this.#indexes.has(name);
+  }
+
+  getIndexers(): Indexers<T> {
+    return Object.fromEntries([...this.#indexes].map(([name, index]) => [name, index.valuesOf]));
+  }
+
+  /** Adds indexes, at any time: what is stored is indexed. Throws Error when a name is taken, and adds none then. */
+  addIndexers(indexers: Indexers<T>): void {
+    const names = Object.keys(indexers);
+    const taken = names.filter((name) => this.#indexes.has(name));
+    if (taken.length > 0) throw new Error(`indexer conflict: {${taken.sort().join(', ')}}`);
+    const built = Object.entries(indexers).map(([name, fn]) => [name, buildIndex(name, fn, this.#objects)] as const);
+    for (const [name, index] of built) this.#indexes.set(name, index);
+  }
+
+  #indexNamed(name: string): Index<T> {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new Error(`Index with name ${name} does not exist`);
+    return index;
+  }
+
+  #objectsOf(keys: Iterable<ObjectKey>): DeepReadonly<T>[] {
+    const objects: DeepReadonly<T>[] = [];
+    for (const key of keys) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) objects.push(object);
+    }
+    return objects;
+  }
+
+  #noteVersion(object: DeepReadonly<T>): void {
+    const version = (object as KubernetesObject).metadata?.resourceVersion;
+    if (version !== undefined && version !== '') this.#resourceVersion = version;
+  }
+
+  /** All values are computed before anything moves, so that a failing function leaves no half. */
+  #move(key: ObjectKey, before: DeepReadonly<T> | undefined, after: DeepReadonly<T> | undefined): void {
+    if (this.#indexes.size === 0) return;
+    const moves: [Index<T>, readonly string[], readonly string[]][] = [];
+    for (const [name, index] of this.#indexes) {
+      const old = before === undefined ? [] : valuesOf(name, index.valuesOf, before);
+      const next = after === undefined ? [] : valuesOf(name, index.valuesOf, after);
+      if (old.length !== 1 || next.length !== 1 || old[0] !== next[0]) moves.push([index, old, next]);
+    }
+    for (const [index, old, next] of moves) {
+      for (const value of old) removeKey(index.keys, value, key);
+      for (const value of next) addKey(index.keys, value, key);
+    }
+  }
+}
+
+function buildIndex<T extends KubernetesObject>(
+  name: string,
+  fn: IndexFunction<T>,
+  objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
+): Index<T> {
+  const keys = new Map<string, Set<ObjectKey>>();
+  for (const [key, object] of objects) for (const value of valuesOf(name, fn, object)) addKey(keys, value, key);
+  return { valuesOf: fn, keys };
+}
+
+function valuesOf<T extends KubernetesObject>(name: string, fn: IndexFunction<T>, object: DeepReadonly<T>): string[] {
+  try {
+    return fn(object).filter((value) => value !== undefined);
+  } catch (cause) {
+    const key = deletionHandlingKey(object);
+    throw new Error(
+      `unable to calculate an index entry for key ${JSON.stringify(key)} on index ${JSON.stringify(name)}: ${(cause as Error).message}`,
+      { cause },
+    );
+  }
+}
+
+function addKey(keys: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey): void {
+  const set = keys.get(value);
+  if (set === undefined) keys.set(value, new Set([key]));
+  else set.add(key);
+}
+
+/** An empty set is dropped: values that nobody has any more must not pile up. */
+function removeKey(keys: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey): void {
+  const set = keys.get(value);
+  set?.delete(key);
+  if (set?.size === 0) keys.delete(value);
+}

@@ -1,0 +1,73 @@
+// Reads from the cache in the shape of the API: by selector, by namespace, by name with 404. Over an Indexer.
+import {
+  type DeepReadonly,
+  everyLabel,
+  type KubernetesObject,
+  type LabelSelector,
+  newNotFound,
+  objectKey,
+  type Resource,
+} from '@kapstan/api';
+import { type Indexer, namespaceIndex } from './indexer.ts';
+
+/** Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here talks to a server. */
+export class Lister<T extends KubernetesObject> {
+  readonly #indexer: Indexer<T>;
+  readonly #resource: Pick<Resource, 'group' | 'plural'>;
+
+  constructor(indexer: Indexer<T>, resource: Pick<Resource, 'group' | 'plural'>) {
+    this.#indexer = indexer;
+    this.#resource = resource;
+  }
+
+  /** All objects that the selector matches. Default: all. */
+  list(selector: LabelSelector = everyLabel): readonly DeepReadonly<T>[] {
+    return select(this.#indexer.list(), selector);
+  }
+
+  /** A cluster-scoped object, or undefined. */
+  find(name: string): DeepReadonly<T> | undefined {
+    return this.#indexer.getByKey(objectKey('', name));
+  }
+
+  /** A cluster-scoped object. Throws StatusError 404. */
+  get(name: string): DeepReadonly<T> {
+    return this.find(name) ?? this.#notFound(name);
+  }
+
+  /** The objects of one namespace; "" = of all. */
+  namespace(namespace: string): NamespaceLister<T> {
+    return {
+      list: (selector = everyLabel) => select(this.#inNamespace(namespace), selector),
+      find: (name) => this.#indexer.getByKey(objectKey(namespace, name)),
+      get: (name) => this.#indexer.getByKey(objectKey(namespace, name)) ?? this.#notFound(name),
+    };
+  }
+
+  #inNamespace(namespace: string): readonly DeepReadonly<T>[] {
+    if (namespace === '') return this.#indexer.list();
+    if (this.#indexer.hasIndex(namespaceIndex)) return this.#indexer.byIndex(namespaceIndex, namespace);
+    return this.#indexer.list().filter((object) => (object as KubernetesObject).metadata?.namespace === namespace);
+  }
+
+  #notFound(name: string): never {
+    throw newNotFound({ group: this.#resource.group, resource: this.#resource.plural }, name);
+  }
+}
+
+export interface NamespaceLister<T extends KubernetesObject> {
+  list(selector?: LabelSelector): readonly DeepReadonly<T>[];
+  /** The object, or undefined. */
+  find(name: string): DeepReadonly<T> | undefined;
+  /** The object. Throws StatusError 404. */
+  get(name: string): DeepReadonly<T>;
+}
+
+function select<T extends KubernetesObject>(
+  objects: readonly DeepReadonly<T>[],
+  selector: LabelSelector,
+): readonly DeepReadonly<T>[] {
+  if (selector.isEmpty) return objects;
+  if (selector.isNothing) return [];
+  return objects.filter((object) => selector.matches((object as KubernetesObject).metadata?.labels ?? {}));
+}

@@ -1,7 +1,14 @@
 // WatchCache: present state and history of one resource, always at one revision. Fed by feed.ts, read by cacher.ts and
 // by watchers. spec/storage.md §3.3 to §3.7.
-import { type Clock, type KubernetesObject, newExpired, newInternalError, type Revision } from '@kapstan/api';
-import { deepFreeze, type GetAttributes, type StorageEvent, type Stored } from '@kapstan/storage';
+import {
+  type Clock,
+  deepFreeze,
+  type KubernetesObject,
+  newExpired,
+  newInternalError,
+  type Revision,
+} from '@kapstan/api';
+import type { GetAttributes, StorageEvent, Stored } from '@kapstan/storage';
 import { type CacheEntry, CacheEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
 import { IndexedStore } from './indexed-store.ts';

@@ -7,7 +7,6 @@ export {
   nextPage,
   type PageEnd,
 } from './continue-token.ts';
-export { deepFreeze } from './deep-freeze.ts';
 export { DryRunStorage } from './dry-run-storage.ts';
 export type {
   Commit,

@@ -1,7 +1,7 @@
 // ObjectCoder: codec and transformer together; between object-store.ts and the bytes of its engine.
-import type { DeepReadonly, KubernetesObject, Revision } from '@kapstan/api';
+import { type DeepReadonly, deepFreeze, type KubernetesObject, type Revision } from '@kapstan/api';
 import type { Codec } from './codec.ts';
-import { deepFreeze } from './deep-freeze.ts';
+
 import type { KeyValue } from './engine.ts';
 import { StorageError } from './storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';

@@ -19,11 +19,12 @@ import { StorageError } from '../storage-error.ts';
 interface Watcher {
   readonly range: KeyRange;
   readonly sink: EngineWatchSink;
-  readonly progressNotify: boolean;
+  readonly after: Revision;
   /** Index of the next event to deliver. */
   next: number;
 }
 
+const maxValueBytes = 1_572_864;
 const asRevision = (value: number): Revision => value as Revision;
 const utf8Less = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 const isIn = (range: KeyRange, key: string): boolean => !utf8Less(key, range.start) && utf8Less(key, range.end);
@@ -73,6 +74,7 @@ export class MemoryEngine implements Engine {
   async commit(commit: Commit): Promise<CommitResult> {
     await this.#enter('commit', commit.key, {});
     const { key, expectedRevision, change } = commit;
+    if (change.type === 'put' && change.value.length > maxValueBytes) throw new StorageError({ code: 'TooLarge', key });
     const present = this.#current.get(key);
     const revision = asRevision(this.#revision);
     if ((present?.modRevision ?? 0) !== expectedRevision) {
@@ -80,15 +82,15 @@ export class MemoryEngine implements Engine {
     }
     const written =
       change.type === 'put'
-        ? this.#apply([{ key, value: change.value, lease: change.lease ?? 0 }])
-        : this.#apply([{ key }]);
+        ? this.#apply(key, { value: change.value.slice(), lease: change.lease ?? 0 })
+        : this.#apply(key);
     return { succeeded: true, revision: written, ...(present === undefined ? {} : { previous: present }) };
   }
 
   watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
     const first = this.#events.findIndex((event) => event.revision > options.after);
     const next = this.#dropped + (first === -1 ? this.#events.length : first);
-    const watcher: Watcher = { range, sink, progressNotify: options.progressNotify ?? false, next };
+    const watcher: Watcher = { range, sink, after: options.after, next };
     this.#watchers.add(watcher);
     queueMicrotask(() => {
       if (options.after < this.#compacted) this.#fail(watcher, this.#compactedError());
@@ -112,8 +114,7 @@ export class MemoryEngine implements Engine {
     const lease = ++this.#lastLease;
     const cancel = this.#clock.setBackgroundTimer(() => {
       this.#timers.delete(cancel);
-      const keys = [...this.#current.values()].filter((kv) => kv.lease === lease).map(({ key }) => ({ key }));
-      if (keys.length > 0) this.#apply(keys);
+      for (const kv of [...this.#current.values()]) if (kv.lease === lease) this.#apply(kv.key);
     }, ttlSeconds * 1000);
     this.#timers.add(cancel);
     return lease;
@@ -144,17 +145,15 @@ export class MemoryEngine implements Engine {
   }
 
   // Atomic: one revision moves the map and the log together; watchers hear of it afterwards.
-  #apply(changes: readonly { readonly key: string; readonly value?: Uint8Array; readonly lease?: number }[]): Revision {
+  #apply(key: string, put?: { readonly value: Uint8Array; readonly lease: number }): Revision {
     const revision = asRevision(++this.#revision);
-    for (const { key, value, lease = 0 } of changes) {
-      const before = this.#current.get(key);
-      const previous = before === undefined ? {} : { previous: before };
-      if (value === undefined) {
-        this.#current.delete(key);
-        this.#events.push({ type: 'delete', key, revision, ...previous });
-        continue;
-      }
-      const kv = { key, value, createRevision: before?.createRevision ?? revision, modRevision: revision, lease };
+    const before = this.#current.get(key);
+    const previous = before === undefined ? {} : { previous: before };
+    if (put === undefined) {
+      this.#current.delete(key);
+      this.#events.push({ type: 'delete', key, revision, ...previous });
+    } else {
+      const kv = { key, ...put, createRevision: before?.createRevision ?? revision, modRevision: revision };
       this.#current.set(key, kv);
       this.#events.push({ type: 'put', key, revision, kv, ...previous });
     }
@@ -175,17 +174,22 @@ export class MemoryEngine implements Engine {
 
   #deliverTo(watcher: Watcher): void {
     while (this.#watchers.has(watcher)) {
-      const first = this.#events[watcher.next - this.#dropped];
-      if (first === undefined) {
+      const event = this.#events[watcher.next - this.#dropped];
+      if (event === undefined) {
         if (watcher.next < this.#dropped) this.#fail(watcher, this.#compactedError());
         return;
       }
-      const batch: EngineEvent[] = [];
-      for (let event: EngineEvent | undefined = first; event?.revision === first.revision; ) {
-        if (isIn(watcher.range, event.key)) batch.push(event);
-        event = this.#events[++watcher.next - this.#dropped];
-      }
-      if (batch.length > 0) watcher.sink.onEvents(batch, first.revision);
+      watcher.next++;
+      if (event.revision > watcher.after && isIn(watcher.range, event.key)) this.#call(watcher, event);
+    }
+  }
+
+  /** A sink that throws loses its watch; its neighbours do not notice. */
+  #call(watcher: Watcher, event: EngineEvent): void {
+    try {
+      watcher.sink.onEvents([event], event.revision);
+    } catch (error) {
+      this.#fail(watcher, error instanceof Error ? error : new Error(String(error)));
     }
   }
 

@@ -1,0 +1,236 @@
+// Delete: graceful, with finalizers, or at once. registry.Store.Delete of the Go library. spec/storage.md §4.5.
+import {
+  type DeepReadonly,
+  deepCopy,
+  formatTime,
+  isNotFound,
+  type KubernetesObject,
+  newConflict,
+  newNotFound,
+  type Preconditions,
+} from '@kapstan/api';
+import type { Stored } from '@kapstan/storage';
+import { beforeDelete, type GraceDecision, markAsDeleting } from './before-delete.ts';
+import { finalizersForDeletion, requireValidDeleteRequest } from './delete-request.ts';
+import { objectKeyOf } from './key-functions.ts';
+import { metaOf } from './object-meta.ts';
+import type { RequestContext } from './request-context.ts';
+import type { DeleteAnswer, DeleteRequest } from './resource-store.ts';
+import { admissionAttributes, type StoreParts, signalOf, statusOf, storageFor } from './store-parts.ts';
+
+export interface DeleteCall {
+  readonly name: string;
+  readonly request: DeleteRequest;
+}
+
+export async function deleteObject<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  context: RequestContext,
+  call: DeleteCall,
+): Promise<DeleteAnswer<T>> {
+  return new Deletion(parts, context, call).run();
+}
+
+/** What a pass over the live object asks the update loop to do, thrown out of it. */
+class LeaveLoop extends Error {
+  readonly next: 'delete' | 'pending';
+
+  constructor(next: 'delete' | 'pending') {
+    super(next);
+    this.next = next;
+  }
+}
+
+/** One deletion from its first read to its answer. */
+class Deletion<T extends KubernetesObject> {
+  readonly #parts: StoreParts<T>;
+  readonly #context: RequestContext;
+  readonly #name: string;
+  readonly #request: DeleteRequest;
+  readonly #key: string;
+
+  constructor(parts: StoreParts<T>, context: RequestContext, call: DeleteCall) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#name = call.name;
+    this.#request = call.request;
+    this.#key = objectKeyOf(parts.keys, context.namespace, call.name);
+  }
+
+  async run(): Promise<DeleteAnswer<T>> {
+    requireValidDeleteRequest(this.#request);
+    if (this.#request.ignoreStoreReadErrorWithClusterBreakingPotential === true) return this.#removeUnreadable();
+    const stored = await this.#read();
+    const { strategy } = this.#parts.definition;
+    if (strategy.holdsDeletion?.(stored.object) === true) return this.#hold(stored);
+    const object = deepCopy(stored.object) as T;
+    const decision = this.#decide(object);
+    if (decision.type === 'pending') return { stored, deleted: false };
+    const isImmediate =
+      decision.type === 'now' && !this.#hasFinalizers(stored.object) && !this.#changesFinalizers(object);
+    if (isImmediate) return this.#remove(this.#request.preconditions, undefined);
+    return this.#begin(stored);
+  }
+
+  async #read(): Promise<Stored<T>> {
+    const failed = (error: unknown): never => {
+      throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+    };
+    const stored = await this.#parts.storage.get(this.#key, signalOf(this.#context)).catch(failed);
+    if (stored === undefined) throw newNotFound(this.#parts.resource, this.#name);
+    return stored;
+  }
+
+  #decide(object: T): GraceDecision {
+    const { group, kind, strategy } = this.#parts.definition;
+    const nowMs = this.#parts.clock.now();
+    return beforeDelete(object, { strategy, request: this.#request, groupKind: { group, resource: kind }, nowMs });
+  }
+
+  #hasFinalizers(object: DeepReadonly<T>): boolean {
+    return (object.metadata?.finalizers ?? []).length > 0;
+  }
+
+  #changesFinalizers(object: T): boolean {
+    return this.#finalizers(object) !== (object.metadata?.finalizers ?? noFinalizers);
+  }
+
+  #finalizers(object: T): readonly string[] {
+    const present = object.metadata?.finalizers ?? noFinalizers;
+    if (!this.#parts.collectsGarbage) return present;
+    const policy = this.#parts.definition.strategy.defaultGarbageCollection;
+    const next = finalizersForDeletion(object as DeepReadonly<T>, this.#request, policy);
+    return next.length === 0 && present.length === 0 ? present : next;
+  }
+
+  /** Marks the live object; then it stays (finalizers, grace) or goes. */
+  async #begin(first: Stored<T>): Promise<DeleteAnswer<T>> {
+    let graceSeconds = 0;
+    let isHeld = false;
+    try {
+      const stored = await this.#update(async (object) => {
+        await this.#admit(object as DeepReadonly<T>);
+        const decision = this.#decide(object);
+        if (decision.type === 'pending') throw new LeaveLoop('pending');
+        this.#writeFinalizers(object);
+        isHeld = this.#hasFinalizers(object as DeepReadonly<T>);
+        if (decision.type === 'graceful') graceSeconds = decision.graceSeconds;
+        else if (isHeld) markAsDeleting(metaOf(object), this.#parts.clock.now());
+        else throw new LeaveLoop('delete');
+        return object;
+      });
+      if (isHeld || graceSeconds > 0) return { stored, deleted: false };
+      if (this.#context.dryRun) return { stored, deleted: true };
+      // The update has moved the version that the caller asked for.
+      const { resourceVersion, ...rest } = this.#request.preconditions ?? {};
+      const moved = stored.object.metadata?.resourceVersion;
+      const preconditions =
+        resourceVersion === undefined || moved === undefined ? rest : { ...rest, resourceVersion: moved };
+      return await this.#remove(preconditions, stored);
+    } catch (error) {
+      if (!(error instanceof LeaveLoop)) throw error;
+      if (error.next === 'pending') return { stored: first, deleted: false };
+      return this.#remove(this.#request.preconditions, undefined);
+    }
+  }
+
+  #writeFinalizers(object: T): void {
+    const meta = metaOf(object);
+    const finalizers = this.#finalizers(object);
+    if (finalizers === meta.finalizers) return;
+    if (finalizers.length === 0) delete meta.finalizers;
+    else meta.finalizers = [...finalizers];
+  }
+
+  async #update(change: (object: T) => Promise<T>, preconditions?: Preconditions): Promise<Stored<T>> {
+    const asked = preconditions ?? this.#request.preconditions;
+    try {
+      return await storageFor(this.#parts, this.#context).guaranteedUpdate(
+        this.#key,
+        async (existing) => ({ object: await change(existing as T) }),
+        { ...(asked === undefined ? {} : { preconditions: asked }), ...signalOf(this.#context) },
+      );
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'update', name: this.#name });
+    }
+  }
+
+  /** `last`: the state that was written just before; someone else may remove the object now, which is as well. */
+  async #remove(preconditions: Preconditions | undefined, last: Stored<T> | undefined): Promise<DeleteAnswer<T>> {
+    try {
+      const stored = await storageFor(this.#parts, this.#context).delete(this.#key, {
+        validateDeletion: (object) => this.#admit(object),
+        ...(preconditions === undefined ? {} : { preconditions }),
+        ...signalOf(this.#context),
+      });
+      this.#release(stored);
+      return { stored, deleted: true };
+    } catch (error) {
+      const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+      if (last === undefined || !isNotFound(status)) throw status;
+      this.#release(last);
+      return { stored: last, deleted: true };
+    }
+  }
+
+  #release(stored: Stored<T>): void {
+    if (!this.#context.dryRun) this.#parts.definition.allocation?.release(stored.object);
+  }
+
+  async #admit(oldObject: DeepReadonly<T> | undefined): Promise<void> {
+    const { admission } = this.#parts;
+    if (admission === undefined || oldObject === undefined) return;
+    const call = { context: this.#context, operation: 'DELETE', subresource: '', name: this.#name } as const;
+    const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) });
+    await admission.admit(attributes);
+    await admission.validate(attributes);
+  }
+
+  /**
+   * A kind that stays until what belongs to it is gone: the first deletion marks it, later ones change nothing.
+   * Source: the Delete of namespaces and of custom resource definitions.
+   */
+  async #hold(stored: Stored<T>): Promise<DeleteAnswer<T>> {
+    this.#requireHeldPreconditions(stored);
+    if (stored.object.metadata?.deletionTimestamp !== undefined) return { stored, deleted: false };
+    const uid = stored.object.metadata?.uid;
+    const preconditions = { ...(uid === undefined ? {} : { uid }), ...this.#request.preconditions };
+    const begun = await this.#update(async (object) => {
+      await this.#admit(object as DeepReadonly<T>);
+      const meta = metaOf(object);
+      meta.deletionTimestamp ??= formatTime(this.#parts.clock.now());
+      this.#parts.definition.strategy.prepareForDeletion?.(object);
+      this.#writeFinalizers(object);
+      return object;
+    }, preconditions);
+    return { stored: begun, deleted: false };
+  }
+
+  #requireHeldPreconditions(stored: Stored<T>): void {
+    const { uid, resourceVersion } = this.#request.preconditions ?? {};
+    const meta = stored.object.metadata ?? {};
+    const conflict = (what: string, want: string, have: string | undefined): Error =>
+      newConflict(
+        this.#parts.resource,
+        this.#name,
+        `Precondition failed: ${what} in precondition: ${want}, ${what} in object meta: ${have ?? ''}`,
+      );
+    if (uid !== undefined && uid !== meta.uid) throw conflict('UID', uid, meta.uid);
+    if (resourceVersion !== undefined && resourceVersion !== meta.resourceVersion) {
+      throw conflict('ResourceVersion', resourceVersion, meta.resourceVersion);
+    }
+  }
+
+  /** Removes what nobody can decode any more; refused for an object that can be read. Skips all hooks. spec/storage.md §4.9. */
+  async #removeUnreadable(): Promise<DeleteAnswer<T>> {
+    try {
+      const options = { ignoreDecodeErrors: true, ...signalOf(this.#context) };
+      const stored = await storageFor(this.#parts, this.#context).delete(this.#key, options);
+      return { stored, deleted: true };
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+    }
+  }
+}
+
+const noFinalizers: readonly string[] = [];

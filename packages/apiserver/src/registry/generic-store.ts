@@ -1,0 +1,174 @@
+// GenericStore: the verbs of one resource over a Storage, with the kind's strategy in between. registry.Store of the Go
+// library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; above it stand http/ and the in-process client.
+import { randomUUID } from 'node:crypto';
+import { type Clock, type KubernetesObject, newNotFound, systemClock, type UnstructuredObject } from '@kapstan/api';
+import {
+  DryRunStorage,
+  normalizePrefix,
+  type Storage,
+  type StorageVerb,
+  type StorageWatch,
+  type StorageWatchSink,
+  type Stored,
+  type StoredList,
+} from '@kapstan/storage';
+import type { AdmissionControl } from './admission-control.ts';
+import { createObject } from './create-flow.ts';
+import { deleteCollection } from './delete-collection.ts';
+import { deleteObject } from './delete-flow.ts';
+import { objectKeyOf } from './key-functions.ts';
+import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import type {
+  DeleteAnswer,
+  DeleteRequest,
+  ResourceStore,
+  SelectRequest,
+  UpdateAnswer,
+  UpdateRequest,
+  WatchRequest,
+} from './resource-store.ts';
+import { selectionKeys, selectionPredicate } from './selection.ts';
+import { type StoreParts, signalOf, statusOf } from './store-parts.ts';
+import { updateObject } from './update-flow.ts';
+
+/** Where the request goes through besides the store; the same for all resources of a server. */
+export interface StoreHooks {
+  /** Absent = everything is admitted as it is. */
+  readonly admission?: AdmissionControl;
+  /** Absent = metadata.managedFields of stored objects are left alone. */
+  readonly managedFields?: ManagedFieldsTracker;
+  /** Source of timestamps. Default {@link systemClock}. */
+  readonly clock?: Clock;
+  /** Random numbers in [0, 1), for generated names. Default Math.random. */
+  readonly random?: () => number;
+  /** Makes uids. Default: UUIDs of version 4. */
+  readonly newUid?: () => string;
+  /** Orphan and Foreground leave a finalizer for the collector (`--enable-garbage-collector`). Default true. */
+  readonly collectsGarbage?: boolean;
+  /** Deletions at the same time in a deletecollection (`--delete-collection-workers`). Below 1 counts as 1. Default 1. */
+  readonly deleteCollectionWorkers?: number;
+}
+
+export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHooks {
+  readonly definition: ResourceDefinition<T>;
+  /** Objects in the version of the definition. Stays open when the store is dropped: its owner closes it. */
+  readonly storage: Storage<T>;
+  /** What all keys begin with. Default "/registry". */
+  readonly keyPrefix?: string;
+}
+
+/** Verbs of one resource. Stateless but for its storage: any number may share one. */
+export class GenericStore<T extends KubernetesObject = UnstructuredObject> implements ResourceStore<T> {
+  readonly #parts: StoreParts<T>;
+
+  constructor(options: GenericStoreOptions<T>) {
+    const { definition, storage, keyPrefix = '/registry' } = options;
+    this.#parts = {
+      definition,
+      resource: { group: definition.group, resource: definition.resource },
+      keys: {
+        root: normalizePrefix(`${keyPrefix}/${definition.storagePrefix}`).slice(0, -1),
+        namespaced: definition.namespaced,
+      },
+      storage,
+      dryRunStorage: new DryRunStorage(storage),
+      clock: options.clock ?? systemClock,
+      random: options.random ?? Math.random,
+      newUid: options.newUid ?? randomUUID,
+      admission: options.admission,
+      managedFields: options.managedFields,
+      collectsGarbage: options.collectsGarbage ?? true,
+      deleteCollectionWorkers: Math.max(1, options.deleteCollectionWorkers ?? 1),
+      store: this,
+    };
+  }
+
+  create(context: RequestContext, object: T): Promise<Stored<T>> {
+    return createObject(this.#parts, context, object);
+  }
+
+  async get(
+    context: RequestContext,
+    name: string,
+    options: { readonly resourceVersion?: string } = {},
+  ): Promise<Stored<T>> {
+    const key = objectKeyOf(this.#parts.keys, context.namespace, name);
+    const stored = await this.#ask('get', name, () =>
+      this.#parts.storage.get(key, { ...options, ...signalOf(context) }),
+    );
+    if (stored === undefined) throw newNotFound(this.#parts.resource, name);
+    return stored;
+  }
+
+  async list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>> {
+    const predicate = selectionPredicate(this.#parts.definition, request);
+    const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);
+    const { resourceVersion = '', resourceVersionMatch } = request;
+    const match = resourceVersionMatch === undefined ? {} : { resourceVersionMatch };
+    const options = { resourceVersion, ...match, predicate, recursive, ...signalOf(context) };
+    return this.#ask('list', '', () => this.#parts.storage.getList(key, options));
+  }
+
+  /** Throws StatusError for a selection that makes no sense; what the store says comes through `sink.onEnd`. */
+  watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch {
+    const predicate = selectionPredicate(this.#parts.definition, request);
+    const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);
+    const { resourceVersion = '', sendInitialEvents, deadlineMs } = request;
+    const options = {
+      resourceVersion,
+      predicate,
+      recursive,
+      ...(sendInitialEvents === undefined ? {} : { sendInitialEvents }),
+      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    };
+    try {
+      const watch = this.#parts.storage.watch(key, options, this.#answering(sink));
+      return endedBy(watch, context.signal);
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'watch', name: '' });
+    }
+  }
+
+  update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
+    return updateObject(this.#parts, context, request);
+  }
+
+  delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
+    return deleteObject(this.#parts, context, { name, request });
+  }
+
+  deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {
+    return deleteCollection(this, context, { request, select, workers: this.#parts.deleteCollectionWorkers });
+  }
+
+  async #ask<R>(verb: StorageVerb, name: string, call: () => Promise<R>): Promise<R> {
+    try {
+      return await call();
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb, name });
+    }
+  }
+
+  /** The same sink, told StatusErrors instead of StorageErrors. */
+  #answering(sink: StorageWatchSink<T>): StorageWatchSink<T> {
+    return {
+      onEvent: (event) => sink.onEvent(event),
+      onEnd: (error) =>
+        sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' })),
+    };
+  }
+}
+
+/** Closes the watch when the request is cancelled. */
+function endedBy(watch: StorageWatch, signal: AbortSignal | undefined): StorageWatch {
+  if (signal === undefined) return watch;
+  const close = (): void => {
+    signal.removeEventListener('abort', close);
+    watch.close();
+  };
+  if (signal.aborted) watch.close();
+  else signal.addEventListener('abort', close, { once: true });
+  return { close };
+}

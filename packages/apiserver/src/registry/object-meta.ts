@@ -1,0 +1,99 @@
+// System metadata of objects: what the server wipes, fills and carries over on creates and updates. spec/storage.md §4.3, §4.4.
+import {
+  type DeepReadonly,
+  formatTime,
+  type KubernetesObject,
+  newBadRequest,
+  type ObjectMeta,
+  type OwnerReference,
+} from '@kapstan/api';
+
+/** The object's metadata, made when absent. */
+export function metaOf(object: KubernetesObject): ObjectMeta {
+  object.metadata ??= {};
+  return object.metadata;
+}
+
+/** Takes away what only the server may set. Source: rest.WipeObjectMetaSystemFields. */
+export function wipeSystemMetadata(meta: ObjectMeta): void {
+  delete meta.uid;
+  delete meta.creationTimestamp;
+  delete meta.deletionTimestamp;
+  delete meta.deletionGracePeriodSeconds;
+  delete meta.selfLink;
+}
+
+/** Source: rest.FillObjectMetaSystemFields. */
+export function fillSystemMetadata(meta: ObjectMeta, values: { readonly uid: string; readonly nowMs: number }): void {
+  meta.uid = values.uid;
+  meta.creationTimestamp = formatTime(values.nowMs);
+}
+
+/**
+ * Drops what Go's JSON leaves out of metadata: empty lists, maps and texts, nulls. Without it, `finalizers: []` would be
+ * a change where Kubernetes sees none.
+ */
+export function dropEmptyMetadata(meta: ObjectMeta): void {
+  const fields = meta as Record<string, unknown>;
+  for (const key of Object.keys(fields)) if (isEmpty(fields[key], key)) delete fields[key];
+}
+
+function isEmpty(value: unknown, key: string): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (value === 0) return key === 'generation';
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+/**
+ * Gives the object the namespace of the request (`""` = cluster-scoped). Throws 400 when it names another one.
+ * Source: rest.EnsureObjectNamespaceMatchesRequestNamespace.
+ */
+export function ensureNamespace(meta: ObjectMeta, requested: string): void {
+  const present = meta.namespace ?? '';
+  if (present !== '' && requested !== '' && present !== requested) {
+    throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  if (requested === '') delete meta.namespace;
+  else meta.namespace = requested;
+}
+
+/** Carries over what an update cannot change or take back. Source: rest.BeforeUpdate. */
+export function keepSystemMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): void {
+  if (old.generation === undefined) delete next.generation;
+  else next.generation = old.generation;
+  if (!next.uid && old.uid !== undefined) next.uid = old.uid;
+  if (old.creationTimestamp != null) next.creationTimestamp = old.creationTimestamp;
+  if (old.deletionTimestamp !== undefined) next.deletionTimestamp = old.deletionTimestamp;
+  if (old.deletionGracePeriodSeconds !== undefined && next.deletionGracePeriodSeconds == null) {
+    next.deletionGracePeriodSeconds = old.deletionGracePeriodSeconds;
+  }
+  delete next.selfLink;
+}
+
+/** Removes owner references that equal an earlier one; the uids that were there more than once, sorted. Source: dedupOwnerReferences. */
+export function dedupeOwnerReferences(meta: ObjectMeta): readonly string[] {
+  const references = meta.ownerReferences;
+  if (references === undefined || references.length < 2) return [];
+  const seen = new Map<string, OwnerReference>();
+  const duplicates = new Set<string>();
+  for (const reference of references) {
+    const identity = JSON.stringify(goOwnerReference(reference));
+    if (seen.has(identity)) duplicates.add(reference.uid);
+    else seen.set(identity, reference);
+  }
+  if (duplicates.size > 0) meta.ownerReferences = [...seen.values()];
+  return [...duplicates].sort();
+}
+
+/** The reference with its members in the order of the Go struct, for messages that show it. */
+export function goOwnerReference(reference: DeepReadonly<OwnerReference>): OwnerReference {
+  const { apiVersion = '', kind = '', name = '', uid = '', controller, blockOwnerDeletion } = reference;
+  return {
+    apiVersion,
+    kind,
+    name,
+    uid,
+    ...(controller == null ? {} : { controller }),
+    ...(blockOwnerDeletion == null ? {} : { blockOwnerDeletion }),
+  };
+}

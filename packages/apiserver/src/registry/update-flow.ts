@@ -1,0 +1,268 @@
+// Update: PUT, PATCH, apply and status alike, as one compare-and-set loop. registry.Store.Update of the Go library. spec/storage.md §4.4.
+import {
+  type DeepReadonly,
+  deepCopy,
+  type FieldError,
+  formatRevision,
+  invalidField,
+  isNotFound,
+  type KubernetesObject,
+  newConflict,
+  newInvalid,
+  newNotFound,
+  type ObjectMeta,
+  type Preconditions,
+  type Revision,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { checkPreconditions, type ResponseMeta, Stored, type UpdateResult } from '@kapstan/storage';
+import { admitCreate, metadataRules, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
+import { jsonEqual } from './json-equality.ts';
+import { objectKeyOf } from './key-functions.ts';
+import { nameIsPathSegment } from './names.ts';
+import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
+import type { RequestContext } from './request-context.ts';
+import type { FinishReservation, ResourceDefinition } from './resource-definition.ts';
+import type { UpdateAnswer, UpdateRequest } from './resource-store.ts';
+import {
+  admissionAttributes,
+  afterAdmission,
+  dedupeOwners,
+  requireValid,
+  type StoreParts,
+  sentRevision,
+  signalOf,
+  statusOf,
+  storageFor,
+  ttlOf,
+} from './store-parts.ts';
+import type { ResourceStrategy } from './strategy.ts';
+
+/** Text of the 409 for a stale resourceVersion. Source: registry.OptimisticLockErrorMsg. */
+export const optimisticLockText =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+export async function updateObject<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  context: RequestContext,
+  request: UpdateRequest<T>,
+): Promise<UpdateAnswer<T>> {
+  return new Update(parts, context, request).run();
+}
+
+/** The last finalizer of an object that is being deleted was removed: it goes away instead of being written. */
+class EmptiedFinalizers<T extends KubernetesObject> extends Error {
+  readonly object: T;
+  readonly revision: Revision;
+
+  constructor(object: T, revision: Revision) {
+    super('delete instead of update');
+    this.object = object;
+    this.revision = revision;
+  }
+}
+
+/** One update, over all attempts of its compare-and-set loop. */
+class Update<T extends KubernetesObject> {
+  readonly #parts: StoreParts<T>;
+  readonly #context: RequestContext;
+  readonly #request: UpdateRequest<T>;
+  readonly #strategy: ResourceStrategy<T>;
+  readonly #subresource: string;
+  readonly #key: string;
+  #created = false;
+  #finish: FinishReservation | undefined;
+
+  constructor(parts: StoreParts<T>, context: RequestContext, request: UpdateRequest<T>) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#request = request;
+    this.#strategy = request.strategy ?? parts.definition.strategy;
+    this.#subresource = request.subresource ?? '';
+    this.#key = objectKeyOf(parts.keys, context.namespace, request.name);
+  }
+
+  async run(): Promise<UpdateAnswer<T>> {
+    let committed = false;
+    try {
+      const stored = await storageFor(this.#parts, this.#context).guaranteedUpdate(
+        this.#key,
+        (existing, meta) => this.#attempt(existing, meta),
+        {
+          ignoreNotFound: this.#mayCreate,
+          ...(this.#request.preconditions === undefined ? {} : { preconditions: this.#request.preconditions }),
+          ...signalOf(this.#context),
+        },
+      );
+      committed = !this.#context.dryRun;
+      return { stored, created: this.#created };
+    } catch (error) {
+      if (error instanceof EmptiedFinalizers) {
+        const answer = await this.#deleteInstead(error);
+        committed = !this.#context.dryRun;
+        return answer;
+      }
+      throw statusOf(this.#parts, error, { verb: this.#created ? 'create' : 'update', name: this.#request.name });
+    } finally {
+      this.#finish?.(committed);
+    }
+  }
+
+  get #mayCreate(): boolean {
+    return this.#strategy.allowCreateOnUpdate || this.#request.forceAllowCreate === true;
+  }
+
+  async #attempt(existing: T | undefined, response: ResponseMeta): Promise<UpdateResult<T>> {
+    this.#finish?.(false);
+    this.#finish = undefined;
+    this.#created = false;
+    if (existing === undefined) {
+      if (!this.#mayCreate) throw newNotFound(this.#parts.resource, this.#request.name);
+      // An object that is not there has neither uid nor version. Source: etcd3, which checks its zero object.
+      checkPreconditions(this.#key, this.#request.preconditions, {});
+      this.#created = true;
+      return this.#createInstead();
+    }
+    const old = existing as DeepReadonly<T>;
+    const next = await this.#request.transform(deepCopy(existing));
+    await this.#admit(next, old);
+    this.#takeVersion(next, response.revision);
+    this.#finish = await this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
+    this.#prepare(next, old);
+    if (changesOnlyTimes(next, existing)) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
+    await this.#validate(next, old);
+    if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
+    return { object: next, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
+  }
+
+  /** Fields tracked, then mutating admission, as the handlers' transformers do it. */
+  async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
+    const { managedFields, admission, definition } = this.#parts;
+    dedupeOwners(next, this.#context, '');
+    if (this.#request.managedFields !== 'given') {
+      const call = {
+        context: this.#context,
+        definition: definition as unknown as ResourceDefinition<UnstructuredObject>,
+        subresource: this.#subresource,
+      };
+      if (managedFields === undefined) keepManagedFields(metaOf(next), old.metadata);
+      else managedFields.onUpdate(next, old, call);
+    }
+    if (admission === undefined) return;
+    await admission.admit(this.#attributes(next, old));
+    dedupeOwners(next, this.#context, afterAdmission);
+  }
+
+  async #validate(next: T, old: DeepReadonly<T>): Promise<void> {
+    if (this.#parts.admission === undefined) return;
+    // Copies: what admission looks at cannot change what is written.
+    await this.#parts.admission.validate(this.#attributes(deepCopy(next), deepCopy(old)));
+  }
+
+  #attributes(object: T, oldObject: DeepReadonly<T>): ReturnType<typeof admissionAttributes> {
+    const { name } = this.#request;
+    const call = { context: this.#context, operation: 'UPDATE', subresource: this.#subresource, name } as const;
+    return admissionAttributes(this.#parts, { ...call, object, oldObject });
+  }
+
+  /** An update is of a version: the one it names, or the present one where the kind allows to name none. */
+  #takeVersion(next: T, present: Revision): void {
+    const { resource } = this.#parts;
+    const { name } = this.#request;
+    const sent = sentRevision(next);
+    if (sent === 0 && !this.#strategy.allowUnconditionalUpdate) {
+      const error = invalidField('metadata.resourceVersion', 0, 'must be specified for an update');
+      throw newInvalid({ group: resource.group, kind: resource.resource }, name, [error]);
+    }
+    if (sent !== 0 && sent !== present) throw newConflict(resource, name, optimisticLockText);
+    metaOf(next).resourceVersion = formatRevision(present);
+  }
+
+  /** Source: rest.BeforeUpdate. */
+  #prepare(next: T, old: DeepReadonly<T>): void {
+    const oldMeta = old.metadata ?? {};
+    ensureNamespace(metaOf(next), requestNamespace(this.#parts, this.#context));
+    keepSystemMetadata(metaOf(next), oldMeta);
+    metaOf(next).name ??= this.#request.name;
+    this.#strategy.prepareForUpdate(next, old, this.#context);
+    const meta = metaOf(next);
+    dropEmptyMetadata(meta);
+    const view = next as DeepReadonly<T>;
+    requireValid(this.#parts, view, [
+      ...this.#metadataErrors(meta, oldMeta),
+      ...this.#strategy.validateUpdate(view, old, this.#context),
+    ]);
+    for (const text of this.#strategy.warningsOnUpdate?.(view, old, this.#context) ?? []) this.#context.warn(text);
+    this.#strategy.canonicalize?.(next);
+  }
+
+  /**
+   * Kubernetes checks metadata in its generic code and again in the kind's, so that most errors are told two to four
+   * times in `causes` (once in the message). Source: rest.validateCommonFields and the kinds' ValidateUpdate.
+   */
+  #metadataErrors(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): readonly FieldError[] {
+    const rules = metadataRules(this.#parts);
+    const general = { namespaced: rules.namespaced, nameRule: nameIsPathSegment, finalizerNames: 'Qualified' } as const;
+    const update = validateObjectMetaUpdate(next, old);
+    const repeated = this.#strategy.repeatsMetadataValidation === true ? validateObjectMeta(next, rules) : [];
+    return [...validateObjectMeta(next, general), ...update, ...update, ...repeated];
+  }
+
+  /** Source: registry.ShouldDeleteDuringUpdate. */
+  #emptiesFinalizers(next: T, old: DeepReadonly<T>): boolean {
+    const oldMeta = old.metadata ?? {};
+    if (oldMeta.deletionTimestamp === undefined || (oldMeta.deletionGracePeriodSeconds ?? 0) !== 0) return false;
+    if ((next.metadata?.finalizers ?? []).length > 0) return false;
+    return this.#parts.definition.strategy.holdsDeletion?.(next as DeepReadonly<T>) !== true;
+  }
+
+  /** The answer is the object of the request; one that is gone already is a success, too. No admission for the deletion. */
+  async #deleteInstead({ object, revision }: EmptiedFinalizers<T>): Promise<UpdateAnswer<T>> {
+    const uid = object.metadata?.uid;
+    const preconditions: Preconditions = { ...(uid === undefined ? {} : { uid }), ...this.#request.preconditions };
+    try {
+      const options = { preconditions, ...signalOf(this.#context) };
+      await storageFor(this.#parts, this.#context).delete(this.#key, options);
+    } catch (error) {
+      const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#request.name });
+      if (!isNotFound(status)) throw status;
+    }
+    const view = object as DeepReadonly<T>;
+    if (!this.#context.dryRun) this.#parts.definition.allocation?.release(view);
+    return { stored: new Stored<T>(this.#key, revision, view), created: false };
+  }
+
+  async #createInstead(): Promise<UpdateResult<T>> {
+    const object = await this.#request.transform(undefined);
+    metaOf(object).name ??= this.#request.name;
+    const managedFields = this.#request.managedFields ?? 'tracked';
+    await admitCreate(this.#parts, this.#context, { object, subresource: this.#subresource, managedFields });
+    sentRevision(object);
+    wipeSystemMetadata(metaOf(object));
+    delete metaOf(object).resourceVersion;
+    this.#finish = await reserveForCreate(this.#parts, this.#context, object);
+    await prepareCreate(this.#parts, this.#context, { object, subresource: this.#subresource });
+    return { object, ...ttlOf(this.#parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false)) };
+  }
+}
+
+/** Without a tracker a client's update neither sets nor drops managed fields. */
+function keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): void {
+  if (old?.managedFields === undefined) delete meta.managedFields;
+  else meta.managedFields = deepCopy(old.managedFields) as NonNullable<ObjectMeta['managedFields']>;
+}
+
+/** Managed fields carry the time of the last change; a change of nothing else is none. Source: IgnoreManagedFieldsTimestampsTransformer. */
+function changesOnlyTimes<T extends KubernetesObject>(next: T, existing: T): boolean {
+  const { managedFields: nextEntries = [], ...nextMeta } = next.metadata ?? {};
+  const { managedFields: entries = [], ...meta } = existing.metadata ?? {};
+  if (nextEntries.length === 0 || nextEntries.length !== entries.length) return false;
+  const sameEntries = nextEntries.every((entry, index) => {
+    const { time: _nextTime, ...nextRest } = entry;
+    const { time: _time, ...rest } = entries[index] ?? {};
+    return jsonEqual(nextRest, rest);
+  });
+  if (!sameEntries || !jsonEqual(nextMeta, meta)) return false;
+  return jsonEqual({ ...next, metadata: null }, { ...existing, metadata: null });
+}

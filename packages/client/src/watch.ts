@@ -46,7 +46,12 @@ export async function* iterateWatch<T extends KubernetesObject>(
   const { answer, scope } = await openWatch(call);
   try {
     const decoder = new WatchDecoder<T>(call.maxEventBytes);
-    for await (const chunk of bodyChunks(answer)) yield* decoder.decode(chunk);
+    for await (const chunk of bodyChunks(answer)) {
+      for (const event of decoder.decode(chunk)) {
+        call.signal?.throwIfAborted();
+        yield event;
+      }
+    }
     const last = decoder.end();
     if (last !== undefined) yield last;
   } catch (error) {

@@ -15,7 +15,8 @@ export interface RecordedRequest {
   readonly socket: Socket;
 }
 
-export type Answer = (response: ServerResponse, request: RecordedRequest) => void | Promise<void>;
+export type SimpleAnswer = (response: ServerResponse, request: RecordedRequest) => void;
+export type Answer = SimpleAnswer | ((response: ServerResponse, request: RecordedRequest) => Promise<void>);
 
 export class ScriptedServer {
   readonly requests: RecordedRequest[] = [];
@@ -94,7 +95,7 @@ export class ScriptedServer {
 export function json(
   body: unknown,
   init: { readonly status?: number; readonly headers?: Record<string, string> } = {},
-): Answer {
+): SimpleAnswer {
   return (response) => {
     response.writeHead(init.status ?? 200, { 'content-type': 'application/json', ...init.headers });
     response.end(JSON.stringify(body));
@@ -105,7 +106,7 @@ export function json(
 export function text(
   body: string,
   init: { readonly status?: number; readonly headers?: Record<string, string> } = {},
-): Answer {
+): SimpleAnswer {
   return (response) => {
     response.writeHead(init.status ?? 200, { 'content-type': 'text/plain', ...init.headers });
     response.end(body);
@@ -118,7 +119,7 @@ export function status(code: number, reason: string, message: string): Record<st
 }
 
 /** Opens a watch: sends the chunks and leaves the stream open. */
-export function stream(...chunks: readonly (string | Buffer)[]): Answer {
+export function stream(...chunks: readonly (string | Buffer)[]): SimpleAnswer {
   return (response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();

@@ -1,0 +1,145 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { formatTime } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkExecConfig, type ExecConfig, ExecPlugin } from './exec-plugin.ts';
+
+const v1 = 'client.authentication.k8s.io/v1';
+const cluster = { server: 'https://api.example:6443', tls: { ca: 'PEM', serverName: 'api' }, proxyUrl: undefined };
+
+describe('ExecPlugin', () => {
+  let directory: string;
+  let clock: VirtualClock;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kapstan-exec-'));
+    clock = new VirtualClock();
+  });
+  afterEach(async () => {
+    await rm(directory, { recursive: true });
+  });
+
+  /** A plugin that logs its KUBERNETES_EXEC_INFO and prints what the test gives it; `$RUN` is the number of the run. */
+  const plugin = async (output: unknown, config: Partial<ExecConfig> = {}): Promise<ExecPlugin> => {
+    const command = join(directory, 'plugin.sh');
+    const body = typeof output === 'string' ? output : JSON.stringify(output);
+    const script = `#!/bin/sh
+printf '%s\\n' "$KUBERNETES_EXEC_INFO" >> "${directory}/runs"
+RUN=$(wc -l < "${directory}/runs" | tr -d ' ')
+cat <<END
+${body}
+END
+exit \${EXIT_CODE:-0}
+`;
+    await writeFile(command, script);
+    await chmod(command, 0o755);
+    const exec = { apiVersion: v1, command, interactiveMode: 'Never', ...config };
+    return new ExecPlugin({ exec, cluster, clock });
+  };
+  const runs = async (): Promise<string[]> => (await readFile(join(directory, 'runs'), 'utf8')).trim().split('\n');
+  const credential = (status: unknown, apiVersion = v1): unknown => ({ kind: 'ExecCredential', apiVersion, status });
+
+  it('gives the token of the plugin and runs it once for all who ask', async () => {
+    const exec = await plugin(credential({ token: 'secret-$RUN' }));
+    const headers = await Promise.all(Array.from({ length: 20 }, () => exec.headers()));
+    expect(new Set(headers)).toEqual(new Set([{ authorization: 'Bearer secret-1' }]));
+    await clock.advance(86_400_000);
+    await exec.headers();
+    expect(await runs()).toHaveLength(1);
+  });
+
+  it('runs again when the credential has expired', async () => {
+    const expirationTimestamp = formatTime(clock.now() + 10_000);
+    const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }));
+    await exec.headers();
+    await clock.advance(9999);
+    expect(await exec.headers()).toEqual({ authorization: 'Bearer 1' });
+    await clock.advance(1);
+    expect(await exec.headers()).toEqual({ authorization: 'Bearer 2' });
+  });
+
+  it('runs once after a 401, however many requests got it', async () => {
+    const exec = await plugin(credential({ token: '$RUN' }));
+    const used = await exec.headers();
+    const isNewer = await Promise.all([exec.onUnauthorized(used), exec.onUnauthorized(used)]);
+    expect([...isNewer, await exec.onUnauthorized(used)]).toEqual([true, true, true]);
+    expect(await exec.headers()).toEqual({ authorization: 'Bearer 2' });
+    expect(await runs()).toHaveLength(2);
+  });
+
+  it('gives a client certificate, with or without a token', async () => {
+    const status = { clientCertificateData: 'CERT', clientKeyData: 'KEY' };
+    const exec = await plugin(credential(status));
+    expect([await exec.headers(), await exec.clientCertificate()]).toEqual([{}, { cert: 'CERT', key: 'KEY' }]);
+  });
+
+  it('tells the plugin about the cluster when asked to, and passes arguments and environment', async () => {
+    const exec = await plugin(credential({ token: '$OWN' }), {
+      env: [{ name: 'OWN', value: 'mine' }],
+      args: ['a'],
+      provideClusterInfo: true,
+      clusterConfig: { audience: 'x' },
+    });
+    expect(await exec.headers()).toEqual({ authorization: 'Bearer mine' });
+    expect(JSON.parse((await runs())[0] ?? '')).toEqual({
+      kind: 'ExecCredential',
+      apiVersion: v1,
+      spec: {
+        interactive: false,
+        cluster: {
+          server: cluster.server,
+          'tls-server-name': 'api',
+          'certificate-authority-data': Buffer.from('PEM').toString('base64'),
+          config: { audience: 'x' },
+        },
+      },
+    });
+  });
+
+  it.each([
+    [credential(undefined), "exec plugin didn't return a status field"],
+    [credential({}), "exec plugin didn't return a token or cert/key pair"],
+    [credential({ clientKeyData: 'KEY' }), 'exec plugin returned only certificate or key, not both'],
+    [credential({ token: 't', expirationTimestamp: 'soon' }), 'expirationTimestamp that is no RFC 3339 time'],
+    [credential({ token: 't' }, 'client.authentication.k8s.io/v1beta1'), `configured to use API version ${v1}`],
+    ['token: secret', 'the output is no JSON object'],
+  ])('refuses the output %j', async (output, message) => {
+    const exec = await plugin(output);
+    const error = (await exec.headers().catch((reason: unknown) => reason)) as Error;
+    expect(error.message).toContain(message);
+    expect(error.message).not.toContain('secret');
+  });
+
+  it('says how the plugin failed', async () => {
+    const failing = await plugin('', { env: [{ name: 'EXIT_CODE', value: '3' }] });
+    await expect(failing.headers()).rejects.toThrow(/^exec: executable .*plugin\.sh failed with exit code 3$/);
+    const missing = await plugin('', { command: 'no-such-plugin', installHint: 'run \u001b[31minstall' });
+    await expect(missing.headers()).rejects.toThrow(
+      'exec: executable no-such-plugin not found\n\nrun U+001B[31minstall',
+    );
+    const always = await plugin('', { interactiveMode: 'Always' });
+    if (!process.stdin.isTTY) await expect(always.headers()).rejects.toThrow('standard input is not a terminal');
+  });
+
+  it.each([
+    [{ apiVersion: v1, command: '', interactiveMode: 'Never' }, 'command must be specified'],
+    [{ apiVersion: '', command: 'x', interactiveMode: 'Never' }, 'apiVersion must be specified'],
+    [
+      { apiVersion: 'client.authentication.k8s.io/v1alpha1', command: 'x' },
+      'invalid apiVersion "client.authentication.k8s.io/v1alpha1"',
+    ],
+    [{ apiVersion: v1, command: 'x' }, 'interactiveMode must be specified'],
+    [{ apiVersion: v1, command: 'x', interactiveMode: 'Maybe' }, 'unknown interactiveMode: "Maybe"'],
+    [
+      { apiVersion: v1, command: 'x', interactiveMode: 'Never', env: [{ name: '', value: '' }] },
+      'env names must not be empty',
+    ],
+  ])('refuses the configuration %j', (exec, message) => {
+    expect(() => checkExecConfig(exec)).toThrow(message);
+  });
+
+  it('takes interactiveMode IfAvailable for granted in v1beta1', () => {
+    expect(() => checkExecConfig({ apiVersion: 'client.authentication.k8s.io/v1beta1', command: 'x' })).not.toThrow();
+  });
+});

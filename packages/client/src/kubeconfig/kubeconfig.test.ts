@@ -1,0 +1,243 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { silentLogger } from '@kapstan/api';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { inClusterConfig, isInCluster } from './in-cluster.ts';
+import { type KubeconfigUser, parseKubeconfig } from './kubeconfig.ts';
+import { clientConfigOf } from './kubeconfig-client.ts';
+import { kubeconfigFiles, loadKubeconfig } from './load-kubeconfig.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const config = (name: string, extra: Record<string, unknown> = {}): string =>
+  stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster: { server: `https://${name}` } }],
+    users: [{ name, user: { token: name } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+    ...extra,
+  });
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'kapstan-kubeconfig-'));
+});
+afterEach(async () => {
+  await rm(directory, { recursive: true });
+});
+const file = async (name: string, text: string): Promise<string> => {
+  const path = join(directory, name);
+  await mkdir(join(path, '..'), { recursive: true });
+  await writeFile(path, text);
+  return path;
+};
+
+describe('loadKubeconfig', () => {
+  it('looks at KUBECONFIG without duplicates, else at ~/.kube/config', () => {
+    expect(kubeconfigFiles({ KUBECONFIG: ['/a', '/b', '/a', ''].join(delimiter), HOME: '/h' })).toEqual(['/a', '/b']);
+    expect(kubeconfigFiles({ KUBECONFIG: '', HOME: '/h' })).toEqual(['/h/.kube/config']);
+  });
+
+  it('takes the first file of each name, whole, and the first current-context', async () => {
+    const one = await file('one', config('a', { users: [{ name: 'a', user: { username: 'only' } }] }));
+    const two = await file('two', `${config('a')}current-context: a\n`);
+    const three = await file('three', `${config('b')}current-context: b\n`);
+    const merged = await loadKubeconfig({ env: { KUBECONFIG: [one, '/nonexistent', two, three].join(delimiter) } });
+    expect(merged.currentContext).toBe('a');
+    expect(merged.users.get('a')).toEqual({ username: 'only' });
+    expect([...merged.clusters.keys()].sort()).toEqual(['a', 'b']);
+  });
+
+  it('reads an explicit path alone, and that must exist', async () => {
+    const one = await file('one', config('a'));
+    const two = await file('two', config('b'));
+    const loaded = await loadKubeconfig({ path: one, env: { KUBECONFIG: two } });
+    expect([...loaded.contexts.keys()]).toEqual(['a']);
+    await expect(loadKubeconfig({ path: '/nonexistent' })).rejects.toThrow('error loading config file "/nonexistent"');
+  });
+
+  it('warns when no file of the list exists, and is silent about a missing default', async () => {
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
+    await loadKubeconfig({ env: { KUBECONFIG: ['/no/a', '/no/b'].join(delimiter) }, logger });
+    await loadKubeconfig({ env: { HOME: '/no' }, logger });
+    expect(warnings).toEqual(['Config not found: /no/a, /no/b']);
+  });
+
+  it('names each file that is unreadable', async () => {
+    const bad = await file('bad', 'clusters: 3');
+    const worse = await file('worse', '{');
+    const good = await file('good', config('a'));
+    await expect(loadKubeconfig({ env: { KUBECONFIG: [good, bad].join(delimiter) } })).rejects.toThrow(
+      `error loading config file ${JSON.stringify(bad)}: clusters must be a list`,
+    );
+    const both = loadKubeconfig({ env: { KUBECONFIG: [bad, worse].join(delimiter) } });
+    await expect(both).rejects.toThrow(/^\[error loading config file .*bad.*, error loading config file .*worse/s);
+  });
+
+  it('resolves relative paths beside their file', async () => {
+    const user = { 'client-certificate': 'a.crt', 'client-key': '/abs/a.key', tokenFile: '../token' };
+    const path = await file(
+      'sub/config',
+      stringify({
+        clusters: [{ name: 'c', cluster: { 'certificate-authority': 'ca.crt' } }],
+        users: [
+          { name: 'u', user },
+          { name: 'beside', user: { exec: { command: './bin/login' } } },
+          { name: 'in-path', user: { exec: { command: 'login' } } },
+        ],
+      }),
+    );
+    const { clusters, users } = await loadKubeconfig({ path });
+    expect(clusters.get('c')?.['certificate-authority']).toBe(join(directory, 'sub/ca.crt'));
+    expect(users.get('u')).toEqual({
+      'client-certificate': join(directory, 'sub/a.crt'),
+      'client-key': '/abs/a.key',
+      tokenFile: join(directory, 'token'),
+    });
+    expect(users.get('beside')?.exec?.command).toBe(join(directory, 'sub/bin/login'));
+    expect(users.get('in-path')?.exec?.command).toBe('login');
+  });
+});
+
+describe('parseKubeconfig', () => {
+  it.each([
+    ['users: [{name: a}, {name: a}]', 'error converting users: duplicate name "a" in list'],
+    ['[]', 'a kubeconfig must be a mapping'],
+    ['kind: Pod', 'no kind "Pod" is registered for version "v1"'],
+    ['contexts: [x]', 'an entry of contexts is no mapping'],
+  ])('refuses %s', (text, message) => {
+    expect(() => parseKubeconfig(text)).toThrow(message);
+  });
+
+  it('reads an empty file and empty lists as nothing', () => {
+    for (const text of ['', 'clusters: null\nusers: []\n']) expect(parseKubeconfig(text).clusters.size).toBe(0);
+  });
+
+  it('reads JSON, and a name like __proto__', () => {
+    const { users } = parseKubeconfig('{"users":[{"name":"__proto__","user":{"token":"t"}}]}');
+    expect(users.get('__proto__')).toEqual({ token: 't' });
+  });
+});
+
+describe('clientConfigOf', () => {
+  const of = (user: KubeconfigUser, cluster: Record<string, unknown> = {}) =>
+    clientConfigOf(
+      parseKubeconfig(
+        stringify({
+          'current-context': 'x',
+          clusters: [{ name: 'c', cluster: { server: 'https://h', ...cluster } }],
+          users: [{ name: 'u', user }],
+          contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+        }),
+      ),
+    );
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'login', interactiveMode: 'Never' };
+
+  it.each([
+    [{ token: 't' }, { token: 't' }],
+    [
+      { token: 't', tokenFile: '/f' },
+      { token: 't', tokenFile: '/f' },
+    ],
+    [
+      { username: 'a', password: 'b' },
+      { username: 'a', password: 'b' },
+    ],
+    [{ 'client-certificate-data': base64('C'), 'client-key': '/k' }, { tls: { cert: 'C', keyFile: '/k' } }],
+    [
+      { 'client-certificate-data': base64('C'), 'client-certificate': '/c', 'client-key-data': base64('K') },
+      { tls: { cert: 'C', key: 'K' } },
+    ],
+    [{ exec }, { exec: { ...exec, args: [], env: [], clusterConfig: undefined } }],
+    [{ exec, token: 't' }, { token: 't' }],
+    [
+      { as: 'a', 'as-uid': '1', 'as-groups': ['g'], 'as-user-extra': { k: ['v'] } },
+      { impersonate: { user: 'a', uid: '1', groups: ['g'], extra: { k: ['v'] } } },
+    ],
+  ] as readonly [KubeconfigUser, object][])('takes over the user %j', (user, expected) => {
+    expect(of(user)).toEqual({ server: 'https://h', namespace: 'default', tls: {}, ...expected });
+  });
+
+  it.each([
+    [{ 'certificate-authority-data': base64('CA'), 'certificate-authority': '/ca' }, { tls: { ca: 'CA' } }],
+    [{ 'certificate-authority': '/ca', 'tls-server-name': 'n' }, { tls: { caFile: '/ca', serverName: 'n' } }],
+    [{ 'insecure-skip-tls-verify': true }, { tls: { insecureSkipVerify: true } }],
+    [{ 'proxy-url': 'http://p:1' }, { tls: {}, proxyUrl: 'http://p:1' }],
+  ])('takes over the cluster %j', (cluster, expected) => {
+    expect(of({}, cluster)).toEqual({ server: 'https://h', namespace: 'default', ...expected });
+  });
+
+  it('hands the plugin the config of the cluster', () => {
+    const extensions = [{ name: 'client.authentication.k8s.io/exec', extension: { audience: 'x' } }];
+    expect(of({ exec }, { extensions }).exec?.clusterConfig).toEqual({ audience: 'x' });
+  });
+
+  it.each([
+    [
+      { 'auth-provider': { name: 'gcp' } },
+      {},
+      'auth provider "gcp": auth providers are not supported, use an exec plugin',
+    ],
+    [{ token: 't', username: 'a' }, {}, 'more than one authentication method found for u; found [token basicAuth]'],
+    [{ exec: { ...exec, command: '' } }, {}, 'command must be specified'],
+    [{}, { server: '' }, 'cluster has no server defined'],
+    [{}, { 'proxy-url': 'socks5://p' }, 'socks5 proxies are not supported'],
+    [{}, { 'proxy-url': 'ftp://p' }, 'unsupported scheme "ftp"'],
+    [{}, { 'proxy-url': 'p:1:2' }, 'must be http or https'],
+  ] as readonly [KubeconfigUser, Record<string, unknown>, string][])(
+    'refuses user %j with cluster %j',
+    (user, cluster, message) => {
+      expect(() => of(user, cluster)).toThrow(message);
+    },
+  );
+
+  it.each([
+    ['', undefined, 'no configuration has been provided'],
+    [config('a'), undefined, 'no context chosen'],
+    [config('a'), 'b', 'context "b" does not exist'],
+    [`${config('a')}current-context: b\n`, undefined, 'context was not found for specified context: b'],
+    [config('a', { clusters: [] }), 'a', 'cluster "a" was not found for context "a"'],
+    [config('a', { users: [] }), 'a', 'user "a" was not found for context "a"'],
+  ])('refuses %j with context %s', (text, context, message) => {
+    expect(() => clientConfigOf(parseKubeconfig(text), context)).toThrow(message);
+  });
+});
+
+describe('inClusterConfig', () => {
+  const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
+
+  it('takes the address from the environment and the rest from the mounted account', async () => {
+    const tokenFile = await file('token', 'secret\n');
+    const caFile = await file('ca.crt', 'PEM');
+    await file('namespace', 'team\n');
+    expect(await isInCluster({ env, directory })).toBe(true);
+    expect(await inClusterConfig({ env, directory })).toEqual({
+      server: 'https://10.0.0.1:443',
+      namespace: 'team',
+      token: 'secret',
+      tokenFile,
+      tls: { caFile },
+    });
+  });
+
+  it('brackets IPv6, goes without a CA and takes POD_NAMESPACE first', async () => {
+    await file('token', 'secret');
+    await file('namespace', 'team');
+    const v6 = { ...env, KUBERNETES_SERVICE_HOST: 'fd00::1', POD_NAMESPACE: 'mine' };
+    expect(await inClusterConfig({ env: v6, directory })).toMatchObject({
+      server: 'https://[fd00::1]:443',
+      namespace: 'mine',
+    });
+  });
+
+  it('fails outside a pod', async () => {
+    await expect(inClusterConfig({ env: {} })).rejects.toThrow(
+      'KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+    );
+    await expect(inClusterConfig({ env, directory })).rejects.toThrow('ENOENT');
+    expect([await isInCluster({ env: {}, directory }), await isInCluster({ env, directory })]).toEqual([false, false]);
+  });
+});

@@ -1,0 +1,343 @@
+import diagnosticsChannel from 'node:diagnostics_channel';
+import { isTooManyRequests, isUnauthorized, resource, type WriteObserver } from '@kapstan/api';
+import { settle, VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from '../client.ts';
+import type { ClientConfig, ClientOptions } from '../client-config.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import { type Answer, json, ScriptedServer, status, text } from '../testing/scripted-server.ts';
+import type { RequestDiagnostics } from './transport.ts';
+
+const ConfigMap = resource({ group: '', version: 'v1', kind: 'ConfigMap' });
+const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', namespace: 'n', resourceVersion: '7' } };
+const target = { namespace: 'n', name: 'a' };
+const refuse = (code: number, retryAfter?: string): Answer =>
+  json(status(code, 'TooManyRequests', `wait ${code}`), {
+    status: code,
+    headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+  });
+const reset: Answer = (_, request) => void request.socket.resetAndDestroy();
+
+describe('the transport', () => {
+  let server: ScriptedServer;
+  let clock: VirtualClock;
+  const clients: Client[] = [];
+  const connect = (options: ClientOptions = {}, config: Partial<ClientConfig> = {}): Client => {
+    const client = new Client({ server: server.url, ...config }, { clock, ...options });
+    clients.push(client);
+    return client;
+  };
+  /** Lets virtual time pass, a second at a time, until the call has ended. */
+  const finish = async <T>(call: Promise<T>): Promise<T | Error> => {
+    let isOver = false;
+    const result = call.catch((error: Error) => error).finally(() => (isOver = true));
+    while (!isOver) {
+      await settle();
+      const hasWait = clock.pendingTimers > 1;
+      if (hasWait) await clock.advance(1000);
+    }
+    return await result;
+  };
+  beforeEach(async () => {
+    server = await ScriptedServer.start();
+    clock = new VirtualClock();
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) await client.close();
+    await server[Symbol.asyncDispose]();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  describe('retries', () => {
+    it.each([
+      [429, '0'],
+      [429, '2'],
+      [500, '1'],
+      [503, '1'],
+      [504, '1'],
+    ])('an answer %i with Retry-After %s, for any verb and with its whole body', async (code, retryAfter) => {
+      server.next(refuse(code, retryAfter), refuse(code, retryAfter)).always(json(object));
+      const startMs = clock.monotonicNow();
+      expect(await finish(connect().create(ConfigMap, object))).toEqual(object);
+      expect(server.requests.map((request) => JSON.parse(request.body))).toEqual([object, object, object]);
+      expect(clock.monotonicNow() - startMs).toBeGreaterThanOrEqual(2000 * Number(retryAfter));
+    });
+
+    it.each([
+      ['429 without Retry-After', refuse(429)],
+      ['429 with an HTTP date', refuse(429, 'Wed, 21 Oct 2026 07:28:00 GMT')],
+      ['404 with Retry-After', refuse(404, '1')],
+      ['500 without Retry-After', refuse(500)],
+    ])('not %s', async (_, answer) => {
+      server.always(answer);
+      expect(await finish(connect().get(ConfigMap, target))).toMatchObject({ name: 'StatusError' });
+      expect(server.requests).toHaveLength(1);
+    });
+
+    it.each([0, 1, 10])('at most %i times, then gives the last answer', async (maxRetries) => {
+      server.always(refuse(429, '1'));
+      const error = await finish(connect({ maxRetries }).get(ConfigMap, target));
+      expect(isTooManyRequests(error)).toBe(true);
+      expect(server.requests).toHaveLength(maxRetries + 1);
+    });
+
+    it('a GET whose connection was reset, after a second, and no other verb', async () => {
+      server.next(reset).always(json(object));
+      expect(await finish(connect().get(ConfigMap, target))).toEqual(object);
+      expect(clock.monotonicNow()).toBeGreaterThanOrEqual(1000);
+      server.next(reset);
+      expect(await finish(connect().create(ConfigMap, object))).toMatchObject({ code: 'ECONNRESET' });
+    });
+
+    it('no refused connection', async () => {
+      const client = connect();
+      await server[Symbol.asyncDispose]();
+      expect(await finish(client.get(ConfigMap, target))).toMatchObject({
+        name: 'TransportError',
+        code: 'ECONNREFUSED',
+        message: expect.stringMatching(
+          /^GET http:\/\/127\.0\.0\.1:\d+\/api\/v1\/namespaces\/n\/configmaps\/a: connect ECONNREFUSED/,
+        ),
+      });
+      expect(clock.monotonicNow()).toBe(0);
+    });
+
+    it('until the deadline, which tells of the attempt before', async () => {
+      server.always(refuse(429, '20'));
+      const error = (await finish(connect().get(ConfigMap, target))) as Error;
+      expect(error).toMatchObject({ code: 'ETIMEDOUT', cause: { code: 429 } });
+      expect(error.message).toMatch(/no answer within 30000 ms - error from a previous attempt: wait 429$/);
+    });
+
+    it('until the signal aborts, with its reason', async () => {
+      server.always(refuse(503, '60'));
+      const controller = new AbortController();
+      const call = connect({ timeoutMs: 0 }).get(ConfigMap, target, { signal: controller.signal });
+      while (clock.pendingTimers === 0) await settle();
+      const reason = new Error('changed my mind');
+      controller.abort(reason);
+      await expect(call).rejects.toBe(reason);
+    });
+  });
+
+  describe('deadlines and signals', () => {
+    const calls: readonly [string, number, (client: Client, signal?: AbortSignal) => Promise<unknown>][] = [
+      ['get', 30_000, (client, signal) => client.get(ConfigMap, target, signal && { signal })],
+      ['listPage', 120_000, (client, signal) => client.listPage(ConfigMap, signal && { signal })],
+      ['list', 120_000, async (client, signal) => await client.list(ConfigMap, signal && { signal })],
+      ['create', 30_000, (client, signal) => client.create(ConfigMap, object, signal && { signal })],
+      ['update', 30_000, (client, signal) => client.update(ConfigMap, object, signal && { signal })],
+      [
+        'patch',
+        30_000,
+        (client, signal) => client.patch(ConfigMap, target, { type: 'merge', body: {}, ...(signal && { signal }) }),
+      ],
+      [
+        'apply',
+        30_000,
+        (client, signal) => client.apply(ConfigMap, object, { fieldManager: 'm', ...(signal && { signal }) }),
+      ],
+      ['delete', 30_000, (client, signal) => client.delete(ConfigMap, target, signal && { signal })],
+      ['deleteCollection', 120_000, (client, signal) => client.deleteCollection(ConfigMap, signal && { signal })],
+      [
+        'createSubresource',
+        30_000,
+        (client, signal) =>
+          client.createSubresource(ConfigMap, { ...target, subresource: 'x' }, { body: {}, ...(signal && { signal }) }),
+      ],
+      ['raw', 30_000, (client, signal) => client.raw({ path: '/healthz', ...(signal && { signal }) })],
+      ['podLog', 60_000, (client, signal) => client.podLog(target, signal && { signal })],
+    ];
+    const asked = (answer: Answer): Promise<void> =>
+      new Promise((resolve) => {
+        server.always((response, request) => {
+          void answer(response, request);
+          resolve();
+        });
+      });
+
+    it.each(calls)('%s fails when no headers have come by its time', async (_, timeoutMs, call) => {
+      const silent = asked(() => undefined);
+      const result = call(connect()).catch((error: unknown) => error);
+      await silent;
+      await clock.advance(timeoutMs - 1);
+      expect(clock.pendingTimers).toBe(1);
+      await clock.advance(1);
+      expect(await result).toMatchObject({ code: 'ETIMEDOUT', message: expect.stringContaining(`${timeoutMs} ms`) });
+    });
+
+    it.each(calls)('%s rejects with the reason of its signal', async (_, __, call) => {
+      const silent = asked(() => undefined);
+      const controller = new AbortController();
+      const result = call(connect(), controller.signal).catch((error: unknown) => error);
+      await silent;
+      const reason = new Error('stop');
+      controller.abort(reason);
+      expect(await result).toBe(reason);
+      await expect(call(connect(), controller.signal)).rejects.toBe(reason);
+    });
+
+    it('fails when the body stops half-way', async () => {
+      const half = asked((response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+        response.write('{"kind":');
+      });
+      const result = connect()
+        .get(ConfigMap, target, { timeoutMs: 5000 })
+        .catch((error: unknown) => error);
+      await half;
+      await settle();
+      await clock.advance(5000);
+      expect(await result).toMatchObject({ code: 'ETIMEDOUT' });
+    });
+
+    it('has a code for a body that breaks off and for one that is no JSON', async () => {
+      server.next((response, request) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+        response.write('{"kind":', () => request.socket.destroy());
+      });
+      expect(await finish(connect().get(ConfigMap, target))).toMatchObject({ code: 'ECONNRESET' });
+      server.next(text('oops'), text(''));
+      await expect(connect().get(ConfigMap, target)).rejects.toMatchObject({ code: 'EBADMSG' });
+      await expect(connect().get(ConfigMap, target)).rejects.toThrow(
+        '0-length response with status code: 200 and content type: text/plain',
+      );
+    });
+  });
+
+  describe('credentials', () => {
+    it('are asked for at each request and once more after a 401', async () => {
+      let token = 1;
+      const seen: unknown[] = [];
+      const credentials: Credentials = {
+        headers: () => ({ authorization: `Bearer ${token}` }),
+        onUnauthorized: (used) => {
+          seen.push(used);
+          token++;
+          return true;
+        },
+      };
+      server.next(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 })).always(json(object));
+      expect(await finish(connect({}, { credentials }).get(ConfigMap, target))).toEqual(object);
+      expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer 1', 'Bearer 2']);
+      expect(seen).toEqual([{ authorization: 'Bearer 1' }]);
+    });
+
+    it('are refreshed once a call, not for ever', async () => {
+      const credentials: Credentials = { headers: () => ({}), onUnauthorized: () => true };
+      server.always(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 }));
+      expect(isUnauthorized(await finish(connect({}, { credentials }).get(ConfigMap, target)))).toBe(true);
+      expect(server.requests).toHaveLength(2);
+    });
+
+    it('that cannot be had fail the call', async () => {
+      const credentials: Credentials = { headers: () => Promise.reject(new Error('vault is sealed')) };
+      await expect(connect({}, { credentials }).get(ConfigMap, target)).rejects.toThrow(
+        'getting credentials: vault is sealed',
+      );
+    });
+
+    it('impersonate with one header a group and escaped extra keys', async () => {
+      server.always(json(object));
+      const impersonate = { user: 'bob', uid: '7', groups: ['a', 'b'], extra: { 'example.com/scope%': ['x', 'y'] } };
+      await connect({}, { impersonate, username: 'u', password: 'p:q' }).get(ConfigMap, target);
+      const raw = server.last.rawHeaders;
+      const values = (name: string): string[] =>
+        raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
+      expect(values('impersonate-user')).toEqual(['bob']);
+      expect(values('impersonate-uid')).toEqual(['7']);
+      expect(values('impersonate-group')).toEqual(['a', 'b']);
+      expect(values('impersonate-extra-example.com%2fscope%25')).toEqual(['x', 'y']);
+      expect(values('authorization')).toEqual([`Basic ${Buffer.from('u:p:q').toString('base64')}`]);
+    });
+  });
+
+  it('puts the path of the server URL before every path and sends the user agent', async () => {
+    server.always(json(object));
+    await connect({ userAgent: 'me/1' }, { server: `${server.url}/clusters/one/` }).get(ConfigMap, target);
+    expect(server.last.path).toBe('/clusters/one/api/v1/namespaces/n/configmaps/a');
+    expect(server.last.headers['user-agent']).toBe('me/1');
+    await connect().get(ConfigMap, target);
+    expect(server.last.headers['user-agent']).toMatch(/^[\w.-]+\/kapstan-\d+\.\d+\.\d+ \(\w+\/\w+\)$/);
+  });
+
+  it('uses its connections again for calls one after another', async () => {
+    server.always(json(object));
+    const client = connect();
+    for (let i = 0; i < 50; i++) await client.get(ConfigMap, target);
+    // A call that begins in the very turn in which another ends may find its connection still busy.
+    expect(server.connections).toBeLessThanOrEqual(2);
+  });
+
+  it('keeps within the rate limit, whose bucket starts full', async () => {
+    server.always(json(object));
+    const client = connect({ rateLimit: { qps: 2, burst: 3 } });
+    const calls = Promise.all(Array.from({ length: 5 }, () => client.get(ConfigMap, target)));
+    while (server.requests.length < 3) await settle();
+    await settle();
+    expect(server.requests).toHaveLength(3);
+    await clock.advance(500);
+    while (server.requests.length < 4) await settle();
+    expect(clock.pendingTimers).toBeGreaterThan(0);
+    await clock.advance(500);
+    await calls;
+    expect(server.requests).toHaveLength(5);
+  });
+
+  it('hands warnings with code 299 to the handler, by default to the logger, once each', async () => {
+    const headers = { warning: '299 - "old \\"API\\"", 299 - "second", 199 - "not this"' };
+    server.always(json(object, { headers }));
+    const texts: string[] = [];
+    await connect({ onWarning: (warning) => texts.push(warning) }).get(ConfigMap, target);
+    expect(texts).toEqual(['old "API"', 'second']);
+    const logged: string[] = [];
+    const ignore = (): void => undefined;
+    const logger = { debug: ignore, info: ignore, warn: (line: string) => void logged.push(line), error: ignore };
+    const client = connect({ logger });
+    await client.get(ConfigMap, target);
+    await client.get(ConfigMap, target);
+    expect(logged).toEqual(['Warning: old "API"', 'Warning: second']);
+  });
+
+  it('publishes each attempt on its diagnostics channel, without the query', async () => {
+    const seen: RequestDiagnostics[] = [];
+    const listen = (message: unknown): void => void seen.push(message as RequestDiagnostics);
+    diagnosticsChannel.subscribe('kapstan:client:request', listen);
+    server.next(refuse(429, '0')).always(json({ metadata: {}, items: [] }));
+    await finish(connect().listPage(ConfigMap, { labelSelector: 'secret=x' }));
+    diagnosticsChannel.unsubscribe('kapstan:client:request', listen);
+    expect(seen).toMatchObject([
+      { method: 'GET', path: '/api/v1/configmaps', status: 429, attempt: 0 },
+      { method: 'GET', path: '/api/v1/configmaps', status: 200, attempt: 1 },
+    ]);
+  });
+
+  it('tells observers of writes that succeeded and of nothing else', async () => {
+    const seen: unknown[] = [];
+    const writeObserver: WriteObserver = {
+      observeWrite: (token, name, resourceVersion) => void seen.push([token.kind, name, resourceVersion]),
+    };
+    server.always(json(object));
+    const client = connect({ writeObserver });
+    await client.get(ConfigMap, target);
+    await client.create(ConfigMap, object, { dryRun: true });
+    expect(seen).toEqual([]);
+    await client.update(ConfigMap, object);
+    server.next(json({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }));
+    expect(await client.delete(ConfigMap, target)).toBeUndefined();
+    server.next(refuse(409));
+    await expect(client.update(ConfigMap, object)).rejects.toThrow('wait 409');
+    expect(seen).toEqual([['ConfigMap', target, '7']]);
+    const stop = client.observeWrites(writeObserver);
+    stop();
+    await client.update(ConfigMap, object);
+    expect(seen).toHaveLength(1);
+  });
+
+  it('refuses calls after close()', async () => {
+    const client = connect();
+    await client.close();
+    await client.close();
+    await expect(client.get(ConfigMap, target)).rejects.toThrow('the client is closed');
+  });
+});

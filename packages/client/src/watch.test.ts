@@ -1,0 +1,328 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { isExpired, type KubernetesObject, resource, type WatchEvent } from '@kapstan/api';
+import { settle, VirtualClock } from '@kapstan/api/testing';
+import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from './client.ts';
+import { json, ScriptedServer, status, stream, text } from './testing/scripted-server.ts';
+
+interface ConfigMap extends KubernetesObject {
+  data?: Record<string, string>;
+}
+const ConfigMap = resource<ConfigMap>({ group: '', version: 'v1', kind: 'ConfigMap' });
+const configMap = (name: string, data: Record<string, string> = {}): ConfigMap => ({
+  kind: 'ConfigMap',
+  apiVersion: 'v1',
+  metadata: { name, namespace: 'n', resourceVersion: '5' },
+  data,
+});
+const frame = (type: string, object: unknown): string => `${JSON.stringify({ type, object })}\n`;
+const bookmark = (annotations?: Record<string, string>): unknown => ({
+  kind: 'ConfigMap',
+  apiVersion: 'v1',
+  metadata: { resourceVersion: '9', creationTimestamp: null, ...(annotations ? { annotations } : {}) },
+});
+const closeStream = (response: ServerResponse): void => void response.end();
+
+describe('a watch', () => {
+  let server: ScriptedServer;
+  let client: Client;
+  let clock: VirtualClock;
+  beforeEach(async () => {
+    server = await ScriptedServer.start();
+    clock = new VirtualClock();
+    client = new Client({ server: server.url }, { clock });
+  });
+  afterEach(async () => {
+    await client.close();
+    await server[Symbol.asyncDispose]();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  const doors: readonly [string, () => Promise<WatchEvent<ConfigMap>[]>][] = [
+    ['watch()', () => lastValueFrom(client.watch(ConfigMap, { namespace: 'n' }).pipe(toArray()))],
+    [
+      'watchEvents()',
+      async () => {
+        const events: WatchEvent<ConfigMap>[] = [];
+        for await (const event of client.watchEvents(ConfigMap, { namespace: 'n' })) events.push(event);
+        return events;
+      },
+    ],
+  ];
+
+  describe.each(doors)('through %s', (_, read) => {
+    it('delivers every type of event in order and completes when the server ends it', async () => {
+      const expected = [configMap('a'), configMap('b'), configMap('c')];
+      server.next((response, request) => {
+        stream(
+          frame('ADDED', expected[0]) + frame('MODIFIED', expected[1]),
+          frame('DELETED', expected[2]) + frame('BOOKMARK', bookmark()),
+          frame('BOOKMARK', bookmark({ 'k8s.io/initial-events-end': 'true' })),
+        )(response, request);
+        closeStream(response);
+      });
+      expect(await read()).toEqual([
+        { type: 'ADDED', object: expected[0] },
+        { type: 'MODIFIED', object: expected[1] },
+        { type: 'DELETED', object: expected[2] },
+        { type: 'BOOKMARK', resourceVersion: '9', initialEventsEnd: false },
+        { type: 'BOOKMARK', resourceVersion: '9', initialEventsEnd: true },
+      ]);
+      expect(server.last.query).toEqual({ watch: 'true' });
+    });
+
+    it('errors with the Status of an ERROR event, after the events before it', async () => {
+      server.next(
+        stream(
+          frame('ADDED', configMap('a')),
+          frame('ERROR', status(410, 'Expired', 'too old resource version: 1 (2)')),
+        ),
+      );
+      const error: unknown = await read().catch((reason: unknown) => reason);
+      expect(isExpired(error)).toBe(true);
+      expect(error).toMatchObject({ message: 'too old resource version: 1 (2)', code: 410 });
+    });
+
+    it('errors with the Status of a refused watch', async () => {
+      server.next(json(status(403, 'Forbidden', 'configmaps is forbidden'), { status: 403 }));
+      await expect(read()).rejects.toMatchObject({
+        name: 'StatusError',
+        code: 403,
+        message: 'configmaps is forbidden',
+      });
+    });
+
+    it('errors when the connection is reset in the middle of an event', async () => {
+      server.next((response, request) => {
+        stream(frame('ADDED', configMap('a')), '{"type":"ADD')(response, request);
+        response.write('', () => request.socket.resetAndDestroy());
+      });
+      await expect(read()).rejects.toMatchObject({ name: 'TransportError', code: 'ECONNRESET' });
+    });
+
+    it('errors when the stream ends cleanly in the middle of an event', async () => {
+      server.next((response, request) => {
+        stream('{"type":"ADDED","obj')(response, request);
+        closeStream(response);
+      });
+      await expect(read()).rejects.toThrow('unable to decode an event from the watch stream');
+    });
+
+    it.each([
+      ['a line that is no JSON', '<html>\n', 'unable to decode an event from the watch stream'],
+      ['an unknown type', frame('RENAMED', configMap('a')), 'got invalid watch event type: RENAMED'],
+      ['an event without object', '{"type":"ADDED"}\n', 'the event ADDED has no object'],
+      ['a bookmark without version', frame('BOOKMARK', { metadata: {} }), 'the event BOOKMARK has no resource version'],
+      ['an ERROR that holds no Status', frame('ERROR', configMap('a')), 'holds a ConfigMap instead of a Status'],
+      ['a line that is no object', '[]\n', 'a watch event must be a JSON object'],
+    ])('errors with %s', async (_name, line, message) => {
+      server.next(stream(line));
+      const error = (await read().catch((reason: unknown) => reason)) as Error;
+      expect(error.message).toContain(message);
+      expect(error).toMatchObject({ name: 'StatusError', code: 500 });
+      expect(error).toMatchObject({ details: { causes: [{}, { reason: 'ClientWatchDecoding' }] } });
+    });
+
+    it('refuses a stream that is no JSON', async () => {
+      server.next(text('hello'));
+      await expect(read()).rejects.toThrow('unexpected content type of a watch: "text/plain"');
+    });
+
+    it('fails with ECONNREFUSED when nobody listens, without a retry', async () => {
+      await server[Symbol.asyncDispose]();
+      await expect(read()).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    });
+
+    it('gives up when the headers do not come in time', async () => {
+      const asked = new Promise<void>((resolve) => server.next(() => resolve()));
+      const reading = read().catch((reason: unknown) => reason);
+      await asked;
+      await clock.advance(60_000);
+      expect(await reading).toMatchObject({ code: 'ETIMEDOUT' });
+    });
+
+    it('waits for a Retry-After before it opens', async () => {
+      const refused = new Promise<void>((resolve) =>
+        server.next((response, request) => {
+          json(status(429, 'TooManyRequests', 'wait'), { status: 429, headers: { 'retry-after': '3' } })(
+            response,
+            request,
+          );
+          resolve();
+        }),
+      );
+      server.next((response, request) => {
+        stream(frame('ADDED', configMap('a')))(response, request);
+        closeStream(response);
+      });
+      const reading = read();
+      await refused;
+      while (clock.pendingTimers < 2) await settle();
+      expect(server.requests).toHaveLength(1);
+      await clock.advance(3000);
+      expect(await reading).toHaveLength(1);
+    });
+  });
+
+  it('survives every cut of the byte stream, also within a character', async () => {
+    const object = configMap('a', { text: 'zażółć 🦆 "\\"' });
+    const bytes = Buffer.from(frame('ADDED', object) + frame('DELETED', object));
+    server.next(async (response, request) => {
+      stream()(response, request);
+      request.socket.setNoDelay(true);
+      for (let at = 0; at < bytes.length; at += 3) {
+        response.write(bytes.subarray(at, at + 3));
+        await settle();
+      }
+      closeStream(response);
+    });
+    const events = await lastValueFrom(client.watch(ConfigMap).pipe(toArray()));
+    expect(events).toEqual([
+      { type: 'ADDED', object },
+      { type: 'DELETED', object },
+    ]);
+  });
+
+  it('asks for what its options say', async () => {
+    server.next((response, request) => {
+      stream()(response, request);
+      closeStream(response);
+    });
+    const options = {
+      namespace: 'n',
+      labelSelector: 'a=b',
+      fieldSelector: 'metadata.name=a',
+      resourceVersion: '5',
+      resourceVersionMatch: 'NotOlderThan',
+      sendInitialEvents: true,
+      allowWatchBookmarks: true,
+      timeoutSeconds: 300,
+    } as const;
+    await lastValueFrom(client.watch(ConfigMap, options), { defaultValue: undefined });
+    expect(server.last.path).toBe('/api/v1/namespaces/n/configmaps');
+    expect(server.last.query).toEqual({
+      watch: 'true',
+      labelSelector: 'a=b',
+      fieldSelector: 'metadata.name=a',
+      resourceVersion: '5',
+      resourceVersionMatch: 'NotOlderThan',
+      sendInitialEvents: 'true',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: '300',
+    });
+  });
+
+  it('is cold: nothing is asked before the subscription, and each has a request of its own', async () => {
+    server.always(stream(frame('ADDED', configMap('a'))));
+    const events$ = client.watch(ConfigMap);
+    await settle();
+    expect(server.requests).toHaveLength(0);
+    await Promise.all([firstValueFrom(events$), firstValueFrom(events$)]);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('closes its connection when it is unsubscribed, and delivers nothing more, not even of the same chunk', async () => {
+    server.next(stream(frame('ADDED', configMap('a')) + frame('ADDED', configMap('b'))));
+    const seen: string[] = [];
+    await new Promise<void>((resolve) => {
+      const subscription = client.watch(ConfigMap).subscribe((event) => {
+        seen.push(event.type);
+        queueMicrotask(resolve);
+        subscription.unsubscribe();
+      });
+    });
+    await once(server.last.socket, 'close');
+    expect(seen).toEqual(['ADDED']);
+  });
+
+  it('never opens when it is unsubscribed at once', async () => {
+    server.always(json({}));
+    client.watch(ConfigMap).subscribe().unsubscribe();
+    await settle();
+    await client.raw({ path: '/healthz' });
+    expect(server.requests.filter(({ query }) => query.watch)).toHaveLength(0);
+  });
+
+  it('errors with the reason of its signal', async () => {
+    server.always(stream(frame('ADDED', configMap('a'))));
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const pushed = lastValueFrom(client.watch(ConfigMap, { signal: controller.signal })).catch(
+      (error: unknown) => error,
+    );
+    const events = client.watchEvents(ConfigMap, { signal: controller.signal });
+    await events.next();
+    const pulled = events.next().catch((error: unknown) => error);
+    controller.abort(reason);
+    expect([await pushed, await pulled]).toEqual([reason, reason]);
+    const late = firstValueFrom(client.watch(ConfigMap, { signal: controller.signal }));
+    await expect(late).rejects.toBe(reason);
+  });
+
+  it('closes its connection when the loop over watchEvents() is left', async () => {
+    server.next(stream(frame('ADDED', configMap('a')) + frame('ADDED', configMap('b'))));
+    for await (const event of client.watchEvents(ConfigMap)) {
+      expect(event.type).toBe('ADDED');
+      break;
+    }
+    await once(server.last.socket, 'close');
+  });
+
+  it('has no timer of its own: a stream may be silent for ever', async () => {
+    server.next(stream(frame('ADDED', configMap('a'))));
+    const events = client.watchEvents(ConfigMap);
+    await events.next();
+    let isOver = false;
+    const next = events
+      .next()
+      .catch((error: unknown) => error)
+      .finally(() => (isOver = true));
+    await clock.advance(86_400_000);
+    expect([isOver, clock.pendingTimers]).toEqual([false, 0]);
+    await client.close();
+    expect(await next).toMatchObject({ code: 'ECANCELED' });
+  });
+
+  it('stops the server while a reader of watchEvents() is slow, and loses nothing', async () => {
+    const total = 3000;
+    const line = frame('ADDED', configMap('a', { text: 'x'.repeat(16_384) }));
+    let written = 0;
+    server.next(async (response, request) => {
+      stream()(response, request);
+      for (; written < total; written++) if (!response.write(line)) await once(response, 'drain');
+      closeStream(response);
+    });
+    const events = client.watchEvents(ConfigMap);
+    await events.next();
+    // The kernel's buffers fill; then nothing moves any more.
+    for (let before = -1, still = 0; still < 100; before = written) {
+      await settle();
+      still = written === before ? still + 1 : 0;
+    }
+    expect(written).toBeLessThan(total);
+    let count = 1;
+    for await (const _ of events) count++;
+    expect(count).toBe(total);
+  });
+
+  it('refuses an event beyond the limit without keeping it', async () => {
+    await using small = new Client({ server: server.url }, { maxEventBytes: 1000 });
+    server.next(stream(`{"type":"ADDED","object":{"data":"${'x'.repeat(2000)}`));
+    await expect(lastValueFrom(small.watch(ConfigMap))).rejects.toThrow('event exceeds 1000 bytes');
+    server.next(stream(frame('ADDED', configMap('a', { text: 'x'.repeat(1000) }))));
+    await expect(lastValueFrom(small.watch(ConfigMap))).rejects.toThrow('event exceeds 1000 bytes');
+  });
+
+  it('keeps numbers digit for digit and __proto__ as a plain key', async () => {
+    server.next(
+      stream('{"type":"ADDED","object":{"metadata":{"name":"a"},"spec":{"n":12345678901234567890,"__proto__":1}}}\n'),
+    );
+    const event = await firstValueFrom(client.watch(resource({ group: 'x', version: 'v1', kind: 'Y' })));
+    if (event.type === 'BOOKMARK') throw new Error('no bookmark was sent');
+    const { spec } = event.object as unknown as { spec: Record<string, unknown> };
+    expect(String(spec.n)).toBe('12345678901234567890');
+    expect(Object.keys(spec)).toEqual(['n', '__proto__']);
+  });
+});

@@ -178,7 +178,9 @@ class RequestChain {
 
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
     if (info.type === 'path') return this.#paths.serve(exchange);
-    const route = routeResource(this.#options.catalog, info, exchange.method);
+    // "//api/…" is read as a resource by authorisation, but no path begins so.
+    const isRooted = /^\/apis?\//.test(exchange.path);
+    const route = isRooted ? routeResource(this.#options.catalog, info, exchange.method) : 'unknown';
     if (route === 'unknown') return sendPageNotFound(exchange);
     const warnings = new WarningRecorder();
     const { served, subresource, name } = route;

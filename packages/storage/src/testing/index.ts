@@ -1,5 +1,15 @@
-export { MemoryEngine } from './memory-engine.ts';
 export { engineConformance } from './engine-conformance.ts';
 export type { EngineFixture, OpenEngine } from './engine-fixture.ts';
-export { enginePrograms, type EngineProgramsOptions } from './engine-programs.ts';
+export { type EngineProgramsOptions, enginePrograms } from './engine-programs.ts';
 export { WatchRecorder } from './engine-recorder.ts';
+export { MemoryEngine } from './memory-engine.ts';
+export { storageConformance } from './storage-conformance.ts';
+export {
+  type OpenStorage,
+  podAttributes,
+  podStoreOptions,
+  predicate,
+  StorageBench,
+  type StorageFixture,
+} from './storage-fixture.ts';
+export { StorageRecorder } from './storage-recorder.ts';

@@ -1,0 +1,20 @@
+// The suite that every Storage passes, in the words of RunTest… of the Go library. spec/storage.md §6.1 and §6.2.
+import { describe } from 'vitest';
+import { listConformance } from './storage-conformance-lists.ts';
+import { pagingConformance } from './storage-conformance-paging.ts';
+import { updateConformance } from './storage-conformance-updates.ts';
+import { watchConformance } from './storage-conformance-watches.ts';
+import { writeConformance } from './storage-conformance-writes.ts';
+import { type OpenStorage, StorageBench } from './storage-fixture.ts';
+
+/** Defines the tests for one implementation. `open` is called before each test. */
+export function storageConformance(name: string, open: OpenStorage): void {
+  describe(`${name} as a Storage`, () => {
+    const bench = new StorageBench(open);
+    describe('keys, creates and deletes', () => writeConformance(bench));
+    describe('updates', () => updateConformance(bench));
+    describe('reads and lists', () => listConformance(bench));
+    describe('paged lists', () => pagingConformance(bench));
+    describe('watches', () => watchConformance(bench));
+  });
+}

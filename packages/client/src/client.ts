@@ -292,7 +292,8 @@ export class Client implements ResourceClient {
     const { openTimeoutMs, maxEventBytes } = this.#options;
     const path = requestPath(token, { namespace: options.namespace }, watchQuery(options));
     const request = requestOf(token, { method: 'GET', path });
-    return { transport: this.#transport, request, signal: options.signal, openTimeoutMs, maxEventBytes };
+    const { signal, onOpen } = options;
+    return { transport: this.#transport, request, signal, onOpen, openTimeoutMs, maxEventBytes };
   }
 }
 

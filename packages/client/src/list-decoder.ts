@@ -132,36 +132,30 @@ export class ListDecoder<T extends KubernetesObject> {
   #withinItem(chunk: Buffer, from: number): number {
     const length = chunk.length;
     let depth = this.#depth;
-    let at = from;
+    let at = this.#inString ? this.#leaveString(chunk, from) : from;
     while (at < length && depth > 0) {
-      if (this.#inString) at = this.#skipString(chunk, at);
-      else {
-        const byte = chunk[at++] as number;
-        if (byte === quote) this.#inString = true;
-        else if ((byte | braceBit) === open) depth++;
-        else if ((byte | braceBit) === close) depth--;
-      }
+      const byte = chunk[at++] as number;
+      if (byte === quote) {
+        const end = endOfString(chunk, at);
+        at = end < 0 ? this.#suspendString(chunk, end) : end;
+      } else if ((byte | braceBit) === open) depth++;
+      else if ((byte | braceBit) === close) depth--;
     }
     this.#depth = depth;
     if (depth === 0) this.#item(chunk, this.#start, at);
     return at;
   }
 
-  #skipString(chunk: Buffer, from: number): number {
-    let at = from;
-    if (this.#isEscaped) {
-      this.#isEscaped = false;
-      at++;
-    }
-    for (; at < chunk.length; at++) {
-      const byte = chunk[at];
-      if (byte === quote) {
-        this.#inString = false;
-        return at + 1;
-      }
-      if (byte === backslash && ++at === chunk.length) this.#isEscaped = true;
-    }
-    return at;
+  #leaveString(chunk: Buffer, from: number): number {
+    const end = endOfString(chunk, this.#isEscaped ? from + 1 : from);
+    this.#inString = false;
+    return end < 0 ? this.#suspendString(chunk, end) : end;
+  }
+
+  #suspendString(chunk: Buffer, end: number): number {
+    this.#inString = true;
+    this.#isEscaped = end === openEscape;
+    return chunk.length;
   }
 
   #item(chunk: Buffer, start: number, end: number): void {
@@ -175,4 +169,18 @@ export class ListDecoder<T extends KubernetesObject> {
     const isEmpty = text.length < 16 && /^\{\s*\}$/.test(text);
     this.#items.push(parseJson(isEmpty ? `${this.#prefix.slice(0, -1)}}` : this.#prefix + text.slice(1)) as T);
   }
+}
+
+const openString = -1;
+const openEscape = -2;
+
+/** Position after the closing quote; negative when the chunk ends before it. */
+function endOfString(chunk: Buffer, from: number): number {
+  const length = chunk.length;
+  for (let at = from; at < length; at++) {
+    const byte = chunk[at];
+    if (byte === quote) return at + 1;
+    if (byte === backslash && ++at === length) return openEscape;
+  }
+  return openString;
 }

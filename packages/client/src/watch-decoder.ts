@@ -85,7 +85,7 @@ export class WatchDecoder<T extends KubernetesObject> {
 }
 
 /** One line of a watch. */
-export function decodeWatchEvent<T extends KubernetesObject>(line: string): WatchEvent<T> {
+function decodeWatchEvent<T extends KubernetesObject>(line: string): WatchEvent<T> {
   const { type, object } = parseFrame(line);
   switch (type) {
     case 'ADDED':

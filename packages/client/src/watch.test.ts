@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { isExpired, type KubernetesObject, resource, type WatchEvent } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
-import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
 import { json, ScriptedServer, status, stream, text } from './testing/scripted-server.ts';
@@ -212,6 +212,15 @@ describe('a watch', () => {
       allowWatchBookmarks: 'true',
       timeoutSeconds: '300',
     });
+  });
+
+  it('says when the server has accepted it, before the first event, and not when it is refused', async () => {
+    const seen: string[] = [];
+    const options = { onOpen: () => void seen.push('open') };
+    server.next(stream(frame('ADDED', configMap('a'))), json(status(403, 'Forbidden', 'no'), { status: 403 }));
+    await firstValueFrom(client.watch(ConfigMap, options).pipe(tap(({ type }) => seen.push(type))));
+    await expect(lastValueFrom(client.watch(ConfigMap, options))).rejects.toThrow('no');
+    expect(seen).toEqual(['open', 'ADDED']);
   });
 
   it('is cold: nothing is asked before the subscription, and each has a request of its own', async () => {

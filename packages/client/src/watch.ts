@@ -16,6 +16,8 @@ export interface WatchCall {
   readonly transport: Transport;
   readonly request: HttpRequest;
   readonly signal: AbortSignal | undefined;
+  /** Called when the server has accepted the watch. */
+  readonly onOpen: (() => void) | undefined;
   readonly openTimeoutMs: number;
   readonly maxEventBytes: number;
 }
@@ -62,10 +64,13 @@ export async function* iterateWatch<T extends KubernetesObject>(
   }
 }
 
-async function openWatch({ transport, request, signal, openTimeoutMs }: WatchCall): Promise<OpenStream> {
+async function openWatch({ transport, request, signal, openTimeoutMs, onOpen }: WatchCall): Promise<OpenStream> {
   const stream = await transport.open(request, { signal, timeoutMs: openTimeoutMs });
   const contentType = stream.answer.contentType;
-  if (/^application\/json\s*(?:;|$)/i.test(contentType)) return stream;
+  if (/^application\/json\s*(?:;|$)/i.test(contentType)) {
+    onOpen?.();
+    return stream;
+  }
   stream.scope.abort();
   throw newInternalError(`unexpected content type of a watch: ${JSON.stringify(contentType)}`);
 }

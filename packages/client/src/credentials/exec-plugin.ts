@@ -20,7 +20,7 @@ export interface ExecConfig {
   readonly clusterConfig?: unknown;
 }
 
-export interface ExecCluster {
+interface ExecCluster {
   readonly server: string;
   readonly tls: TlsConfig;
   readonly proxyUrl: string | undefined;

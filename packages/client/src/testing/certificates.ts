@@ -4,7 +4,7 @@ import { webcrypto } from 'node:crypto';
 import { parseTime, toDate } from '@kapstan/api';
 import * as x509 from '@peculiar/x509';
 
-export interface KeyPair {
+interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }

@@ -1,0 +1,232 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from './client.ts';
+import { RestMapper } from './rest-mapper.ts';
+import { type Answer, json, ScriptedServer, status } from './testing/scripted-server.ts';
+
+const aggregatedType = {
+  headers: { 'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' },
+};
+const verbs = ['get', 'list', 'watch'];
+const found = (resource: string, kind: string, rest: Record<string, unknown> = {}) => ({
+  resource,
+  responseKind: { group: '', version: '', kind },
+  scope: 'Namespaced',
+  singularResource: kind.toLowerCase(),
+  verbs,
+  ...rest,
+});
+const root = (items: readonly unknown[]): Answer =>
+  json({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items }, aggregatedType);
+const group = (name: string, versions: readonly unknown[]) => ({ metadata: name === '' ? {} : { name }, versions });
+
+const core = [
+  group('', [
+    {
+      version: 'v1',
+      freshness: 'Current',
+      resources: [
+        found('pods', 'Pod', {
+          shortNames: ['po'],
+          categories: ['all'],
+          subresources: [{ subresource: 'status' }, { subresource: 'log' }],
+        }),
+        found('services', 'Service', { shortNames: ['svc'], categories: ['all'] }),
+        found('events', 'Event', { shortNames: ['ev'] }),
+        found('namespaces', 'Namespace', { scope: 'Cluster', shortNames: ['ns'] }),
+      ],
+    },
+  ]),
+];
+const named = [
+  group('apps', [
+    { version: 'v1', resources: [found('deployments', 'Deployment', { shortNames: ['deploy'], categories: ['all'] })] },
+  ]),
+  group('events.k8s.io', [{ version: 'v1', resources: [found('events', 'Event', { shortNames: ['ev'] })] }]),
+  group('autoscaling', [
+    {
+      version: 'v2',
+      resources: [found('horizontalpodautoscalers', 'HorizontalPodAutoscaler', { shortNames: ['hpa'] })],
+    },
+    {
+      version: 'v1',
+      resources: [found('horizontalpodautoscalers', 'HorizontalPodAutoscaler', { shortNames: ['hpa'] })],
+    },
+  ]),
+  group('metrics.k8s.io', [{ version: 'v1beta1', freshness: 'Stale' }]),
+];
+
+describe('discovery', () => {
+  let server: ScriptedServer;
+  let client: Client;
+  let answers: Map<string, Answer>;
+  beforeEach(async () => {
+    server = await ScriptedServer.start();
+    client = new Client({ server: server.url });
+    answers = new Map([
+      ['/api', root(core)],
+      ['/apis', root(named)],
+    ]);
+    const missing = json(status(404, 'NotFound', 'no'), { status: 404 });
+    server.always((response, request) => void (answers.get(request.path) ?? missing)(response, request));
+  });
+  afterEach(async () => {
+    await client.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  it('takes groups and resources from two aggregated answers, asked once for all callers', async () => {
+    const [catalog] = await Promise.all([client.discovery.catalog(), client.discovery.catalog()]);
+    expect(server.requests.map(({ path }) => path).sort()).toEqual(['/api', '/apis']);
+    expect(server.last.headers.accept).toBe(
+      'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json',
+    );
+    expect(catalog.groups.map(({ name, preferredVersion }) => `${name}/${preferredVersion}`)).toEqual([
+      '/v1',
+      'apps/v1',
+      'events.k8s.io/v1',
+      'autoscaling/v2',
+      'metrics.k8s.io/v1beta1',
+    ]);
+    expect(catalog.resources[0]).toEqual({
+      group: '',
+      version: 'v1',
+      resource: 'pods',
+      kind: 'Pod',
+      isNamespaced: true,
+      singularName: 'pod',
+      shortNames: ['po'],
+      categories: ['all'],
+      verbs,
+      subresources: ['status', 'log'],
+    });
+    expect([...catalog.failures].map(([name, error]) => [name, error.message])).toEqual([
+      ['metrics.k8s.io/v1beta1', 'stale GroupVersion discovery: metrics.k8s.io/v1beta1'],
+    ]);
+  });
+
+  it('asks group version by group version where the server does not aggregate, and keeps what it got', async () => {
+    answers = new Map([
+      ['/api', json({ kind: 'APIVersions', versions: ['v1'] })],
+      [
+        '/apis',
+        json({
+          kind: 'APIGroupList',
+          apiVersion: 'v1',
+          groups: [
+            {
+              name: 'apps',
+              versions: [{ groupVersion: 'apps/v1', version: 'v1' }],
+              preferredVersion: { groupVersion: 'apps/v1', version: 'v1' },
+            },
+            {
+              name: 'broken',
+              versions: [{ groupVersion: 'broken/v1', version: 'v1' }],
+              preferredVersion: { version: 'v1' },
+            },
+          ],
+        }),
+      ],
+      [
+        '/api/v1',
+        json({
+          kind: 'APIResourceList',
+          resources: [
+            { name: 'pods', singularName: 'pod', namespaced: true, kind: 'Pod', verbs, shortNames: ['po'] },
+            { name: 'pods/log', singularName: '', namespaced: true, kind: 'Pod', verbs: ['get'] },
+          ],
+        }),
+      ],
+      ['/apis/apps/v1', json({ kind: 'APIResourceList', resources: [] })],
+      ['/apis/broken/v1', json(status(503, 'ServiceUnavailable', 'broken is down'), { status: 503 })],
+    ]);
+    const { groups, resources, failures } = await client.discovery.catalog();
+    expect(groups.map(({ name }) => name)).toEqual(['', 'apps', 'broken']);
+    expect(resources).toMatchObject([
+      { resource: 'pods', isNamespaced: true, shortNames: ['po'], subresources: ['log'] },
+    ]);
+    expect([...failures.keys()]).toEqual(['broken/v1']);
+  });
+
+  it('does without the core group, keeps no failure, and asks anew after invalidate()', async () => {
+    answers.set('/apis', json(status(500, 'InternalError', 'boom'), { status: 500 }));
+    await expect(client.discovery.catalog()).rejects.toThrow('boom');
+    answers.delete('/api');
+    answers.set('/apis', root(named));
+    expect((await client.discovery.catalog()).groups[0]?.name).toBe('apps');
+    const before = server.requests.length;
+    await client.discovery.catalog();
+    expect(server.requests.length).toBe(before);
+    client.discovery.invalidate();
+    await client.discovery.catalog();
+    expect(server.requests.length).toBe(before + 2);
+  });
+
+  it('reads the version', async () => {
+    answers.set('/version', json({ major: '1', minor: '36', gitVersion: 'v1.36.3' }));
+    expect(await client.discovery.serverVersion()).toMatchObject({ major: '1', gitVersion: 'v1.36.3' });
+  });
+
+  describe('RestMapper', () => {
+    const text = async (word: string): Promise<string> => {
+      const { group: name, version, plural, scope } = await new RestMapper(client.discovery).forName(word);
+      return `${name}/${version}/${plural} ${scope}`;
+    };
+
+    it.each([
+      ['pods', '/v1/pods Namespaced'],
+      ['Pod', '/v1/pods Namespaced'],
+      ['po', '/v1/pods Namespaced'],
+      ['ns', '/v1/namespaces Cluster'],
+      ['events', '/v1/events Namespaced'],
+      ['ev.events.k8s.io', 'events.k8s.io/v1/events Namespaced'],
+      ['deploy.apps', 'apps/v1/deployments Namespaced'],
+      ['deployments.v1.apps', 'apps/v1/deployments Namespaced'],
+      ['hpa', 'autoscaling/v2/horizontalpodautoscalers Namespaced'],
+      ['horizontalpodautoscalers.v1.autoscaling', 'autoscaling/v1/horizontalpodautoscalers Namespaced'],
+    ])('knows what %s means', async (word, expected) => {
+      expect(await text(word)).toBe(expected);
+    });
+
+    it('maps a kind to its resource, and looks again for one that is new', async () => {
+      const mapper = new RestMapper(client.discovery);
+      expect(await mapper.forKind('apps/v1', 'Deployment')).toMatchObject({
+        plural: 'deployments',
+        scope: 'Namespaced',
+      });
+      await expect(mapper.forKind('x.io/v1', 'Echo')).rejects.toThrow(
+        'no matches for kind "Echo" in version "x.io/v1"',
+      );
+      answers.set('/apis', root([...named, group('x.io', [{ version: 'v1', resources: [found('echoes', 'Echo')] }])]));
+      expect(await mapper.forKind('x.io/v1', 'Echo')).toMatchObject({ plural: 'echoes' });
+      await expect(mapper.forName('nonsense')).rejects.toThrow(`the server doesn't have a resource type "nonsense"`);
+    });
+
+    it('expands a category', async () => {
+      const all = await new RestMapper(client.discovery).forCategory('all');
+      expect(all.map(({ plural }) => plural)).toEqual(['pods', 'services', 'deployments']);
+    });
+  });
+});
+
+describe('podLog', () => {
+  it('streams bytes and passes its options', async () => {
+    await using server = await ScriptedServer.start();
+    await using client = new Client({ server: server.url });
+    server.next((response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.write('one\n');
+      response.end('two\n');
+    });
+    const log = await client.podLog(
+      { namespace: 'n', name: 'p' },
+      { container: 'c', follow: true, tailLines: 0, timestamps: false },
+    );
+    const chunks: Buffer[] = [];
+    for await (const chunk of log) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).toString()).toBe('one\ntwo\n');
+    expect([server.last.path, server.last.query]).toEqual([
+      '/api/v1/namespaces/n/pods/p/log',
+      { container: 'c', follow: 'true', tailLines: '0' },
+    ]);
+  });
+});

@@ -19,44 +19,59 @@ export interface Impersonation {
 
 const extraPrefix = 'impersonate-extra-';
 
+interface Asked {
+  readonly name: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
 /** Undefined when nobody is to be impersonated. Throws 400 for groups, uid or extras without a user. */
 export function readImpersonation(headers: ImpersonationHeaders, requester: UserInfo): Impersonation | undefined {
-  const name = headers.header('impersonate-user') ?? '';
-  const groups = headers.headerValues('impersonate-group');
-  const uid = headers.header('impersonate-uid') ?? '';
-  const extra = readExtra(headers);
-  if (name === '') {
-    if (groups.length > 0 || uid !== '' || extra.size > 0) throw withoutUser({ groups, uid, extra });
-    return undefined;
-  }
-  const account = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name);
-  const checks: AuthorizationAttributes[] = [
-    account === null
-      ? check(requester, { resource: 'users', name })
-      : check(requester, { resource: 'serviceaccounts', namespace: account[1] ?? '', name: account[2] ?? '' }),
-    ...groups.map((group) => check(requester, { resource: 'groups', name: group })),
-  ];
+  const asked: Asked = {
+    name: headers.header('impersonate-user') ?? '',
+    uid: headers.header('impersonate-uid') ?? '',
+    groups: headers.headerValues('impersonate-group'),
+    extra: readExtra(headers),
+  };
+  if (asked.name !== '') return { user: userOf(asked), checks: checksOf(asked, requester) };
+  if (asked.groups.length > 0 || asked.uid !== '' || asked.extra.size > 0) throw withoutUser(asked);
+  return undefined;
+}
+
+/** Namespace and name of a service account's user name. */
+function accountOf(name: string): { readonly namespace: string; readonly name: string } | undefined {
+  const match = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name);
+  return match === null ? undefined : { namespace: match[1] ?? '', name: match[2] ?? '' };
+}
+
+function checksOf({ name, uid, groups, extra }: Asked, requester: UserInfo): readonly AuthorizationAttributes[] {
+  const account = accountOf(name);
+  const who = account === undefined ? { resource: 'users', name } : { resource: 'serviceaccounts', ...account };
   const authentication = { group: 'authentication.k8s.io', version: 'v1' };
-  for (const [key, values] of extra) {
-    for (const value of values) {
-      checks.push(check(requester, { ...authentication, resource: 'userextras', subresource: key, name: value }));
-    }
-  }
-  if (uid !== '') checks.push(check(requester, { ...authentication, resource: 'uids', name: uid }));
+  const extras = [...extra].flatMap(([subresource, values]) =>
+    values.map((value) => ({ ...authentication, resource: 'userextras', subresource, name: value })),
+  );
+  const parts: readonly CheckedPart[] = [
+    who,
+    ...groups.map((group) => ({ resource: 'groups', name: group })),
+    ...extras,
+    ...(uid === '' ? [] : [{ ...authentication, resource: 'uids', name: uid }]),
+  ];
+  return parts.map((part) => check(requester, part));
+}
+
+function userOf({ name, uid, groups, extra }: Asked): UserInfo {
+  if (name === anonymousUser && groups.length === 0) return { name, groups: [unauthenticatedGroup] };
+  const account = accountOf(name);
   const accountGroups =
-    account !== null && groups.length === 0
-      ? ['system:serviceaccounts', `system:serviceaccounts:${account[1] ?? ''}`]
-      : groups;
-  const user = {
+    account === undefined ? [] : ['system:serviceaccounts', `system:serviceaccounts:${account.namespace}`];
+  return withAuthenticatedGroup({
     name,
-    groups: accountGroups,
+    groups: groups.length === 0 ? accountGroups : groups,
     ...(uid === '' ? {} : { uid }),
     ...(extra.size === 0 ? {} : { extra: Object.fromEntries(extra) }),
-  };
-  return {
-    user: name === anonymousUser ? { ...user, groups: [unauthenticatedGroup] } : withAuthenticatedGroup(user),
-    checks,
-  };
+  });
 }
 
 type CheckedPart = {
@@ -93,11 +108,7 @@ function decodeKey(key: string): string {
 }
 
 /** The text shows Go's form of the user that would have been. */
-function withoutUser(asked: {
-  readonly groups: readonly string[];
-  readonly uid: string;
-  readonly extra: ReadonlyMap<string, readonly string[]>;
-}): Error {
+function withoutUser(asked: Asked): Error {
   const texts = (values: readonly string[]): string =>
     values.length === 0 ? '[]string(nil)' : `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;
   const entries = [...asked.extra].map(([key, values]) => `${JSON.stringify(key)}:${texts(values)}`);

@@ -40,13 +40,10 @@ function prefersAggregated(accept: string): boolean {
 }
 
 function encodedDocument(index: DiscoverySnapshot, root: string): EncodedDocument {
-  let byRoot = documents.get(index);
-  if (byRoot === undefined) documents.set(index, (byRoot = new Map()));
-  let document = byRoot.get(root);
-  if (document === undefined) {
-    const bytes = Buffer.from(`${stringifyJson(aggregatedDocument(index, root))}\n`);
-    const etag = `"${createHash('sha512').update(bytes).digest('hex').toUpperCase()}"`;
-    byRoot.set(root, (document = { bytes, etag }));
-  }
+  const known = documents.get(index)?.get(root);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(`${stringifyJson(aggregatedDocument(index, root))}\n`);
+  const document = { bytes, etag: `"${createHash('sha512').update(bytes).digest('hex').toUpperCase()}"` };
+  documents.set(index, new Map([...(documents.get(index) ?? []), [root, document]]));
   return document;
 }

@@ -8,6 +8,7 @@ import { readImpersonation } from '../authn/impersonation.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { UserInfo } from '../registry/request-context.ts';
+import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 import { InflightLimit } from './inflight-limit.ts';
@@ -15,6 +16,7 @@ import { type HealthCheck, PathRouter } from './path-router.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
 import type { HandlerPorts } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
+import { ServerMetrics } from './server-metrics.ts';
 import { sendError, sendPageNotFound, sendText } from './status-response.ts';
 import { TurnFlusher } from './turn-flusher.ts';
 import { WarningRecorder } from './warning-recorder.ts';
@@ -99,6 +101,7 @@ class RequestChain {
   readonly #ports: HandlerPorts;
   readonly #limit: InflightLimit;
   readonly #paths: PathRouter;
+  readonly #metrics: ServerMetrics;
   #isClosing = false;
 
   constructor(options: ApiServerOptions) {
@@ -118,7 +121,13 @@ class RequestChain {
       maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
       maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
     });
-    this.#paths = new PathRouter({ catalog: options.catalog, healthChecks: options.healthChecks ?? [] });
+    this.#metrics = new ServerMetrics({ catalog: options.catalog, limit: this.#limit, watches: this.#ports.watches });
+    this.#paths = new PathRouter({
+      catalog: options.catalog,
+      healthChecks: options.healthChecks ?? [],
+      metrics: this.#metrics,
+      clock: this.#clock,
+    });
   }
 
   shutDown(): void {
@@ -138,7 +147,9 @@ class RequestChain {
   }
 
   async #serve(exchange: Exchange): Promise<void> {
-    const info = readInfo(exchange);
+    const info = parseRequestInfo(exchange);
+    const startMs = this.#clock.monotonicNow();
+    exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
     if (this.#isClosing) {
       exchange.setHeader('Retry-After', '5');
       sendText(exchange, 429, 'The apiserver is shutting down, please try again later.\n');
@@ -185,6 +196,8 @@ class RequestChain {
     const warnings = new WarningRecorder();
     const { served, subresource, name } = route;
     const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports };
+    const deprecation = deprecationWarning(served.definition);
+    if (deprecation !== undefined) warnings.add(deprecation);
     exchange.beforeHead(() => {
       const headers = warnings.headers();
       if (headers.length > 0) exchange.setHeader('Warning', headers);
@@ -225,10 +238,6 @@ class RequestChain {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function readInfo(exchange: Exchange): RequestInfo {
-  return parseRequestInfo(exchange);
 }
 
 function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {

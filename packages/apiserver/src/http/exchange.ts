@@ -59,6 +59,16 @@ export class Exchange {
     this.#controller.abort(reason);
   }
 
+  /** Status of the answer; 0 while there is none. */
+  get status(): number {
+    return this.#response.headersSent ? this.#response.statusCode : 0;
+  }
+
+  /** Calls back when the answer is over or the connection is lost. */
+  onClose(callback: () => void): void {
+    this.#response.once('close', callback);
+  }
+
   get hasAnswered(): boolean {
     return this.#response.headersSent;
   }

@@ -1,11 +1,10 @@
 // PATCH: JSON patch, merge patch, strategic merge patch, server-side apply. Source: apiserver handlers/patch.go.
-import { newNotFound, newNotImplemented, type UnstructuredObject } from '@kapstan/api';
-import { createPatcher, patchMediaTypes, type PatchType } from '../patch/apply-patch.ts';
+import { formatApiVersion, newNotFound, newNotImplemented, type UnstructuredObject } from '@kapstan/api';
+import { createPatcher, type PatchType, patchMediaTypes } from '../patch/apply-patch.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import type { UpdateRequest } from '../registry/resource-store.ts';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { formatApiVersion } from '@kapstan/api';
 import { essenceOf } from './media-type.ts';
 import { unknownBodyFormat } from './negotiation.ts';
 import { checkObjectName } from './object-name.ts';

@@ -1,15 +1,19 @@
 // PathRouter: everything that is no resource: health, version, discovery, OpenAPI, the index. Each path as
 // kube-apiserver serves it, with its refusals.
 
-import { DiscoveryIndex } from '../discovery/discovery-index.ts';
+import type { Clock } from '@kapstan/api';
+import { DiscoveryIndex, type DiscoverySnapshot } from '../discovery/discovery-index.ts';
 import { apiVersionsDocument, groupDocument, groupListDocument, resourceListDocument } from '../discovery/documents.ts';
 import { versionInfo } from '../discovery/version-info.ts';
+import { OpenApiDocuments } from '../openapi/openapi-documents.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
 import { negotiatePlainOutput, notAcceptableHere } from './negotiation.ts';
+import { serveOpenApi } from './openapi-endpoints.ts';
 import { methodNotAllowed, resourceNotFound } from './route-errors.ts';
+import type { ServerMetrics } from './server-metrics.ts';
 import { outputRequestOf, sendPageNotFound, sendValue } from './status-response.ts';
 
 export type { HealthCheck };
@@ -17,6 +21,8 @@ export type { HealthCheck };
 export interface PathRouterOptions {
   readonly catalog: ResourceCatalog;
   readonly healthChecks: readonly HealthCheck[];
+  readonly metrics: ServerMetrics;
+  readonly clock: Clock;
 }
 
 type PathHandler = (exchange: Exchange) => Promise<void> | void;
@@ -24,15 +30,20 @@ type PathHandler = (exchange: Exchange) => Promise<void> | void;
 export class PathRouter {
   readonly #discovery: DiscoveryIndex;
   readonly #health: HealthEndpoints;
+  readonly #openApi: OpenApiDocuments;
+  readonly #clock: Clock;
   readonly #exact: ReadonlyMap<string, PathHandler>;
 
   constructor(options: PathRouterOptions) {
     this.#discovery = new DiscoveryIndex(options.catalog);
     this.#health = new HealthEndpoints(options.healthChecks);
+    this.#openApi = new OpenApiDocuments(options.catalog);
+    this.#clock = options.clock;
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', (exchange) => serveDocument(exchange, versionInfo)],
       ['/version/', (exchange) => serveDocument(exchange, versionInfo)],
+      ['/metrics', (exchange) => options.metrics.serve(exchange)],
     ]);
   }
 
@@ -41,6 +52,7 @@ export class PathRouter {
     const exact = this.#exact.get(path);
     if (exact !== undefined) return exact(exchange);
     if (await this.#health.serve(exchange)) return;
+    if (serveOpenApi(exchange, this.#openApi, this.#clock)) return;
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
     sendPageNotFound(exchange);
   }
@@ -48,32 +60,31 @@ export class PathRouter {
   #serveDiscovery(exchange: Exchange): void {
     const [, root = '', ...rest] = exchange.path.replace(/\/+$/, '').split('/');
     const index = this.#discovery.current();
-    if (rest.length === 0) {
-      if (exchange.method === 'GET' && serveAggregatedDiscovery(exchange, index, root)) return;
-      return serveDocument(
-        exchange,
-        root === 'api'
-          ? apiVersionsDocument(exchange.header('host') ?? exchange.header(':authority') ?? '')
-          : groupListDocument(index),
-      );
-    }
-    const group = root === 'api' ? '' : (rest[0] ?? '');
-    const [version, ...more] = root === 'api' ? rest : rest.slice(1);
-    const entry = index.groups.get(group);
-    if (entry === undefined) return sendPageNotFound(exchange);
-    const served = version === undefined ? undefined : entry.versions.find((v) => v.version === version);
-    if (more.length > 0 || (version !== undefined && served === undefined)) {
-      if (entry.isCustom) return sendPageNotFound(exchange);
-      throw resourceNotFound();
-    }
-    serveDocument(exchange, served === undefined ? groupDocument(entry) : resourceListDocument(entry, served));
+    if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
+    if (exchange.method === 'GET' && serveAggregatedDiscovery(exchange, index, root)) return;
+    const address = exchange.header('host') ?? exchange.header(':authority') ?? '';
+    serveDocument(exchange, root === 'api' ? apiVersionsDocument(address) : groupListDocument(index));
   }
 
   #serveIndex(exchange: Exchange): void {
     sendValue(exchange, 200, {
-      paths: [...this.#discovery.current().paths(), ...this.#health.paths(), '/version'].sort(),
+      paths: [...this.#discovery.current().paths(), ...this.#health.paths(), '/metrics', '/version'].sort(),
     });
   }
+}
+
+/** `path`: group, version and nothing more. What is below a group that is served is refused with a Status. */
+function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): void {
+  const [group = '', version, ...more] = path;
+  const entry = index.groups.get(group);
+  if (entry === undefined) return sendPageNotFound(exchange);
+  if (version === undefined) return serveDocument(exchange, groupDocument(entry));
+  const served = entry.versions.find((candidate) => candidate.version === version);
+  if (served !== undefined && more.length === 0) {
+    return serveDocument(exchange, resourceListDocument(entry, served));
+  }
+  if (!entry.isCustom) throw resourceNotFound();
+  sendPageNotFound(exchange);
 }
 
 /** Documents are read only and come in JSON or YAML. */

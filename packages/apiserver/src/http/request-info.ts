@@ -1,6 +1,6 @@
 // RequestInfo: what a URL asks for, before anyone looks whether it exists. Read by authorisation, limits and the router.
 // Source: apiserver pkg/endpoints/request/requestinfo.go (1.36).
-import { type FieldSelector, parseFieldSelector } from '@kapstan/api';
+import { type FieldSelector, type GroupVersion, parseFieldSelector } from '@kapstan/api';
 import { decodeBoolean } from './query-parameters.ts';
 
 /** A path outside the resources: health, version, discovery, OpenAPI, metrics. */
@@ -45,44 +45,49 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
 const specialVerbs = new Set(['proxy', 'watch']);
 const namespaceSubresources = new Set(['status', 'finalize']);
 
-/** Reads a request. Throws Error with kube-apiserver's text for a special verb without a resource. */
-export function parseRequestInfo(request: {
+interface RawRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-}): RequestInfo {
-  const { method, path } = request;
+}
+
+/** Reads a request. Throws Error with kube-apiserver's text for a special verb without a resource. */
+export function parseRequestInfo({ method, path, query }: RawRequest): RequestInfo {
   const segments = trimSlashes(path).split('/');
-  const isCore = segments[0] === 'api';
-  const isResource = isCore ? segments.length >= 3 : segments[0] === 'apis' && segments.length >= 4;
-  if (!isResource) return { type: 'path', verb: method.toLowerCase(), path };
-  const group = isCore ? '' : (segments[1] ?? '');
-  const version = segments[isCore ? 1 : 2] ?? '';
-  let rest = segments.slice(isCore ? 2 : 3);
-  let verb = verbOfMethod.get(method) ?? '';
-  const special = specialVerbs.has(rest[0] ?? '');
-  if (special) {
-    if (rest.length < 2) throw new Error(`unable to determine kind and namespace from url, ${path}`);
-    verb = rest[0] ?? '';
-    rest = rest.slice(1);
+  const [prefix, first = '', second = ''] = segments;
+  if (prefix === 'api' && segments.length >= 3) {
+    return resourceRequest({ method, path, query }, { group: '', version: first }, segments.slice(2));
   }
-  const namespace = rest[0] === 'namespaces' ? (rest[1] ?? '') : '';
-  const isNamespacedPath = rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '');
+  if (prefix === 'apis' && segments.length >= 4) {
+    return resourceRequest({ method, path, query }, { group: first, version: second }, segments.slice(3));
+  }
+  return { type: 'path', verb: method.toLowerCase(), path };
+}
+
+function resourceRequest(
+  { method, path, query }: RawRequest,
+  groupVersion: GroupVersion,
+  segments: readonly string[],
+): ResourceRequest {
+  const special = specialVerbs.has(segments[0] ?? '') ? segments[0] : undefined;
+  const rest = special === undefined ? segments : segments.slice(1);
+  if (rest.length === 0) throw new Error(`unable to determine kind and namespace from url, ${path}`);
+  const verb = special ?? verbOfMethod.get(method) ?? '';
+  const isInNamespace = rest[0] === 'namespaces';
+  const isNamespacedPath = isInNamespace && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '');
   const parts = isNamespacedPath ? rest.slice(2) : rest;
-  const selected = refineVerb(verb, parts[1] ?? '', request.query);
+  const [resource = '', name = '', subresource = ''] = parts;
   return {
     type: 'resource',
-    verb: selected.verb,
     path,
-    group,
-    version,
-    namespace,
-    resource: parts[0] ?? '',
-    name: selected.name,
-    subresource: verb === 'proxy' ? '' : (parts[2] ?? ''),
+    ...groupVersion,
+    ...refineVerb(verb, name, query),
+    namespace: isInNamespace ? (rest[1] ?? '') : '',
+    resource,
+    subresource: verb === 'proxy' ? '' : subresource,
     parts,
     isNamespacedPath,
-    isWatchPath: special && verb === 'watch',
+    isWatchPath: special === 'watch',
   };
 }
 

@@ -30,6 +30,6 @@ export class WarningRecorder {
 
 /** Source: apimachinery net.NewWarningHeader: control characters become spaces, UTF-8 goes out as it is. */
 function warningHeader(text: string): string {
-  const quoted = text.replace(/[\u0000-\u001f\u007f]/g, ' ').replace(/["\\]/g, '\\$&');
+  const quoted = text.replace(/\p{Cc}/gu, ' ').replace(/["\\]/g, '\\$&');
   return Buffer.from(`299 - "${quoted}"`, 'utf8').toString('latin1');
 }

@@ -89,6 +89,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly invalidKind?: GroupKind;
   /** Made by a CustomResourceDefinition: list items carry kind and apiVersion, no strategic merge patch, 404s of its own. */
   readonly isCustom?: boolean;
+  /** Warning sent with every answer: a version of a custom resource that is deprecated. */
+  readonly deprecationWarning?: string;
   /** A delete answers with the deleted object, not with a Status. Default false. */
   readonly returnsDeletedObject?: boolean;
   readonly allocation?: ResourceAllocation<T>;

@@ -14,6 +14,9 @@ import { ResourceCatalog } from '../registry/catalog.ts';
 import { GenericStore, type StoreHooks } from '../registry/generic-store.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 
+// biome-ignore lint/suspicious/noExplicitAny: answers of the server under test, whose shape the tests assert
+export type JsonDocument = Record<string, any>;
+
 export interface TestServerOptions extends Partial<ApiServerOptions> {
   /** Default: all built-in resources. */
   readonly definitions?: readonly ResourceDefinition[];
@@ -26,7 +29,7 @@ export interface TestResponse {
   readonly rawHeaders: readonly string[];
   readonly bytes: Buffer;
   readonly text: string;
-  readonly json: Record<string, any>;
+  readonly json: JsonDocument;
 }
 
 export interface TestRequest {
@@ -48,7 +51,7 @@ export interface TestStream {
   readonly headers: IncomingHttpHeaders;
   readonly response: IncomingMessage;
   /** The next line, or undefined at the end. */
-  next(): Promise<Record<string, any> | undefined>;
+  next(): Promise<JsonDocument | undefined>;
   close(): void;
 }
 
@@ -120,7 +123,7 @@ function send(url: string, { method, path, headers = {}, body }: SentRequest): P
           bytes,
           text: bytes.toString(),
           get json() {
-            return JSON.parse(bytes.toString()) as Record<string, any>;
+            return JSON.parse(bytes.toString()) as JsonDocument;
           },
         });
       });
@@ -145,7 +148,7 @@ function openStream(url: string, path: string, headers: Readonly<Record<string, 
         response,
         next: async () => {
           const { value, done } = await lines.next();
-          return done === true ? undefined : (JSON.parse(value) as Record<string, any>);
+          return done === true ? undefined : (JSON.parse(value) as JsonDocument);
         },
         close: () => request.destroy(),
       });

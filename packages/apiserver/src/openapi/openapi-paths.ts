@@ -1,0 +1,111 @@
+// Paths of an OpenAPI v3 document: what can be done with each resource, with the query parameters that clients look for
+// (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
+import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
+import { discoveryFacts } from '@kapstan/kinds/facts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { refTo } from './openapi-schemas.ts';
+
+type Json = Record<string, unknown>;
+type AnySubresource = ResourceDefinition['subresources'][number];
+
+interface Action {
+  readonly method: 'get' | 'put' | 'post' | 'delete' | 'patch';
+  readonly verb: string;
+  /** Name of the action in the facts' query parameters and in x-kubernetes-action. */
+  readonly action: string;
+}
+
+const itemActions: readonly Action[] = [
+  { method: 'get', verb: 'get', action: 'get' },
+  { method: 'put', verb: 'update', action: 'put' },
+  { method: 'patch', verb: 'patch', action: 'patch' },
+  { method: 'delete', verb: 'delete', action: 'delete' },
+];
+const createAction: Action = { method: 'post', verb: 'create', action: 'post' };
+const collectionActions: readonly Action[] = [
+  { method: 'get', verb: 'list', action: 'list' },
+  createAction,
+  { method: 'delete', verb: 'deletecollection', action: 'deletecollection' },
+];
+const patchTypes = [
+  'application/apply-patch+yaml',
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+];
+
+/** Path → its operations. `schemaName`: the published definition of the kind. */
+export function resourcePaths(definition: ResourceDefinition, schemaName: string): Readonly<Json> {
+  const root = definition.group === '' ? `/api/${definition.version}` : `/apis/${formatApiVersion(definition)}`;
+  const scope = definition.namespaced ? `${root}/namespaces/{namespace}` : root;
+  const collection = `${scope}/${definition.resource}`;
+  const paths: Json = {};
+  const add = (path: string, parameters: readonly string[], operations: Json): void => {
+    if (Object.keys(operations).length > 0) paths[path] = { ...operations, parameters: parameters.map(pathParameter) };
+  };
+  const within = definition.namespaced ? ['namespace'] : [];
+  const describe = { definition, verbs: definition.verbs, kind: definition, schemaName };
+  add(collection, within, operationsOf(describe, collectionActions));
+  add(`${collection}/{name}`, ['name', ...within], operationsOf(describe, itemActions));
+  if (definition.namespaced) {
+    const listOnly = collectionActions.filter(({ verb }) => verb === 'list');
+    add(`${root}/${definition.resource}`, [], operationsOf(describe, listOnly));
+  }
+  for (const subresource of definition.subresources) {
+    const part = { ...describe, verbs: subresource.verbs, kind: kindOf(definition, subresource) };
+    const actions = [...itemActions, createAction];
+    add(`${collection}/{name}/${subresource.name}`, ['name', ...within], operationsOf(part, actions));
+  }
+  return paths;
+}
+
+function kindOf(definition: ResourceDefinition, subresource: AnySubresource): GroupVersionKind {
+  return subresource.type === 'object' ? subresource.kind : definition;
+}
+
+interface Described {
+  readonly definition: ResourceDefinition;
+  readonly verbs: readonly string[];
+  readonly kind: GroupVersionKind;
+  readonly schemaName: string;
+}
+
+function operationsOf(described: Described, actions: readonly Action[]): Json {
+  const served = actions.filter(({ verb }) => described.verbs.includes(verb));
+  return Object.fromEntries(served.map((action) => [action.method, operation(described, action)]));
+}
+
+function operation({ definition, kind, schemaName }: Described, { action, verb }: Action): Json {
+  const isOwn = kind.kind === definition.kind;
+  const content = { 'application/json': isOwn ? { schema: { $ref: refTo(schemaName) } } : {} };
+  const hasBody = verb === 'create' || verb === 'update';
+  return {
+    tags: [`${definition.group === '' ? 'core' : definition.group}_${definition.version}`],
+    parameters: queryParameters(action),
+    ...(hasBody ? { requestBody: { required: true, content: { '*/*': content['application/json'] } } } : {}),
+    ...(verb === 'patch' ? { requestBody: { required: true, content: patchContent(definition) } } : {}),
+    responses: {
+      200: { description: 'OK', content: verb === 'list' ? {} : content },
+      401: { description: 'Unauthorized' },
+    },
+    'x-kubernetes-action': action,
+    'x-kubernetes-group-version-kind': { group: kind.group, kind: kind.kind, version: kind.version },
+  };
+}
+
+function patchContent(definition: ResourceDefinition): Json {
+  const types = patchTypes.filter((type) => definition.isCustom !== true || !type.includes('strategic'));
+  return Object.fromEntries(types.map((type) => [type, { schema: { type: 'object' } }]));
+}
+
+function queryParameters(action: string): readonly Json[] {
+  return Object.entries(discoveryFacts().queryParameters[action] ?? {}).map(([name, type]) => ({
+    name,
+    in: 'query',
+    schema: { type, uniqueItems: true },
+  }));
+}
+
+function pathParameter(name: string): Json {
+  return { name, in: 'path', required: true, schema: { type: 'string', uniqueItems: true } };
+}

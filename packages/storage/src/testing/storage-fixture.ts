@@ -142,11 +142,9 @@ export class StorageBench {
     return created;
   }
 
-  /** Sets labels and node of an object. */
+  /** Sets labels and node of an object; what is not said is taken away. */
   update(name: string, spec: PodSpec): Promise<Stored<TestPod>> {
-    return this.storage.guaranteedUpdate(keyOf(name), (existing) => ({
-      object: { ...podOf(name, spec), metadata: { ...existing?.metadata, ...podOf(name, spec).metadata } },
-    }));
+    return this.storage.guaranteedUpdate(keyOf(name), () => ({ object: podOf(name, { labels: {}, ...spec }) }));
   }
 
   remove(name: string): Promise<Stored<TestPod>> {

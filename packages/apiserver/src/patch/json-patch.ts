@@ -12,7 +12,7 @@ import {
 } from '@kapstan/api';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJson } from '../schema/json-reader.ts';
-import { JsonSyntaxError } from '../schema/json-syntax.ts';
+import { JsonSyntaxError, maxJsonDepth } from '../schema/json-syntax.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 
@@ -71,8 +71,23 @@ function decodeOperations(body: string, strict: StrictErrors): readonly JsonPatc
 /** Applies the operations in order, changing `document`, and returns it (or what replaced it). Throws StatusError 422. */
 export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
   const patcher = new JsonPatcher(document);
-  for (const operation of operations) patcher.apply(operation);
+  try {
+    for (const operation of operations) patcher.apply(operation);
+  } catch (error) {
+    if (error instanceof RangeError) refuse();
+    throw error;
+  }
+  refuseDeepNesting(patcher.document);
   return patcher.document;
+}
+
+/** Operations can nest a document deeper than any text that is read; whoever walks it next recurses. */
+function refuseDeepNesting(document: unknown): void {
+  let level: unknown[] = [document];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxJsonDepth) refuse();
+    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
+  }
 }
 
 /** The one answer to whatever an operation runs into. */

@@ -3,6 +3,7 @@
 import { isJsonObject } from '@kapstan/api';
 import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { directive, hasDirective, withoutDirectives } from './strategic-directives.ts';
 import {
   badArgument,
   listOfLists,
@@ -57,7 +58,7 @@ export function orderedList(
   const isMerging = node.patchStrategy?.includes('merge') === true;
   const merged =
     present === undefined || change === undefined
-      ? (change ?? present ?? [])
+      ? (withoutDirectives(change ?? present ?? []) as unknown[])
       : isMerging
         ? mergeList({ present, change, isDeletion: false }, node, mergeMaps)
         : change;
@@ -88,13 +89,13 @@ function applyItemDirectives(
   let isReplaced = false;
   const plain: Fields[] = [];
   for (const item of change) {
-    const directive = Object.hasOwn(item, '$patch') ? item.$patch : undefined;
-    if (directive === undefined) plain.push(item);
-    else if (directive === 'replace') isReplaced = true;
-    else if (directive === 'delete') kept = withoutItem(kept, keyOf(item, mergeKey), mergeKey);
-    else if (directive === 'merge')
+    const what = item[directive];
+    if (!hasDirective(item)) plain.push(item);
+    else if (what === 'replace') isReplaced = true;
+    else if (what === 'delete') kept = withoutItem(kept, keyOf(item, mergeKey), mergeKey);
+    else if (what === 'merge')
       throw new StrategicMergeError('internal', 'merging lists cannot yet be specified in the patch');
-    else throw unknownPatchType(directive, item);
+    else throw unknownPatchType(what, item);
   }
   return isReplaced ? { kept: plain, changes: [] } : { kept, changes: plain };
 }
@@ -121,7 +122,7 @@ function mergeItems(list: unknown[], { changes, mergeKey, items, mergeMaps }: It
     const place = places.get(key);
     if (place === undefined) {
       places.set(key, list.length);
-      list.push(change);
+      list.push(withoutDirectives(change));
     } else list[place] = mergeMaps(list[place] as Fields, change, items);
   }
   return list;
@@ -179,7 +180,7 @@ function keyOf(item: unknown, mergeKey: string): unknown {
 /** What the patch sets must stand in $setElementOrder, in the same order. */
 function refuseOtherOrder(change: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
   if (change.length === 0 || order.length === 0) return;
-  const plain = change.filter((item) => !isJsonObject(item) || !Object.hasOwn(item, '$patch'));
+  const plain = change.filter((item) => !hasDirective(item));
   let at = 0;
   for (const place of order) {
     if (at < plain.length && identity(plain[at], mergeKey) === identity(place, mergeKey)) at++;

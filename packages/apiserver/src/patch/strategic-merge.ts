@@ -4,15 +4,18 @@
 import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
 import { goTypeName } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import {
+  deletionPrefix,
+  directive,
+  hasDirective,
+  orderPrefix,
+  retainKeys,
+  withoutDirectives,
+} from './strategic-directives.ts';
 import { mergeList, orderedList } from './strategic-list.ts';
 import { badArgument, StrategicMergeError, unknownPatchType } from './strategic-merge-error.ts';
 
 type Fields = Record<string, unknown>;
-
-const directive = '$patch';
-const retainKeys = '$retainKeys';
-const deletionPrefix = '$deleteFromPrimitiveList/';
-const orderPrefix = '$setElementOrder/';
 
 /** Merges `patch` into `original` and returns the result. Changes both. Throws {@link StrategicMergeError}. */
 export function applyStrategicMerge(original: Fields, patch: Fields, schema: SchemaNode): Fields {
@@ -130,21 +133,4 @@ function memberSchema(node: SchemaNode, name: string): SchemaNode {
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'list';
   return isJsonObject(value) ? 'object' : value === undefined || value === null ? 'absent' : 'scalar';
-}
-
-/** What is new is taken as it is, but for nulls and directives, which have nothing to act on. */
-export function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((item) => !hasDirective(item)).map(withoutDirectives);
-  if (!isJsonObject(value)) return value;
-  const result: Fields = {};
-  for (const name of Object.keys(value)) {
-    const member = value[name];
-    const isDirective = name === retainKeys || name.startsWith(deletionPrefix) || name.startsWith(orderPrefix);
-    if (member !== null && !isDirective && !hasDirective(member)) setOwn(result, name, withoutDirectives(member));
-  }
-  return result;
-}
-
-function hasDirective(value: unknown): boolean {
-  return isJsonObject(value) && Object.hasOwn(value, directive);
 }

@@ -1,0 +1,33 @@
+// The directives of a strategic merge patch: their names, and a patch without them. Used by strategic-merge.ts and
+// strategic-list.ts.
+import { isJsonObject, setOwn } from '@kapstan/api';
+
+/** `$patch: delete | replace`, in a map or an item of a list. */
+export const directive = '$patch';
+/** `$retainKeys: [names]`: the other members go. */
+export const retainKeys = '$retainKeys';
+/** `$deleteFromPrimitiveList/finalizers: [values]`. */
+export const deletionPrefix = '$deleteFromPrimitiveList/';
+/** `$setElementOrder/containers: [{name}, …]`. */
+export const orderPrefix = '$setElementOrder/';
+
+/** What is new is taken as it is, but for nulls and directives, which have nothing to act on. */
+export function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((item) => !hasDirective(item)).map(withoutDirectives);
+  if (!isJsonObject(value)) return value;
+  const result: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    const member = value[name];
+    if (member !== null && !isDirectiveName(name) && !hasDirective(member))
+      setOwn(result, name, withoutDirectives(member));
+  }
+  return result;
+}
+
+export function hasDirective(value: unknown): boolean {
+  return isJsonObject(value) && Object.hasOwn(value, directive);
+}
+
+function isDirectiveName(name: string): boolean {
+  return name === retainKeys || name.startsWith(deletionPrefix) || name.startsWith(orderPrefix);
+}

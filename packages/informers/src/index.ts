@@ -1,1 +1,44 @@
-export {};
+// Cache and its readers
+
+export { type ConflateByKeyOptions, conflateByKey } from './conflate-by-key.ts';
+export { ConflatingQueue } from './conflating-queue.ts';
+export {
+  DeletedFinalStateUnknown,
+  deletionHandlingKey,
+  isDeletedFinalStateUnknown,
+} from './deleted-final-state-unknown.ts';
+export { DeltaFifo } from './delta-fifo.ts';
+export { filteringHandler, type ResourceEventHandler } from './event-handler.ts';
+export {
+  type Delta,
+  type Deltas,
+  type DeltaType,
+  type Fifo,
+  FifoClosedError,
+  type FifoOptions,
+  type KnownObjects,
+  type ProcessDeltas,
+  type Transform,
+} from './fifo.ts';
+export { InOrderFifo } from './in-order-fifo.ts';
+export { Indexer, type Indexers, type IndexFunction, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
+export { Lister, type NamespaceLister } from './lister.ts';
+export type { MutationDetection } from './mutation-detector.ts';
+export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';
+// Parts
+export { Reflector, type ReflectorOptions, type ReflectorStatus, type ReflectorStore } from './reflector.ts';
+export {
+  type EventHandlerOptions,
+  type EventHandlerRegistration,
+  SharedInformer,
+  type SharedInformerOptions,
+} from './shared-informer.ts';
+// Informer
+export {
+  type InformerOptions,
+  type ListerWatcherSource,
+  SharedInformerFactory,
+  type SharedInformerFactoryOptions,
+} from './shared-informer-factory.ts';
+export type { Syncable } from './sync-signal.ts';
+export { waitForCacheSync } from './wait-for-cache-sync.ts';

@@ -1,0 +1,81 @@
+// An rxjs operator for slow work on informer.events$: one task at a time per object, the newest change only.
+import type { KubernetesObject, ObjectKey } from '@kapstan/api';
+import { Observable, type OperatorFunction, type Subscriber } from 'rxjs';
+import { ConflatingQueue } from './conflating-queue.ts';
+import type { InformerEvent, ObjectChange } from './object-change.ts';
+
+export interface ConflateByKeyOptions {
+  /** Tasks at once, over all objects. At least 1. Default 1. */
+  readonly concurrency?: number;
+}
+
+/**
+ * Runs `work` for changes, at most `concurrency` at once and never two for one object; while an object's task runs or waits,
+ * its changes are merged into one. Emits what the tasks give, as they end.
+ *
+ * Cold. No replay. Errors with what a task rejects with, or the source's error. Completes when the source has completed and
+ * all tasks have ended. Slow consumers: keyed buffer, at most one pending change per live object. `synced` is left out.
+ */
+export function conflateByKey<T extends KubernetesObject, R>(
+  work: (change: ObjectChange<T>) => Promise<R>,
+  options: ConflateByKeyOptions = {},
+): OperatorFunction<InformerEvent<T>, R> {
+  const concurrency = options.concurrency ?? 1;
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw new TypeError(`concurrency must be an integer of at least 1, got ${concurrency}`);
+  return (source) =>
+    new Observable((subscriber) => {
+      const runner = new ConflatingRunner(work, concurrency, subscriber);
+      return source.subscribe({
+        next: (event) => event.type !== 'synced' && runner.push(event),
+        error: (error) => subscriber.error(error),
+        complete: () => runner.complete(),
+      });
+    });
+}
+
+class ConflatingRunner<T extends KubernetesObject, R> {
+  readonly #work: (change: ObjectChange<T>) => Promise<R>;
+  readonly #concurrency: number;
+  readonly #subscriber: Subscriber<R>;
+  readonly #queue = new ConflatingQueue<T>();
+  readonly #running = new Set<ObjectKey>();
+  #isComplete = false;
+
+  constructor(work: (change: ObjectChange<T>) => Promise<R>, concurrency: number, subscriber: Subscriber<R>) {
+    this.#work = work;
+    this.#concurrency = concurrency;
+    this.#subscriber = subscriber;
+  }
+
+  push(change: ObjectChange<T>): void {
+    this.#queue.push(change);
+    this.#fill();
+  }
+
+  complete(): void {
+    this.#isComplete = true;
+    this.#fill();
+  }
+
+  #fill(): void {
+    while (this.#running.size < this.#concurrency && !this.#subscriber.closed) {
+      const change = this.#queue.shift((key) => !this.#running.has(key));
+      if (change === undefined) break;
+      this.#running.add(change.key);
+      void this.#run(change);
+    }
+    if (this.#isComplete && this.#running.size === 0 && this.#queue.size === 0) this.#subscriber.complete();
+  }
+
+  async #run(change: ObjectChange<T>): Promise<void> {
+    try {
+      this.#subscriber.next(await this.#work(change));
+    } catch (error) {
+      this.#subscriber.error(error);
+    } finally {
+      this.#running.delete(change.key);
+      this.#fill();
+    }
+  }
+}

@@ -1,0 +1,88 @@
+// Changes that wait for a slow receiver: at most one pending change per live object (invariant I5). Used by slow handlers,
+// informer.events() and conflateByKey.
+import type { KubernetesObject, ObjectKey } from '@kapstan/api';
+import type { AddedChange, DeletedChange, ObjectChange, UpdatedChange } from './object-change.ts';
+
+interface Entry<T extends KubernetesObject> {
+  /** The end of an object that the receiver knows. */
+  deletion: DeletedChange<T> | undefined;
+  /** What became of the live object. */
+  change: AddedChange<T> | UpdatedChange<T> | undefined;
+}
+
+/** Keyed queue of changes. A key keeps its place in line. */
+export class ConflatingQueue<T extends KubernetesObject> {
+  readonly #entries = new Map<ObjectKey, Entry<T>>();
+  #conflated = 0;
+
+  /** Keys with something pending. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** A change of this key waits. */
+  has(key: ObjectKey): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** Changes that were merged into others so far. */
+  get conflated(): number {
+    return this.#conflated;
+  }
+
+  /**
+   * Adds a change, merged with what is pending for its key: an update takes the newest object and the oldest old one; an
+   * object that came and went unseen is dropped. Returns the pending addition that was dropped so.
+   */
+  push(change: ObjectChange<T>): AddedChange<T> | undefined {
+    const entry = this.#entries.get(change.key);
+    if (entry === undefined) {
+      const isDeletion = change.type === 'deleted';
+      this.#entries.set(change.key, {
+        deletion: isDeletion ? change : undefined,
+        change: isDeletion ? undefined : change,
+      });
+      return undefined;
+    }
+    if (change.type === 'deleted') return this.#bury(entry, change);
+    if (entry.change !== undefined) this.#conflated++;
+    entry.change = entry.change === undefined ? change : merge(entry.change, change);
+    return undefined;
+  }
+
+  /** Takes the oldest change whose key is free; undefined when there is none. */
+  shift(isFree: (key: ObjectKey) => boolean = () => true): ObjectChange<T> | undefined {
+    for (const [key, entry] of this.#entries) {
+      if (!isFree(key)) continue;
+      const { deletion, change } = entry;
+      if (deletion !== undefined && change !== undefined) entry.deletion = undefined;
+      else this.#entries.delete(key);
+      return deletion ?? change;
+    }
+    return undefined;
+  }
+
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  #bury(entry: Entry<T>, deletion: DeletedChange<T>): AddedChange<T> | undefined {
+    const { change } = entry;
+    entry.change = undefined;
+    this.#conflated++;
+    if (change?.type !== 'added') {
+      entry.deletion = deletion;
+      return undefined;
+    }
+    // The receiver never heard of this object; of the one before it, it is told as planned.
+    if (entry.deletion === undefined) this.#entries.delete(deletion.key);
+    return change;
+  }
+}
+
+function merge<T extends KubernetesObject>(
+  pending: AddedChange<T> | UpdatedChange<T>,
+  next: AddedChange<T> | UpdatedChange<T>,
+): AddedChange<T> | UpdatedChange<T> {
+  return { ...pending, object: next.object };
+}

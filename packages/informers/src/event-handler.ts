@@ -1,0 +1,56 @@
+// Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and the filter around them. Called by handler-listener.ts.
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import type { ObjectChange } from './object-change.ts';
+
+/**
+ * Told of changes, one at a time. A handler that returns a promise is slow: until it settles, its changes wait, merged by
+ * object; the others do not wait for it. Objects are shared: read-only (invariant I6).
+ */
+export interface ResourceEventHandler<T extends KubernetesObject> {
+  /** `isInInitialList`: the object was there when the handler began. */
+  onAdd?(object: DeepReadonly<T>, isInInitialList: boolean): void | Promise<void>;
+  /** Compare uids: deletion and re-creation may show as one update. Equal resource versions: a resync. */
+  onUpdate?(oldObject: DeepReadonly<T>, newObject: DeepReadonly<T>): void | Promise<void>;
+  /** A tombstone where the deletion was missed. */
+  onDelete?(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void | Promise<void>;
+}
+
+/** Calls the method for a change. */
+export function callHandler<T extends KubernetesObject>(
+  handler: ResourceEventHandler<T>,
+  change: ObjectChange<T>,
+): void | Promise<void> {
+  switch (change.type) {
+    case 'added':
+      return handler.onAdd?.(change.object, change.isInInitialList);
+    case 'updated':
+      return handler.onUpdate?.(change.oldObject, change.object);
+    case 'deleted': {
+      const { key, object, isFinalStateUnknown } = change;
+      return handler.onDelete?.(
+        isFinalStateUnknown || object === undefined ? new DeletedFinalStateUnknown(key, object) : object,
+      );
+    }
+  }
+}
+
+/**
+ * A handler that only hears of objects that pass the filter. An object that starts to pass is an addition, one that stops
+ * is a deletion of its old state. The filter may be given a tombstone. Source: FilteringResourceEventHandler.
+ */
+export function filteringHandler<T extends KubernetesObject>(
+  filter: (object: DeepReadonly<T> | DeletedFinalStateUnknown<T>) => boolean,
+  handler: ResourceEventHandler<T>,
+): ResourceEventHandler<T> {
+  return {
+    onAdd: (object, isInInitialList) => (filter(object) ? handler.onAdd?.(object, isInInitialList) : undefined),
+    onUpdate: (oldObject, newObject) => {
+      const [did, does] = [filter(oldObject), filter(newObject)];
+      if (did && does) return handler.onUpdate?.(oldObject, newObject);
+      if (does) return handler.onAdd?.(newObject, false);
+      return did ? handler.onDelete?.(oldObject) : undefined;
+    },
+    onDelete: (object) => (filter(object) ? handler.onDelete?.(object) : undefined),
+  };
+}

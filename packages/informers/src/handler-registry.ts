@@ -1,0 +1,84 @@
+// The handlers of one shared informer: who is told what, at which resync period. Source: client-go sharedProcessor.
+import type { Clock, KubernetesObject } from '@kapstan/api';
+import type { ResourceEventHandler } from './event-handler.ts';
+import { HandlerListener } from './handler-listener.ts';
+import type { ObjectChange } from './object-change.ts';
+import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
+
+export class HandlerRegistry<T extends KubernetesObject> {
+  // Invariant: replaced, never changed, so that a handler that joins during a delivery does not get that change twice.
+  #listeners: readonly HandlerListener<T>[] = [];
+  #resyncCheckMs: number;
+  readonly #clock: Clock;
+  readonly #onError: (error: unknown, change: ObjectChange<T>) => void;
+
+  constructor(options: {
+    readonly resyncCheckMs: number;
+    readonly clock: Clock;
+    readonly onError: (error: unknown, change: ObjectChange<T>) => void;
+  }) {
+    this.#resyncCheckMs = options.resyncCheckMs;
+    this.#clock = options.clock;
+    this.#onError = options.onError;
+  }
+
+  /** Period at which the informer looks whether a handler is due, in milliseconds; 0 = never. */
+  get resyncCheckMs(): number {
+    return this.#resyncCheckMs;
+  }
+
+  add(
+    handler: ResourceEventHandler<T>,
+    options: { readonly resyncMs: number; readonly isStarted: boolean },
+  ): HandlerListener<T> {
+    const adjusted = adjustResync({
+      requestedMs: options.resyncMs,
+      checkMs: this.#resyncCheckMs,
+      isStarted: options.isStarted,
+    });
+    const nowMs = this.#clock.monotonicNow();
+    if (adjusted.checkMs !== this.#resyncCheckMs) {
+      this.#resyncCheckMs = adjusted.checkMs;
+      for (const listener of this.#listeners) listener.resync.adjust(adjusted.checkMs, nowMs);
+    }
+    const resync = new ResyncSchedule({ requestedMs: adjusted.requestedMs, checkMs: adjusted.checkMs, nowMs });
+    const listener = new HandlerListener<T>({ handler, resync, onError: this.#onError });
+    this.#listeners = [...this.#listeners, listener];
+    return listener;
+  }
+
+  has(listener: HandlerListener<T>): boolean {
+    return this.#listeners.includes(listener);
+  }
+
+  /** Resolves when a call under way has ended. Unknown listeners are no error. */
+  remove(listener: HandlerListener<T>): Promise<void> {
+    this.#listeners = this.#listeners.filter((other) => other !== listener);
+    return listener.remove();
+  }
+
+  /** `resync`: only to those that are due. */
+  deliver(change: ObjectChange<T>, audience: 'all' | 'resync'): void {
+    for (const listener of this.#listeners)
+      if (audience === 'all' || listener.resync.isSyncing) listener.deliver(change);
+  }
+
+  noteSynced(): void {
+    for (const listener of this.#listeners) listener.noteUpstream(true);
+  }
+
+  /** Marks who is due now; true if anybody is. */
+  shouldResync(): boolean {
+    const nowMs = this.#clock.monotonicNow();
+    let isDue = false;
+    // All are evaluated, so that each keeps its own pace.
+    for (const listener of this.#listeners) isDue = listener.resync.evaluate(nowMs) || isDue;
+    return isDue;
+  }
+
+  async close(): Promise<void> {
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    await Promise.all(listeners.map((listener) => listener.remove()));
+  }
+}

@@ -1,0 +1,184 @@
+import { type DeepReadonly, deepFreeze, objectKey, parseLabelSelector } from '@kapstan/api';
+import { pod, type TestPod, testPods } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import { Indexer, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
+import { Lister } from './lister.ts';
+
+type Pod = DeepReadonly<TestPod>;
+const make = (
+  name: string,
+  options: { node?: string; version?: string; namespace?: string; labels?: Record<string, string> } = {},
+): Pod =>
+  deepFreeze(
+    pod(
+      {
+        name,
+        namespace: options.namespace ?? 'default',
+        resourceVersion: options.version ?? '1',
+        labels: options.labels ?? {},
+      },
+      options.node === undefined ? {} : { spec: { nodeName: options.node } },
+    ),
+  );
+const names = (objects: readonly Pod[]): (string | undefined)[] =>
+  objects.map((object) => object.metadata?.name).sort();
+const byNode = { node: (object: Pod) => [object.spec?.nodeName] };
+const key = (name: string) => objectKey('default', name);
+
+describe('Indexer', () => {
+  it('stores by key; adding and updating are the same, deleting the unknown is no error', () => {
+    const indexer = new Indexer<TestPod>();
+    indexer.add(make('a'));
+    indexer.update(make('b'));
+    indexer.add(make('a', { version: '2' }));
+    indexer.delete(make('c'));
+    expect(indexer.size).toBe(2);
+    expect(indexer.getByKey(key('a'))?.metadata?.resourceVersion).toBe('2');
+    expect(indexer.get(make('b'))?.metadata?.name).toBe('b');
+    expect(indexer.listKeys()).toEqual(['default/a', 'default/b']);
+    indexer.delete(new DeletedFinalStateUnknown<TestPod>(key('a'), undefined));
+    expect(names(indexer.list())).toEqual(['b']);
+  });
+
+  it('moves an object from index value to index value and forgets values that nobody has', () => {
+    const indexer = new Indexer<TestPod>(byNode);
+    indexer.add(make('a', { node: 'n1' }));
+    indexer.add(make('b', { node: 'n1' }));
+    indexer.add(make('c'));
+    expect(names(indexer.byIndex('node', 'n1'))).toEqual(['a', 'b']);
+    indexer.update(make('a', { node: 'n2' }));
+    expect(indexer.indexKeys('node', 'n1')).toEqual(['default/b']);
+    expect(indexer.listIndexFuncValues('node')).toEqual(['n1', 'n2']);
+    indexer.delete(make('b'));
+    expect(indexer.listIndexFuncValues('node')).toEqual(['n2']);
+    expect(indexer.byIndex('node', 'n1')).toEqual([]);
+    indexer.update(make('a'));
+    expect(indexer.listIndexFuncValues('node')).toEqual([]);
+  });
+
+  it('indexes under several values and finds what shares one', () => {
+    const indexer = new Indexer<TestPod>({ words: (object) => object.metadata?.name?.split('-') ?? [] });
+    for (const name of ['red-apple', 'green-apple', 'green-pear', 'plum']) indexer.add(make(name));
+    expect(names(indexer.index('words', make('red-pear')))).toEqual(['green-pear', 'red-apple']);
+    expect(names(indexer.index('words', make('green-apple')))).toEqual(['green-apple', 'green-pear', 'red-apple']);
+    expect(indexer.indexKeys('words', 'green')).toEqual(['default/green-apple', 'default/green-pear']);
+  });
+
+  it('takes index values that are names of the prototype', () => {
+    const indexer = new Indexer<TestPod>(byNode);
+    indexer.add(make('a', { node: '__proto__' }));
+    indexer.add(make('constructor', { node: 'constructor' }));
+    expect(names(indexer.byIndex('node', '__proto__'))).toEqual(['a']);
+    expect(indexer.byIndex('node', 'toString')).toEqual([]);
+  });
+
+  it('replaces its contents and rebuilds its indexes', () => {
+    const indexer = new Indexer<TestPod>(byNode);
+    indexer.add(make('a', { node: 'n1' }));
+    indexer.replace([make('b', { node: 'n2' })], '40');
+    expect(names(indexer.list())).toEqual(['b']);
+    expect(indexer.listIndexFuncValues('node')).toEqual(['n2']);
+    expect(indexer.resourceVersion).toBe('40');
+  });
+
+  it('keeps a list that it returned as it was', async () => {
+    const indexer = new Indexer<TestPod>();
+    indexer.add(make('a'));
+    const before = indexer.list();
+    expect(indexer.list()).toBe(before);
+    await Promise.resolve();
+    indexer.add(make('b'));
+    expect(names(before)).toEqual(['a']);
+    expect(names(indexer.list())).toEqual(['a', 'b']);
+  });
+
+  it('follows the version of writes, replaces and bookmarks', () => {
+    const indexer = new Indexer<TestPod>();
+    const seen = [indexer.resourceVersion];
+    const note = (act: () => void): void => {
+      act();
+      seen.push(indexer.resourceVersion);
+    };
+    note(() => indexer.add(make('a', { version: '3' })));
+    note(() => indexer.update(make('a', { version: '4' })));
+    note(() => indexer.delete(make('a', { version: '5' })));
+    note(() => indexer.delete(new DeletedFinalStateUnknown<TestPod>(key('x'), make('x', { version: '1' }))));
+    note(() => indexer.replace([], '9'));
+    note(() => indexer.bookmark('12'));
+    expect(seen).toEqual(['', '3', '4', '5', '5', '9', '12']);
+  });
+
+  it('adds indexers to what is stored, all or none', () => {
+    const indexer = new Indexer<TestPod>(byNode);
+    indexer.add(make('a', { node: 'n1', namespace: 'x' }));
+    indexer.addIndexers({ [namespaceIndex]: metaNamespaceIndex });
+    expect(names(indexer.byIndex(namespaceIndex, 'x'))).toEqual(['a']);
+    expect(() => indexer.addIndexers({ fresh: () => [], node: () => [], namespace: () => [] })).toThrow(
+      'indexer conflict: {namespace, node}',
+    );
+    expect(indexer.hasIndex('fresh')).toBe(false);
+    expect(Object.keys(indexer.getIndexers())).toEqual(['node', 'namespace']);
+  });
+
+  it('names unknown indexes', () => {
+    const indexer = new Indexer<TestPod>();
+    const text = 'Index with name nope does not exist';
+    expect(() => indexer.byIndex('nope', 'x')).toThrow(text);
+    expect(() => indexer.indexKeys('nope', 'x')).toThrow(text);
+    expect(() => indexer.index('nope', make('a'))).toThrow(text);
+    expect(indexer.listIndexFuncValues('nope')).toEqual([]);
+  });
+
+  it('changes nothing when an index function throws', () => {
+    const indexer = new Indexer<TestPod>({
+      ...byNode,
+      picky: (object) => {
+        if (object.spec?.nodeName === 'bad') throw new Error('no');
+        return ['ok'];
+      },
+    });
+    indexer.add(make('a', { node: 'n1' }));
+    expect(() => indexer.update(make('a', { node: 'bad' }))).toThrow(
+      'unable to calculate an index entry for key "default/a" on index "picky": no',
+    );
+    expect(indexer.getByKey(key('a'))?.spec?.nodeName).toBe('n1');
+    expect(indexer.listIndexFuncValues('node')).toEqual(['n1']);
+  });
+
+  it('refuses objects without metadata', () => {
+    expect(() => new Indexer<TestPod>().add({} as Pod)).toThrow('object has no meta');
+    expect(() => metaNamespaceIndex({})).toThrow('object has no meta');
+  });
+});
+
+describe('Lister', () => {
+  const indexer = new Indexer<TestPod>({ [namespaceIndex]: metaNamespaceIndex });
+  indexer.add(make('a', { namespace: 'x', labels: { app: 'web' } }));
+  indexer.add(make('b', { namespace: 'x' }));
+  indexer.add(make('c', { namespace: 'y', labels: { app: 'web' } }));
+  const lister = new Lister(indexer, testPods);
+  const plain = new Indexer<TestPod>();
+  for (const object of indexer.list()) plain.add(object);
+
+  it('lists by namespace and selector, with and without the index', () => {
+    for (const each of [lister, new Lister(plain, testPods)]) {
+      expect(names(each.list())).toEqual(['a', 'b', 'c']);
+      expect(names(each.list(parseLabelSelector('app=web')))).toEqual(['a', 'c']);
+      expect(names(each.namespace('x').list())).toEqual(['a', 'b']);
+      expect(names(each.namespace('x').list(parseLabelSelector('!app')))).toEqual(['b']);
+      expect(names(each.namespace('').list())).toEqual(['a', 'b', 'c']);
+      expect(names(each.namespace('z').list())).toEqual([]);
+    }
+  });
+
+  it('finds by name, or says 404 as the API does', () => {
+    expect(lister.namespace('x').get('a').metadata?.name).toBe('a');
+    expect(lister.namespace('x').find('c')).toBeUndefined();
+    expect(lister.find('a')).toBeUndefined();
+    expect(() => lister.namespace('x').get('c')).toThrow(
+      expect.objectContaining({ code: 404, message: 'pods "c" not found' }),
+    );
+    expect(() => lister.get('a')).toThrow('pods "a" not found');
+  });
+});

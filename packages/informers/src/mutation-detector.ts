@@ -1,0 +1,90 @@
+// Finds consumers that change cached objects, which everybody shares (invariant I6). For tests and debugging. Source: client-go
+// CacheMutationDetector, spec/client.md §4.8.
+import {
+  type CancelTimer,
+  type Clock,
+  type DeepReadonly,
+  deepCopy,
+  deepFreeze,
+  type KubernetesObject,
+  stringifyJson,
+} from '@kapstan/api';
+
+/**
+ * `off`. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must be the informer's own.
+ * `compare`: each object is compared with a copy every second, for two minutes or more; costs memory and time.
+ */
+export type MutationDetection = 'off' | 'freeze' | 'compare';
+
+const checkMs = 1000;
+const rotateMs = 120_000;
+
+interface Sample {
+  readonly object: unknown;
+  readonly copy: unknown;
+}
+
+export class MutationDetector {
+  readonly #name: string;
+  readonly #mode: MutationDetection;
+  readonly #clock: Clock;
+  readonly #onMutation: (error: Error) => void;
+  #samples: Sample[] = [];
+  #older: Sample[] = [];
+  #rotatedAtMs: number;
+  #cancel: CancelTimer | undefined;
+
+  constructor(options: {
+    readonly name: string;
+    readonly mode: MutationDetection;
+    readonly clock: Clock;
+    readonly onMutation: (error: Error) => void;
+  }) {
+    this.#name = options.name;
+    this.#mode = options.mode;
+    this.#clock = options.clock;
+    this.#onMutation = options.onMutation;
+    this.#rotatedAtMs = options.clock.monotonicNow();
+  }
+
+  /** To be called with each object that goes into the cache. */
+  watch<T extends KubernetesObject>(object: DeepReadonly<T>): void {
+    if (this.#mode === 'freeze') deepFreeze(object);
+    else if (this.#mode === 'compare') this.#samples.push({ object, copy: deepCopy(object) });
+  }
+
+  start(): void {
+    if (this.#mode === 'compare') this.#arm();
+  }
+
+  close(): void {
+    this.#cancel?.();
+    this.#samples = [];
+    this.#older = [];
+  }
+
+  #arm(): void {
+    this.#cancel = this.#clock.setBackgroundTimer(() => {
+      this.#check();
+      this.#arm();
+    }, checkMs);
+  }
+
+  #check(): void {
+    const isAltered = ({ object, copy }: Sample): boolean => stringifyJson(object) !== stringifyJson(copy);
+    for (const list of [this.#samples, this.#older]) {
+      for (const [i, sample] of [...list.entries()].reverse()) {
+        if (!isAltered(sample)) continue;
+        list.splice(i, 1);
+        const { object, copy } = sample;
+        this.#onMutation(
+          new Error(`cache ${this.#name} modified: was ${stringifyJson(copy)}, is ${stringifyJson(object)}`),
+        );
+      }
+    }
+    if (this.#clock.monotonicNow() - this.#rotatedAtMs < rotateMs) return;
+    this.#older = this.#samples;
+    this.#samples = [];
+    this.#rotatedAtMs = this.#clock.monotonicNow();
+  }
+}

@@ -1,0 +1,393 @@
+// Keeps a store in step with a ListerWatcher: the driver of the list/watch machine of @kapstan/api. Feeds a FIFO; fed by the client.
+import {
+  type CancelTimer,
+  type Clock,
+  createListWatchState,
+  type DeepReadonly,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListOptions,
+  type ListWatchEffect,
+  type ListWatchInput,
+  type ListWatchOptions,
+  type ListWatchPhase,
+  type ListWatchState,
+  listWatchFailureOf,
+  metaNamespaceKey,
+  type ObjectKey,
+  SerialEmitter,
+  stepListWatch,
+  systemClock,
+  type WatchEvent,
+  type WatchOptions,
+} from '@kapstan/api';
+import { defer, Observable, type Subscription } from 'rxjs';
+
+/** What a reflector writes into. Methods are synchronous; what they throw is reported and costs that event only. */
+export interface ReflectorStore<T extends KubernetesObject> {
+  add(object: DeepReadonly<T>): void;
+  update(object: DeepReadonly<T>): void;
+  delete(object: DeepReadonly<T>): void;
+  /** What it throws counts as a failed list. */
+  replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void;
+  bookmark?(resourceVersion: string): void;
+  /** What it throws ends the watch, and a list follows. */
+  resync?(): void;
+}
+
+/** How the source is doing. Source: DESIGN §4. */
+export interface ReflectorStatus {
+  readonly phase: ListWatchPhase;
+  /** Wall clock, milliseconds since 1970: since when the phase holds. */
+  readonly since: number;
+  /** Why, for `stale`, `retrying` and `failed`. */
+  readonly error?: unknown;
+}
+
+export interface ReflectorOptions extends ListWatchOptions {
+  /** Default: the system's. */
+  readonly clock?: Clock;
+  /** Uniform in [0, 1), for jitter and watch timeouts. Default Math.random. */
+  readonly random?: () => number;
+  /** Label selector of lists and watches. Default: everything. */
+  readonly labelSelector?: string;
+  /** Field selector of lists and watches. Default: everything. */
+  readonly fieldSelector?: string;
+  /** Period of resyncs to the store, in milliseconds, counted from the end of a list. 0 (default) = never. */
+  readonly resyncMs?: number;
+  /** Asked before each resync. Default: always. */
+  readonly shouldResync?: () => boolean;
+  /** Told of each failed list and watch, after which it is tried again. Must be quick. */
+  readonly onWatchError?: (error: unknown, status: ReflectorStatus) => void;
+  /** Told when the store throws on one event, or the event holds no usable object. */
+  readonly onStoreError?: (error: unknown) => void;
+}
+
+type Pending<T extends KubernetesObject> =
+  | { readonly kind: 'input'; readonly input: ListWatchInput }
+  | { readonly kind: 'event'; readonly event: WatchEvent<T>; readonly watchId: number };
+
+/**
+ * Lists and watches until closed. It never gives up: trouble is a value on {@link Reflector.status$}.
+ */
+export class Reflector<T extends KubernetesObject> {
+  readonly #listerWatcher: ListerWatcher<T>;
+  readonly #store: ReflectorStore<T>;
+  readonly #options: ReflectorOptions;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #abort = new AbortController();
+  readonly #statusEmitter = new SerialEmitter<ReflectorStatus>();
+  readonly #completions = new Set<() => void>();
+
+  #state: ListWatchState;
+  #status: ReflectorStatus;
+  #resyncMs: number;
+  #staged: DeepReadonly<T>[] | Map<ObjectKey, DeepReadonly<T>> = [];
+  #watch: Subscription | undefined;
+  // Invariant: events carry the id of their watch; those of another one are dropped.
+  #watchId = 0;
+  // Invariant: nothing is delivered inside a delivery (I4); what arrives meanwhile waits here.
+  #isBusy = false;
+  readonly #pending: Pending<T>[] = [];
+  #cancelWait: CancelTimer | undefined;
+  #cancelWatchdog: CancelTimer | undefined;
+  #cancelResync: CancelTimer | undefined;
+
+  /**
+   * Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once.
+   */
+  readonly status$: Observable<ReflectorStatus>;
+
+  /** Throws TypeError on bad options. Does nothing until {@link start}. */
+  constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, options: ReflectorOptions = {}) {
+    this.#listerWatcher = listerWatcher;
+    this.#store = store;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+    this.#resyncMs = options.resyncMs ?? 0;
+    this.#state = createListWatchState(options, this.#clock.monotonicNow());
+    this.#status = { phase: 'syncing', since: this.#clock.now() };
+    this.status$ = new Observable((subscriber) => {
+      subscriber.next(this.#status);
+      if (this.#state.phase === 'closed') {
+        subscriber.complete();
+        return undefined;
+      }
+      const complete = (): void => subscriber.complete();
+      this.#completions.add(complete);
+      const unsubscribe = this.#statusEmitter.subscribe((status) => subscriber.next(status));
+      return () => {
+        this.#completions.delete(complete);
+        unsubscribe();
+      };
+    });
+  }
+
+  get status(): ReflectorStatus {
+    return this.#status;
+  }
+
+  /** Version up to which the store is known to be; "" before the first list. */
+  get lastSyncResourceVersion(): string {
+    return this.#state.resourceVersion;
+  }
+
+  /** Begins to list and watch. A second call does nothing. `resyncMs` overrides that of the constructor. */
+  start(options: { readonly resyncMs?: number } = {}): void {
+    if (this.#state.phase !== 'idle') return;
+    this.#resyncMs = options.resyncMs ?? this.#resyncMs;
+    this.#give({ type: 'start' });
+  }
+
+  /** Ends requests, watch and timers at once (I9). Idempotent. */
+  close(): Promise<void> {
+    this.#give({ type: 'close' });
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // ---- The machine's loop ----
+
+  // Atomic: one input at a time; effects of one step end before the next begins.
+  #give(input: ListWatchInput): void {
+    if (this.#isBusy) {
+      this.#pending.push({ kind: 'input', input });
+      return;
+    }
+    this.#isBusy = true;
+    try {
+      this.#step(input);
+      this.#drain();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #receive(event: WatchEvent<T>, watchId: number): void {
+    if (this.#isBusy) {
+      this.#pending.push({ kind: 'event', event, watchId });
+      return;
+    }
+    this.#isBusy = true;
+    try {
+      this.#onEvent(event, watchId);
+      if (this.#pending.length > 0) this.#drain();
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #drain(): void {
+    for (let i = 0; i < this.#pending.length; i++) {
+      const next = this.#pending[i];
+      if (next?.kind === 'input') this.#step(next.input);
+      else if (next !== undefined) this.#onEvent(next.event, next.watchId);
+    }
+    this.#pending.length = 0;
+  }
+
+  #step(input: ListWatchInput): void {
+    // Events use no random number: see Moment.
+    const random = input.type === 'event' || input.type === 'bookmark' ? 0 : this.#random();
+    const step = stepListWatch(this.#state, input, { nowMs: this.#clock.monotonicNow(), random });
+    this.#state = step.state;
+    for (const effect of step.effects) if (!this.#perform(effect)) return;
+  }
+
+  /** False: the rest of the step is void. */
+  #perform(effect: ListWatchEffect): boolean {
+    switch (effect.type) {
+      case 'list':
+        this.#list(effect);
+        return true;
+      case 'watch':
+        this.#openWatch(effect);
+        return true;
+      case 'closeWatch':
+        this.#dropWatch();
+        return true;
+      case 'replace':
+        return this.#replace(effect.resourceVersion);
+      case 'wait':
+        this.#cancelWait = this.#clock.setTimer(() => this.#give({ type: 'waited' }), effect.delayMs);
+        return true;
+      case 'watchdog':
+        this.#cancelWatchdog?.();
+        this.#cancelWatchdog = this.#clock.setBackgroundTimer(() => this.#give({ type: 'watchdog' }), effect.delayMs);
+        return true;
+      case 'status':
+        this.#setStatus(effect);
+        return true;
+      case 'stop':
+        this.#stop();
+        return true;
+    }
+  }
+
+  // ---- Lists ----
+
+  #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
+    if (effect.continue === undefined) {
+      this.#staged = [];
+      this.#cancelResync?.();
+    }
+    const options: ListOptions = {
+      ...this.#selection(),
+      ...(effect.resourceVersion === '' ? {} : { resourceVersion: effect.resourceVersion }),
+      ...(effect.limit === 0 ? {} : { limit: effect.limit }),
+      ...(effect.continue === undefined ? {} : { continue: effect.continue }),
+      signal: this.#abort.signal,
+    };
+    // A list that throws instead of rejecting counts as failed too.
+    Promise.resolve()
+      .then(() => this.#listerWatcher.list(options))
+      .then(
+        (page) => {
+          if (Array.isArray(this.#staged)) for (const item of page.items) this.#staged.push(item);
+          this.#give({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
+        },
+        (error) => this.#give({ type: 'listFailed', failure: listWatchFailureOf(error) }),
+      );
+  }
+
+  #replace(resourceVersion: string): boolean {
+    const objects = this.#staged instanceof Map ? this.#staged.values() : this.#staged;
+    try {
+      this.#store.replace(objects, resourceVersion);
+    } catch (cause) {
+      this.#dropWatch();
+      const error = new Error(`unable to sync list result: ${(cause as Error).message}`, { cause });
+      this.#pending.push({ kind: 'input', input: { type: 'watchFailed', failure: { kind: 'other', error } } });
+      return false;
+    } finally {
+      this.#staged = [];
+    }
+    this.#armResync();
+    return true;
+  }
+
+  // ---- Watches ----
+
+  #openWatch(effect: Extract<ListWatchEffect, { type: 'watch' }>): void {
+    this.#dropWatch();
+    if (effect.sendInitialEvents) {
+      this.#staged = new Map();
+      this.#cancelResync?.();
+    }
+    const watchId = ++this.#watchId;
+    const isCurrent = (): boolean => watchId === this.#watchId;
+    const options: WatchOptions = {
+      ...this.#selection(),
+      ...(effect.resourceVersion === '' ? {} : { resourceVersion: effect.resourceVersion }),
+      ...(effect.sendInitialEvents ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {}),
+      allowWatchBookmarks: true,
+      timeoutSeconds: effect.timeoutMs / 1000,
+      onOpen: () => isCurrent() && this.#give({ type: 'opened' }),
+    };
+    // defer: a watch that throws instead of erroring counts as failed too.
+    this.#watch = defer(() => this.#listerWatcher.watch(options)).subscribe({
+      next: (event) => this.#receive(event, watchId),
+      error: (error) => isCurrent() && this.#give({ type: 'watchFailed', failure: listWatchFailureOf(error) }),
+      complete: () => isCurrent() && this.#give({ type: 'ended' }),
+    });
+  }
+
+  #dropWatch(): void {
+    this.#watchId++;
+    this.#watch?.unsubscribe();
+    this.#watch = undefined;
+  }
+
+  /** The hot path: store first, then the version. */
+  #onEvent(event: WatchEvent<T>, watchId: number): void {
+    if (watchId !== this.#watchId) return;
+    if (event.type === 'BOOKMARK') {
+      const { resourceVersion, initialEventsEnd } = event;
+      if (this.#state.phase === 'watching') this.#store.bookmark?.(resourceVersion);
+      this.#step({ type: 'bookmark', resourceVersion, initialEventsEnd });
+      return;
+    }
+    const meta = (event.object as KubernetesObject).metadata;
+    if (meta === undefined) {
+      this.#options.onStoreError?.(new TypeError('unable to understand watch event: the object has no metadata'));
+      return;
+    }
+    try {
+      if (this.#state.phase === 'streaming') this.#stage(event.type, event.object);
+      else this.#apply(event.type, event.object);
+    } catch (error) {
+      this.#options.onStoreError?.(error);
+    }
+    this.#step({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion: meta.resourceVersion ?? '' });
+  }
+
+  #stage(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: DeepReadonly<T>): void {
+    if (!(this.#staged instanceof Map)) return;
+    const key = metaNamespaceKey(object as KubernetesObject);
+    if (type === 'DELETED') this.#staged.delete(key);
+    else this.#staged.set(key, object);
+  }
+
+  #apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: DeepReadonly<T>): void {
+    if (type === 'ADDED') this.#store.add(object);
+    else if (type === 'MODIFIED') this.#store.update(object);
+    else this.#store.delete(object);
+  }
+
+  #selection(): Pick<ListOptions, 'labelSelector' | 'fieldSelector'> {
+    const { labelSelector, fieldSelector } = this.#options;
+    return {
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+  }
+
+  // ---- Resync, status, end ----
+
+  #armResync(): void {
+    this.#cancelResync?.();
+    if (this.#resyncMs <= 0) return;
+    this.#cancelResync = this.#clock.setBackgroundTimer(() => this.#resync(), this.#resyncMs);
+  }
+
+  #resync(): void {
+    try {
+      if (this.#options.shouldResync?.() ?? true) this.#store.resync?.();
+    } catch (error) {
+      this.#dropWatch();
+      this.#give({ type: 'watchFailed', failure: { kind: 'other', error } });
+      return;
+    }
+    this.#armResync();
+  }
+
+  #setStatus({ phase, error }: { readonly phase: ListWatchPhase; readonly error?: unknown }): void {
+    const since = phase === this.#status.phase ? this.#status.since : this.#clock.now();
+    this.#status = error === undefined ? { phase, since } : { phase, since, error };
+    this.#statusEmitter.emit(this.#status);
+    if (error !== undefined) this.#reportWatchError(error);
+  }
+
+  #reportWatchError(error: unknown): void {
+    try {
+      this.#options.onWatchError?.(error, this.#status);
+    } catch (thrown) {
+      this.#options.onStoreError?.(thrown);
+    }
+  }
+
+  #stop(): void {
+    this.#dropWatch();
+    this.#abort.abort(new Error('the reflector is closed'));
+    this.#cancelWait?.();
+    this.#cancelWatchdog?.();
+    this.#cancelResync?.();
+    this.#staged = [];
+    for (const complete of [...this.#completions]) complete();
+  }
+}

@@ -1,0 +1,65 @@
+// When handlers are due for a resync, and how asked periods are adjusted. Source: client-go processorListener and
+// sharedIndexInformer.AddEventHandlerWithOptions, spec/client.md §4.5.
+
+const minimumMs = 1000;
+
+/** The resync period of one handler. */
+export class ResyncSchedule {
+  readonly requestedMs: number;
+  #periodMs: number;
+  #nextMs: number;
+  // New handlers hear of resyncs until the first evaluation.
+  #isSyncing = true;
+
+  /** `requestedMs`: 0 = none. */
+  constructor(options: { readonly requestedMs: number; readonly checkMs: number; readonly nowMs: number }) {
+    this.requestedMs = options.requestedMs;
+    this.#periodMs = effectivePeriod(options.requestedMs, options.checkMs);
+    this.#nextMs = options.nowMs + this.#periodMs;
+  }
+
+  /** Milliseconds; 0 = none. */
+  get periodMs(): number {
+    return this.#periodMs;
+  }
+
+  /** Gets the changes of the resync under way. */
+  get isSyncing(): boolean {
+    return this.#isSyncing;
+  }
+
+  /** The informer checks at another period now. */
+  adjust(checkMs: number, nowMs: number): void {
+    this.#periodMs = effectivePeriod(this.requestedMs, checkMs);
+    this.#nextMs = nowMs + this.#periodMs;
+  }
+
+  /** Sets {@link isSyncing} for the tick at `nowMs`, and returns it. */
+  evaluate(nowMs: number): boolean {
+    this.#isSyncing = this.#periodMs > 0 && nowMs >= this.#nextMs;
+    if (this.#isSyncing) this.#nextMs = nowMs + this.#periodMs;
+    return this.#isSyncing;
+  }
+}
+
+/** The period at which an informer checks, and that of a handler, when the handler asks for `requestedMs`. */
+export function adjustResync(options: {
+  readonly requestedMs: number;
+  readonly checkMs: number;
+  readonly isStarted: boolean;
+}): {
+  readonly requestedMs: number;
+  readonly checkMs: number;
+} {
+  const { requestedMs, checkMs, isStarted } = options;
+  if (requestedMs <= 0) return { requestedMs: 0, checkMs };
+  const asked = Math.max(requestedMs, minimumMs);
+  if (asked >= checkMs) return { requestedMs: asked, checkMs };
+  // A running informer keeps its pace, so the handler is slowed down; a waiting one takes the faster pace.
+  return isStarted ? { requestedMs: checkMs, checkMs } : { requestedMs: asked, checkMs: asked };
+}
+
+function effectivePeriod(requestedMs: number, checkMs: number): number {
+  if (requestedMs === 0 || checkMs === 0) return 0;
+  return Math.max(requestedMs, checkMs);
+}

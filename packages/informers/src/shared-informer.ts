@@ -1,0 +1,420 @@
+// One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
+// Source: client-go sharedIndexInformer, spec/client.md §4.
+import process from 'node:process';
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ObjectKey,
+  type Resource,
+  SerialEmitter,
+  systemClock,
+} from '@kapstan/api';
+import { Observable } from 'rxjs';
+import { deletionHandlingKey, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import { DeltaFifo } from './delta-fifo.ts';
+import type { ResourceEventHandler } from './event-handler.ts';
+import type { Delta, Deltas, Fifo, Transform } from './fifo.ts';
+import type { HandlerListener } from './handler-listener.ts';
+import { HandlerRegistry } from './handler-registry.ts';
+import { InOrderFifo } from './in-order-fifo.ts';
+import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
+import { informerEvents } from './informer-events.ts';
+import { Lister } from './lister.ts';
+import { type MutationDetection, MutationDetector } from './mutation-detector.ts';
+import type { InformerEvent, ObjectChange } from './object-change.ts';
+import { Reflector, type ReflectorOptions, type ReflectorStatus } from './reflector.ts';
+import { type Syncable, SyncSignal } from './sync-signal.ts';
+
+export interface SharedInformerOptions<T extends KubernetesObject>
+  extends Omit<ReflectorOptions, 'shouldResync' | 'onStoreError'> {
+  /** What is listed: names it in errors. Default: a nameless one. */
+  readonly resource?: Pick<Resource, 'group' | 'plural'>;
+  /** Indexes beside `namespace`, which is always there. */
+  readonly indexers?: Indexers<T>;
+  /** Default resync period of handlers, and the period at which the informer looks for due ones, in milliseconds. 0 (default) = none. */
+  readonly resyncMs?: number;
+  /** Makes what is cached out of what came: drops fields, as a rule. */
+  readonly transform?: Transform<T>;
+  /** `delta` (default): by object, bounded. `inOrder`: every change, as client-go since 1.36. */
+  readonly fifo?: 'delta' | 'inOrder';
+  /** Whether changed cached objects are found. Default 'off'. */
+  readonly mutationDetection?: MutationDetection;
+  /**
+   * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a process
+   * warning. Never stops the informer (I8).
+   */
+  readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;
+}
+
+export interface EventHandlerOptions {
+  /** Resync period of this handler, in milliseconds. At least 1000; 0 = none. Default: the informer's. */
+  readonly resyncMs?: number;
+}
+
+/** A handler at an informer. */
+export interface EventHandlerRegistration extends Syncable {
+  /** The informer has synced and the handler was told all of the initial list. */
+  readonly hasSynced: boolean;
+  /** Calls that threw or rejected. */
+  readonly errors: number;
+  /** Objects with a change that waits for the handler, which is still busy. */
+  readonly backlog: number;
+  /** No further calls. Resolves when a call under way has ended; not to be awaited inside the handler. Idempotent. */
+  close(): Promise<void>;
+}
+
+const sliceMs = 10;
+const popsPerLook = 64;
+
+/** A cache of one resource, kept up to date, with its readers. Starts with {@link start} and ends with {@link close}, once. */
+export class SharedInformer<T extends KubernetesObject> implements Syncable {
+  /** The cache, live. To be read only. */
+  readonly indexer: Indexer<T>;
+  readonly lister: Lister<T>;
+  /** Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once. */
+  readonly status$: Observable<ReflectorStatus>;
+  /**
+   * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then what happens (resyncs are
+   * left out). Never errors. Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; those that
+   * take their time use {@link events} or {@link conflateByKey}.
+   */
+  readonly events$: Observable<InformerEvent<T>>;
+
+  readonly #options: SharedInformerOptions<T>;
+  readonly #clock: NonNullable<ReflectorOptions['clock']>;
+  readonly #fifo: Fifo<T>;
+  readonly #reflector: Reflector<T>;
+  readonly #handlers: HandlerRegistry<T>;
+  readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
+  readonly #events: SerialEmitter<InformerEvent<T>>;
+  readonly #ends = new Set<() => void>();
+  readonly #synced = new SyncSignal();
+  readonly #detector: MutationDetector;
+  #transform: Transform<T> | undefined;
+  #phase: 'new' | 'started' | 'stopped' = 'new';
+  // Invariant: no delivery inside a delivery (I4); what a handler causes is processed after it.
+  #isDelivering = false;
+  #isContinuing = false;
+  #handlerErrors = 0;
+
+  /** Throws TypeError on bad options. Does nothing until {@link start}. */
+  constructor(listerWatcher: ListerWatcher<T>, options: SharedInformerOptions<T> = {}) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#transform = options.transform;
+    this.indexer = new Indexer<T>({ [namespaceIndex]: metaNamespaceIndex, ...options.indexers });
+    this.lister = new Lister(this.indexer, options.resource ?? { group: '', plural: '' });
+    this.#fifo = createFifo(options.fifo ?? 'delta', {
+      knownObjects: this.indexer,
+      transform: (object) => this.#transform?.(object) ?? object,
+    });
+    const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
+    this.#handlers = new HandlerRegistry<T>({
+      resyncCheckMs: options.resyncMs ?? 0,
+      clock: this.#clock,
+      onError: report,
+    });
+    this.#events = new SerialEmitter<InformerEvent<T>>({ onListenerError: (error) => report(error) });
+    this.#detector = new MutationDetector({
+      name: options.resource?.plural ?? 'informer',
+      mode: options.mutationDetection ?? 'off',
+      clock: this.#clock,
+      onMutation: report,
+    });
+    this.#reflector = this.#createReflector(listerWatcher);
+    this.status$ = this.#reflector.status$;
+    this.events$ = new Observable((subscriber) => {
+      const stop = this.#observe({ next: (event) => subscriber.next(event), end: () => subscriber.complete() });
+      return stop;
+    });
+  }
+
+  // ---- State ----
+
+  get isStarted(): boolean {
+    return this.#phase !== 'new';
+  }
+
+  get isStopped(): boolean {
+    return this.#phase === 'stopped';
+  }
+
+  /** All of the first list is in the cache. Says nothing about handlers: see their registrations. */
+  get hasSynced(): boolean {
+    return this.#synced.isDone;
+  }
+
+  whenSynced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  get status(): ReflectorStatus {
+    return this.#reflector.status;
+  }
+
+  /** Version up to which the cache is known to be; "" before the first list. */
+  get lastSyncResourceVersion(): string {
+    return this.#reflector.lastSyncResourceVersion;
+  }
+
+  /** Failed calls of handlers, index functions and the transform so far. */
+  get handlerErrors(): number {
+    return this.#handlerErrors;
+  }
+
+  // ---- Life ----
+
+  /** Begins to list and watch. A second call does nothing; throws Error after {@link close}. */
+  start(): void {
+    if (this.#phase === 'stopped') throw new Error('a stopped informer cannot be started again');
+    if (this.#phase === 'started') return;
+    this.#phase = 'started';
+    this.#detector.start();
+    this.#reflector.start({ resyncMs: this.#handlers.resyncCheckMs });
+  }
+
+  /** Ends watch, timers, streams and handlers (I9). Resolves when calls of slow handlers have ended. Idempotent. */
+  async close(): Promise<void> {
+    if (this.#phase !== 'stopped') {
+      this.#phase = 'stopped';
+      this.#fifo.close();
+      this.#detector.close();
+      await this.#reflector.close();
+      for (const end of [...this.#ends]) end();
+    }
+    await this.#handlers.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // ---- Configuration ----
+
+  /** Adds indexes; what is cached is indexed at once. Throws Error on a taken name or a stopped informer. */
+  addIndexers(indexers: Indexers<T>): void {
+    if (this.isStopped) throw new Error('indexer was not added because it has stopped already');
+    this.indexer.addIndexers(indexers);
+  }
+
+  /** Throws Error once started. */
+  setTransform(transform: Transform<T>): void {
+    if (this.isStarted) throw new Error('informer has already started');
+    this.#transform = transform;
+  }
+
+  // ---- Consumers ----
+
+  /**
+   * Registers a handler; the same one may be registered several times. On a running informer it is told of all cached
+   * objects first, as additions of the initial list. Throws Error on a stopped informer.
+   */
+  addEventHandler(handler: ResourceEventHandler<T>, options: EventHandlerOptions = {}): EventHandlerRegistration {
+    if (this.isStopped) {
+      throw new Error('handler was not added to shared informer because it has stopped already');
+    }
+    const resyncMs = options.resyncMs ?? this.#options.resyncMs ?? 0;
+    let listener: HandlerListener<T> | undefined;
+    // Atomic: replay and registration; no change is missed or told twice.
+    this.#exclusively(() => {
+      listener = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
+      for (const change of this.#presentObjects()) listener.deliver(change);
+      listener.noteUpstream(this.hasSynced);
+    });
+    return this.#register(listener as HandlerListener<T>);
+  }
+
+  /** Ends a registration of this informer; others are ignored. Calls under way go on, see {@link EventHandlerRegistration.close}. */
+  removeEventHandler(registration: EventHandlerRegistration): void {
+    const listener = this.#registrations.get(registration);
+    if (listener !== undefined) void this.#handlers.remove(listener);
+  }
+
+  /**
+   * Present objects, `synced`, then what happens, for `for await`. At most one change waits per live object: a slow loop
+   * sees the latest, never a backlog (I5). Ends on close and on the signal's abort.
+   */
+  events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<InformerEvent<T>> {
+    return informerEvents((observer) => this.#observe(observer), options.signal);
+  }
+
+  #observe(observer: { readonly next: (event: InformerEvent<T>) => void; readonly end: () => void }): () => void {
+    if (this.isStopped) {
+      observer.end();
+      return () => undefined;
+    }
+    this.#ends.add(observer.end);
+    let unsubscribe: (() => void) | undefined;
+    let isOver = false;
+    // Atomic: replay and subscription, as for handlers.
+    this.#exclusively(() => {
+      for (const change of this.#presentObjects()) if (!isOver) observer.next(change);
+      if (this.hasSynced && !isOver) observer.next({ type: 'synced' });
+      if (!isOver) unsubscribe = this.#events.subscribe(observer.next);
+    });
+    return () => {
+      isOver = true;
+      this.#ends.delete(observer.end);
+      unsubscribe?.();
+    };
+  }
+
+  *#presentObjects(): Iterable<ObjectChange<T>> {
+    for (const object of this.indexer.list()) {
+      yield { type: 'added', key: deletionHandlingKey(object), object, isInInitialList: true };
+    }
+  }
+
+  #register(listener: HandlerListener<T>): EventHandlerRegistration {
+    const handlers = this.#handlers;
+    const registration: EventHandlerRegistration = {
+      get hasSynced() {
+        return listener.synced.isDone;
+      },
+      get errors() {
+        return listener.errors;
+      },
+      get backlog() {
+        return listener.backlog;
+      },
+      whenSynced: () => listener.synced.promise,
+      close: () => handlers.remove(listener),
+    };
+    this.#registrations.set(registration, listener);
+    return registration;
+  }
+
+  // ---- The walk of one event ----
+
+  #createReflector(listerWatcher: ListerWatcher<T>): Reflector<T> {
+    const queue = (section: () => void): void => this.#exclusively(section);
+    const store = {
+      add: (object: DeepReadonly<T>) => queue(() => this.#fifo.add(object)),
+      update: (object: DeepReadonly<T>) => queue(() => this.#fifo.update(object)),
+      delete: (object: DeepReadonly<T>) => queue(() => this.#fifo.delete(object)),
+      replace: (objects: Iterable<DeepReadonly<T>>) => queue(() => this.#fifo.replace(objects)),
+      bookmark: (resourceVersion: string) => this.indexer.bookmark(resourceVersion),
+      resync: () => queue(() => this.#fifo.resync()),
+    };
+    return new Reflector(listerWatcher, store, {
+      ...this.#options,
+      shouldResync: () => this.#handlers.shouldResync(),
+      onStoreError: (error) => this.#reportError(error),
+    });
+  }
+
+  // Atomic: cache first, then consumers, one change after the other.
+  #exclusively(section: () => void): void {
+    if (this.#isDelivering) {
+      section();
+      return;
+    }
+    this.#isDelivering = true;
+    try {
+      section();
+      this.#processQueue();
+    } finally {
+      this.#isDelivering = false;
+    }
+  }
+
+  /** Drains the FIFO, in slices: a relist of many objects must not hold up the event loop. */
+  #processQueue(): void {
+    const untilMs = this.#clock.monotonicNow() + sliceMs;
+    for (let pops = 1; this.#fifo.length > 0 && !this.isStopped; pops++) {
+      this.#popOne();
+      if (pops % popsPerLook === 0 && this.#clock.monotonicNow() > untilMs) {
+        this.#continueLater();
+        return;
+      }
+    }
+    if (this.#fifo.hasSynced && !this.#synced.isDone && !this.isStopped) {
+      this.#synced.finish();
+      this.#handlers.noteSynced();
+      this.#events.emit({ type: 'synced' });
+    }
+  }
+
+  #continueLater(): void {
+    if (this.#isContinuing) return;
+    this.#isContinuing = true;
+    setImmediate(() => {
+      this.#isContinuing = false;
+      if (!this.isStopped) this.#exclusively(() => undefined);
+    });
+  }
+
+  #popOne(): void {
+    try {
+      this.#fifo.pop((deltas, isInInitialList) => this.#processDeltas(deltas, isInInitialList));
+    } catch (error) {
+      this.#reportError(error);
+    }
+  }
+
+  #processDeltas(deltas: Deltas<T>, isInInitialList: boolean): void {
+    for (const delta of deltas) {
+      const key = deletionHandlingKey(delta.object);
+      if (delta.type === 'Deleted') this.#remove(key, delta);
+      else this.#store(key, delta.object as DeepReadonly<T>, isInInitialList);
+    }
+  }
+
+  /** An addition of what is cached is an update, and an update of what is not is an addition. */
+  #store(key: ObjectKey, object: DeepReadonly<T>, isInInitialList: boolean): void {
+    const oldObject = this.indexer.getByKey(key);
+    this.#detector.watch(object);
+    this.indexer.add(object);
+    if (oldObject === undefined) {
+      this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
+      return;
+    }
+    // A version that did not change: a resync, or a relist in which nothing happened to this object.
+    const isSame = versionOf(oldObject) === versionOf(object);
+    this.#distribute({ type: 'updated', key, object, oldObject }, isSame ? 'resync' : 'all');
+  }
+
+  #remove(key: ObjectKey, { object }: Delta<T>): void {
+    this.indexer.delete(object);
+    const isFinalStateUnknown = isDeletedFinalStateUnknown<T>(object);
+    const last = isFinalStateUnknown ? object.object : (object as DeepReadonly<T>);
+    this.#distribute({ type: 'deleted', key, object: last, isFinalStateUnknown }, 'all');
+  }
+
+  #distribute(change: ObjectChange<T>, audience: 'all' | 'resync'): void {
+    this.#handlers.deliver(change, audience);
+    if (audience === 'all') this.#events.emit(change);
+  }
+
+  #reportError(error: unknown, change?: ObjectChange<T>): void {
+    this.#handlerErrors++;
+    try {
+      if (this.#options.onHandlerError === undefined) warn(error);
+      else this.#options.onHandlerError(error, change);
+    } catch (thrown) {
+      warn(thrown);
+    }
+  }
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error));
+}
+
+function createFifo<T extends KubernetesObject>(
+  kind: 'delta' | 'inOrder',
+  options: ConstructorParameters<typeof DeltaFifo<T>>[0],
+): Fifo<T> {
+  switch (kind) {
+    case 'delta':
+      return new DeltaFifo<T>(options);
+    case 'inOrder':
+      return new InOrderFifo<T>(options);
+    default:
+      throw new TypeError(`fifo must be 'delta' or 'inOrder', got ${String(kind)}`);
+  }
+}
+
+const versionOf = (object: KubernetesObject | DeepReadonly<KubernetesObject>): string | undefined =>
+  object.metadata?.resourceVersion;

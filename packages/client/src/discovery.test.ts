@@ -147,6 +147,17 @@ describe('discovery', () => {
     expect([...failures.keys()]).toEqual(['broken/v1']);
   });
 
+  it('reads the resources one by one where only one of the two answers is aggregated', async () => {
+    answers.set('/apis', json({ kind: 'APIGroupList', groups: [{ name: 'apps', versions: [{ version: 'v1' }] }] }));
+    const resourceList = json({
+      kind: 'APIResourceList',
+      resources: [{ name: 'x', namespaced: false, kind: 'X', verbs }],
+    });
+    for (const path of ['/api/v1', '/apis/apps/v1']) answers.set(path, resourceList);
+    const { resources } = await client.discovery.catalog();
+    expect(resources.map(({ group: name, kind }) => `${name}/${kind}`)).toEqual(['/X', 'apps/X']);
+  });
+
   it('does without the core group, keeps no failure, and asks anew after invalidate()', async () => {
     answers.set('/apis', json(status(500, 'InternalError', 'boom'), { status: 500 }));
     await expect(client.discovery.catalog()).rejects.toThrow('boom');

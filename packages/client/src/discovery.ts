@@ -79,10 +79,7 @@ export class Discovery {
     const [core, named] = await Promise.all([this.#root('/api'), this.#root('/apis')]);
     const isAggregated = [core, named].every((root) => root === undefined || root.kind === 'APIGroupDiscoveryList');
     if (isAggregated) return aggregatedCatalog([...(core?.items ?? []), ...(named?.items ?? [])]);
-    const groups = [
-      ...(core === undefined ? [] : coreGroups(core)),
-      ...(named === undefined ? [] : namedGroups(named)),
-    ];
+    const groups = [core, named].flatMap((root) => (root === undefined ? [] : groupsOf(root)));
     return await this.#plainCatalog(groups);
   }
 
@@ -203,15 +200,13 @@ function aggregatedResource(found: AggregatedResource, groupVersion: GroupVersio
   };
 }
 
-function coreGroups({ versions = [] }: RootAnswer): DiscoveredGroup[] {
-  return [{ name: '', versions, preferredVersion: versions[0] ?? '' }];
-}
-
-function namedGroups({ groups = [] }: RootAnswer): DiscoveredGroup[] {
-  return groups.map(({ name, versions, preferredVersion }) => ({
+function groupsOf({ kind, versions = [], groups = [], items = [] }: RootAnswer): readonly DiscoveredGroup[] {
+  if (kind === 'APIGroupDiscoveryList') return aggregatedCatalog(items).groups;
+  if (kind === 'APIVersions') return [{ name: '', versions, preferredVersion: versions[0] ?? '' }];
+  return groups.map(({ name, versions: all, preferredVersion }) => ({
     name,
-    versions: versions.map(({ version }) => version),
-    preferredVersion: preferredVersion?.version ?? versions[0]?.version ?? '',
+    versions: all.map(({ version }) => version),
+    preferredVersion: preferredVersion?.version ?? all[0]?.version ?? '',
   }));
 }
 

@@ -86,7 +86,7 @@ describe('ListDecoder', () => {
         }));
         expect(stringifyJson(decode(text, chunkBytes).items)).toBe(JSON.stringify(expected));
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

@@ -86,9 +86,11 @@ describe('list', () => {
   });
 
   it('awaited asks for the whole list when a later page has expired', async () => {
-    server.next(page(['a'], { continue: 'c' }), expired, page(['a', 'b']));
-    expect(await client.list(Pod, { limit: 1, resourceVersion: '5' })).toHaveLength(2);
-    expect(server.last.query).toEqual({ resourceVersion: '5' });
+    for (const first of [['a'], []]) {
+      server.next(page(first, { continue: 'c' }), expired, page(['a', 'b']));
+      expect(await client.list(Pod, { limit: 1, resourceVersion: '5' })).toHaveLength(2);
+      expect(server.last.query).toEqual({ resourceVersion: '5' });
+    }
   });
 
   it('awaited fails when the first page has expired, iterated when any has', async () => {

@@ -41,12 +41,15 @@ export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepR
 
   async #all(): Promise<DeepReadonly<T>[]> {
     const items: DeepReadonly<T>[] = [];
+    let isFirstPage = true;
     try {
-      for await (const page of this.pages()) for (const item of page.items) items.push(item);
+      for await (const page of this.pages()) {
+        isFirstPage = false;
+        for (const item of page.items) items.push(item);
+      }
       return items;
     } catch (error) {
-      // Items of the first page are already here: it was a later one that failed.
-      if (!isExpired(error) || items.length === 0) throw error;
+      if (!isExpired(error) || isFirstPage) throw error;
     }
     const { limit: _, ...whole } = this.#options;
     return [...(await this.#read(whole)).items];

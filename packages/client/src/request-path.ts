@@ -34,12 +34,14 @@ export function requestPath(token: Resource, target: PathTarget, query: Query = 
 
 /** "?a=1&b=x", without members that are undefined or ""; "" when none is left. */
 export function formatQuery(query: Query): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined && value !== '') search.append(name, String(value));
+  let search: URLSearchParams | undefined;
+  for (const name of Object.keys(query)) {
+    const value = query[name];
+    if (value === undefined || value === '') continue;
+    search ??= new URLSearchParams();
+    search.append(name, String(value));
   }
-  const text = search.toString();
-  return text === '' ? '' : `?${text}`;
+  return search === undefined ? '' : `?${search.toString()}`;
 }
 
 export function listQuery(options: ListOptions): Query {

@@ -1,0 +1,157 @@
+import type { KubernetesObject, ListerWatcher, Resource } from '@kapstan/api';
+import {
+  configMap,
+  FakeListerWatcher,
+  LeakCheck,
+  pod,
+  testConfigMaps,
+  testPods,
+  VirtualClock,
+} from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SharedInformerFactory, type SharedInformerFactoryOptions } from './shared-informer-factory.ts';
+
+class FakeClient {
+  readonly sources = new Map<string, FakeListerWatcher<KubernetesObject>>();
+  readonly scopes: unknown[] = [];
+
+  listerWatcher<T extends KubernetesObject>(
+    token: Resource<T>,
+    scope?: { readonly namespace?: string },
+  ): ListerWatcher<T> {
+    this.scopes.push(scope);
+    return this.source(token) as unknown as ListerWatcher<T>;
+  }
+
+  source(token: Resource): FakeListerWatcher<KubernetesObject> {
+    const source = this.sources.get(token.plural) ?? new FakeListerWatcher<KubernetesObject>();
+    this.sources.set(token.plural, source);
+    return source;
+  }
+}
+
+let clock: VirtualClock;
+let client: FakeClient;
+let factory: SharedInformerFactory;
+let leaks: LeakCheck;
+
+const open = (options: SharedInformerFactoryOptions = {}): SharedInformerFactory => {
+  factory = new SharedInformerFactory(client, { clock, random: () => 0, ...options });
+  return factory;
+};
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  leaks = new LeakCheck({ clock });
+  client = new FakeClient();
+});
+afterEach(async () => {
+  await factory.close();
+  await leaks.assertNone();
+});
+
+describe('SharedInformerFactory', () => {
+  it('shares one informer and one watch per resource', async () => {
+    open();
+    const pods = factory.informer(testPods);
+    expect(factory.informer({ ...testPods })).toBe(pods);
+    factory.informer(testConfigMaps);
+    factory.start();
+    factory.start();
+    expect(await factory.waitForCacheSync()).toEqual(
+      new Map([
+        ['pods.v1.', true],
+        ['configmaps.v1.', true],
+      ]),
+    );
+    expect(client.source(testPods).openWatches).toBe(1);
+  });
+
+  it('starts later requests with the next start, and waits for started ones only', async () => {
+    open();
+    factory.informer(testPods);
+    factory.start();
+    const late = factory.informer(testConfigMaps);
+    expect([...(await factory.waitForCacheSync()).keys()]).toEqual(['pods.v1.']);
+    expect(late.isStarted).toBe(false);
+    factory.start();
+    expect([...(await factory.waitForCacheSync()).values()]).toEqual([true, true]);
+  });
+
+  it('says which caches have not synced when the signal aborts', async () => {
+    open({ watchList: false });
+    factory.informer(testPods);
+    client.source(testPods).list = () => new Promise(() => undefined);
+    factory.informer(testConfigMaps);
+    factory.start();
+    const abort = new AbortController();
+    const waiting = factory.waitForCacheSync({ signal: abort.signal });
+    await clock.advance(0);
+    abort.abort();
+    expect([...(await waiting).values()]).toEqual([false, true]);
+  });
+
+  it('adds the indexers of each request', () => {
+    open();
+    const informer = factory.informer(testPods, { indexers: { node: (p) => [p.spec?.nodeName] } });
+    factory.informer(testPods, { indexers: { node: () => [], phase: (p) => [p.status?.phase] } });
+    expect(Object.keys(informer.indexer.getIndexers())).toEqual(['namespace', 'node', 'phase']);
+  });
+
+  it('passes namespace and selectors on to the client', async () => {
+    open({
+      namespace: 'x',
+      watchList: false,
+      tweakListOptions: (token) => (token.kind === 'Pod' ? { labelSelector: 'app=web' } : {}),
+    });
+    for (const token of [testPods, testConfigMaps]) factory.informer(token as Resource);
+    factory.start();
+    await factory.waitForCacheSync();
+    expect(client.scopes).toEqual([{ namespace: 'x' }, { namespace: 'x' }]);
+    expect(client.source(testPods).asked('list')[0]).toMatchObject({ labelSelector: 'app=web' });
+    expect(client.source(testConfigMaps).asked('list')[0]).not.toHaveProperty('labelSelector');
+  });
+
+  it('resyncs at the default period, that of the resource, or that of the request', async () => {
+    open({ resyncMs: 10_000, customResyncMs: [[testConfigMaps, 2000]] });
+    client.source(testPods).add(pod({ name: 'a' }));
+    client.source(testConfigMaps).add(configMap({ name: 'a' }));
+    const resyncs = { pods: 0, configMaps: 0 };
+    factory.informer(testPods).addEventHandler({ onUpdate: () => void resyncs.pods++ });
+    factory.informer(testConfigMaps).addEventHandler({ onUpdate: () => void resyncs.configMaps++ });
+    factory.start();
+    await clock.advance(20_000);
+    expect(resyncs).toEqual({ pods: 2, configMaps: 10 });
+  });
+
+  it('transforms with its own transform where an informer has none', async () => {
+    open({ transform: ({ metadata }) => ({ metadata }) as never });
+    client.source(testPods).add(pod({ name: 'a' }));
+    client.source(testConfigMaps).add(configMap({ name: 'a' }, { k: 'v' }));
+    const pods = factory.informer(testPods);
+    const maps = factory.informer(testConfigMaps, { transform: (object) => object });
+    factory.start();
+    await factory.waitForCacheSync();
+    expect(pods.lister.list()[0]).not.toHaveProperty('spec');
+    expect(maps.lister.list()[0]?.data).toEqual({ k: 'v' });
+  });
+
+  it('names the resource in what its listers do not find', () => {
+    open();
+    expect(() => factory.informer(testConfigMaps).lister.namespace('x').get('y')).toThrow('configmaps "y" not found');
+  });
+
+  it('closes all informers and makes and starts none after (I9)', async () => {
+    open();
+    const informer = factory.informer(testPods);
+    factory.start();
+    await factory.waitForCacheSync();
+    await factory.close();
+    await factory.close();
+    factory.start();
+    expect(informer.isStopped).toBe(true);
+    expect(client.source(testPods).openWatches).toBe(0);
+    expect(() => factory.informer(testConfigMaps)).toThrow('the informer factory is closed');
+    expect(factory.informer(testPods)).toBe(informer);
+  });
+});

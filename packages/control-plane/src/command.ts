@@ -1,5 +1,51 @@
 // The kapstan command: reads the arguments, runs one subcommand, answers the exit code. Called by bin/kapstan.js.
-export async function main(_args: readonly string[]): Promise<number> {
-  process.stderr.write('kapstan: no subcommand is built yet\n');
-  return 1;
+import { UsageError } from './flag-set.ts';
+
+const usage = `kapstan: the Kubernetes API server and its machinery, in one process
+
+Usage:
+  kapstan serve [flags]     run the control plane; 'kapstan serve --help' lists the flags
+  kapstan store compact     compact the store of a running server to its present revision
+  kapstan version           print the version
+`;
+
+/** 0 = done, 1 = failed, 2 = called wrongly. Never rejects. */
+export async function main(args: readonly string[]): Promise<number> {
+  try {
+    return await run(args);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      process.stderr.write(`kapstan: ${error.message}\n`);
+      return 2;
+    }
+    process.stderr.write(`kapstan: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    return 1;
+  }
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const [subcommand = 'help', ...rest] = args;
+  switch (subcommand) {
+    case 'serve': {
+      const { serve } = await import('./serve.ts');
+      return serve(rest);
+    }
+    case 'store': {
+      const { store } = await import('./store-command.ts');
+      return store(rest);
+    }
+    case 'version':
+    case '--version': {
+      const { kapstanVersion } = await import('./version.ts');
+      process.stdout.write(`kapstan ${kapstanVersion()}\n`);
+      return 0;
+    }
+    case 'help':
+    case '--help':
+    case '-h':
+      process.stdout.write(usage);
+      return args.length === 0 ? 2 : 0;
+    default:
+      throw new UsageError(`unknown command "${subcommand}"; 'kapstan help' lists the commands`);
+  }
 }

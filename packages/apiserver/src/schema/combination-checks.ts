@@ -1,0 +1,58 @@
+// allOf, anyOf, oneOf and not of a schema. Their errors name no field, as kube-apiserver's do.
+import { type FieldError, invalidField, isJsonObject } from '@kapstan/api';
+import type { JsonSchema } from './structural-schema.ts';
+import type { ValueValidator } from './value-validator.ts';
+
+/** Compiles a branch: `compileValidator`, handed in because the two call each other. */
+type Compile = (schema: JsonSchema) => ValueValidator;
+
+export function combinationChecks(schema: JsonSchema, compile: Compile): readonly ValueValidator[] {
+  const branches = (word: string): ValueValidator[] => {
+    const list = schema[word];
+    return Array.isArray(list) ? list.filter(isJsonObject).map(compile) : [];
+  };
+  const checks: ValueValidator[] = [];
+  const [all, any, one] = [branches('allOf'), branches('anyOf'), branches('oneOf')];
+  if (any.length > 0) checks.push((value, path) => checkAny(any, value, path));
+  if (one.length > 0) checks.push((value, path) => checkOne(one, value, path));
+  if (all.length > 0) checks.push((value, path) => checkAll(all, value, path));
+  if (isJsonObject(schema.not)) {
+    const not = compile(schema.not);
+    checks.push((value, path) =>
+      not(value, path).length > 0 ? [] : [combined(path, 'must not validate the schema (not)')],
+    );
+  }
+  return checks;
+}
+
+function checkAny(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
+  const results = branches.map((branch) => branch(value, path));
+  if (results.some((errors) => errors.length === 0)) return [];
+  return [combined(path, 'must validate at least one schema (anyOf)'), ...fewest(results)];
+}
+
+function checkOne(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
+  const results = branches.map((branch) => branch(value, path));
+  const valid = results.filter((errors) => errors.length === 0).length;
+  if (valid === 1) return [];
+  const text = 'must validate one and only one schema (oneOf)';
+  if (valid > 1) return [combined(path, `${text}. Found ${valid} valid alternatives`)];
+  return [combined(path, `${text}. Found none valid`), ...fewest(results)];
+}
+
+function checkAll(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
+  const results = branches.map((branch) => branch(value, path));
+  const errors = results.flat();
+  if (errors.length === 0) return [];
+  const hasNone = results.every((result) => result.length > 0);
+  return [combined(path, `must validate all the schemas (allOf)${hasNone ? '. None validated' : ''}`), ...errors];
+}
+
+/** The errors of the branch that came closest: what the user most likely meant. */
+function fewest(results: readonly (readonly FieldError[])[]): readonly FieldError[] {
+  return results.reduce((best, errors) => (errors.length < best.length ? errors : best));
+}
+
+function combined(path: string, text: string): FieldError {
+  return invalidField('<nil>', '', `"${path}" ${text}`);
+}

@@ -1,0 +1,80 @@
+// minimum, maximum, multipleOf and the ranges of number formats of a schema.
+import { ExactNumber, type FieldError, invalidField } from '@kapstan/api';
+import type { JsonSchema } from './structural-schema.ts';
+import type { ValueValidator } from './value-validator.ts';
+
+const integerRanges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
+  ['int32', [-2_147_483_648n, 2_147_483_647n]],
+  ['int64', [-9_223_372_036_854_775_808n, 9_223_372_036_854_775_807n]],
+  ['uint32', [0n, 4_294_967_295n]],
+  ['uint64', [0n, 18_446_744_073_709_551_615n]],
+]);
+
+type NumberCheck = (value: number, path: string) => FieldError | undefined;
+
+export function numberChecks(schema: JsonSchema): readonly ValueValidator[] {
+  const checks: NumberCheck[] = [...multipleOfCheck(schema), ...maximumCheck(schema), ...minimumCheck(schema)];
+  const checkFormat = formatCheck(schema);
+  return [
+    (value, path) => {
+      if (typeof value !== 'number' && !(value instanceof ExactNumber)) return [];
+      const number = Number(value);
+      return [checkFormat(value, path), ...checks.map((check) => check(number, path))].filter(
+        (error) => error !== undefined,
+      );
+    },
+  ];
+}
+
+/** Source: validate.IsValueValidAgainstRange and NumberValidator: the error names no field but says the place. */
+function formatCheck(schema: JsonSchema): (value: number | ExactNumber, path: string) => FieldError | undefined {
+  if (schema.type !== 'integer') return () => undefined;
+  const range = integerRanges.get(typeof schema.format === 'string' ? schema.format : '');
+  const kind = range === undefined ? '(default format)' : `with format ${schema.format}`;
+  return (value, path) => {
+    const text = String(value);
+    const isInteger = value instanceof ExactNumber ? /^-?\d+$/.test(text) : Number.isInteger(value);
+    if (isInteger) {
+      const integer = BigInt(text.includes('e') ? Number(value) : text);
+      const [low, high] = range ?? [-(2n ** 63n), 2n ** 64n];
+      if (integer >= low && integer <= high) return undefined;
+    }
+    return invalidField('<nil>', '', `Checked value must be of type integer ${kind} in ${path}`);
+  };
+}
+
+function multipleOfCheck({ multipleOf }: JsonSchema): readonly NumberCheck[] {
+  if (typeof multipleOf !== 'number') return [];
+  return [
+    (value, path) => {
+      const quotient = value / multipleOf;
+      // 0.3 is a multiple of 0.1, although 0.3 / 0.1 is not 3 in doubles.
+      if (Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))) return undefined;
+      return invalidField(path, value, `${path} in body should be a multiple of ${multipleOf}`);
+    },
+  ];
+}
+
+function maximumCheck({ maximum, exclusiveMaximum }: JsonSchema): readonly NumberCheck[] {
+  if (typeof maximum !== 'number') return [];
+  const isExclusive = exclusiveMaximum === true;
+  const words = isExclusive ? 'less than' : 'less than or equal to';
+  return [
+    (value, path) => {
+      if (value < maximum || (!isExclusive && value === maximum)) return undefined;
+      return invalidField(path, value, `${path} in body should be ${words} ${maximum}`);
+    },
+  ];
+}
+
+function minimumCheck({ minimum, exclusiveMinimum }: JsonSchema): readonly NumberCheck[] {
+  if (typeof minimum !== 'number') return [];
+  const isExclusive = exclusiveMinimum === true;
+  const words = isExclusive ? 'greater than' : 'greater than or equal to';
+  return [
+    (value, path) => {
+      if (value > minimum || (!isExclusive && value === minimum)) return undefined;
+      return invalidField(path, value, `${path} in body should be ${words} ${minimum}`);
+    },
+  ];
+}

@@ -1,0 +1,107 @@
+// The string formats that kube-apiserver checks in custom resources; others are not looked at. Source: kube-openapi
+// validation/strfmt, default registry. Our own patterns, all linear.
+import { isIPv4, isIPv6 } from 'node:net';
+
+const hex = '[0-9a-fA-F]';
+const uuid = (version: string, variant: string): RegExp =>
+  new RegExp(`^${hex}{8}-?${hex}{4}-?${version}${hex}{3}-?${variant}${hex}{3}-?${hex}{12}$`);
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
+const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const duration =
+  /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)\s*(?:ns|us|µs|μs|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?)\s*)+$/;
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ['bsonobjectid', (text) => new RegExp(`^${hex}{24}$`).test(text)],
+  ['uri', isUri],
+  ['email', (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text) && text.length <= 254],
+  ['hostname', (text) => text.length <= 255 && hostname.test(text)],
+  ['ipv4', isIPv4],
+  ['ipv6', isIPv6],
+  ['cidr', isCidr],
+  ['mac', (text) => new RegExp(`^(?:${hex}{2}([:-]))(?:${hex}{2}\\1){4}${hex}{2}$`).test(text)],
+  ['uuid', (text) => uuid(hex, hex).test(text)],
+  ['uuid3', (text) => uuid('3', hex).test(text)],
+  ['uuid4', (text) => uuid('4', '[89abAB]').test(text)],
+  ['uuid5', (text) => uuid('5', '[89abAB]').test(text)],
+  ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],
+  ['isbn10', isIsbn10],
+  ['isbn13', isIsbn13],
+  ['creditcard', isCreditCard],
+  ['ssn', (text) => /^\d{3}[- ]?\d{2}[- ]?\d{4}$/.test(text)],
+  ['hexcolor', (text) => new RegExp(`^#?(?:${hex}{3}|${hex}{6})$`).test(text)],
+  ['rgbcolor', isRgbColor],
+  ['byte', (text) => base64.test(text)],
+  ['password', () => true],
+  ['date', isDate],
+  ['duration', (text) => duration.test(text) || text === '0'],
+  ['date-time', isDateTime],
+  ['datetime', isDateTime],
+]);
+
+/** True when the text is of the format, or the format is none that is checked. "date-time" and "datetime" are one. */
+export function isOfFormat(text: string, format: string): boolean {
+  return checks.get(format)?.(text) ?? true;
+}
+
+function isUri(text: string): boolean {
+  return URL.canParse(text) || /^\/[^\s]*$/.test(text);
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', ...rest] = text.split('/');
+  if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
+  return (isIPv4(address) && Number(bits) <= 32) || (isIPv6(address) && Number(bits) <= 128);
+}
+
+function isDate(text: string): boolean {
+  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text);
+  if (match === null) return false;
+  const [year, month, day] = match.slice(1).map(Number) as [number, number, number];
+  return month >= 1 && month <= 12 && day >= 1 && day <= daysOfMonth(year, month);
+}
+
+function daysOfMonth(year: number, month: number): number {
+  const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  if (month === 2) return isLeap ? 29 : 28;
+  return [4, 6, 9, 11].includes(month) ? 30 : 31;
+}
+
+function isDateTime(text: string): boolean {
+  const match = dateTime.exec(text);
+  if (match === null) return false;
+  const [, date = '', hours, minutes, seconds] = match;
+  return isDate(date) && Number(hours) <= 23 && Number(minutes) <= 59 && Number(seconds) <= 59;
+}
+
+function isRgbColor(text: string): boolean {
+  const match = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/.exec(text);
+  return match?.slice(1).every((part) => Number(part) <= 255) === true;
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, '');
+  if (!/^\d{9}[\dX]$/.test(digits)) return false;
+  const sum = [...digits].reduce(
+    (total, digit, index) => total + (digit === 'X' ? 10 : Number(digit)) * (10 - index),
+    0,
+  );
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, '');
+  if (!/^\d{13}$/.test(digits)) return false;
+  return [...digits].reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0) % 10 === 0;
+}
+
+function isCreditCard(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, '');
+  if (!/^\d{13,19}$/.test(digits)) return false;
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+}

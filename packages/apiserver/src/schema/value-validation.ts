@@ -1,0 +1,220 @@
+// Checks the values of a custom resource against its schema, with kube-apiserver's texts. A schema is compiled once into
+// functions. Source: kube-openapi pkg/validation/validate; structure (pruning, defaults) is elsewhere.
+import {
+  duplicateField,
+  ExactNumber,
+  type FieldError,
+  fieldIndex,
+  getOwn,
+  invalidField,
+  isJsonObject,
+  notSupportedField,
+  requiredField,
+  tooLongField,
+  tooManyField,
+  typeInvalidField,
+} from '@kapstan/api';
+import { combinationChecks } from './combination-checks.ts';
+import { numberChecks } from './number-checks.ts';
+import { compilePattern } from './pattern.ts';
+import { isOfFormat } from './string-formats.ts';
+import type { JsonSchema } from './structural-schema.ts';
+import type { ValueValidator } from './value-validator.ts';
+
+/** Compiles a schema. Throws SyntaxError for a pattern that is no regular expression of RE2. */
+export function compileValidator(schema: JsonSchema): ValueValidator {
+  const checks = [
+    typeCheck(schema),
+    ...combinationChecks(schema, compileValidator),
+    ...stringChecks(schema),
+    ...numberChecks(schema),
+    ...arrayChecks(schema),
+    ...enumCheck(schema),
+    ...objectChecks(schema),
+  ];
+  return (value, path) => {
+    if (value === null && schema.nullable === true) return [];
+    const errors: FieldError[] = [];
+    for (const check of checks) errors.push(...check(value, path));
+    return errors;
+  };
+}
+
+/** The JSON type of a value as the messages name it. */
+export function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? 'integer' : 'number';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value === 'object' ? 'object' : typeof value;
+}
+
+/** The name of a place in a message: "spec.count in body". */
+const inBody = (path: string): string => `${path} in body`;
+
+function typeCheck(schema: JsonSchema): ValueValidator {
+  const allowed =
+    schema['x-kubernetes-int-or-string'] === true
+      ? ['integer', 'string']
+      : typeof schema.type === 'string'
+        ? [schema.type]
+        : [];
+  const format = typeof schema.format === 'string' ? schema.format : '';
+  return (value, path) => {
+    const name = typeName(value);
+    const isAllowed =
+      allowed.length === 0 || allowed.includes(name) || (name === 'integer' && allowed.includes('number'));
+    if (!isAllowed)
+      return [
+        typeInvalidField(path, name, `${inBody(path)} must be of type ${allowed.join(',')}: ${JSON.stringify(name)}`),
+      ];
+    if (typeof value !== 'string' || isOfFormat(value, format)) return [];
+    return [typeInvalidField(path, value, `${inBody(path)} must be of type ${format}: ${JSON.stringify(value)}`)];
+  };
+}
+
+function stringChecks(schema: JsonSchema): readonly ValueValidator[] {
+  const { minLength, maxLength, pattern } = schema;
+  const checks: ((text: string, path: string) => FieldError[])[] = [];
+  // Lengths are in characters, whatever the text of the error says.
+  if (typeof maxLength === 'number') {
+    checks.push((text, path) => (length(text) > maxLength ? [tooLongField(path, maxLength)] : []));
+  }
+  if (typeof minLength === 'number') {
+    const detail = (path: string): string => `${inBody(path)} should be at least ${minLength} chars long`;
+    checks.push((text, path) => (length(text) < minLength ? [invalidField(path, text, detail(path))] : []));
+  }
+  if (typeof pattern === 'string' && pattern !== '') {
+    const matches = compilePattern(pattern);
+    checks.push((text, path) =>
+      matches(text) ? [] : [invalidField(path, text, `${inBody(path)} should match '${pattern}'`)],
+    );
+  }
+  if (checks.length === 0) return [];
+  // One error a string: too long, too short, then the pattern.
+  return [(value, path) => (typeof value === 'string' ? (firstErrors(checks, value, path) ?? []) : [])];
+}
+
+function firstErrors(
+  checks: readonly ((text: string, path: string) => FieldError[])[],
+  text: string,
+  path: string,
+): FieldError[] | undefined {
+  for (const check of checks) {
+    const errors = check(text, path);
+    if (errors.length > 0) return errors;
+  }
+  return undefined;
+}
+
+function length(text: string): number {
+  return [...text].length;
+}
+
+function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
+  if (!Array.isArray(schema.enum)) return [];
+  const allowed = new Set(schema.enum.map((value) => JSON.stringify(value)));
+  const shown = schema.enum.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
+  return [(value, path) => (allowed.has(JSON.stringify(value)) ? [] : [notSupportedField(path, value, shown)])];
+}
+
+function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
+  const { minItems, maxItems, items } = schema;
+  const checkItem = isJsonObject(items) ? compileValidator(items) : undefined;
+  const listKeys = listTypeKeys(schema);
+  const check = (list: readonly unknown[], path: string): FieldError[] => {
+    const errors: FieldError[] = [];
+    if (checkItem) errors.push(...list.flatMap((item, index) => checkItem(item, fieldIndex(path, index))));
+    if (typeof minItems === 'number' && list.length < minItems) {
+      errors.push(invalidField(path, list.length, `${inBody(path)} should have at least ${minItems} items`));
+    }
+    if (typeof maxItems === 'number' && list.length > maxItems) errors.push(tooManyField(path, list.length, maxItems));
+    if (schema.uniqueItems === true && hasDuplicates(list)) {
+      errors.push(invalidField(path, '', `${inBody(path)} shouldn't contain duplicates`));
+    }
+    if (listKeys !== undefined) errors.push(...duplicateItems(list, { keys: listKeys, path }));
+    return errors;
+  };
+  return [(value, path) => (Array.isArray(value) ? check(value, path) : [])];
+}
+
+/** Keys that tell the items of a list apart: none for a set; undefined for an atomic list. */
+function listTypeKeys(schema: JsonSchema): readonly string[] | undefined {
+  const listType = schema['x-kubernetes-list-type'];
+  if (listType === 'set') return [];
+  return listType === 'map' ? ((schema['x-kubernetes-list-map-keys'] as string[] | undefined) ?? []) : undefined;
+}
+
+function hasDuplicates(list: readonly unknown[]): boolean {
+  return new Set(list.map(canonical)).size < list.length;
+}
+
+/** Source: apiextensions listtype.ValidateListSetsAndMaps. */
+function duplicateItems(
+  list: readonly unknown[],
+  at: { readonly keys: readonly string[]; readonly path: string },
+): FieldError[] {
+  const seen = new Map<string, number>();
+  const errors: FieldError[] = [];
+  list.forEach((item, index) => {
+    const identity = at.keys.length === 0 ? item : keyValues(item, at.keys);
+    const text = canonical(identity);
+    const count = (seen.get(text) ?? 0) + 1;
+    seen.set(text, count);
+    // Each duplicated value is named once, at its second place.
+    if (count === 2) errors.push(duplicateField(fieldIndex(at.path, index), identity));
+  });
+  return errors;
+}
+
+function keyValues(item: unknown, keys: readonly string[]): Record<string, unknown> {
+  const entries = isJsonObject(item)
+    ? keys.filter((key) => Object.hasOwn(item, key)).map((key) => [key, getOwn(item, key)] as const)
+    : [];
+  return Object.fromEntries(entries);
+}
+
+/** JSON with sorted keys: equal texts for equal values. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (!isJsonObject(value)) return value instanceof ExactNumber ? value.text : JSON.stringify(value);
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`);
+  return `{${members.join(',')}}`;
+}
+
+function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
+  const { minProperties, maxProperties, required } = schema;
+  const members = memberChecks(schema);
+  const embedded = schema['x-kubernetes-embedded-resource'] === true ? ['apiVersion', 'kind'] : [];
+  const needed = [...new Set([...(Array.isArray(required) ? (required as string[]) : []), ...embedded])];
+  const check = (object: Record<string, unknown>, path: string): FieldError[] => {
+    const errors: FieldError[] = [];
+    const size = Object.keys(object).length;
+    if (typeof minProperties === 'number' && size < minProperties) {
+      errors.push(invalidField(path, size, `${inBody(path)} should have at least ${minProperties} properties`));
+    }
+    if (typeof maxProperties === 'number' && size > maxProperties) errors.push(tooManyField(path, size, maxProperties));
+    for (const key of needed) if (!Object.hasOwn(object, key)) errors.push(requiredField(child(path, key)));
+    for (const key of Object.keys(object)) errors.push(...members(key, object[key], path));
+    return errors;
+  };
+  return [(value, path) => (isJsonObject(value) ? check(value, path) : [])];
+}
+
+type MemberCheck = (key: string, value: unknown, path: string) => readonly FieldError[];
+
+function memberChecks(schema: JsonSchema): MemberCheck {
+  const properties = isJsonObject(schema.properties) ? schema.properties : {};
+  const checks = new Map(
+    Object.entries(properties).map(([key, child]) => [key, compileValidator(child as JsonSchema)]),
+  );
+  const rest = isJsonObject(schema.additionalProperties) ? compileValidator(schema.additionalProperties) : undefined;
+  return (key, value, path) => (checks.get(key) ?? rest)?.(value, child(path, key)) ?? [];
+}
+
+/** "" is the object itself; the path of its member is the bare name. */
+function child(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}

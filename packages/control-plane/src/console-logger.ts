@@ -1,0 +1,19 @@
+// The Logger of the command line: pino, one JSON line an entry, on standard error.
+import type { LogFields, Logger } from '@kapstan/api';
+import { pino } from 'pino';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+/** Never give it secrets: it writes every field. */
+export function consoleLogger(level: LogLevel): Logger {
+  const log = pino(
+    { level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: true }),
+  );
+  const write =
+    (method: 'debug' | 'info' | 'warn' | 'error') =>
+    (message: string, fields?: LogFields): void => {
+      log[method](fields ?? {}, message);
+    };
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}

@@ -1,0 +1,175 @@
+// startControlPlane: the whole server in this process: engine, stores, custom resources, HTTPS, first objects.
+// Everything below is a package of its own; here they are put together and taken apart again, in reverse order.
+import { randomBytes } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import {
+  type ApiServer,
+  type Authenticator,
+  alwaysAllow,
+  builtinAuthorizer,
+  certificateAuthenticator,
+  type HealthCheck,
+  parseTokenFile,
+  startApiServer,
+  tokenAuthenticator,
+  type UserInfo,
+} from '@kapstan/apiserver';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { ensurePki, type Pki } from './certificates.ts';
+import { createFirstObjects } from './first-objects.ts';
+import type { KeyPair } from './key-pair.ts';
+import { formatKubeconfig } from './kubeconfig-file.ts';
+import { openResources, type Resources, type WatchCacheOptions } from './resources.ts';
+
+export interface ControlPlaneOptions {
+  /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
+  readonly dataDir: string;
+  /** Default 127.0.0.1. */
+  readonly bindAddress?: string;
+  /** 0 = any free one. Default 0. */
+  readonly port?: number;
+  /** Another address in the serving certificate. */
+  readonly advertiseAddress?: string;
+  /** Users by token, as the text of a kube-apiserver token file; `fileName` is for its errors. */
+  readonly tokens?: { readonly text: string; readonly fileName: string };
+  /** PEM of further authorities that sign client certificates. */
+  readonly clientCa?: string;
+  /** Serving certificate in place of the own one. */
+  readonly serving?: KeyPair;
+  /** Default 'Kapstan': the built-in rule. 'AlwaysAllow' lets everybody do everything. */
+  readonly authorization?: 'Kapstan' | 'AlwaysAllow';
+  /** Default true. */
+  readonly isAnonymousAllowed?: boolean;
+  /** Default: on for every resource. */
+  readonly watchCache?: WatchCacheOptions;
+  /** Default 3600. */
+  readonly eventTtlSeconds?: number;
+  /** Default 1. */
+  readonly deleteCollectionWorkers?: number;
+  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
+  /** 0 = no limit. Default 400. */
+  readonly maxRequestsInflight?: number;
+  /** 0 = no limit. Default 200. */
+  readonly maxMutatingRequestsInflight?: number;
+  /** Shortest time after which a watch is ended, in milliseconds. Default 1 800 000. */
+  readonly minWatchMs?: number;
+  /** Default 10.96.0.0/16. */
+  readonly serviceClusterIpRange?: string;
+  /** Names of control loops; "*" = all. Default none. */
+  readonly controlLoops?: readonly string[];
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** The store failed for good: end the process. Default: nothing. */
+  readonly onFatal?: (error: unknown) => void;
+}
+
+export interface ControlPlane {
+  readonly url: string;
+  readonly port: number;
+  /** PEM, and the file that holds it. */
+  readonly caCert: string;
+  readonly caFile: string;
+  /** Bearer token of an admin in system:masters, new at each start. */
+  readonly token: string;
+  /** Text of an admin kubeconfig. */
+  readonly kubeconfig: string;
+  /** Reads and writes as an admin without HTTP. */
+  readonly client: ResourceClient;
+  /** Ends watches, lets requests end, closes the store. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Resolves when requests are answered. Rejects, with everything closed again, when something cannot start. */
+export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const clock = options.clock ?? systemClock;
+  const logger = options.logger ?? silentLogger;
+  const closers: (() => Promise<void>)[] = [];
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closing ??= closeAll(closers);
+    return closing;
+  };
+  try {
+    const dataDir = resolve(options.dataDir);
+    const hosts = [options.bindAddress, options.advertiseAddress].filter(
+      (host) => host !== undefined && host !== '0.0.0.0',
+    );
+    const [pki, engine] = await Promise.all([
+      ensurePki({ directory: join(dataDir, 'pki'), hosts: hosts as string[], clock }),
+      openLmdbEngine({
+        dataDir: join(dataDir, 'store'),
+        clock,
+        logger,
+        ...(options.onFatal && { onFatal: options.onFatal }),
+      }),
+    ]);
+    closers.push(() => engine.close());
+    const resources = await openResources(engine, { ...options, clock, logger });
+    closers.push(() => resources.close());
+    await createFirstObjects(resources.client);
+    const token = randomBytes(24).toString('base64url');
+    const server = await startApiServer(serverOptions(options, { pki, token, resources, clock, logger }));
+    closers.push(() => server.close());
+    return {
+      url: server.url,
+      port: server.port,
+      caCert: pki.caCert,
+      caFile: pki.caFile,
+      token,
+      kubeconfig: formatKubeconfig({ url: server.url, caCert: options.serving?.cert ?? pki.caCert, admin: pki.admin }),
+      client: resources.client,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
+  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
+}
+
+interface ServerParts {
+  readonly pki: Pki;
+  readonly token: string;
+  readonly resources: Resources;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parameters<typeof startApiServer>[0] {
+  const { pki, resources, clock, logger } = parts;
+  const healthChecks: HealthCheck[] = resources.healthChecks;
+  return {
+    catalog: resources.catalog,
+    authentication: {
+      authenticators: authenticators(options, parts.token),
+      anonymous: options.isAnonymousAllowed ?? true,
+    },
+    authorizer: options.authorization === 'AlwaysAllow' ? alwaysAllow : builtinAuthorizer,
+    tls: {
+      ...(options.serving ?? pki.serving),
+      clientCa: options.clientCa === undefined ? [pki.caCert] : [pki.caCert, options.clientCa],
+    },
+    host: options.bindAddress ?? '127.0.0.1',
+    port: options.port ?? 0,
+    healthChecks,
+    ...(options.maxRequestsInflight === undefined ? {} : { maxRequestsInflight: options.maxRequestsInflight }),
+    ...(options.maxMutatingRequestsInflight === undefined
+      ? {}
+      : { maxMutatingRequestsInflight: options.maxMutatingRequestsInflight }),
+    ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
+    clock,
+    logger,
+  };
+}
+
+function authenticators(options: ControlPlaneOptions, token: string): Authenticator[] {
+  const admin: UserInfo = { name: 'kapstan-admin', groups: ['system:masters'] };
+  const file = options.tokens === undefined ? [] : parseTokenFile(options.tokens.text, options.tokens.fileName);
+  return [certificateAuthenticator, tokenAuthenticator(new Map([[token, admin], ...file]))];
+}
+
+export type { ApiServer };

@@ -1,0 +1,7 @@
+// The version of this package, as package.json says it.
+import { readFileSync } from 'node:fs';
+
+export function kapstanVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

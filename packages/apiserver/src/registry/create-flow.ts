@@ -151,8 +151,8 @@ export async function prepareCreate<T extends KubernetesObject>(
 }
 
 export function metadataRules<T extends KubernetesObject>(parts: StoreParts<T>): MetadataRules {
-  const { namespaced, strategy } = parts.definition;
-  const finalizerNames = strategy.finalizerNames ?? 'Kubernetes';
+  const { namespaced, strategy, isCustom } = parts.definition;
+  const finalizerNames = strategy.finalizerNames ?? (isCustom === true ? 'Qualified' : 'Kubernetes');
   const nameRule = strategy.validateName?.bind(strategy);
   return nameRule === undefined ? { namespaced, finalizerNames } : { namespaced, finalizerNames, nameRule };
 }

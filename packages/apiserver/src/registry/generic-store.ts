@@ -6,6 +6,7 @@ import {
   DryRunStorage,
   normalizePrefix,
   type Storage,
+  type StorageEvent,
   type StorageVerb,
   type StorageWatch,
   type StorageWatchSink,
@@ -14,6 +15,7 @@ import {
 } from '@kapstan/storage';
 import type { AdmissionControl } from './admission-control.ts';
 import { createObject } from './create-flow.ts';
+import { Decorator } from './decorator.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { deleteObject } from './delete-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
@@ -59,12 +61,16 @@ export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHo
   readonly keyPrefix?: string;
 }
 
+type ObjectStorageEvent<T extends KubernetesObject> = Extract<StorageEvent<T>, { readonly stored: Stored<T> }>;
+
 /** Verbs of one resource. Stateless but for its storage: any number may share one. */
 export class GenericStore<T extends KubernetesObject = UnstructuredObject> implements ResourceStore<T> {
   readonly #parts: StoreParts<T>;
+  readonly #decorator: Decorator<T>;
 
   constructor(options: GenericStoreOptions<T>) {
     const { definition, storage, keyPrefix = '/registry' } = options;
+    this.#decorator = new Decorator(definition.decorate?.bind(definition));
     this.#parts = {
       definition,
       resource: { group: definition.group, resource: definition.resource },
@@ -85,8 +91,8 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     };
   }
 
-  create(context: RequestContext, object: T): Promise<Stored<T>> {
-    return createObject(this.#parts, context, object);
+  async create(context: RequestContext, object: T): Promise<Stored<T>> {
+    return this.#decorator.of(await createObject(this.#parts, context, object));
   }
 
   async get(
@@ -99,7 +105,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       this.#parts.storage.get(key, { ...options, ...signalOf(context) }),
     );
     if (stored === undefined) throw newNotFound(this.#parts.resource, name);
-    return stored;
+    return this.#decorator.of(stored);
   }
 
   async list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>> {
@@ -108,7 +114,9 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     const { resourceVersion = '', resourceVersionMatch } = request;
     const match = resourceVersionMatch === undefined ? {} : { resourceVersionMatch };
     const options = { resourceVersion, ...match, predicate, recursive, ...signalOf(context) };
-    return this.#ask('list', '', () => this.#parts.storage.getList(key, options));
+    const list = await this.#ask('list', '', () => this.#parts.storage.getList(key, options));
+    if (this.#parts.definition.decorate === undefined) return list;
+    return { ...list, items: list.items.map((item) => this.#decorator.of(item)) };
   }
 
   /** Throws StatusError for a selection that makes no sense; what the store says comes through `sink.onEnd`. */
@@ -131,12 +139,14 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     }
   }
 
-  update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
-    return updateObject(this.#parts, context, request);
+  async update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
+    const { stored, created } = await updateObject(this.#parts, context, request);
+    return { stored: this.#decorator.of(stored), created };
   }
 
-  delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
-    return deleteObject(this.#parts, context, { name, request });
+  async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
+    const { stored, deleted } = await deleteObject(this.#parts, context, { name, request });
+    return { stored: this.#decorator.of(stored), deleted };
   }
 
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {
@@ -151,10 +161,16 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     }
   }
 
+  /** The very same event where the kind computes nothing on read. */
+  #decorated(event: ObjectStorageEvent<T>): ObjectStorageEvent<T> {
+    const stored = this.#decorator.of(event.stored);
+    return stored === event.stored ? event : { type: event.type, stored };
+  }
+
   /** The same sink, told StatusErrors instead of StorageErrors. */
   #answering(sink: StorageWatchSink<T>): StorageWatchSink<T> {
     return {
-      onEvent: (event) => sink.onEvent(event),
+      onEvent: (event) => sink.onEvent(event.type === 'BOOKMARK' ? event : this.#decorated(event)),
       onEnd: (error) =>
         sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' })),
     };

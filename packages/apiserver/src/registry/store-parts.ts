@@ -76,8 +76,8 @@ export function requireValid<T extends KubernetesObject>(
   errors: readonly FieldError[],
 ): void {
   if (errors.length === 0) return;
-  const { group, kind } = parts.definition;
-  throw newInvalid({ group, kind }, object.metadata?.name ?? '', errors);
+  const { group, kind, invalidKind } = parts.definition;
+  throw newInvalid(invalidKind ?? { group, kind }, object.metadata?.name ?? '', errors);
 }
 
 export interface AdmissionCall<T extends KubernetesObject> {

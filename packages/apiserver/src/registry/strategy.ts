@@ -37,7 +37,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
    * error in metadata is told once more. Default false.
    */
   readonly repeatsMetadataValidation?: boolean;
-  /** 'Kubernetes' (default): a finalizer without a domain must be a standard one. 'Qualified': any qualified name (custom resources). */
+  /** 'Kubernetes': a finalizer without a domain must be a standard one. 'Qualified': any qualified name. Default: that for custom resources, else 'Kubernetes'. */
   readonly finalizerNames?: 'Kubernetes' | 'Qualified';
   /** "metadata.name" must be a DNS label, subdomain, … Returns messages, empty when valid. Absent = DNS-1123 subdomain. */
   validateName?(name: string, isPrefix: boolean): readonly string[];

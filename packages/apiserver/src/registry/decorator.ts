@@ -1,0 +1,25 @@
+// Decorator: fills in what a kind computes on read, once for each stored object. registry.Store.Decorator of the Go library.
+import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
+import { Stored } from '@kapstan/storage';
+
+/** Gives each Stored its decorated twin, always the same one, so that its bytes are shared by all readers and watchers. */
+export class Decorator<T extends KubernetesObject> {
+  readonly #decorate: ((object: T) => void) | undefined;
+  readonly #twins = new WeakMap<Stored<T>, Stored<T>>();
+
+  /** `decorate` changes the object in place. Absent: everything is its own twin. */
+  constructor(decorate: ((object: T) => void) | undefined) {
+    this.#decorate = decorate;
+  }
+
+  of(stored: Stored<T>): Stored<T> {
+    if (this.#decorate === undefined) return stored;
+    const known = this.#twins.get(stored);
+    if (known !== undefined) return known;
+    const object = deepCopy(stored.object) as T;
+    this.#decorate(object);
+    const twin = new Stored<T>(stored.key, stored.revision, object as DeepReadonly<T>);
+    this.#twins.set(stored, twin);
+    return twin;
+  }
+}

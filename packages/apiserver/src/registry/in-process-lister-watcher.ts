@@ -1,0 +1,107 @@
+// InProcessListerWatcher: lists and watches one resource straight on its store. Between in-process-client.ts and the reflector.
+import {
+  type Clock,
+  type DeepReadonly,
+  formatRevision,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListOptions,
+  type ListResult,
+  newForbidden,
+  type UnstructuredObject,
+  type WatchEvent,
+  type WatchOptions,
+} from '@kapstan/api';
+import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import { Observable, type Subscriber } from 'rxjs';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceStore, WatchRequest } from './resource-store.ts';
+
+export interface InProcessScope {
+  /** Looked up at every call: the resource may come and go. Throws StatusError when it is not served. */
+  readonly store: () => ResourceStore<UnstructuredObject>;
+  /** "" = all namespaces. */
+  readonly namespace: string;
+  readonly contextFor: (namespace: string, signal: AbortSignal | undefined) => RequestContext;
+  readonly clock: Clock;
+}
+
+/** The objects that it delivers are those of the cache: shared and frozen in spirit (I6). */
+export class InProcessListerWatcher<T extends KubernetesObject> implements ListerWatcher<T> {
+  readonly #scope: InProcessScope;
+
+  constructor(scope: InProcessScope) {
+    this.#scope = scope;
+  }
+
+  async list(options: ListOptions = {}): Promise<ListResult<T>> {
+    const { store, contextFor } = this.#scope;
+    const { namespace, signal, timeoutMs: _timeout, ...request } = options;
+    const page = await store().list(contextFor(this.#namespace(namespace), signal), request);
+    return {
+      resourceVersion: page.resourceVersion,
+      ...(page.continue === '' ? {} : { continue: page.continue }),
+      ...(page.remainingItemCount === undefined ? {} : { remainingItemCount: page.remainingItemCount }),
+      items: page.items.map((item) => item.object as unknown as DeepReadonly<T>),
+    };
+  }
+
+  /**
+   * Cold: one watch per subscription. No replay. Errors with `StatusError`. Completes when the store ends the watch or its
+   * time is over. Slow consumers: delivery is synchronous, nothing is buffered.
+   */
+  watch(options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    return new Observable<WatchEvent<T>>((subscriber) => this.#open(options, subscriber));
+  }
+
+  #open(options: WatchOptions, subscriber: Subscriber<WatchEvent<T>>): () => void {
+    const { store, contextFor, clock } = this.#scope;
+    const { namespace, signal, timeoutSeconds = 0, ...rest } = options;
+    signal?.throwIfAborted();
+    const durationMs = timeoutSeconds * 1000;
+    const deadline = durationMs > 0 ? { deadlineMs: clock.monotonicNow() + durationMs } : {};
+    const request: WatchRequest = { ...rest, ...deadline, ...initialEvents(options) };
+    const watch = store().watch(contextFor(this.#namespace(namespace), undefined), request, sinkOf(subscriber));
+    const cancelTimer = durationMs > 0 ? clock.setBackgroundTimer(() => subscriber.complete(), durationMs) : undefined;
+    const abort = (): void => subscriber.error(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    return () => {
+      signal?.removeEventListener('abort', abort);
+      cancelTimer?.();
+      watch.close();
+    };
+  }
+
+  /** A scope cannot be left. */
+  #namespace(asked: string | undefined): string {
+    const { namespace } = this.#scope;
+    if (namespace === '' || asked === undefined || asked === '' || asked === namespace)
+      return namespace || (asked ?? '');
+    throw newForbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
+  }
+}
+
+/** As the HTTP API: a watch from no version streams the present state. Source: metav1 SetListOptionsDefaults. */
+function initialEvents(options: WatchOptions): Pick<WatchRequest, 'sendInitialEvents'> {
+  if (options.sendInitialEvents !== undefined) return { sendInitialEvents: options.sendInitialEvents };
+  const version = options.resourceVersion ?? '';
+  const isUnsaid = (version === '' || version === '0') && options.resourceVersionMatch === undefined;
+  return isUnsaid ? { sendInitialEvents: true } : {};
+}
+
+function sinkOf<T extends KubernetesObject>(
+  subscriber: Subscriber<WatchEvent<T>>,
+): StorageWatchSink<UnstructuredObject> {
+  return {
+    onEvent: (event) => subscriber.next(eventOf<T>(event)),
+    onEnd: (error) => (error === undefined ? subscriber.complete() : subscriber.error(error)),
+  };
+}
+
+function eventOf<T extends KubernetesObject>(event: StorageEvent<UnstructuredObject>): WatchEvent<T> {
+  if (event.type !== 'BOOKMARK') {
+    return { type: event.type, object: event.stored.object as unknown as DeepReadonly<T> };
+  }
+  const { initialEventsEnd } = event;
+  return { type: 'BOOKMARK', resourceVersion: formatRevision(event.revision), initialEventsEnd };
+}

@@ -1,0 +1,114 @@
+// ResourceStack: a definition with all that is below it: engine → ObjectStore → Cacher (or not) → GenericStore. What the
+// REST options of the Go library choose: cached or undecorated storage, by flag and by resource.
+import { type Clock, formatGroupResource, type Logger, type UnstructuredObject } from '@kapstan/api';
+import { Cacher } from '@kapstan/cacher';
+import { type Codec, type Engine, jsonCodec, ObjectStore, type Storage, type Transformer } from '@kapstan/storage';
+import type { ServedResource } from './catalog.ts';
+import { GenericStore, type StoreHooks } from './generic-store.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import { versionedCodec } from './versioned-codec.ts';
+
+/** What all resources of a server have in common. */
+export interface ResourceStackOptions extends StoreHooks {
+  readonly engine: Engine;
+  /** What all keys begin with (`--etcd-prefix`). Default "/registry". */
+  readonly keyPrefix?: string;
+  /** `--watch-cache`: false = every resource is served straight from storage. Default true. */
+  readonly watchCache?: boolean;
+  /**
+   * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): 0 = this one without a cache, any other number =
+   * with one; the size follows the load. Default: events have none, everything else has one.
+   */
+  readonly watchCacheSizes?: ReadonlyMap<string, number>;
+  /** Codec of the stored form; conversion between versions comes on top. Default: JSON. */
+  readonly codecFor?: (definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>;
+  /** Encryption at rest. Default: none. */
+  readonly transformerFor?: (definition: ResourceDefinition<UnstructuredObject>) => Transformer | undefined;
+  /** Freezes everything that is handed out, for tests of I6. Default false. */
+  readonly freeze?: boolean;
+  readonly logger?: Logger;
+}
+
+/** Kubernetes keeps no cache of events: they are many, written once and hardly read. Source: DefaultWatchCacheSizes. */
+const uncachedByDefault: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
+
+/** One resource, ready to be installed in the catalog. */
+export class ResourceStack {
+  readonly served: ServedResource;
+  /** Absent when the resource is served straight from storage. */
+  readonly cacher: Cacher<UnstructuredObject> | undefined;
+  readonly #objects: ObjectStore<UnstructuredObject>;
+
+  /** Opens nothing but the cache's feed, when there is one. */
+  constructor(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions) {
+    this.#objects = objectStore(definition, options);
+    this.cacher = isCached(definition, options) ? cacherOver(this.#objects, definition, options) : undefined;
+    this.cacher?.start();
+    const storage: Storage<UnstructuredObject> = this.cacher ?? this.#objects;
+    const store = new GenericStore<UnstructuredObject>({ ...options, definition, storage });
+    this.served = { definition, store };
+  }
+
+  /** Resolves when reads and watches are answered. */
+  async waitUntilReady(signal?: AbortSignal): Promise<void> {
+    await this.cacher?.waitUntilReady(signal);
+  }
+
+  /** Undefined when ready, else why not. */
+  readiness(): Error | undefined {
+    return (this.cacher ?? this.#objects).readiness();
+  }
+
+  /** Ends all watches. The engine stays open. Idempotent. */
+  async close(): Promise<void> {
+    await this.cacher?.close();
+    await this.#objects.close();
+  }
+}
+
+function isCached(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions): boolean {
+  if (options.watchCache === false) return false;
+  const name = formatGroupResource(definition);
+  const size = options.watchCacheSizes?.get(name);
+  return size === undefined ? !uncachedByDefault.has(name) : size !== 0;
+}
+
+function objectStore(
+  definition: ResourceDefinition<UnstructuredObject>,
+  options: ResourceStackOptions,
+): ObjectStore<UnstructuredObject> {
+  const transformer = options.transformerFor?.(definition);
+  return new ObjectStore<UnstructuredObject>({
+    engine: options.engine,
+    codec: versionedCodec(definition, options.codecFor?.(definition) ?? jsonCodec()),
+    resourcePrefix: definition.storagePrefix,
+    groupResource: { group: definition.group, resource: definition.resource },
+    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
+    ...(transformer === undefined ? {} : { transformer }),
+    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.random === undefined ? {} : { random: options.random }),
+  });
+}
+
+function cacherOver(
+  storage: ObjectStore<UnstructuredObject>,
+  definition: ResourceDefinition<UnstructuredObject>,
+  options: ResourceStackOptions,
+): Cacher<UnstructuredObject> {
+  const ports: { clock?: Clock; logger?: Logger; random?: () => number } = {};
+  if (options.clock !== undefined) ports.clock = options.clock;
+  if (options.logger !== undefined) ports.logger = options.logger;
+  if (options.random !== undefined) ports.random = options.random;
+  return new Cacher<UnstructuredObject>({
+    storage,
+    resourcePrefix: definition.storagePrefix,
+    getAttributes: definition.getAttributes,
+    indexedFields: definition.selectableFields.filter((field) => field === nodeField),
+    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
+    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...ports,
+  });
+}
+
+/** Each kubelet watches the pods of its node: the one selector worth an index. Source: pod.NodeNameTriggerFunc. */
+const nodeField = 'spec.nodeName';

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest';
+import { type AuthorizationAttributes, alwaysAllow, forbiddenError, unionAuthorizer } from '../authz/authorizer.ts';
+import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
+import { authenticate, certificateAuthenticator, tokenAuthenticator } from './authenticator.ts';
+import { readImpersonation } from './impersonation.ts';
+import { parseTokenFile } from './token-file.ts';
+
+const users = parseTokenFile(
+  't1,alice,1\nt2,bob,2,"dev,ops"\n\n,nobody,3\n"t""3",carol,4,system:masters\n',
+  'tokens.csv',
+);
+const options = { authenticators: [certificateAuthenticator, tokenAuthenticator(users)] };
+
+describe('authentication', () => {
+  it.each([
+    ['Bearer t1', { name: 'alice', uid: '1', groups: ['system:authenticated'] }],
+    ['bearer t2', { name: 'bob', uid: '2', groups: ['dev', 'ops', 'system:authenticated'] }],
+    ['Bearer t"3', { name: 'carol', uid: '4', groups: ['system:masters', 'system:authenticated'] }],
+    ['Basic YTpi', { name: 'system:anonymous', groups: ['system:unauthenticated'] }],
+    ['Bearer ', { name: 'system:anonymous', groups: ['system:unauthenticated'] }],
+    ['Bearer nonsense', undefined],
+  ])('%s', async (authorization, user) => {
+    expect(await authenticate({ authorization }, options)).toEqual(user);
+  });
+
+  it('takes client certificates, and refuses those it cannot trust', async () => {
+    const certificate = { commonName: 'admin', organizations: ['system:masters'] };
+    expect(await authenticate({ certificate }, options)).toEqual({
+      name: 'admin',
+      groups: ['system:masters', 'system:authenticated'],
+    });
+    expect(await authenticate({ certificateError: 'unknown authority' }, options)).toBeUndefined();
+    expect(await authenticate({ certificateError: 'x', authorization: 'Bearer t1' }, options)).toMatchObject({
+      name: 'alice',
+    });
+  });
+
+  it('lets nobody in without credentials when anonymous is off', async () => {
+    expect(await authenticate({}, { ...options, anonymous: false })).toBeUndefined();
+  });
+
+  it('refuses token files with too few columns', () => {
+    expect(() => parseTokenFile('a,b', 'tokens.csv')).toThrow(
+      "token file 'tokens.csv' must have at least 3 columns (token, user name, user uid), found 2",
+    );
+    expect(() => parseTokenFile('a"b,c,d', 'tokens.csv')).toThrow('bare "');
+  });
+});
+
+describe('the built-in rule', () => {
+  const masters = { name: 'm', groups: ['system:masters', 'system:authenticated'] };
+  const alice = { name: 'alice', groups: ['system:authenticated'] };
+  const nobody = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+  const path = (user: typeof alice, p: string, verb = 'get'): AuthorizationAttributes => ({
+    type: 'path',
+    user,
+    verb,
+    path: p,
+  });
+  const resource = (user: typeof alice, verb: string, name: string, group = ''): AuthorizationAttributes => ({
+    type: 'resource',
+    user,
+    verb,
+    group,
+    version: 'v1',
+    namespace: 'a',
+    resource: name,
+    subresource: '',
+    name: '',
+  });
+  it.each<[AuthorizationAttributes, boolean]>([
+    [resource(masters, 'delete', 'nodes'), true],
+    [path(masters, '/metrics'), true],
+    [path(alice, '/apis/apps/v1'), true],
+    [path(alice, '/openapi/v3'), true],
+    [path(alice, '/version'), true],
+    [path(alice, '/metrics'), false],
+    [path(alice, '/api', 'post'), false],
+    [resource(alice, 'list', 'pods'), false],
+    [resource(alice, 'create', 'selfsubjectaccessreviews', 'authorization.k8s.io'), true],
+    [path(nobody, '/livez'), true],
+    [path(nobody, '/api'), false],
+    [resource(nobody, 'create', 'selfsubjectaccessreviews', 'authorization.k8s.io'), false],
+  ])('%j: %s', async (attributes, isAllowed) => {
+    const { decision } = await builtinAuthorizer.authorize(attributes);
+    expect(decision).toBe(isAllowed ? 'allow' : 'noOpinion');
+  });
+
+  it('is one of several: the first opinion counts', async () => {
+    const denies = { authorize: () => ({ decision: 'deny' as const, reason: 'never' }) };
+    const union = unionAuthorizer([builtinAuthorizer, denies, alwaysAllow]);
+    expect(await union.authorize(path(masters, '/metrics'))).toMatchObject({ decision: 'allow' });
+    expect(await union.authorize(path(alice, '/metrics'))).toEqual({ decision: 'deny', reason: 'never' });
+  });
+
+  it('refuses in words that clients know', () => {
+    const message = (attributes: AuthorizationAttributes, reason = '') => forbiddenError(attributes, reason).message;
+    expect(message(resource(alice, 'list', 'pods'))).toBe(
+      'pods is forbidden: User "alice" cannot list resource "pods" in API group "" in the namespace "a"',
+    );
+    expect(message(path(alice, '/metrics'), 'no')).toBe('forbidden: User "alice" cannot get path "/metrics": no');
+    expect(forbiddenError(path(alice, '/metrics'), '').details).toEqual({});
+  });
+});
+
+describe('impersonation', () => {
+  const admin = { name: 'admin', groups: ['system:masters'] };
+  const read = (headers: Record<string, string | string[]>) =>
+    readImpersonation(
+      {
+        header: (name) => (headers[name] === undefined ? undefined : String(headers[name])),
+        headerNames: () => Object.keys(headers),
+        headerValues: (name) => [headers[name] ?? []].flat(),
+      },
+      admin,
+    );
+
+  it('is not asked for by most', () => expect(read({})).toBeUndefined());
+
+  it('checks every part and makes the user', () => {
+    const asked = read({
+      'impersonate-user': 'bob',
+      'impersonate-group': ['a', 'b'],
+      'impersonate-extra-scopes': 'view',
+    });
+    expect(asked?.user).toEqual({
+      name: 'bob',
+      groups: ['a', 'b', 'system:authenticated'],
+      extra: { scopes: ['view'] },
+    });
+    expect(
+      asked?.checks.map((check) => check.type === 'resource' && [check.resource, check.subresource, check.name]),
+    ).toEqual([
+      ['users', '', 'bob'],
+      ['groups', '', 'a'],
+      ['groups', '', 'b'],
+      ['userextras', 'scopes', 'view'],
+    ]);
+  });
+
+  it('knows service accounts', () => {
+    const asked = read({ 'impersonate-user': 'system:serviceaccount:ns:sa' });
+    expect(asked?.checks[0]).toMatchObject({ resource: 'serviceaccounts', namespace: 'ns', name: 'sa' });
+    expect(asked?.user.groups).toEqual(['system:serviceaccounts', 'system:serviceaccounts:ns', 'system:authenticated']);
+  });
+
+  it('needs a user', () => {
+    expect(() => read({ 'impersonate-group': 'g' })).toThrow(
+      'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name',
+    );
+  });
+});

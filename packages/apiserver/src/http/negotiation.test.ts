@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { negotiateInput, negotiatePlainOutput, negotiateResourceOutput, negotiateStreamOutput } from './negotiation.ts';
+
+const request = (accept?: string, more: { query?: string; userAgent?: string } = {}) => ({
+  accept,
+  userAgent: more.userAgent,
+  query: new URLSearchParams(more.query ?? ''),
+});
+const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+const acceptedOnly =
+  'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+
+describe('the form of an answer', () => {
+  it.each([
+    [undefined, 'json'],
+    ['', 'json'],
+    ['*/*', 'json'],
+    ['application/yaml', 'yaml'],
+    ['application/yaml;q=0.5, application/json', 'json'],
+    ['text/html, application/json;q=0.5', 'json'],
+    ['application/json;q=0.1,application/yaml;q=0.9', 'yaml'],
+  ])('%s is answered in %s', (accept, name) => {
+    expect(negotiateResourceOutput(request(accept), 'object').format.name).toBe(name);
+  });
+
+  it.each([
+    [table, { kind: 'Table', version: 'v1' }],
+    ['application/json;as=Table;v=v1beta1;g=meta.k8s.io', { kind: 'Table', version: 'v1beta1' }],
+    ['application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io', { kind: 'PartialObjectMetadata', version: 'v1' }],
+    [`application/json;as=Table;v=v9;g=meta.k8s.io,${table}`, { kind: 'Table', version: 'v1' }],
+    ['application/json;as=Table;v=v9;g=meta.k8s.io,application/json', undefined],
+  ])('%s asks for a shape', (accept, target) => {
+    expect(negotiateResourceOutput(request(accept), 'object').target).toEqual(target);
+  });
+
+  it.each([
+    ['application/json;as=Chart;v=v1;g=meta.k8s.io', acceptedOnly],
+    ['application/json;as=Table;v=v1;g=other', acceptedOnly],
+    ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io', acceptedOnly],
+    [
+      'text/html',
+      '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+    ],
+  ])('refuses %s', (accept, message) => {
+    expect(() => negotiateResourceOutput(request(accept), 'object')).toThrow(message);
+  });
+
+  it('knows the tools that people look at', () => {
+    const isPretty = (query: string, userAgent?: string) =>
+      negotiateResourceOutput(request('*/*', { query, ...(userAgent ? { userAgent } : {}) }), 'object').isPretty;
+    expect(isPretty('', 'curl/8')).toBe(true);
+    expect(isPretty('', 'kubectl/v1.32')).toBe(false);
+    expect(isPretty('pretty=true')).toBe(true);
+    expect(isPretty('pretty=1')).toBe(true);
+    expect(isPretty('pretty=false', 'curl/8')).toBe(false);
+    expect(isPretty('pretty=nonsense', 'curl/8')).toBe(false);
+  });
+
+  it('streams in formats that can be streamed', () => {
+    expect(negotiateStreamOutput(request('application/json;stream=watch')).format.name).toBe('json');
+    expect(() => negotiateStreamOutput(request('application/yaml'))).toThrow(
+      'only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',
+    );
+  });
+
+  it('has no shapes for what is no resource', () => {
+    expect(negotiatePlainOutput(request(table))).toBeUndefined();
+    expect(negotiatePlainOutput(request('application/yaml'))?.format.name).toBe('yaml');
+  });
+});
+
+describe('the format of a body', () => {
+  it.each([
+    [undefined, 'json'],
+    ['', 'json'],
+    ['application/json; charset=utf-8', 'json'],
+    ['application/yaml', 'yaml'],
+  ])('%s is read as %s', (contentType, name) => {
+    expect(negotiateInput(contentType).name).toBe(name);
+  });
+
+  it('refuses others', () => {
+    expect(() => negotiateInput('text/plain')).toThrow(
+      'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+    );
+  });
+});

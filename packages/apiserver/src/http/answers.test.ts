@@ -1,0 +1,258 @@
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+
+const configMaps = '/api/v1/namespaces/default/configmaps';
+const meta = (as: string, version = 'v1') => ({ accept: `application/json;as=${as};v=${version};g=meta.k8s.io` });
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  for (const name of ['a', 'b']) {
+    const body = { metadata: { name, labels: { l: name } }, data: { k: '1', on: 'yes' } };
+    await server.send('POST', configMaps, { body });
+  }
+});
+afterAll(() => server.close());
+
+describe('representations', () => {
+  it('prints YAML with sorted keys and safe scalars', async () => {
+    const { text, headers } = await server.send('GET', `${configMaps}/a`, { headers: { accept: 'application/yaml' } });
+    expect(headers['content-type']).toBe('application/yaml');
+    expect(text).toMatch(/^apiVersion: v1\ndata:\n {2}k: "1"\n {2}"on": "yes"\nkind: ConfigMap\nmetadata:\n/);
+    const list = await server.send('GET', configMaps, { headers: { accept: 'application/yaml' } });
+    expect(list.text).toMatch(/^apiVersion: v1\nitems:\n- data:\n {4}k: "1"\n/);
+    expect(list.text).toMatch(/\nkind: ConfigMapList\nmetadata:\n {2}resourceVersion: "\d+"\n$/);
+    const empty = await server.send('GET', '/api/v1/namespaces/none/secrets', {
+      headers: { accept: 'application/yaml' },
+    });
+    expect(empty.text).toMatch(/^apiVersion: v1\nitems: \[\]\nkind: SecretList\n/);
+  });
+
+  it('indents JSON when asked, the same document', async () => {
+    for (const path of [`${configMaps}/a`, configMaps, '/api/v1/namespaces/none/secrets', '/apis']) {
+      const plain = await server.send('GET', path);
+      const pretty = await server.send('GET', `${path}?pretty=1`);
+      expect(pretty.json).toEqual(plain.json);
+      expect(pretty.text).toBe(JSON.stringify(pretty.json, null, 2));
+    }
+  });
+
+  it('makes Tables of lists and of one object', async () => {
+    const list = await server.send('GET', configMaps, { headers: meta('Table') });
+    expect(list.json).toMatchObject({ kind: 'Table', apiVersion: 'meta.k8s.io/v1' });
+    expect(list.json.columnDefinitions.map((column: { name: string }) => column.name)).toEqual(['Name', 'Data', 'Age']);
+    expect(list.json.rows[0]).toMatchObject({
+      cells: ['a', 2, expect.any(String)],
+      object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'a' } },
+    });
+    const one = await server.send('GET', `${configMaps}/b?includeObject=Object`, { headers: meta('Table', 'v1beta1') });
+    expect(one.json.rows).toHaveLength(1);
+    expect(one.json.rows[0].object).toMatchObject({ kind: 'ConfigMap', data: { k: '1' } });
+    const none = await server.send('GET', `${configMaps}?includeObject=None`, { headers: meta('Table') });
+    expect(none.json.rows[0].object).toBeNull();
+    const bad = await server.send('GET', `${configMaps}?includeObject=Nope`, { headers: meta('Table') });
+    expect(bad.json.message).toBe(
+      "Unable to convert to Table as requested: includeObject: Invalid value: \"Nope\": must be 'Metadata', 'Object', 'None', or empty",
+    );
+  });
+
+  it('cuts objects to their metadata', async () => {
+    const one = await server.send('GET', `${configMaps}/a`, { headers: meta('PartialObjectMetadata') });
+    expect(Object.keys(one.json)).toEqual(['kind', 'apiVersion', 'metadata']);
+    const list = await server.send('GET', configMaps, { headers: meta('PartialObjectMetadataList') });
+    expect(list.json.items[1]).toMatchObject({ kind: 'PartialObjectMetadata', metadata: { labels: { l: 'b' } } });
+    const empty = await server.send('GET', '/api/v1/namespaces/none/secrets', {
+      headers: meta('PartialObjectMetadataList'),
+    });
+    expect(empty.json.items).toBeNull();
+    const wrong = await server.send('GET', configMaps, { headers: meta('PartialObjectMetadata') });
+    expect(wrong.json).toMatchObject({
+      code: 406,
+      message: 'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)',
+    });
+  });
+
+  it('answers errors as Status whatever shape was asked for', async () => {
+    const { json, status } = await server.send('GET', `${configMaps}/none`, { headers: meta('Table') });
+    expect(status).toBe(404);
+    expect(json).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: 'configmaps "none" not found',
+      reason: 'NotFound',
+      details: { name: 'none', kind: 'configmaps' },
+      code: 404,
+    });
+  });
+
+  it('keeps own keys and long numbers as they were sent', async () => {
+    const body = '{"metadata":{"name":"odd"},"data":{"__proto__":"p","constructor":"c"}}';
+    await server.send('POST', '/api/v1/namespaces/odd/configmaps', { body });
+    const { text } = await server.send('GET', '/api/v1/namespaces/odd/configmaps');
+    expect(text).toContain('"__proto__":"p"');
+    expect(text).toContain('"constructor":"c"');
+  });
+
+  it('compresses what is large for those who take it', async () => {
+    const body = { metadata: { name: 'big' }, data: { k: 'x'.repeat(200_000) } };
+    await server.send('POST', '/api/v1/namespaces/big/configmaps', { body });
+    for (const path of ['/api/v1/namespaces/big/configmaps', '/api/v1/namespaces/big/configmaps/big']) {
+      const plain = await server.send('GET', path);
+      expect(plain.headers['content-encoding']).toBeUndefined();
+      const gzip = await server.send('GET', path, { headers: { 'accept-encoding': 'deflate, gzip' } });
+      expect(gzip.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
+      expect(gunzipSync(gzip.bytes).equals(plain.bytes)).toBe(true);
+    }
+    const small = await server.send('GET', configMaps, { headers: { 'accept-encoding': 'gzip' } });
+    expect(small.headers['content-encoding']).toBeUndefined();
+  });
+});
+
+describe('refusals of the router', () => {
+  it.each([
+    ['POST', `${configMaps}/x`, 405],
+    ['PUT', configMaps, 405],
+    ['HEAD', configMaps, 405],
+    ['DELETE', '/api/v1/namespaces', 405],
+    ['POST', '/api/v1/configmaps', 405],
+    ['GET', '/api/v1/configmaps/x', 404],
+    ['GET', '/api/v1/namespaces/default/nodes', 404],
+    ['GET', '/api/v1/namespaces/default/nothings', 404],
+    ['GET', `${configMaps}/x/status`, 404],
+    ['GET', '/apis/apps/v9/deployments', 404],
+    ['GET', '/apis/apps/v1/namespaces/default', 404],
+    ['POST', '/version', 405],
+    ['POST', '/api/v1/watch/configmaps', 405],
+  ])('%s %s is a Status with %i', async (method, path, code) => {
+    const { status, headers } = await server.send(method, path);
+    expect(status).toBe(code);
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers['cache-control']).toBe('no-cache, private');
+    expect(headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each(['/apis/none.example.com', '/apis/none.example.com/v1/x', '/nothing', '//api/v1/pods', '/livez/nothing'])(
+    'GET %s is a plain page',
+    async (path) => {
+      const { status, text, headers } = await server.send('GET', path);
+      expect([status, text]).toEqual([404, '404 page not found\n']);
+      expect(headers).toMatchObject({
+        'content-type': 'text/plain; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      });
+    },
+  );
+
+  it('refuses bodies that are too large, of another type, or that lie about their place', async () => {
+    const large = await server.send('POST', configMaps, { body: `{"data":{"a":"${'x'.repeat(3_200_000)}"}}` });
+    expect(large.json).toMatchObject({ code: 413, message: 'Request entity too large: limit is 3145728' });
+    const text = await server.send('POST', configMaps, { body: 'x', headers: { 'content-type': 'text/plain' } });
+    expect(text.json.code).toBe(415);
+    const patch = await server.send('PATCH', `${configMaps}/a`, { body: {} });
+    expect(patch.json).toMatchObject({ code: 415, message: '415: Unsupported Media Type' });
+    const name = await server.send('PUT', `${configMaps}/other`, { body: { metadata: { name: 'a' } } });
+    expect(name.json.message).toBe('the name of the object (a) does not match the name on the URL (other)');
+    const noName = await server.send('PUT', `${configMaps}/other`, { body: { metadata: {} } });
+    expect(noName.json.message).toBe(
+      'the name of the object (other based on URL) was undeterminable: name must be provided',
+    );
+    const namespace = await server.send('POST', configMaps, { body: { metadata: { name: 'x', namespace: 'y' } } });
+    expect(namespace.json.message).toBe(
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
+  });
+
+  it('sends each warning as a header of its own', async () => {
+    const body = { metadata: { name: 'warned' }, extra: 1, more: 'ü' };
+    const { rawHeaders } = await server.send('POST', '/api/v1/namespaces/w/configmaps', { body });
+    const warnings = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1] === 'Warning');
+    expect(warnings).toEqual(['299 - "unknown field \\"extra\\""', '299 - "unknown field \\"more\\""']);
+    const { headers } = await server.send('GET', '/api/v1/endpoints');
+    expect(headers.warning).toBe('299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"');
+  });
+});
+
+describe('patches', () => {
+  it.each([
+    ['application/merge-patch+json', { data: { k: '2', on: null } }, { k: '2' }],
+    ['application/json-patch+json', [{ op: 'add', path: '/data/z', value: '3' }], { k: '2', z: '3' }],
+    ['application/strategic-merge-patch+json', { data: { z: '4' } }, { k: '2', z: '4' }],
+  ])('of type %s change the object', async (type, body, data) => {
+    const { json, status } = await server.send('PATCH', `${configMaps}/b`, { body, headers: { 'content-type': type } });
+    expect(status).toBe(200);
+    expect(json.data).toEqual(data);
+  });
+
+  it('do not rename', async () => {
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const renamed = await server.send('PATCH', `${configMaps}/b`, { body: { metadata: { name: 's' } }, headers });
+    expect(renamed.json.message).toBe('the name of the object (s) does not match the name on the URL (b)');
+    const missing = await server.send('PATCH', `${configMaps}/none`, { body: {}, headers });
+    expect(missing.json.message).toBe('configmaps "none" not found');
+  });
+});
+
+describe('discovery and health', () => {
+  it('serves an aggregated document under an ETag', async () => {
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
+    const first = await server.send('GET', '/apis', { headers: { accept } });
+    expect(first.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
+    expect(first.headers.vary).toBe('Accept');
+    const etag = String(first.headers.etag);
+    expect(etag).toMatch(/^"[0-9A-F]{128}"$/);
+    const again = await server.send('GET', '/apis', { headers: { accept, 'if-none-match': etag } });
+    expect([again.status, again.bytes.length]).toEqual([304, 0]);
+    const one = server.catalog.find('apps', 'v1', 'deployments');
+    if (one !== undefined) server.catalog.install(one);
+    const same = await server.send('GET', '/apis', { headers: { accept } });
+    expect(same.headers.etag).toBe(etag);
+  });
+
+  it('leaves a resource out as soon as it is gone', async () => {
+    const served = server.catalog.find('apps', 'v1', 'deployments');
+    if (served === undefined) throw new Error('deployments are not served');
+    const names = async (): Promise<string[]> =>
+      (await server.send('GET', '/apis/apps/v1')).json.resources.map((r: { name: string }) => r.name);
+    expect(await names()).toContain('deployments/scale');
+    server.catalog.remove('apps', 'v1', 'deployments');
+    expect(await names()).not.toContain('deployments');
+    server.catalog.install(served);
+  });
+
+  it('publishes OpenAPI documents that refer only to themselves', async () => {
+    const index = await server.send('GET', '/openapi/v3');
+    const { serverRelativeURL } = index.json.paths['apis/apps/v1'];
+    const document = await server.send('GET', serverRelativeURL);
+    expect(document.headers['cache-control']).toBe('public, immutable');
+    const { schemas } = document.json.components;
+    for (const [, name] of document.text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+      expect(schemas).toHaveProperty([String(name)]);
+    expect(schemas['io.k8s.api.apps.v1.Deployment']).toMatchObject({
+      type: 'object',
+      'x-kubernetes-group-version-kind': [{ group: 'apps', kind: 'Deployment', version: 'v1' }],
+    });
+    const patch = document.json.paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'].patch;
+    expect(patch.parameters.map((p: { name: string }) => p.name)).toContain('fieldValidation');
+    const stale = await server.send('GET', '/openapi/v3/apis/apps/v1?hash=OLD');
+    expect([stale.status, stale.headers.location]).toEqual([301, serverRelativeURL]);
+    const known = await server.send('GET', '/openapi/v3/apis/apps/v1', {
+      headers: { 'if-none-match': String(document.headers.etag) },
+    });
+    expect(known.status).toBe(304);
+    expect((await server.send('GET', '/openapi/v3/apis/none/v1')).status).toBe(404);
+    expect((await server.send('GET', '/openapi/v2')).status).toBe(404);
+  });
+
+  it('reports its health and its numbers', async () => {
+    expect((await server.send('GET', '/readyz')).text).toBe('ok');
+    expect((await server.send('GET', '/readyz?verbose&exclude=ping')).text).toBe(
+      '[+]ping excluded: ok\nreadyz check passed\n',
+    );
+    const metrics = await server.send('GET', '/metrics');
+    expect(metrics.text).toContain('apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"');
+    expect(metrics.text).not.toContain('nothings');
+  });
+});

@@ -1,0 +1,23 @@
+// A certificate for 127.0.0.1 that signs itself, for tests of TLS.
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
+import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
+
+/** PEM of certificate and key, valid for a day from now. */
+export async function selfSigned(): Promise<{ readonly cert: string; readonly key: string }> {
+  const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
+  const certificate = await X509CertificateGenerator.createSelfSigned(
+    {
+      name: 'CN=127.0.0.1',
+      keys,
+      signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
+      extensions: [new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])],
+    },
+    webcrypto as never,
+  );
+  const key = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64');
+  return {
+    cert: certificate.toString('pem'),
+    key: `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----\n`,
+  };
+}

@@ -87,8 +87,8 @@ export type {
 export type { ListerWatcher, ListResult } from './lister-watcher.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
-export { parseQuantity, Quantity, type QuantityFormat, quantityOf } from './quantity.ts';
 export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
+export { parseQuantity, Quantity, type QuantityFormat, quantityOf } from './quantity.ts';
 export {
   apiVersionOf,
   groupVersionResourceOf,

@@ -16,18 +16,21 @@ export class ExactNumber {
     return this.text;
   }
 
-  /** Tells {@link stringifyJson}, which is running, that the fast path will not do. */
-  toJSON(): string {
+  /** Under {@link stringifyJson} a mark that becomes the exact text; under a plain JSON.stringify the nearest double. */
+  toJSON(): string | number {
+    if (!isStringifying) return Number(this.text);
     exactNumberSeen = true;
     return `${sentinel}${this.text}`;
   }
 }
 
+let isStringifying = false;
 let exactNumberSeen = false;
-// A private-use character first: JSON texts of users hold it practically never, and a text that does is checked below.
-const sentinel = '\uE000exact-number:';
+// A new secret in each process, so that no text of a user can pass for a mark.
+const sentinel = `\uE000${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}:`;
 const manyDigits = /\d[\d.]{15}/;
-const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+// Strings in runs of plain characters: one step a character would exhaust the stack on long ones.
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');
 
 /**
@@ -35,7 +38,7 @@ const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');
  * Throws SyntaxError. `__proto__` and its like are plain own keys.
  */
 export function parseJson(text: string): unknown {
-  if (!manyDigits.test(text) || text.includes(sentinel)) return JSON.parse(text);
+  if (!manyDigits.test(text)) return JSON.parse(text);
   let replaced = false;
   const marked = text.replace(tokens, (token) => {
     if (token.startsWith('"') || isExactAsDouble(token)) return token;
@@ -49,8 +52,13 @@ export function parseJson(text: string): unknown {
 /** The inverse of {@link parseJson}. Like JSON.stringify, drops members that are undefined. */
 export function stringifyJson(value: unknown, indent?: number): string {
   exactNumberSeen = false;
-  const text = JSON.stringify(value, undefined, indent);
-  return exactNumberSeen ? text.replace(quotedSentinel, '$1') : text;
+  isStringifying = true;
+  try {
+    const text = JSON.stringify(value, undefined, indent);
+    return exactNumberSeen ? text.replace(quotedSentinel, '$1') : text;
+  } finally {
+    isStringifying = false;
+  }
 }
 
 /** A deep copy of JSON data (keeps {@link ExactNumber}, own keys only). Several times faster than structuredClone. */

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { invalidField, requiredField } from './field-error.ts';
+import * as errors from './status-error.ts';
+
+const pods = { group: '', resource: 'pods' };
+const deployments = { group: 'apps', resource: 'deployments' };
+
+describe('StatusError constructors: code, reason and message of Kubernetes', () => {
+  it.each([
+    [errors.newNotFound(pods, 'a'), 404, 'NotFound', 'pods "a" not found'],
+    [errors.newNotFound(deployments, 'a'), 404, 'NotFound', 'deployments.apps "a" not found'],
+    [errors.newAlreadyExists(pods, 'a'), 409, 'AlreadyExists', 'pods "a" already exists'],
+    [errors.newConflict(pods, 'a', 'why'), 409, 'Conflict', 'Operation cannot be fulfilled on pods "a": why'],
+    [errors.newForbidden(pods, 'a', 'why'), 403, 'Forbidden', 'pods "a" is forbidden: why'],
+    [errors.newForbidden(pods, '', 'why'), 403, 'Forbidden', 'pods is forbidden: why'],
+    [errors.newForbidden({ group: '', resource: '' }, '', 'why'), 403, 'Forbidden', 'forbidden: why'],
+    [errors.newUnauthorized(), 401, 'Unauthorized', 'Unauthorized'],
+    [errors.newBadRequest('why'), 400, 'BadRequest', 'why'],
+    [errors.newExpired('why'), 410, 'Expired', 'why'],
+    [errors.newTimeout('why', 0), 504, 'Timeout', 'Timeout: why'],
+    [errors.newTooLargeResourceVersion(9, 3, 1), 504, 'Timeout', 'Timeout: Too large resource version: 9, current: 3'],
+    [errors.newTooManyRequests('why', 1), 429, 'TooManyRequests', 'why'],
+    [
+      errors.newServerTimeout(pods, 'get', 1),
+      500,
+      'ServerTimeout',
+      'The get operation against pods could not be completed at this time, please try again.',
+    ],
+    [errors.newInternalError(new Error('why')), 500, 'InternalError', 'Internal error occurred: why'],
+    [errors.newServiceUnavailable('why'), 503, 'ServiceUnavailable', 'why'],
+    [errors.newRequestEntityTooLarge('why'), 413, 'RequestEntityTooLarge', 'Request entity too large: why'],
+    [errors.newNotAcceptable('why'), 406, 'NotAcceptable', 'why'],
+    [errors.newUnsupportedMediaType('why'), 415, 'UnsupportedMediaType', 'why'],
+    [errors.newNotImplemented('why'), 501, 'NotImplemented', 'why'],
+    [
+      errors.newMethodNotSupported(deployments, 'patch'),
+      405,
+      'MethodNotAllowed',
+      'patch is not supported on resources of kind "deployments.apps"',
+    ],
+  ])('%s', (error, code, reason, message) => {
+    expect([error.code, error.reason, error.message]).toEqual([code, reason, message]);
+    expect(error.status).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
+  });
+
+  it('lists every invalid field in the message and in the causes', () => {
+    const error = errors.newInvalid({ group: 'apps', kind: 'Deployment' }, 'a', [
+      invalidField('spec.replicas', -1, 'must be greater than or equal to 0'),
+      requiredField('spec.selector'),
+    ]);
+    expect(error.message).toBe(
+      'Deployment.apps "a" is invalid: [spec.replicas: Invalid value: -1: must be greater than or equal to 0, spec.selector: Required value]',
+    );
+    expect(error.details).toEqual({
+      name: 'a',
+      group: 'apps',
+      kind: 'Deployment',
+      causes: [
+        {
+          reason: 'FieldValueInvalid',
+          message: 'Invalid value: -1: must be greater than or equal to 0',
+          field: 'spec.replicas',
+        },
+        { reason: 'FieldValueRequired', message: 'Required value', field: 'spec.selector' },
+      ],
+    });
+  });
+
+  it('keeps the details that clients act on', () => {
+    expect(errors.newNotFound(deployments, 'a').details).toEqual({ name: 'a', group: 'apps', kind: 'deployments' });
+    expect(errors.retryAfterSeconds(errors.newTooManyRequests('x', 7))).toBe(7);
+    expect(errors.retryAfterSeconds(new Error('x'))).toBeUndefined();
+    expect(errors.newExpired('x', 'token').status.metadata.continue).toBe('token');
+    expect(errors.newInternalError('text').cause).toBe('text');
+  });
+});
+
+describe('StatusError predicates', () => {
+  it('know errors of another copy of this package by their brand', () => {
+    const stranger = Object.defineProperty(
+      Object.assign(new Error('x'), { reason: 'NotFound', code: 404 }),
+      Symbol.for('@kapstan/api/StatusError'),
+      { value: true },
+    );
+    expect([errors.isStatusError(stranger), errors.isNotFound(stranger)]).toEqual([true, true]);
+  });
+
+  it.each([undefined, null, 'NotFound', new Error('NotFound'), { reason: 'NotFound' }])('say no to %s', (value) => {
+    expect([errors.isStatusError(value), errors.isNotFound(value), errors.isTooManyRequests(value)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('know what a server sent', () => {
+    const gone = errors.statusErrorFrom({ code: 410, reason: 'Gone', message: 'gone' });
+    expect(errors.isExpired(gone)).toBe(true);
+    expect(errors.isTooManyRequests(errors.statusErrorFrom({ code: 429 }))).toBe(true);
+    expect(errors.statusErrorFrom({}).status).toMatchObject({ code: 500, message: 'unknown' });
+    expect(errors.statusErrorFrom({}).reason).toBe('');
+  });
+
+  it('know a version from the future by cause, by old cause and by message', () => {
+    const old = {
+      code: 504,
+      reason: 'Timeout',
+      message: 'Timeout: Too large resource version: 9, current: 3',
+    } as const;
+    expect(errors.isTooLargeResourceVersion(errors.newTooLargeResourceVersion(9, 3, 0))).toBe(true);
+    expect(errors.isTooLargeResourceVersion(errors.statusErrorFrom({ ...old, details: {} }))).toBe(true);
+    expect(errors.isTooLargeResourceVersion(errors.statusErrorFrom(old))).toBe(false);
+    expect(errors.isTooLargeResourceVersion(errors.newTimeout('slow', 1))).toBe(false);
+  });
+});

@@ -8,7 +8,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { connect } from './connect.ts';
 import { type TestAuthority, testAuthority } from './testing/certificates.ts';
-import { json, ScriptedServer } from './testing/scripted-server.ts';
+import { json, ScriptedServer, status } from './testing/scripted-server.ts';
 
 const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } };
@@ -113,6 +113,34 @@ describe('connect', () => {
     await using client = await connect({ kubeconfig: await writeConfig(lax, { token: 't' }) });
     expect(await client.get(Node, { name: 'a' })).toEqual(node);
     expect(server.last.headers.authorization).toBe('Bearer t');
+  });
+
+  it('runs the exec plugin of the kubeconfig, and once more after a 401', async () => {
+    await using server = await startServer();
+    const { cert, key } = await authority.issue('plugin-user');
+    const plugin = join(directory, 'login');
+    const credential = {
+      kind: 'ExecCredential',
+      apiVersion: 'client.authentication.k8s.io/v1',
+      status: { token: 'TOKEN', clientCertificateData: cert, clientKeyData: key },
+    };
+    await writeFile(join(directory, 'credential.json'), JSON.stringify(credential));
+    const script = `#!/bin/sh\necho run >> ${directory}/runs\nsed "s/TOKEN/token-$(grep -c run ${directory}/runs)/" ${directory}/credential.json\n`;
+    await writeFile(plugin, script, { mode: 0o755 });
+    const kubeconfig = await writeConfig(
+      { server: server.url, 'certificate-authority-data': base64(authority.ca) },
+      { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: './login', interactiveMode: 'Never' } },
+    );
+    await using client = await connect({ kubeconfig });
+    await client.get(Node, { name: 'a' });
+    server.next(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 }));
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer token-1',
+      'Bearer token-1',
+      'Bearer token-2',
+    ]);
+    expect(peerName(server)).toBe('plugin-user');
   });
 
   it('never sends credentials over plain HTTP, but does impersonate', async () => {

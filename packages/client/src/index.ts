@@ -26,6 +26,7 @@ export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-ku
 export { ObjectList } from './object-list.ts';
 export type { PodLogOptions } from './pod-log.ts';
 export { RestMapper } from './rest-mapper.ts';
+export { type RetryOnConflictOptions, retryOnConflict } from './retry-on-conflict.ts';
 export type { TlsConfig } from './tls-config.ts';
 export type { RateLimit } from './transport/rate-limiter.ts';
 export type { RequestDiagnostics } from './transport/transport.ts';

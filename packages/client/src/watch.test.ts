@@ -270,6 +270,23 @@ describe('a watch', () => {
     await expect(late).rejects.toBe(reason);
   });
 
+  it('leaves no socket behind, however often it is opened and left', async () => {
+    server.always(stream(frame('ADDED', configMap('a'))));
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(Array.from({ length: 20 }, () => firstValueFrom(client.watch(ConfigMap))));
+      while (server.sockets.size > 0) await settle();
+    }
+    server.always((response, request) => {
+      stream(frame('ADDED', configMap('a')))(response, request);
+      closeStream(response);
+    });
+    await Promise.all(Array.from({ length: 20 }, () => lastValueFrom(client.watch(ConfigMap))));
+    server.always(json(status(410, 'Expired', 'too old'), { status: 410 }));
+    await Promise.allSettled(Array.from({ length: 20 }, () => lastValueFrom(client.watch(ConfigMap))));
+    while (server.sockets.size > 0) await settle();
+    expect(server.connections).toBe(240);
+  });
+
   it('closes its connection when the loop over watchEvents() is left', async () => {
     server.next(stream(frame('ADDED', configMap('a')) + frame('ADDED', configMap('b'))));
     for await (const event of client.watchEvents(ConfigMap)) {

@@ -1,5 +1,6 @@
-// The undici pool of one cluster and one identity. New certificates get a new pool; the old one drains.
-import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+// The connections of one cluster and one identity: an undici pool for calls, a connection of its own for each stream.
+// New certificates get a new pool; the old one drains.
+import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { TlsConfig } from '../tls-config.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
 
@@ -14,10 +15,19 @@ export interface ConnectionPoolOptions {
 const connectTimeoutMs = 30_000;
 const tcpKeepAliveMs = 30_000;
 const idleMs = 90_000;
+// Deadlines are the transport's own, on its clock; streams have none.
+const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs };
+
+/** What is made of one set of certificates. */
+interface Generation {
+  readonly texts: TlsTexts;
+  readonly connect: ReturnType<typeof buildConnector>;
+  readonly pool: Dispatcher;
+}
 
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
-  #current: { readonly texts: TlsTexts; readonly dispatcher: Dispatcher } | undefined;
+  #current: Generation | undefined;
   readonly #open = new Set<Dispatcher>();
   #isClosed = false;
 
@@ -25,10 +35,32 @@ export class ConnectionPool {
     this.#options = options;
   }
 
-  /** The pool for the next request. Rejects when certificates cannot be had, or after {@link close}. */
-  async dispatcher(): Promise<Dispatcher> {
-    const texts = await this.#options.material.load();
-    return this.#dispatcherFor(texts);
+  /** The pool for the next call. Rejects when certificates cannot be had, or after {@link close}. */
+  async forCall(): Promise<Dispatcher> {
+    return this.#generation(await this.#options.material.load()).pool;
+  }
+
+  /**
+   * A connection for one stream; give it to {@link release} when that is over. Rejects as {@link forCall}. Not of the
+   * pool, because undici connects anew, for nothing, when a request that runs is aborted; with HTTP/1.1 a stream fills
+   * its connection anyway.
+   */
+  async forStream(): Promise<Dispatcher> {
+    const { connect, texts } = this.#generation(await this.#options.material.load());
+    const dispatcher =
+      this.#options.proxyUrl === undefined
+        ? new Client(this.#options.server.origin, { ...timeouts, connect })
+        : this.#proxy(texts, this.#options.proxyUrl);
+    this.#open.add(dispatcher);
+    return dispatcher;
+  }
+
+  /** Ends the connection of a stream. */
+  release(dispatcher: Dispatcher): void {
+    const forget = (): void => {
+      this.#open.delete(dispatcher);
+    };
+    dispatcher.destroy().then(forget, forget);
   }
 
   /** Ends every connection, busy ones too. Idempotent. */
@@ -40,43 +72,52 @@ export class ConnectionPool {
   }
 
   // Atomic: concurrent requests after a rotation share one new pool.
-  #dispatcherFor(texts: TlsTexts): Dispatcher {
+  #generation(texts: TlsTexts): Generation {
     if (this.#isClosed) throw new TypeError('the client is closed');
     const current = this.#current;
-    if (current !== undefined && isSame(current.texts, texts)) return current.dispatcher;
-    const dispatcher = this.#create(texts);
-    this.#open.add(dispatcher);
-    this.#current = { texts, dispatcher };
-    if (current !== undefined) this.#retire(current.dispatcher);
-    return dispatcher;
+    if (current !== undefined && isSame(current.texts, texts)) return current;
+    const created = this.#create(texts);
+    this.#open.add(created.pool);
+    this.#current = created;
+    if (current !== undefined) this.#retire(current.pool);
+    return created;
   }
 
-  #retire(dispatcher: Dispatcher): void {
+  #retire(pool: Dispatcher): void {
     const forget = (): void => {
-      this.#open.delete(dispatcher);
+      this.#open.delete(pool);
     };
-    // Open watches go on until they end by themselves; a pool destroyed meanwhile by close() is gone as well.
-    dispatcher.close().then(forget, forget);
+    // Its calls come to their end; destroyed meanwhile by close() it is gone as well.
+    pool.close().then(forget, forget);
   }
 
-  #create(texts: TlsTexts): Dispatcher {
-    const { server, tls, proxyUrl } = this.#options;
-    const connect = {
-      timeout: connectTimeoutMs,
+  #create(texts: TlsTexts): Generation {
+    const { server, proxyUrl } = this.#options;
+    // One connector for pool and streams: they share the cache of TLS sessions.
+    const connect = buildConnector({ ...this.#tls(texts), timeout: connectTimeoutMs });
+    const pool =
+      proxyUrl === undefined
+        ? new Pool(server.origin, { ...timeouts, connect, pipelining: 1 })
+        : this.#proxy(texts, proxyUrl);
+    return { texts, connect, pool };
+  }
+
+  #proxy(texts: TlsTexts, uri: string): Dispatcher {
+    return new ProxyAgent({ ...timeouts, uri, requestTls: this.#tls(texts), connectTimeout: connectTimeoutMs });
+  }
+
+  #tls(texts: TlsTexts): buildConnector.BuildOptions {
+    const { tls } = this.#options;
+    return {
       keepAlive: true,
       keepAliveInitialDelay: tcpKeepAliveMs,
-      minVersion: 'TLSv1.2' as const,
+      minVersion: 'TLSv1.2',
       rejectUnauthorized: tls.insecureSkipVerify !== true,
       ...(texts.ca === undefined ? {} : { ca: texts.ca }),
       ...(texts.cert === undefined ? {} : { cert: texts.cert }),
       ...(texts.key === undefined ? {} : { key: texts.key }),
       ...(tls.serverName ? { servername: tls.serverName } : {}),
     };
-    // Deadlines are the transport's own, on its clock; streams have none.
-    const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs };
-    if (proxyUrl === undefined) return new Pool(server.origin, { ...timeouts, connect, pipelining: 1 });
-    const { timeout: _, ...requestTls } = connect;
-    return new ProxyAgent({ ...timeouts, uri: proxyUrl, requestTls, connectTimeout: connectTimeoutMs });
   }
 }
 

@@ -103,7 +103,7 @@ export class Transport {
   /** Loads certificates and credentials, so that a wrong configuration shows before the first call. */
   async prepare(): Promise<void> {
     await this.#credentialHeaders();
-    await this.#ports.pool.dispatcher();
+    await this.#ports.pool.forCall();
   }
 
   /** One call with an answer of finite length; the deadline covers retries and `read`. */
@@ -170,10 +170,24 @@ export class Transport {
   }
 
   async #attempt(attempts: Attempts): Promise<Outcome> {
-    const { request, signal, label } = attempts;
-    signal.throwIfAborted();
+    const { pool } = this.#ports;
+    attempts.signal.throwIfAborted();
     const credentialHeaders = await this.#credentialHeaders();
-    const dispatcher = await this.#ports.pool.dispatcher();
+    if (!attempts.isStream) return await this.#exchange(attempts, await pool.forCall(), credentialHeaders);
+    const dispatcher = await pool.forStream();
+    let outcome: Outcome | undefined;
+    try {
+      outcome = await this.#exchange(attempts, dispatcher, credentialHeaders);
+      return outcome;
+    } finally {
+      const release = (): void => pool.release(dispatcher);
+      if (outcome?.type === 'answer') outcome.answer.body.once('close', release);
+      else release();
+    }
+  }
+
+  async #exchange(attempts: Attempts, dispatcher: Dispatcher, credentialHeaders: RequestHeaders): Promise<Outcome> {
+    const { request, signal, label } = attempts;
     const startedAtMs = this.#ports.options.clock.monotonicNow();
     let response: Dispatcher.ResponseData;
     try {

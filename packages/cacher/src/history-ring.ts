@@ -11,8 +11,10 @@ export const defaultHistoryWindowMs = 75_000;
 export interface HistoryRingOptions {
   /** How long an event should stay, in milliseconds. At least 75 000, the default. */
   readonly windowMs?: number;
-  /** Fewest slots, and the number to begin with. Default 100. */
+  /** Fewest slots. Default 100. */
   readonly minCapacity?: number;
+  /** Slots to begin with. Default `minCapacity`. */
+  readonly initialCapacity?: number;
   /** Most slots. Default 102 400, doubled as often as the window is doubled. */
   readonly maxCapacity?: number;
 }
@@ -44,7 +46,7 @@ export class HistoryRing<T extends KubernetesObject> {
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
     this.#minCapacity = options.minCapacity ?? lowerBound;
     this.#maxCapacity = options.maxCapacity ?? maxCapacityFor(this.#windowMs);
-    this.#slots = new Array(this.#minCapacity);
+    this.#slots = new Array(options.initialCapacity ?? this.#minCapacity);
   }
 
   get capacity(): number {

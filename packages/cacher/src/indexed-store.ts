@@ -87,7 +87,8 @@ export class IndexedStore<T extends KubernetesObject> {
       found.push(from === 0 && to === chunk.length ? chunk : chunk.slice(from, to));
       if (to < chunk.length) break;
     }
-    return found.flat();
+    // Array.prototype.flat takes four times as long.
+    return ([] as CacheEntry<T>[]).concat(...found);
   }
 
   /** Entries in the range whose indexed field has this value, in order. Undefined: the field is not indexed. */

@@ -5,8 +5,11 @@ export { WatchRecorder } from './engine-recorder.ts';
 export { MemoryEngine } from './memory-engine.ts';
 export { storageConformance } from './storage-conformance.ts';
 export {
+  keyOf,
+  namesOf,
   type OpenStorage,
   podAttributes,
+  podOf,
   podStoreOptions,
   predicate,
   StorageBench,

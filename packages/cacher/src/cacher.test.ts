@@ -1,0 +1,324 @@
+import { isExpired, isTooManyRequests, retryAfterSeconds } from '@kapstan/api';
+import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
+import { isStorageError, ObjectStore, type Storage, StorageError } from '@kapstan/storage';
+import {
+  keyOf,
+  MemoryEngine,
+  podAttributes,
+  podOf,
+  podStoreOptions,
+  predicate,
+  StorageBench,
+} from '@kapstan/storage/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Cacher, type CacherOptions } from './cacher.ts';
+
+const root = '/registry/pods';
+
+let clock: VirtualClock;
+let engine: MemoryEngine;
+let store: ObjectStore<TestPod>;
+let cacher: Cacher<TestPod>;
+
+function openCacher(options: Partial<CacherOptions<TestPod>> = {}): Cacher<TestPod> {
+  return new Cacher<TestPod>({
+    storage: store,
+    resourcePrefix: '/pods',
+    getAttributes: podAttributes,
+    indexedFields: ['spec.nodeName'],
+    freeze: true,
+    clock,
+    random: () => 0,
+    ...options,
+  });
+}
+
+const bench = new StorageBench(async () => {
+  clock = new VirtualClock();
+  engine = new MemoryEngine({ clock });
+  store = new ObjectStore(podStoreOptions(engine));
+  cacher = openCacher();
+  return {
+    storage: cacher,
+    engine,
+    clock,
+    isCached: true,
+    dispose: async () => {
+      await cacher.close();
+      await store.close();
+      await engine.close();
+    },
+  };
+});
+
+const started = async (): Promise<void> => {
+  cacher.start();
+  await cacher.waitUntilReady();
+};
+
+async function until(isMet: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 10_000 && !isMet(); turn++) await settle();
+  expect(isMet()).toBe(true);
+}
+
+describe('a Cacher that is not ready', () => {
+  it('answers 429 with the reason to lists and watches, and leaves gets and cheap pages to the storage', async () => {
+    await store.create(keyOf('a'), podOf('a'));
+    engine.beforeOperation = (operation) => {
+      if (operation === 'range') throw new StorageError({ code: 'Unreachable', message: 'no leader' });
+    };
+    cacher.start();
+    await until(() => cacher.inspect().lastError !== undefined);
+    engine.beforeOperation = () => undefined;
+    const refused: unknown = await bench.list().catch((error: unknown) => error);
+    expect(isTooManyRequests(refused)).toBe(true);
+    expect((refused as Error).message).toMatch(/^storage is \(re\)initializing: .*no leader/);
+    expect(retryAfterSeconds(refused)).toBe(1);
+    expect(() => bench.watch()).toThrow(/^storage is \(re\)initializing/);
+    expect((await cacher.get(keyOf('a'), { resourceVersion: '0' }))?.object.metadata?.name).toBe('a');
+    expect(await bench.names({ limit: 1 })).toEqual(['a']);
+    await expect(bench.list({ limit: 1, labels: 'a=b' })).rejects.toSatisfy(isTooManyRequests);
+    expect(isStorageError(cacher.readiness(), 'NotReady')).toBe(true);
+    await clock.advance(1_000);
+    await cacher.waitUntilReady();
+    expect(cacher.readiness()).toBeUndefined();
+    expect(await bench.names({ resourceVersion: '0' })).toEqual(['a']);
+  });
+
+  it('refuses a history window below 75 s', () => {
+    expect(() => openCacher({ historyWindowMs: 74_000 })).toThrow(
+      'config.EventsHistoryWindow (74s) must not be below 1m15s',
+    );
+  });
+});
+
+describe('a Cacher whose storage fails', () => {
+  beforeEach(started);
+
+  it('I3: resumes its watch from the last revision when the storage cannot be reached, and its watchers miss nothing', async () => {
+    const watch = bench.watch({ resourceVersion: String(await bench.caughtUp()) });
+    await bench.create('a');
+    await watch.received(1);
+    engine.breakWatches(new StorageError({ code: 'Unreachable' }));
+    await store.create(keyOf('b'), podOf('b'));
+    await store.delete(keyOf('a'));
+    await clock.advance(1_000);
+    expect(await watch.received(3)).toHaveLength(3);
+    expect(watch.changes.map((change) => change.split('@')[0])).toEqual(['ADDED a', 'ADDED b', 'DELETED a']);
+    expect(cacher.inspect().counters).toMatchObject({ initializations: 1, terminatedWatchers: 0 });
+  });
+
+  it('lists anew and ends all watches silently when its revision is compacted', async () => {
+    await bench.create('a');
+    const watch = bench.watch();
+    await watch.received(1);
+    engine.breakWatches(new StorageError({ code: 'Compacted', revision: 100 }));
+    expect(await watch.ended()).toBeUndefined();
+    expect(() => bench.watch()).toThrow('storage is (re)initializing');
+    await clock.advance(200);
+    await cacher.waitUntilReady();
+    expect(cacher.inspect().counters).toMatchObject({ initializations: 2, terminatedWatchers: 1 });
+    const again = bench.watch();
+    expect(await again.received(1)).toHaveLength(1);
+  });
+
+  it('says 410 to a watch from before its last list', async () => {
+    const { revision } = await bench.create('a');
+    const later = await bench.create('b');
+    await bench.caughtUp();
+    engine.breakWatches(new StorageError({ code: 'Compacted', revision: 1 }));
+    await clock.advance(200);
+    await cacher.waitUntilReady();
+    const error = await bench.watch({ resourceVersion: String(revision) }).ended();
+    expect(isExpired(error)).toBe(true);
+    expect(error?.message).toBe(`too old resource version: ${revision} (${later.revision})`);
+  });
+
+  it('ends a watch that began to wait before a new list, instead of leaving a gap in it', async () => {
+    await bench.create('a');
+    await bench.caughtUp();
+    const future = Number(await cacher.currentResourceVersion()) + 1;
+    const watch = bench.watch({ sendInitialEvents: true, resourceVersion: String(future) });
+    engine.breakWatches(new StorageError({ code: 'Compacted', revision: 1 }));
+    await store.create(keyOf('b'), podOf('b'));
+    await clock.advance(200);
+    await cacher.waitUntilReady();
+    expect([await watch.ended(), watch.events]).toEqual([undefined, []]);
+  });
+
+  it('asks the storage below when the cache lags behind a consistent read', async () => {
+    await bench.create('a');
+    await bench.caughtUp();
+    engine.breakWatches(new StorageError({ code: 'Unreachable' }));
+    // It stays unreachable for watches.
+    const watch = engine.watch.bind(engine);
+    engine.watch = (_range, options, sink) => {
+      queueMicrotask(() => sink.onError(new StorageError({ code: 'Unreachable' })));
+      return watch({ start: '', end: '' }, options, { ...sink, onError: () => undefined });
+    };
+    await store.create(keyOf('b'), podOf('b'));
+    const [names] = await Promise.all([bench.names(), clock.advance(3_000)]);
+    expect(names).toEqual(['a', 'b']);
+    expect(await bench.names({ resourceVersion: '0' })).toEqual(['a']);
+    expect(cacher.inspect().counters).toMatchObject({ consistentReads: 1, consistentReadFallbacks: 1 });
+  });
+});
+
+describe('a Cacher', () => {
+  beforeEach(started);
+
+  it('answers from memory what may be old, and asks the storage for the rest', async () => {
+    await bench.createAll('a', 'b');
+    const revision = await bench.caughtUp();
+    const asked: string[] = [];
+    engine.beforeOperation = (operation) => void asked.push(operation);
+    const listen = async (call: () => Promise<unknown>): Promise<string[]> => {
+      asked.length = 0;
+      await call();
+      return [...asked];
+    };
+    expect(await listen(() => cacher.get(keyOf('a'), { resourceVersion: '0' }))).toEqual([]);
+    expect(await listen(() => cacher.get(keyOf('a'), { resourceVersion: String(revision) }))).toEqual([]);
+    expect(await listen(() => cacher.get(keyOf('a')))).toEqual(['get']);
+    expect(await listen(() => bench.list())).toEqual([]);
+    expect(await listen(() => bench.list({ limit: 1 }))).toEqual([]);
+    expect(await listen(() => bench.list({ resourceVersion: '0' }))).toEqual([]);
+    expect(await listen(() => bench.list({ resourceVersion: String(revision), limit: 1 }))).toEqual(['range']);
+    expect(await listen(() => bench.watch({ resourceVersion: '0' }).received(2))).toEqual([]);
+    expect(await listen(() => cacher.stats())).toEqual([]);
+  });
+
+  it('gives updates and deletes its own state as a hint: no read when it is fresh', async () => {
+    const stale = await bench.create('a');
+    await bench.update('a', { node: 'n1' });
+    await bench.caughtUp();
+    const asked: string[] = [];
+    engine.beforeOperation = (operation) => void asked.push(operation);
+    await cacher.guaranteedUpdate(keyOf('a'), () => ({ object: podOf('a', { node: 'n2' }) }), {
+      cachedExisting: stale,
+    });
+    expect(asked).toEqual(['commit']);
+    await bench.caughtUp();
+    asked.length = 0;
+    await cacher.delete(keyOf('a'), { cachedExisting: stale });
+    expect(asked).toEqual(['commit']);
+  });
+
+  it('hands out the very objects that it holds, with their bytes', async () => {
+    await bench.create('a');
+    await bench.caughtUp();
+    const [one] = (await bench.list()).items;
+    const [other] = (await bench.list({ resourceVersion: '0' })).items;
+    expect(one).toBe(other);
+    expect(one).toBe(await cacher.get(keyOf('a'), { resourceVersion: '0' }));
+    expect(Object.isFrozen(one?.object.spec)).toBe(true);
+  });
+
+  it('filters long lists in slices, all at one revision', async () => {
+    await Promise.all(
+      Array.from({ length: 12_000 }, (_, i) => store.create(keyOf(`p${i}`), podOf(`p${i}`, { node: `n${i % 2}` }))),
+    );
+    await bench.caughtUp();
+    const listing = bench.list({ labels: 'a!=b', resourceVersion: '0' });
+    const removed = await bench.remove('p0');
+    await bench.caughtUp();
+    const list = await listing;
+    expect(list.items).toHaveLength(12_000);
+    expect(Number(list.resourceVersion)).toBeLessThan(removed.revision);
+    expect(await bench.names({ fields: 'spec.nodeName=n1', resourceVersion: '0' })).toHaveLength(6_000);
+  });
+
+  it('counts objects and their stored bytes', async () => {
+    await bench.createAll('a', 'b');
+    const size = Buffer.byteLength(await bench.rawText('a')) - 'enc:1:'.length;
+    expect(await cacher.stats()).toEqual({ objectCount: 2, averageObjectBytes: size });
+    await bench.remove('a');
+    await bench.remove('b');
+    expect(await cacher.stats()).toEqual({ objectCount: 0, averageObjectBytes: 0 });
+  });
+
+  it('I1: sends bookmarks at the version of the storage once a minute, and before the deadline', async () => {
+    const watch = bench.watch({ bookmarks: true, resourceVersion: String(await bench.caughtUp()) });
+    const without = bench.watch({ resourceVersion: String(await bench.caughtUp()) });
+    await settle();
+    // Another resource moves the store; its progress reaches the cache.
+    const value = new Uint8Array(1);
+    await engine.commit({ key: '/registry/secrets/x', expectedRevision: 0 as never, change: { type: 'put', value } });
+    await clock.advance(61_000);
+    expect(watch.bookmarks).toEqual([await engine.currentRevision()]);
+    await clock.advance(60_000);
+    expect(watch.bookmarks).toHaveLength(2);
+    expect(without.events).toEqual([]);
+    const ending = bench.watch({ bookmarks: true, resourceVersion: '0', deadlineMs: clock.monotonicNow() + 10_000 });
+    await clock.advance(10_000);
+    expect(ending.bookmarks).toHaveLength(1);
+  });
+
+  it('keeps its watch open through an hour of silence, without a new list', async () => {
+    const watch = bench.watch({ resourceVersion: String(await bench.caughtUp()) });
+    await settle();
+    await clock.advance(3_600_000);
+    await bench.create('a');
+    await watch.received(1);
+    expect(cacher.inspect().counters).toMatchObject({ initializations: 1, terminatedWatchers: 0 });
+  });
+
+  it('is ended in peace by close, which fails all who wait and leaves nothing (I9)', async () => {
+    await bench.create('a');
+    const watch = bench.watch();
+    await watch.received(1);
+    const future = String(Number(await cacher.currentResourceVersion()) + 5);
+    const waiting = cacher.get(keyOf('a'), { resourceVersion: future }).catch((error: unknown) => error);
+    await settle();
+    await cacher.close();
+    await cacher.close();
+    expect(await watch.ended()).toBeUndefined();
+    expect(isStorageError(await waiting, 'Closed')).toBe(true);
+    await expect(bench.list()).rejects.toThrow('apiserver cacher is stopped');
+    await expect(cacher.get(keyOf('a'))).rejects.toThrow('apiserver cacher is stopped');
+    expect(() => bench.watch()).toThrow('apiserver cacher is stopped');
+    expect(cacher.inspect()).toMatchObject({ state: 'stopped', watchers: 0, waiting: 0, bookmarked: 0 });
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('shows people how it is', async () => {
+    await bench.create('a');
+    await bench.caughtUp();
+    const watch = bench.watch({ bookmarks: true });
+    await watch.received(1);
+    await bench.create('b');
+    await watch.received(2);
+    expect(cacher.inspect()).toMatchObject({
+      state: 'ready',
+      revision: await engine.currentRevision(),
+      objects: 2,
+      history: { size: 2, capacity: 100, oldestRevision: 2 },
+      watchers: 1,
+      catchingUp: 0,
+      waiting: 0,
+      bookmarked: 1,
+      lastError: undefined,
+      counters: { eventsReceived: 2, eventsDispatched: 2, initializations: 1 },
+    });
+  });
+});
+
+describe('a Cacher over a storage without progress requests', () => {
+  it('leaves consistent reads to the storage, and refuses streamed lists with bookmarks', async () => {
+    const plain = new MemoryEngine({ clock, supportsProgressRequests: false });
+    const below: Storage<TestPod> = new ObjectStore(podStoreOptions(plain));
+    const other = openCacher({ storage: below });
+    other.start();
+    await other.waitUntilReady();
+    await below.create(keyOf('a'), podOf('a'));
+    const list = await other.getList(root, { predicate: predicate(), recursive: true });
+    expect(list.items).toHaveLength(1);
+    const ended = new Promise<Error | undefined>((resolve) => {
+      const options = { predicate: predicate({ bookmarks: true }), recursive: true, sendInitialEvents: true };
+      other.watch(root, options, { onEvent: () => undefined, onEnd: resolve });
+    });
+    expect((await ended)?.message).toContain('RequestWatchProgress');
+    await other.close();
+    await plain.close();
+  });
+});

@@ -1,0 +1,83 @@
+import type { Revision } from '@kapstan/api';
+import { describe, expect, it } from 'vitest';
+import { CacheEvent } from './cache-entry.ts';
+import { HistoryRing, type HistoryRingOptions, maxCapacityFor } from './history-ring.ts';
+
+const fresh = 75_000;
+
+function event(revision: number, timeMs = 0): CacheEvent<never> {
+  return new CacheEvent<never>({ key: `/k${revision}`, revision: revision as Revision, timeMs });
+}
+
+function revisions(ring: HistoryRing<never>): (number | undefined)[] {
+  return Array.from({ length: ring.size }, (_, i) => ring.at(ring.start + i)?.revision);
+}
+
+/** A full ring of `capacity` events, `spacing` ms apart, then one more. */
+function filled(capacity: number, spacing: number, bounds: HistoryRingOptions = {}): HistoryRing<never> {
+  const ring = new HistoryRing<never>({ initialCapacity: capacity, minCapacity: capacity, ...bounds });
+  for (let i = 0; i < capacity; i++) ring.push(event(i + 1, i * spacing));
+  return ring;
+}
+
+describe('HistoryRing', () => {
+  it('I5: keeps the newest events and drops the oldest when it may not grow', () => {
+    const ring = new HistoryRing<never>({ minCapacity: 3, maxCapacity: 3 });
+    for (let revision = 1; revision <= 10; revision++) ring.push(event(revision));
+    expect(revisions(ring)).toEqual([8, 9, 10]);
+    expect([ring.start, ring.end, ring.hasEvicted]).toEqual([7, 10, true]);
+    expect(ring.at(6)).toBeUndefined();
+    expect(ring.at(10)).toBeUndefined();
+  });
+
+  it.each([
+    // Vectors of spec/storage.md §3.4: capacity, spacing, lower and upper bound → capacity, position of the oldest.
+    ['grows while the oldest is fresh', 5, fresh / 6, {}, 10, 0],
+    ['stays when the oldest is no longer fresh', 5, fresh / 4, {}, 5, 1],
+    ['does not grow beyond its bound', 8, fresh / 9, { maxCapacity: 8 }, 8, 1],
+    ['grows from 8 to 16', 8, fresh / 9, {}, 16, 0],
+    ['stays at 8', 8, fresh / 8, {}, 8, 1],
+  ])('%s', (_name, capacity, spacing, bounds, expected, start) => {
+    const ring = filled(capacity, spacing, bounds);
+    ring.push(event(capacity + 1, capacity * spacing));
+    expect([ring.capacity, ring.start]).toEqual([expected, start]);
+  });
+
+  it.each([
+    ['to half', 5, fresh + 1_000, 2, 2, 3],
+    ['to its lower bound', 5, fresh + 1_000, 3, 3, 2],
+    ['to 4', 8, fresh / 2 + 1_000, 4, 4, 4],
+  ])('shrinks %s when its events are old', (_name, capacity, spacing, minCapacity, expected, start) => {
+    const ring = filled(capacity, spacing, { minCapacity });
+    ring.push(event(capacity + 1, capacity * spacing));
+    expect(ring.capacity).toBe(expected);
+    // One slot was needed for the event itself.
+    expect(ring.start).toBe(start + 1);
+  });
+
+  it('finds the first event after a revision', () => {
+    const ring = new HistoryRing<never>({ minCapacity: 5, maxCapacity: 5 });
+    for (const revision of [5, 6, 8, 9, 12]) ring.push(event(revision));
+    const at = (revision: number) => ring.at(ring.firstAfter(revision as Revision))?.revision;
+    expect([0, 4, 5, 6, 7, 8, 11, 12, 99].map(at)).toEqual([5, 5, 6, 8, 8, 9, 12, undefined, undefined]);
+  });
+
+  it('keeps positions valid when it grows and when it is emptied', () => {
+    const ring = new HistoryRing<never>({ minCapacity: 2 });
+    ring.push(event(1));
+    ring.push(event(2));
+    ring.push(event(3));
+    expect([ring.capacity, ring.at(0)?.revision, ring.at(2)?.revision]).toEqual([4, 1, 3]);
+    ring.clear();
+    expect([ring.size, ring.start, ring.end, ring.hasEvicted, ring.oldest]).toEqual([0, 3, 3, false, undefined]);
+    ring.push(event(9));
+    expect(ring.at(3)?.revision).toBe(9);
+  });
+
+  it('has an upper bound that grows with the window', () => {
+    expect([0, 75_000, 75_001, 150_000, 150_001, 300_000].map(maxCapacityFor)).toEqual([
+      102_400, 102_400, 204_800, 204_800, 409_600, 409_600,
+    ]);
+    expect(maxCapacityFor(Number.MAX_SAFE_INTEGER)).toBe(102_400 * 2 ** 14);
+  });
+});

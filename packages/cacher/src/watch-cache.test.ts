@@ -1,0 +1,116 @@
+import { isExpired, type Revision } from '@kapstan/api';
+import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
+import { type StorageEvent, Stored } from '@kapstan/storage';
+import { podAttributes } from '@kapstan/storage/testing';
+import { describe, expect, it } from 'vitest';
+import { WatchCache } from './watch-cache.ts';
+
+const at = (value: number): Revision => value as Revision;
+
+function stored(name: string, revision: number): Stored<TestPod> {
+  const object = pod({ name, resourceVersion: String(revision) });
+  return new Stored<TestPod>(`/p/${name}`, at(revision), object as Stored<TestPod>['object']);
+}
+
+function change(type: 'ADDED' | 'MODIFIED' | 'DELETED', name: string, revision: number) {
+  return { type, stored: stored(name, revision) } satisfies StorageEvent<TestPod>;
+}
+
+function open(options: { readonly capacity?: number; readonly freeze?: boolean } = {}): WatchCache<TestPod> {
+  const bound = options.capacity === undefined ? {} : { minCapacity: options.capacity, maxCapacity: options.capacity };
+  return new WatchCache<TestPod>({
+    clock: new VirtualClock(),
+    getAttributes: podAttributes,
+    indexedFields: [],
+    history: bound,
+    freeze: options.freeze ?? false,
+  });
+}
+
+/** Revisions of the events after a version; the text of the refusal when there is none. */
+function after(cache: WatchCache<TestPod>, revision: number): number[] | string {
+  try {
+    const events: number[] = [];
+    for (let i = cache.positionAfter(at(revision)); i < cache.ring.end; i++)
+      events.push(cache.ring.at(i)?.revision ?? 0);
+    return events;
+  } catch (error) {
+    expect(isExpired(error)).toBe(true);
+    return (error as Error).message;
+  }
+}
+
+describe('WatchCache', () => {
+  it('I2: holds a change, in map and history, before apply returns', () => {
+    const cache = open();
+    cache.replace([], at(5));
+    const event = cache.apply(change('ADDED', 'a', 7));
+    expect([cache.revision, cache.store.get('/p/a')?.stored.revision, cache.ring.at(cache.ring.end - 1)]).toEqual([
+      7,
+      7,
+      event,
+    ]);
+    cache.apply(change('DELETED', 'a', 8));
+    expect([cache.revision, cache.store.get('/p/a')]).toEqual([8, undefined]);
+  });
+
+  it('knows all events since its list, and says 410 for older versions', () => {
+    const cache = open();
+    cache.replace([], at(9));
+    expect(after(cache, 8)).toBe('too old resource version: 8 (9)');
+    expect(after(cache, 9)).toEqual([]);
+    cache.apply(change('ADDED', 'a', 12));
+    expect([after(cache, 9), after(cache, 11), after(cache, 12)]).toEqual([[12], [12], []]);
+  });
+
+  it('I3: says 410 as soon as an event that a watch needs has left the history', () => {
+    const cache = open({ capacity: 5 });
+    cache.replace([], at(4));
+    for (let revision = 5; revision <= 9; revision++) cache.apply(change('ADDED', `p${revision}`, revision));
+    expect(after(cache, 4)).toEqual([5, 6, 7, 8, 9]);
+    cache.apply(change('DELETED', 'p9', 10));
+    expect(after(cache, 4)).toBe('too old resource version: 4 (5)');
+    expect(after(cache, 5)).toEqual([6, 7, 8, 9, 10]);
+  });
+
+  it('shows a deletion as the last state at the revision of the deletion, made once', () => {
+    const cache = open({ freeze: true });
+    cache.replace([stored('a', 3)], at(5));
+    const event = cache.apply(change('DELETED', 'a', 6));
+    expect(event.current).toBeUndefined();
+    expect(event.previous?.stored.revision).toBe(3);
+    expect(event.lastState?.object.metadata?.resourceVersion).toBe('6');
+    expect(event.lastState).toBe(event.lastState);
+    expect(Object.isFrozen(event.lastState?.object.metadata)).toBe(true);
+  });
+
+  it('keeps the state before a change beside the state after it', () => {
+    const cache = open();
+    cache.replace([stored('a', 3)], at(5));
+    const event = cache.apply(change('MODIFIED', 'a', 6));
+    expect([event.previous?.stored.revision, event.current?.stored.revision]).toEqual([3, 6]);
+  });
+
+  it('forgets its history with a new list, and goes on from there', () => {
+    const cache = open();
+    cache.replace([stored('a', 3)], at(5));
+    cache.apply(change('ADDED', 'b', 6));
+    cache.replace([stored('c', 8)], at(9));
+    expect([cache.store.size, cache.revision]).toEqual([1, 9]);
+    expect(after(cache, 6)).toBe('too old resource version: 6 (9)');
+    expect(after(cache, 9)).toEqual([]);
+  });
+
+  it('moves on with the progress of the storage, never back', () => {
+    const cache = open();
+    cache.replace([], at(5));
+    cache.progress(at(8));
+    cache.progress(at(7));
+    expect(cache.revision).toBe(8);
+    expect(after(cache, 5)).toEqual([]);
+  });
+
+  it('refuses before its first list', () => {
+    expect(() => open().positionAfter(at(1))).toThrow("watch cache isn't correctly initialized");
+  });
+});

@@ -1,35 +1,238 @@
-import { everyField, everyLabel, type KubernetesObject } from '@kapstan/api';
-import { expect, test } from 'vitest';
-import { jsonCodec } from './codec.ts';
+import { isInternalError, type StatusError } from '@kapstan/api';
+import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
 import { ObjectStore } from './object-store.ts';
-import { defaultAttributes, type SelectionPredicate } from './selection-predicate.ts';
+import { isStorageError, StorageError } from './storage-error.ts';
 import { jsonEncoding } from './stored.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
+import { keyOf, podOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
+import { identityTransformer } from './transformer.ts';
 
-const everything: SelectionPredicate<KubernetesObject> = {
-  labels: everyLabel,
-  fields: everyField,
-  getAttributes: defaultAttributes(true),
-  limit: 0,
-  continue: '',
-  allowWatchBookmarks: false,
-};
+let engine: MemoryEngine;
 
-function open() {
-  const engine = new MemoryEngine();
-  const groupResource = { group: '', resource: 'pods' };
-  return new ObjectStore({ engine, codec: jsonCodec(), resourcePrefix: '/pods', groupResource, freeze: true });
-}
+const bench = new StorageBench(async () => {
+  const clock = new VirtualClock();
+  engine = new MemoryEngine({ clock });
+  const storage = new ObjectStore<TestPod>({ ...podStoreOptions(engine), random: () => 0.5 });
+  const dispose = async (): Promise<void> => {
+    await storage.close();
+    await engine.close();
+  };
+  return { storage, engine, clock, isCached: false, dispose };
+});
 
-test('an object comes back as it was written, with its version', async () => {
-  const store = open();
-  const key = '/registry/pods/a/web';
-  const created = await store.create(key, { kind: 'Pod', metadata: { name: 'web', namespace: 'a' } });
-  expect(created.object.metadata?.resourceVersion).toBe('2');
-  expect(Buffer.from(created.encoded(jsonEncoding)).toString()).toBe(
-    '{"kind":"Pod","metadata":{"resourceVersion":"2","name":"web","namespace":"a"}}',
+const refusal = (work: Promise<unknown>): Promise<StatusError> =>
+  work.then(
+    () => expect.fail(),
+    (error) => error,
   );
-  const list = await store.getList('/registry/pods', { predicate: everything, recursive: true });
-  expect(list.items.map((item) => item.object)).toEqual([created.object]);
-  expect(list.resourceVersion).toBe('2');
+
+describe('lists of an ObjectStore', () => {
+  async function rangesOf(work: () => Promise<unknown>): Promise<number> {
+    let ranges = 0;
+    engine.beforeOperation = (operation) => {
+      if (operation === 'range') ranges++;
+    };
+    await work();
+    engine.beforeOperation = () => undefined;
+    return ranges;
+  }
+
+  it('asks the engine for one page a page when nothing is filtered', async () => {
+    await Promise.all(Array.from({ length: 50 }, (_, i) => bench.create(`p${i}`)));
+    expect(await rangesOf(() => bench.list({ limit: 10 }))).toBe(1);
+    expect(await rangesOf(() => bench.list())).toBe(1);
+  });
+
+  it('doubles its pages in search of a rare object', async () => {
+    await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => bench.create(`p${i}`, i === 999 ? { labels: { rare: 'yes' } } : {})),
+    );
+    // 1 + 2 + 4 + … + 512 objects.
+    expect(await rangesOf(() => bench.list({ limit: 1, labels: 'rare=yes' }))).toBe(10);
+  });
+
+  it('stops at the 100th corrupt object, and says so, also when there are exactly 100', async () => {
+    await Promise.all(Array.from({ length: 101 }, (_, i) => bench.create(`p${i}`)));
+    for (let i = 0; i < 100; i++) await bench.overwrite(`p${i}`, 'garbage');
+    const error = await refusal(bench.list());
+    expect(error.message).toMatch(/ \(and 99 more\)$/);
+    expect(error.details?.causes).toHaveLength(101);
+    expect(error.details?.causes?.at(-1)).toEqual({
+      reason: 'FieldValueTooMany',
+      message: 'too many errors, the list is truncated',
+    });
+  });
+
+  it('names no count for one corrupt object', async () => {
+    await bench.create('a');
+    await bench.overwrite('a', 'garbage');
+    expect((await refusal(bench.list())).message).toBe(
+      `failed to read one or more pods from the storage: StorageError: corrupt object, Code: 7, Key: ${keyOf('a')}, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=3: no known prefix`,
+    );
+  });
+
+  it('gives way to the event loop and to an abort while it decodes', async () => {
+    await Promise.all(Array.from({ length: 3_000 }, (_, i) => bench.create(`p${i}`)));
+    let turns = 0;
+    let isDone = false;
+    const tick = (): void => {
+      turns++;
+      if (!isDone) setImmediate(tick);
+    };
+    setImmediate(tick);
+    await bench.list();
+    isDone = true;
+    expect(turns).toBeGreaterThan(3);
+    const abort = new AbortController();
+    const listing = bench.list({ signal: abort.signal });
+    await settle();
+    abort.abort();
+    const error: unknown = await refusal(listing);
+    expect(isStorageError(error, 'Timeout') && error.detail).toBe('request did not complete within requested timeout');
+  });
+
+  it('drops an object whose attributes cannot be read', async () => {
+    await bench.create('a');
+    const throwing = {
+      ...predicate({ labels: 'a!=b' }),
+      getAttributes: () => {
+        throw new TypeError('no attributes');
+      },
+    };
+    const list = await bench.storage.getList(root, { predicate: throwing, recursive: true });
+    expect(list.items).toEqual([]);
+  });
+});
+
+describe('watches of an ObjectStore', () => {
+  it('end with one error, StorageReadError, when the last state of a deleted object is corrupt', async () => {
+    await bench.create('a');
+    await bench.overwrite('a', 'garbage');
+    const watch = bench.watch({ resourceVersion: String(await engine.currentRevision()) });
+    await bench.storage.delete(keyOf('a'), { ignoreDecodeErrors: true });
+    const error = (await watch.ended()) as StatusError;
+    expect([error.code, error.reason]).toEqual([500, 'StorageReadError']);
+    expect(error.message).toMatch(/^saw a DELETED event, but object data is corrupt/);
+    await bench.create('b');
+    await settle();
+    expect(watch.events).toEqual([]);
+  });
+
+  it('end with 500 InternalError when an event cannot be read', async () => {
+    await bench.create('a');
+    const watch = bench.watch();
+    await watch.received(1);
+    await bench.overwrite('a', 'garbage');
+    expect(isInternalError(await watch.ended())).toBe(true);
+  });
+
+  it('end with an error when the state before a change is not known', async () => {
+    const { revision } = await bench.create('a');
+    await bench.update('a', { node: 'n1' });
+    const start = engine.watch.bind(engine);
+    engine.watch = (range, options, sink) =>
+      start(range, options, {
+        ...sink,
+        onEvents: (events, at) =>
+          sink.onEvents(
+            events.map(({ previous: _gone, ...event }) => event),
+            at,
+          ),
+        onProgress: (at) => sink.onProgress(at),
+        onError: (error) => sink.onError(error),
+      });
+    const watch = bench.watch({ resourceVersion: String(revision) });
+    expect((await watch.ended())?.message).toContain(
+      `etcd event received with PrevKv=nil (key="${keyOf('a')}", modRevision=3, type=PUT)`,
+    );
+  });
+
+  it('refuse a streamed list of the future, to be tried again in 1 to 4 s', async () => {
+    const watch = bench.watch({ sendInitialEvents: true, resourceVersion: '100' });
+    const error = (await watch.ended()) as StatusError;
+    expect([error.code, error.details?.retryAfterSeconds]).toEqual([504, 3]);
+  });
+
+  it('leave it to the reader what an unreachable engine means', async () => {
+    const watch = bench.watch();
+    await settle();
+    engine.breakWatches(new StorageError({ code: 'Unreachable' }));
+    expect(isStorageError(await watch.ended(), 'Unreachable')).toBe(true);
+  });
+
+  it('report progress as bookmarks when asked, and only then', async () => {
+    const events: unknown[] = [];
+    const options = { predicate: predicate(), recursive: true, resourceVersion: '1' };
+    const sink = { onEvent: (event: unknown) => events.push(event), onEnd: () => undefined };
+    const watch = bench.storage.watch(root, { ...options, progressNotify: true }, sink);
+    const silent = bench.watch({ resourceVersion: '1' });
+    await settle();
+    await bench.storage.requestWatchProgress();
+    await settle();
+    expect(events).toEqual([{ type: 'BOOKMARK', revision: 1, initialEventsEnd: false }]);
+    expect(silent.events).toEqual([]);
+    watch.close();
+  });
+
+  it('I9: end silently with their store, which then refuses everything', async () => {
+    const watch = bench.watch();
+    await settle();
+    await bench.storage.close();
+    await engine.commit({
+      key: keyOf('a'),
+      expectedRevision: 0 as never,
+      change: { type: 'put', value: new Uint8Array(1) },
+    });
+    await settle();
+    expect([watch.events, watch.isEnded]).toEqual([[], false]);
+    for (const work of [() => bench.storage.get(keyOf('a')), () => bench.list(), () => bench.create('b')]) {
+      await expect(work()).rejects.toSatisfy((error) => isStorageError(error, 'Closed'));
+    }
+    expect(isStorageError(bench.storage.readiness(), 'Closed')).toBe(true);
+  });
+});
+
+describe('writes of an ObjectStore', () => {
+  it('pass on a commit whose outcome is unknown, and do not retry it', async () => {
+    let commits = 0;
+    engine.beforeOperation = (operation) => {
+      if (operation !== 'commit') return;
+      commits++;
+      throw new StorageError({ code: 'Unreachable', maybeApplied: true });
+    };
+    const error: unknown = await bench.create('a').catch((thrown: unknown) => thrown);
+    expect(isStorageError(error, 'Unreachable') && error.maybeApplied).toBe(true);
+    expect(commits).toBe(1);
+  });
+
+  it('keep the wire bytes of an object beside it, with its version', async () => {
+    const { revision } = await bench.create('a', { labels: { a: 'é' } });
+    const read = await bench.storage.get(keyOf('a'));
+    const wire = Buffer.from(read?.encoded(jsonEncoding) ?? []).toString();
+    expect(JSON.parse(wire)).toEqual(read?.object);
+    expect(wire).toContain(`"metadata":{"resourceVersion":"${revision}",`);
+    expect(read?.encoded(jsonEncoding)).toBe(read?.encoded(jsonEncoding));
+    expect(read?.storedBytes).toBe(Buffer.byteLength(await bench.rawText('a')) - 'enc:1:'.length);
+  });
+
+  it('share nothing with what the caller holds (I6)', async () => {
+    const object = podOf('a', { labels: { a: '1' } });
+    const created = await bench.storage.create(keyOf('a'), object);
+    if (object.metadata?.labels !== undefined) object.metadata.labels.a = '2';
+    expect(created.object.metadata?.labels).toEqual({ a: '1' });
+    expect(object.metadata).not.toHaveProperty('resourceVersion');
+  });
+});
+
+describe('identityTransformer', () => {
+  it('refuses to read what another transformer encrypted', () => {
+    const bytes = new TextEncoder().encode('k8s:enc:aescbc:v1:key:xyz');
+    expect(() => identityTransformer.fromStorage(bytes, '')).toThrow(
+      'identity transformer tried to read encrypted data',
+    );
+    const plain = new TextEncoder().encode('k8s:en');
+    expect(identityTransformer.fromStorage(plain, '')).toEqual({ bytes: plain, isStale: false });
+    expect(identityTransformer.toStorage(bytes, '')).toBe(bytes);
+  });
 });

@@ -1,0 +1,86 @@
+import { parseJson, type Revision, stringifyJson } from '@kapstan/api';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { jsonCodec } from './codec.ts';
+import { spliceResourceVersion } from './json-splice.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const splice = (text: string): string | undefined => {
+  const wire = spliceResourceVersion(bytes(text), '12');
+  return wire === undefined ? undefined : Buffer.from(wire).toString();
+};
+
+describe('spliceResourceVersion', () => {
+  it.each([
+    ['{"kind":"Pod","metadata":{"name":"a"}}\n', '{"kind":"Pod","metadata":{"resourceVersion":"12","name":"a"}}'],
+    ['{"metadata":{}}', '{"metadata":{"resourceVersion":"12"}}'],
+    [
+      '{"a":{"metadata":{"x":[1,"}"]}},"metadata":{"name":"b"}}',
+      '{"a":{"metadata":{"x":[1,"}"]}},"metadata":{"resourceVersion":"12","name":"b"}}',
+    ],
+    [
+      '{"a":"\\"metadata\\":{","metadata":{"n":1}}',
+      '{"a":"\\"metadata\\":{","metadata":{"resourceVersion":"12","n":1}}',
+    ],
+    [
+      '{"a":-1.5e3,"b":null,"c":[[],{}],"metadata":{"n":1}}',
+      '{"a":-1.5e3,"b":null,"c":[[],{}],"metadata":{"resourceVersion":"12","n":1}}',
+    ],
+    ['{"kind":"é\u{1F600}","metadata":{"n":"é"}}', '{"kind":"é\u{1F600}","metadata":{"resourceVersion":"12","n":"é"}}'],
+    [
+      '{"n":12345678901234567890,"metadata":{"n":1}}',
+      '{"n":12345678901234567890,"metadata":{"resourceVersion":"12","n":1}}',
+    ],
+  ])('%s', (stored, expected) => expect(splice(stored)).toBe(expected));
+
+  it.each([
+    '{"kind":"Pod"}',
+    '{"metadata":null}',
+    '{"metadata":"x"}',
+    '{"metadata": {"name":"a"}}',
+    ' {"metadata":{"name":"a"}}',
+    '{"metadata":{"resourceVersion":"3"}}',
+    '{"metadata":{"selfLink":"/x"}}',
+    '[]',
+    '',
+    '{"a',
+  ])('leaves %j to the encoder', (stored) => expect(splice(stored)).toBeUndefined());
+
+  it('gives the bytes of the decoded object for any object', () => {
+    const codec = jsonCodec();
+    const names = fc.oneof(fc.string(), fc.constantFrom('resourceVersion', 'metadata', '__proto__', '"', '\\'));
+    const objects = fc.record({
+      before: fc.jsonValue(),
+      metadata: fc.dictionary(names, fc.jsonValue()),
+      spec: fc.jsonValue(),
+    });
+    fc.assert(
+      fc.property(objects, (object) => {
+        const text = stringifyJson(object);
+        const revision = 7 as Revision;
+        const wire = codec.wireJson?.(bytes(text), revision);
+        fc.pre(wire !== undefined);
+        expect(parseJson(Buffer.from(wire ?? []).toString())).toEqual(codec.decode(bytes(text), revision));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('jsonCodec', () => {
+  it('tells a reordering from a change', () => {
+    const { isSameContent } = jsonCodec();
+    const same = (a: string, b: string) => isSameContent?.(bytes(a), bytes(b));
+    expect(same('{"a":1,"b":[1,2]}', '{"b":[1,2],"a":1}')).toBe(true);
+    expect(same('{"a":1,"b":[1,2]}', '{"b":[2,1],"a":1}')).toBe(false);
+    expect(same('{"a":1,"b":2}', '{"a":1,"b":3}')).toBe(false);
+    expect(same('{"a":10000000000000000001}', '{"a":10000000000000000002}')).toBe(false);
+    expect(same('{"a":1}', ' {"a":1}')).toBe(false);
+  });
+
+  it('refuses what is no object', () => {
+    for (const text of ['[]', 'null', '1', '{', '\xff']) {
+      expect(() => jsonCodec().decode(bytes(text), 1 as Revision)).toThrow();
+    }
+  });
+});

@@ -1,0 +1,103 @@
+import { isStatusError, newConflict, type StatusError } from '@kapstan/api';
+import { describe, expect, it } from 'vitest';
+import { StorageError, type StorageErrorCode } from './storage-error.ts';
+import { type StorageVerb, toStatus } from './to-status.ts';
+
+const resource = { group: 'apps', resource: 'deployments' };
+
+function answer(verb: StorageVerb, code: StorageErrorCode): string {
+  const name = verb === 'list' || verb === 'watch' ? '' : 'web';
+  const status = toStatus(new StorageError({ code, key: '/registry/deployments/ns/web', message: 'why' }), {
+    verb,
+    resource,
+    name,
+  });
+  return isStatusError(status) ? `${status.code} ${status.reason}` : 'unchanged';
+}
+
+describe('toStatus', () => {
+  // The table of spec/storage.md §1.9.
+  it.each<[StorageVerb, Partial<Record<StorageErrorCode, string>>]>([
+    [
+      'get',
+      {
+        KeyNotFound: '404 NotFound',
+        Unreachable: '500 ServerTimeout',
+        Corrupt: '500 InternalError',
+        Timeout: '500 InternalError',
+      },
+    ],
+    [
+      'list',
+      {
+        KeyNotFound: '404 NotFound',
+        Unreachable: '500 ServerTimeout',
+        Timeout: '500 ServerTimeout',
+        Corrupt: '500 InternalError',
+      },
+    ],
+    ['create', { KeyExists: '409 AlreadyExists', Unreachable: '500 ServerTimeout', Corrupt: '500 InternalError' }],
+    [
+      'update',
+      {
+        KeyNotFound: '404 NotFound',
+        KeyExists: '409 Conflict',
+        Conflict: '409 Conflict',
+        InvalidObject: '409 Conflict',
+        Unreachable: '500 ServerTimeout',
+        Corrupt: '500 InternalError',
+      },
+    ],
+    [
+      'delete',
+      {
+        KeyNotFound: '404 NotFound',
+        Conflict: '409 Conflict',
+        InvalidObject: '409 Conflict',
+        Unreachable: '500 ServerTimeout',
+        Corrupt: '500 InternalError',
+      },
+    ],
+    ['watch', { InvalidObject: '422 Invalid', Corrupt: '500 InternalError', Unreachable: '500 InternalError' }],
+  ])('%s', (verb, row) => {
+    for (const [code, expected] of Object.entries(row))
+      expect(answer(verb, code as StorageErrorCode), code).toBe(expected);
+  });
+
+  it.each<[StorageErrorCode, string]>([
+    ['TooLarge', '413 RequestEntityTooLarge'],
+    ['Full', '507 InsufficientStorage'],
+    ['NotReady', '503 ServiceUnavailable'],
+    ['Closed', '503 ServiceUnavailable'],
+    ['InvalidKey', '500 InternalError'],
+  ])('%s, whatever the verb', (code, expected) => {
+    for (const verb of ['get', 'list', 'create', 'update', 'delete', 'watch'] as const)
+      expect(answer(verb, code)).toBe(expected);
+  });
+
+  it('puts the whole storage error into the text of a conflict, as kube-apiserver does', () => {
+    const error = new StorageError({
+      code: 'InvalidObject',
+      key: '/registry/configmaps/ns/one',
+      message: 'Precondition failed: UID',
+    });
+    const status = toStatus(error, { verb: 'update', resource: { group: '', resource: 'configmaps' }, name: 'one' });
+    expect((status as StatusError).message).toBe(
+      'Operation cannot be fulfilled on configmaps "one": StorageError: invalid object, Code: 4, Key: /registry/configmaps/ns/one, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID',
+    );
+  });
+
+  it('says when to come back after a ServerTimeout', () => {
+    const status = toStatus(new StorageError({ code: 'Unreachable' }), { verb: 'get', resource, name: 'web' });
+    expect((status as StatusError).details?.retryAfterSeconds).toBe(2);
+    expect((status as StatusError).message).toBe(
+      'The get operation against deployments.apps could not be completed at this time, please try again.',
+    );
+  });
+
+  it('passes on what is no storage error', () => {
+    for (const error of [newConflict(resource, 'web', 'x'), new TypeError('y'), 'z']) {
+      expect(toStatus(error, { verb: 'get', resource, name: '' })).toBe(error);
+    }
+  });
+});

@@ -1,1 +1,3 @@
-export {};
+export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
+export type { KeyPair } from './key-pair.ts';
+export type { WatchCacheOptions } from './resources.ts';

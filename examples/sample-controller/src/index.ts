@@ -1,0 +1,2 @@
+export { Foo, fooDefinition } from './foo.ts';
+export { SampleController, type SampleControllerOptions } from './sample-controller.ts';

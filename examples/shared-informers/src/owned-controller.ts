@@ -1,0 +1,57 @@
+// The shape of each controller here: reconcile a kind, also when something that it owns changes. All informers come from
+// one factory, so controllers that look at the same kind share one list, one watch and one cache.
+import { type Clock, type DeepReadonly, type KubernetesObject, metaNamespaceKey, objectKey, type Resource } from '@kapstan/api';
+import { type Reconcile, ReconcileLoop } from '@kapstan/controller';
+import { RateLimitingQueue } from '@kapstan/controller/workqueue';
+import { isDeletedFinalStateUnknown, type SharedInformerFactory } from '@kapstan/informers';
+
+export interface OwnedControllerOptions {
+  readonly kind: Resource;
+  /** Kinds whose controlling owner is to be reconciled when they change. */
+  readonly owns: readonly Resource[];
+  readonly reconcile: Reconcile;
+  readonly clock: Clock;
+}
+
+/** Wires informers to a queue now; works on it until the signal aborts. */
+export function startController(factory: SharedInformerFactory, options: OwnedControllerOptions): { run(signal: AbortSignal): Promise<void> } {
+  const { kind, owns, reconcile, clock } = options;
+  const queue = new RateLimitingQueue<string>({ name: kind.plural, clock });
+  const enqueue = (object: DeepReadonly<KubernetesObject>): void => queue.add(metaNamespaceKey(object as KubernetesObject));
+  factory.informer(kind).addEventHandler({
+    onAdd: enqueue,
+    onUpdate: (_old, object) => enqueue(object),
+  });
+  for (const owned of owns) {
+    const enqueueOwner = (object: DeepReadonly<KubernetesObject>): void => {
+      const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
+      if (owner?.kind === kind.kind) queue.add(objectKey(object.metadata?.namespace ?? '', owner.name));
+    };
+    factory.informer(owned).addEventHandler({
+      onAdd: enqueueOwner,
+      onUpdate: (_old, object) => enqueueOwner(object),
+      onDelete: (object) => {
+        const last = isDeletedFinalStateUnknown(object) ? object.object : object;
+        if (last !== undefined) enqueueOwner(last as DeepReadonly<KubernetesObject>);
+      },
+    });
+  }
+  const loop = new ReconcileLoop({ queue, reconcile, workers: 2 });
+  return { run: (signal) => loop.run(signal) };
+}
+
+/** The reference that makes an object a dependent of its controller. */
+export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>) {
+  return {
+    apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`,
+    kind: kind.kind,
+    name: owner.metadata?.name ?? '',
+    uid: owner.metadata?.uid ?? '',
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+export function isControlledBy(object: DeepReadonly<KubernetesObject>, owner: DeepReadonly<KubernetesObject>): boolean {
+  return object.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === owner.metadata?.uid) === true;
+}

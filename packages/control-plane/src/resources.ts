@@ -1,0 +1,73 @@
+// Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import {
+  builtinResources,
+  type HealthCheck,
+  InProcessClient,
+  ResourceCatalog,
+  ResourceStack,
+  type ResourceStackOptions,
+} from '@kapstan/apiserver';
+import type { Engine } from '@kapstan/storage';
+
+export interface WatchCacheOptions {
+  readonly isEnabled: boolean;
+  /** 0 = off for the resources that `sizes` does not name. */
+  readonly defaultSize: number;
+  /** By group resource ("deployments.apps"); 0 = off. */
+  readonly sizes: ReadonlyMap<string, number>;
+}
+
+export interface ResourcesOptions {
+  readonly watchCache?: WatchCacheOptions;
+  readonly deleteCollectionWorkers?: number;
+  readonly serviceClusterIpRange?: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface Resources {
+  readonly catalog: ResourceCatalog;
+  readonly client: ResourceClient;
+  readonly healthChecks: HealthCheck[];
+  close(): Promise<void>;
+}
+
+/** Opens all built-in resources and waits until they can be read. The engine stays its owner's. */
+export async function openResources(engine: Engine, options: ResourcesOptions): Promise<Resources> {
+  const { clock, logger } = options;
+  const catalog = new ResourceCatalog();
+  const stackOptions: ResourceStackOptions = {
+    engine,
+    clock,
+    logger,
+    ...watchCacheOptions(options.watchCache),
+    ...(options.deleteCollectionWorkers === undefined
+      ? {}
+      : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
+  };
+  const definitions = builtinResources({
+    clock,
+    findStore: (group, version, resource) => catalog.find(group, version, resource)?.store,
+    ...(options.serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange: options.serviceClusterIpRange }),
+  });
+  const stacks = definitions.map((definition) => new ResourceStack(definition, stackOptions));
+  for (const stack of stacks) catalog.install(stack.served);
+  await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+  return {
+    catalog,
+    client: new InProcessClient({ catalog, clock }),
+    healthChecks: [],
+    close: async () => {
+      await Promise.all(stacks.map((stack) => stack.close()));
+    },
+  };
+}
+
+function watchCacheOptions(
+  cache: WatchCacheOptions | undefined,
+): Pick<ResourceStackOptions, 'watchCache' | 'watchCacheSizes'> {
+  if (cache === undefined) return {};
+  const isOn = cache.isEnabled && (cache.defaultSize > 0 || [...cache.sizes.values()].some((size) => size > 0));
+  return { watchCache: isOn, watchCacheSizes: cache.sizes };
+}

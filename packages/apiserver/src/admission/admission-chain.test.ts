@@ -1,0 +1,395 @@
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ResourceCatalog } from '../registry/catalog.ts';
+import { defaultStrategy } from '../registry/default-strategy.ts';
+import { ResourceStack } from '../registry/resource-stack.ts';
+import type { ResourceStore } from '../registry/resource-store.ts';
+import {
+  type DefinitionChanges,
+  refusal,
+  StoreFixture,
+  testContext,
+  testDefinition,
+  unconditionalStrategy,
+} from '../testing/store-fixture.ts';
+import { AdmissionChain, type AdmissionChainOptions, admissionPluginNames } from './admission-chain.ts';
+
+/** The resources that the plug-ins look at, in a server of their own. */
+const resources: readonly DefinitionChanges[] = [
+  { resource: 'configmaps', kind: 'ConfigMap' },
+  {
+    resource: 'namespaces',
+    kind: 'Namespace',
+    namespaced: false,
+    strategy: {
+      ...unconditionalStrategy,
+      holdsDeletion: (object: DeepReadonly<UnstructuredObject>) => object.finalized !== true,
+      prepareForDeletion: (object: UnstructuredObject) => {
+        object.status = { phase: 'Terminating' };
+      },
+    },
+  },
+  { resource: 'pods', kind: 'Pod' },
+  { resource: 'nodes', kind: 'Node', namespaced: false },
+  { resource: 'serviceaccounts', kind: 'ServiceAccount' },
+  { resource: 'persistentvolumeclaims', kind: 'PersistentVolumeClaim' },
+  { group: 'networking.k8s.io', resource: 'ingresses', kind: 'Ingress' },
+  { group: 'networking.k8s.io', resource: 'ingressclasses', kind: 'IngressClass', namespaced: false },
+  { group: 'storage.k8s.io', resource: 'storageclasses', kind: 'StorageClass', namespaced: false },
+  { group: 'scheduling.k8s.io', resource: 'priorityclasses', kind: 'PriorityClass', namespaced: false },
+];
+
+class Server {
+  readonly fixture: StoreFixture;
+  readonly catalog = new ResourceCatalog();
+  readonly #stacks: ResourceStack[] = [];
+
+  constructor(fixture: StoreFixture) {
+    this.fixture = fixture;
+  }
+
+  async start(options: Partial<AdmissionChainOptions>): Promise<void> {
+    const { clock, engine } = this.fixture;
+    const admission = new AdmissionChain({ catalog: this.catalog, clock, random: () => 0, ...options });
+    for (const changes of resources) {
+      const stack = new ResourceStack(testDefinition(changes), { engine, clock, admission });
+      this.#stacks.push(stack);
+      this.catalog.install(stack.served);
+    }
+    await Promise.all(this.#stacks.map((stack) => stack.waitUntilReady()));
+  }
+
+  store(resource: string, group = ''): ResourceStore {
+    const served = this.catalog.find(group, 'v1', resource);
+    if (served === undefined) throw new Error(`no ${resource}`);
+    return served.store;
+  }
+
+  /** Creates an object, in namespace "default" unless it is cluster-scoped or says otherwise. */
+  async create(
+    resource: string,
+    object: Record<string, unknown> & { name?: string; namespace?: string; group?: string },
+  ) {
+    const { name = 'x', namespace = 'default', group = '', metadata, ...rest } = object;
+    const context = testContext({ namespace });
+    const body = { apiVersion: 'v1', kind: 'Test', metadata: { name, ...(metadata as object) }, ...rest };
+    return (await this.store(resource, group).create(context, body)).object as UnstructuredObject;
+  }
+
+  async close(): Promise<void> {
+    for (const stack of this.#stacks) await stack.close();
+    await this.fixture.close();
+  }
+}
+
+let server: Server;
+const start = async (options: Partial<AdmissionChainOptions> = { disabled: ['ServiceAccount'] }): Promise<void> => {
+  await server.start(options);
+  await server.create('namespaces', { name: 'default' });
+};
+beforeEach(async () => {
+  server = new Server(await StoreFixture.open(openLmdbEngine));
+});
+afterEach(() => server.close());
+
+describe('the admission chain', () => {
+  const names = (options: Partial<AdmissionChainOptions>) =>
+    new AdmissionChain({ catalog: server.catalog, ...options }).pluginNames;
+
+  it('has the built-in plug-ins in the order of Kubernetes', () => {
+    const built = names({});
+    expect(built).toEqual(admissionPluginNames.filter((name) => built.includes(name)));
+    expect(built).toContain('NamespaceLifecycle');
+    expect(names({ disabled: ['ServiceAccount', 'LimitRanger'] })).toEqual(built.filter((n) => n !== 'ServiceAccount'));
+  });
+
+  it('puts plug-ins from elsewhere where their names belong', () => {
+    expect(names({ plugins: [{ name: 'ResourceQuota' }, { name: 'LimitRanger' }] }).slice(0, 3)).toEqual([
+      'NamespaceLifecycle',
+      'LimitRanger',
+      'ServiceAccount',
+    ]);
+    expect(names({ plugins: [{ name: 'ResourceQuota' }] }).at(-1)).toBe('ResourceQuota');
+  });
+
+  it.each<[Partial<AdmissionChainOptions>, string]>([
+    [{ enabled: ['Nope'] }, 'enable-admission-plugins plugin "Nope" is unknown'],
+    [{ disabled: ['Nope'] }, 'disable-admission-plugins plugin "Nope" is unknown'],
+    [
+      { enabled: ['AlwaysPullImages'] },
+      'enable-admission-plugins plugin "AlwaysPullImages" is not built in this version',
+    ],
+    [
+      { enabled: ['Priority'], disabled: ['Priority'] },
+      '[Priority] in enable-admission-plugins and disable-admission-plugins overlapped',
+    ],
+  ])('refuses %j', (options, text) => {
+    expect(() => names(options)).toThrow(new TypeError(text));
+  });
+});
+
+describe('NamespaceLifecycle', () => {
+  beforeEach(() => start());
+
+  it('refuses objects in a namespace that is not there, whatever the verb that creates', async () => {
+    const error = await refusal(server.create('configmaps', { namespace: 'none' }));
+    expect(error.status).toMatchObject({
+      code: 404,
+      reason: 'NotFound',
+      message: 'namespaces "none" not found',
+      details: { name: 'none', kind: 'namespaces' },
+    });
+    await server.create('nodes', { name: 'n' });
+  });
+
+  it('refuses new objects in a namespace that is being deleted, and lets present ones change and go', async () => {
+    await server.create('namespaces', { name: 't' });
+    await server.create('configmaps', { name: 'c', namespace: 't' });
+    const inside = testContext({ namespace: 't' });
+    await server.store('namespaces').delete(testContext({ namespace: '' }), 't', {});
+    const error = await refusal(server.create('configmaps', { name: 's', namespace: 't' }));
+    expect(error.status).toMatchObject({
+      code: 403,
+      reason: 'Forbidden',
+      message:
+        'configmaps "s" is forbidden: unable to create new content in namespace t because it is being terminated',
+      details: {
+        name: 's',
+        kind: 'configmaps',
+        causes: [
+          { reason: 'NamespaceTerminating', message: 'namespace t is being terminated', field: 'metadata.namespace' },
+        ],
+      },
+    });
+    const apply = server.store('configmaps').update(inside, {
+      name: 'new',
+      transform: () => ({ metadata: { name: 'new' } }),
+      forceAllowCreate: true,
+    });
+    expect((await refusal(apply)).code).toBe(403);
+    const change = { name: 'c', transform: (object?: UnstructuredObject) => ({ ...object, data: 1 }) };
+    expect((await server.store('configmaps').update(inside, change)).created).toBe(false);
+    expect((await server.store('configmaps').delete(inside, 'c', {})).deleted).toBe(true);
+  });
+
+  it.each(['default', 'kube-system', 'kube-public'])('never lets %s go, not even dry', async (name) => {
+    if (name !== 'default') await server.create('namespaces', { name });
+    for (const dryRun of [false, true]) {
+      const deletion = server.store('namespaces').delete(testContext({ namespace: '', dryRun }), name, {});
+      expect((await refusal(deletion)).status).toMatchObject({
+        code: 403,
+        message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,
+        details: { name, kind: 'namespaces' },
+      });
+    }
+  });
+});
+
+describe('what pods and nodes get', () => {
+  const notReady = {
+    key: 'node.kubernetes.io/not-ready',
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: 300,
+  };
+  const unreachable = { ...notReady, key: 'node.kubernetes.io/unreachable' };
+  beforeEach(() => start());
+
+  it.each<[string, object[], object[]]>([
+    ['nothing', [], [notReady, unreachable]],
+    ['something else', [{ key: 'k' }], [{ key: 'k' }, notReady, unreachable]],
+    [
+      'one of the two',
+      [{ key: unreachable.key, effect: 'NoExecute' }],
+      [{ key: unreachable.key, effect: 'NoExecute' }, notReady],
+    ],
+    ['everything', [{ operator: 'Exists' }], [{ operator: 'Exists' }]],
+    [
+      'another effect',
+      [{ key: notReady.key, effect: 'NoSchedule' }],
+      [{ key: notReady.key, effect: 'NoSchedule' }, notReady, unreachable],
+    ],
+  ])('tolerations, beside %s', async (_case, tolerations, expected) => {
+    const pod = await server.create('pods', { spec: { tolerations } });
+    expect((pod.spec as { tolerations: unknown }).tolerations).toEqual(expected);
+  });
+
+  it('the priority of their class, of the default class, or 0', async () => {
+    const plain = await server.create('pods', { name: 'plain', spec: {} });
+    expect(plain.spec).toMatchObject({ priority: 0, preemptionPolicy: 'PreemptLowerPriority' });
+    expect(plain.spec).not.toHaveProperty('priorityClassName');
+    const group = 'scheduling.k8s.io';
+    await server.create('priorityclasses', { group, name: 'high', value: 1000, preemptionPolicy: 'Never' });
+    const high = await server.create('pods', { name: 'high', spec: { priorityClassName: 'high' } });
+    expect(high.spec).toMatchObject({ priority: 1000, preemptionPolicy: 'Never' });
+    await server.create('priorityclasses', { group, name: 'usual', value: 7, globalDefault: true });
+    await server.store('priorityclasses', group).list(testContext({ namespace: '' }), {});
+    const usual = await server.create('pods', { name: 'usual', spec: {} });
+    expect(usual.spec).toMatchObject({ priority: 7, priorityClassName: 'usual' });
+    expect(usual.spec).not.toHaveProperty('preemptionPolicy');
+  });
+
+  it.each<[object, string]>([
+    [{ priorityClassName: 'nothing' }, 'no PriorityClass with name nothing was found'],
+    [
+      { priority: 5 },
+      'the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name',
+    ],
+    [
+      { preemptionPolicy: 'Never' },
+      'the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name',
+    ],
+  ])('no pod with %j', async (spec, text) => {
+    const error = await refusal(server.create('pods', { name: '', metadata: { generateName: 'p-' }, spec }));
+    expect([error.code, error.message]).toEqual([403, `pods "p-" is forbidden: ${text}`]);
+  });
+
+  it('what they had, when an update leaves it out', async () => {
+    await server.create('pods', { spec: {} });
+    const { stored } = await server.store('pods').update(testContext(), {
+      name: 'x',
+      transform: () => ({ metadata: { name: 'x' }, spec: {} }),
+    });
+    expect(stored.object.spec).toMatchObject({ priority: 0, preemptionPolicy: 'PreemptLowerPriority' });
+  });
+
+  it('one default class only', async () => {
+    const group = 'scheduling.k8s.io';
+    await server.create('priorityclasses', { group, name: 'a', value: 1, globalDefault: true });
+    await server.store('priorityclasses', group).list(testContext({ namespace: '' }), {});
+    const error = await refusal(server.create('priorityclasses', { group, name: 'b', value: 2, globalDefault: true }));
+    expect(error.message).toBe(
+      'priorityclasses.scheduling.k8s.io "b" is forbidden: PriorityClass a is already marked as default. Only one default can exist',
+    );
+    const change = { name: 'a', transform: (object?: UnstructuredObject) => ({ ...object, description: 'mine' }) };
+    await server.store('priorityclasses', group).update(testContext({ namespace: '' }), change);
+  });
+
+  it('a taint until they are ready (nodes)', async () => {
+    const taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };
+    expect((await server.create('nodes', { name: 'a' })).spec).toEqual({ taints: [taint] });
+    const own = { key: 'k', effect: 'NoSchedule' };
+    expect((await server.create('nodes', { name: 'b', spec: { taints: [own] } })).spec).toEqual({
+      taints: [own, taint],
+    });
+    expect((await server.create('nodes', { name: 'c', spec: { taints: [taint] } })).spec).toEqual({ taints: [taint] });
+  });
+});
+
+describe('default classes', () => {
+  beforeEach(() => start());
+
+  it('are given to claims and ingresses that name none', async () => {
+    expect(await server.create('persistentvolumeclaims', { name: 'none' })).not.toHaveProperty('spec');
+    const group = 'storage.k8s.io';
+    const marked = { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } };
+    await server.create('storageclasses', { group, name: 'b-old', metadata: marked });
+    await server.fixture.clock.advance(5000);
+    await server.create('storageclasses', { group, name: 'c', metadata: marked });
+    await server.create('storageclasses', { group, name: 'b', metadata: marked });
+    await server.create('storageclasses', { group, name: 'a' });
+    await server.store('storageclasses', group).list(testContext({ namespace: '' }), {});
+    const claim = await server.create('persistentvolumeclaims', { name: 'p', spec: { x: 1 } });
+    expect(claim.spec).toEqual({ x: 1, storageClassName: 'b' });
+    const named = await server.create('persistentvolumeclaims', { name: 'q', spec: { storageClassName: '' } });
+    expect(named.spec).toEqual({ storageClassName: '' });
+    const networking = { group: 'networking.k8s.io' };
+    const annotations = { 'ingressclass.kubernetes.io/is-default-class': 'true' };
+    await server.create('ingressclasses', { ...networking, name: 'nginx', metadata: { annotations } });
+    await server.store('ingressclasses', networking.group).list(testContext({ namespace: '' }), {});
+    const ingress = await server.create('ingresses', { ...networking, name: 'i' });
+    expect(ingress.spec).toEqual({ ingressClassName: 'nginx' });
+    const old = { annotations: { 'kubernetes.io/ingress.class': 'old' } };
+    expect(await server.create('ingresses', { ...networking, name: 'j', metadata: old })).not.toHaveProperty('spec');
+  });
+});
+
+describe('ServiceAccount', () => {
+  const path = '/var/run/secrets/kubernetes.io/serviceaccount';
+  const token = { name: 'kube-api-access-bbbbb', readOnly: true, mountPath: path };
+  beforeEach(() => start({}));
+
+  it('runs a pod as the default account, with its token mounted', async () => {
+    await server.create('serviceaccounts', { name: 'default', imagePullSecrets: [{ name: 'pull' }] });
+    const mounted = [{ name: 'mine', mountPath: path }];
+    const containers = [{ name: 'a' }, { name: 'b', volumeMounts: mounted }];
+    const { spec } = await server.create('pods', { spec: { containers, initContainers: [{ name: 'i' }] } });
+    expect(spec).toMatchObject({
+      serviceAccountName: 'default',
+      serviceAccount: 'default',
+      imagePullSecrets: [{ name: 'pull' }],
+      containers: [
+        { name: 'a', volumeMounts: [token] },
+        { name: 'b', volumeMounts: mounted },
+      ],
+      initContainers: [{ name: 'i', volumeMounts: [token] }],
+      volumes: [
+        {
+          name: 'kube-api-access-bbbbb',
+          projected: {
+            defaultMode: 420,
+            sources: [
+              { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+              { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+              {
+                downwardAPI: {
+                  items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+                },
+              },
+            ],
+          },
+        },
+      ],
+    });
+  });
+
+  it('mounts nothing where account or pod say so', async () => {
+    await server.create('serviceaccounts', { name: 'quiet', automountServiceAccountToken: false });
+    const containers = [{ name: 'a' }];
+    const quiet = await server.create('pods', { name: 'q', spec: { serviceAccountName: 'quiet', containers } });
+    expect(quiet.spec).not.toHaveProperty('volumes');
+    const loud = { serviceAccountName: 'quiet', automountServiceAccountToken: true, containers };
+    expect((await server.create('pods', { name: 'l', spec: loud })).spec).toHaveProperty('volumes');
+  });
+
+  it('refuses a pod whose account is not there, having waited for the default one', async () => {
+    const named = await refusal(server.create('pods', { spec: { serviceAccountName: 'none' } }));
+    expect([named.code, named.message]).toEqual([
+      403,
+      'pods "x" is forbidden: error looking up service account default/none: serviceaccount "none" not found',
+    ]);
+    const waiting = refusal(server.create('pods', { spec: {} }));
+    await waitForTimer();
+    await server.fixture.clock.advance(10_000);
+    expect((await waiting).message).toContain('error looking up service account default/default');
+    const lucky = server.create('pods', { spec: {} });
+    await waitForTimer();
+    await server.create('serviceaccounts', { name: 'default' });
+    await server.fixture.clock.advance(10_000);
+    expect((await lucky).spec).toMatchObject({ serviceAccountName: 'default' });
+  });
+
+  it('leaves mirror pods alone, which may not name an account', async () => {
+    const metadata = { annotations: { 'kubernetes.io/config.mirror': 'x' } };
+    expect((await server.create('pods', { metadata, spec: {} })).spec).not.toHaveProperty('serviceAccountName');
+    const error = await refusal(server.create('pods', { name: 'y', metadata, spec: { serviceAccountName: 'a' } }));
+    expect(error.message).toBe('pods "y" is forbidden: a mirror pod may not reference service accounts');
+  });
+
+  async function waitForTimer(): Promise<void> {
+    const { clock } = server.fixture;
+    for (let turn = 0; (clock.msToNextTimer ?? Infinity) > 200; turn++) {
+      if (turn > 1000) throw new Error('no attempt was put off');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+});
+
+describe('a server without namespaces', () => {
+  it('has no life cycle of them', async () => {
+    const admission = new AdmissionChain({ catalog: server.catalog });
+    const store = server.fixture.store({ strategy: defaultStrategy }, { admission });
+    await expect(store.create(testContext(), { metadata: { name: 'a' } })).resolves.toBeDefined();
+  });
+});

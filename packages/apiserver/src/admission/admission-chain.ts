@@ -1,0 +1,125 @@
+// AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
+// Implements the registry's AdmissionControl.
+import { type Clock, systemClock } from '@kapstan/api';
+import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
+import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { AdmissionPlugin } from './admission-plugin.ts';
+import { defaultIngressClass, defaultStorageClass } from './default-class.ts';
+import { defaultTolerationSeconds } from './default-toleration-seconds.ts';
+import { NamespaceLifecycle } from './namespace-lifecycle.ts';
+import { ObjectReader } from './object-reader.ts';
+import { Priority } from './priority.ts';
+import { ServiceAccount } from './service-account.ts';
+import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
+
+export interface AdmissionChainOptions {
+  /** Where plug-ins look at namespaces, service accounts, classes. */
+  readonly catalog: ResourceCatalog;
+  /** `--enable-admission-plugins`: beside those that are on by default. */
+  readonly enabled?: readonly string[];
+  /** `--disable-admission-plugins`. */
+  readonly disabled?: readonly string[];
+  /** Plug-ins from elsewhere; on unless disabled. They take the place that Kubernetes gives their name. */
+  readonly plugins?: readonly AdmissionPlugin[];
+  readonly clock?: Clock;
+  /** Random numbers in [0, 1). Default Math.random. */
+  readonly random?: () => number;
+}
+
+/** Names and order of kube-apiserver 1.36. Source: pkg/kubeapiserver/options/plugins.go. */
+export const admissionPluginNames: readonly string[] = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
+  'NamespaceLifecycle',
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'LimitRanger',
+  'ServiceAccount',
+  'NodeRestriction',
+  'TaintNodesByCondition',
+  'AlwaysPullImages',
+  'ImagePolicyWebhook',
+  'PodSecurity',
+  'PodNodeSelector',
+  'PodTopologyLabels',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'PodTolerationRestriction',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'DefaultStorageClass',
+  'StorageObjectInUseProtection',
+  'OwnerReferencesPermissionEnforcement',
+  'PersistentVolumeClaimResize',
+  'RuntimeClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'ClusterTrustBundleAttest',
+  'CertificateSubjectRestriction',
+  'DefaultIngressClass',
+  'DenyServiceExternalIPs',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+  'ResourceQuota',
+  'AlwaysDeny',
+];
+
+export class AdmissionChain implements AdmissionControl {
+  readonly #plugins: readonly AdmissionPlugin[];
+
+  /** Throws TypeError, naming the flag, for names that are unknown, not built, or both switched on and off. */
+  constructor(options: AdmissionChainOptions) {
+    const built = [...builtInPlugins(options), ...(options.plugins ?? [])];
+    checkNames(options, new Set(built.map((plugin) => plugin.name)));
+    const disabled = new Set(options.disabled ?? []);
+    this.#plugins = built
+      .filter((plugin) => !disabled.has(plugin.name))
+      .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name));
+  }
+
+  /** Names of the plug-ins that are on, in order. */
+  get pluginNames(): readonly string[] {
+    return this.#plugins.map((plugin) => plugin.name);
+  }
+
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    for (const plugin of this.#plugins) await plugin.admit?.(attributes);
+  }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    for (const plugin of this.#plugins) await plugin.validate?.(attributes);
+  }
+}
+
+function builtInPlugins(options: AdmissionChainOptions): AdmissionPlugin[] {
+  const { catalog, clock = systemClock, random = Math.random } = options;
+  const reader = new ObjectReader(catalog);
+  return [
+    new NamespaceLifecycle(reader, clock),
+    new ServiceAccount({ reader, clock, random }),
+    taintNodesByCondition,
+    new Priority(reader),
+    defaultTolerationSeconds,
+    defaultStorageClass(reader),
+    defaultIngressClass(reader),
+  ];
+}
+
+function checkNames({ enabled = [], disabled = [] }: AdmissionChainOptions, built: ReadonlySet<string>): void {
+  for (const [flag, names] of [
+    ['enable-admission-plugins', enabled],
+    ['disable-admission-plugins', disabled],
+  ] as const) {
+    const unknown = names.find((name) => !admissionPluginNames.includes(name) && !built.has(name));
+    if (unknown !== undefined) throw new TypeError(`${flag} plugin ${JSON.stringify(unknown)} is unknown`);
+  }
+  const overlap = enabled.filter((name) => disabled.includes(name));
+  if (overlap.length > 0) {
+    throw new TypeError(`[${overlap.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`);
+  }
+  const missing = enabled.find((name) => !built.has(name));
+  if (missing !== undefined)
+    throw new TypeError(`enable-admission-plugins plugin "${missing}" is not built in this version`);
+}

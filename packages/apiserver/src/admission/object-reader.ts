@@ -1,0 +1,55 @@
+// ObjectReader: how plug-ins look at other objects: from the cache, which may lag, or live. Between the plug-ins and the catalog.
+import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { RequestContext } from '../registry/request-context.ts';
+
+/** 'cached': any state that was true once. 'live': the state now. */
+export type ReadFreshness = 'cached' | 'live';
+
+export class ObjectReader {
+  readonly #catalog: ResourceCatalog;
+
+  constructor(catalog: ResourceCatalog) {
+    this.#catalog = catalog;
+  }
+
+  isServed({ group, version, resource }: GroupVersionResource): boolean {
+    return this.#catalog.find(group, version, resource) !== undefined;
+  }
+
+  /** Undefined when there is no such object. `namespace` is "" for cluster-scoped ones. */
+  async get(
+    resource: GroupVersionResource,
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    freshness: ReadFreshness,
+  ): Promise<DeepReadonly<UnstructuredObject> | undefined> {
+    const served = this.#catalog.find(resource.group, resource.version, resource.resource);
+    if (served === undefined) return undefined;
+    const version = freshness === 'cached' ? { resourceVersion: '0' } : {};
+    try {
+      return (await served.store.get(contextIn(namespace), name, version)).object;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** All objects of a cluster-scoped resource, from the cache. */
+  async list(resource: GroupVersionResource): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
+    const served = this.#catalog.find(resource.group, resource.version, resource.resource);
+    if (served === undefined) return [];
+    const list = await served.store.list(contextIn(''), { resourceVersion: '0' });
+    return list.items.map((item) => item.object);
+  }
+}
+
+function contextIn(namespace: string): RequestContext {
+  return {
+    user: { name: 'system:apiserver', groups: ['system:masters'] },
+    namespace,
+    dryRun: false,
+    fieldManager: 'kapstan',
+    fieldValidation: 'Ignore',
+    warn: () => undefined,
+  };
+}

@@ -1,3 +1,5 @@
+export { AdmissionChain, type AdmissionChainOptions, admissionPluginNames } from './admission/admission-chain.ts';
+export type { AdmissionPlugin } from './admission/admission-plugin.ts';
 export {
   type AuthenticationOptions,
   type AuthenticationResult,
@@ -21,11 +23,15 @@ export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { type ApiServer, type ApiServerOptions, startApiServer } from './http/api-server.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
+export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';
 export type { BuiltinServer } from './registry/builtin-kind.ts';
 export { builtinResources } from './registry/builtin-resources.ts';
 export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
+export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
 export { InProcessClient, type InProcessClientOptions, type ObjectPatching } from './registry/in-process-client.ts';
+export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';
 export type { RequestContext, UserInfo } from './registry/request-context.ts';
 export type { ResourceDefinition } from './registry/resource-definition.ts';
 export { ResourceStack, type ResourceStackOptions } from './registry/resource-stack.ts';
 export type { ResourceStore } from './registry/resource-store.ts';
+export type { ResourceStrategy } from './registry/strategy.ts';

@@ -33,6 +33,13 @@ describe('which resources are cached', () => {
     ['events that have a size', { resource: 'events' }, { watchCacheSizes: new Map([['events', 100]]) }, true],
     ['none without a watch cache', {}, { watchCache: false, watchCacheSizes: new Map([['configmaps', 9]]) }, false],
     ['one of size 0', deployments, { watchCacheSizes: new Map([['deployments.apps', 0]]) }, false],
+    ['none of default size 0', {}, { defaultWatchCacheSize: 0 }, false],
+    [
+      'a named one beside default size 0',
+      {},
+      { defaultWatchCacheSize: 0, watchCacheSizes: new Map([['configmaps', 1]]) },
+      true,
+    ],
     ['one of another group', deployments, { watchCacheSizes: new Map([['deployments', 0]]) }, true],
   ])('%s', async (_case, changes, options, isCached) => {
     expect((await open(changes, options)).cacher !== undefined).toBe(isCached);

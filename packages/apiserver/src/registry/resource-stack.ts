@@ -20,6 +20,8 @@ export interface ResourceStackOptions extends StoreHooks {
    * with one; the size follows the load. Default: events have none, everything else has one.
    */
   readonly watchCacheSizes?: ReadonlyMap<string, number>;
+  /** `--default-watch-cache-size`: 0 = no cache for the resources that `watchCacheSizes` does not name. Default 100. */
+  readonly defaultWatchCacheSize?: number;
   /** Codec of the stored form; conversion between versions comes on top. Default: JSON. */
   readonly codecFor?: (definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>;
   /** Encryption at rest. Default: none. */
@@ -31,6 +33,8 @@ export interface ResourceStackOptions extends StoreHooks {
 
 /** Kubernetes keeps no cache of events: they are many, written once and hardly read. Source: DefaultWatchCacheSizes. */
 const uncachedByDefault: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
+
+const defaultCacheSize = 100;
 
 /** One resource, ready to be installed in the catalog. */
 export class ResourceStack {
@@ -69,8 +73,8 @@ export class ResourceStack {
 function isCached(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions): boolean {
   if (options.watchCache === false) return false;
   const name = formatGroupResource(definition);
-  const size = options.watchCacheSizes?.get(name);
-  return size === undefined ? !uncachedByDefault.has(name) : size !== 0;
+  const defaultSize = uncachedByDefault.has(name) ? 0 : (options.defaultWatchCacheSize ?? defaultCacheSize);
+  return (options.watchCacheSizes?.get(name) ?? defaultSize) !== 0;
 }
 
 function objectStore(

@@ -158,6 +158,21 @@ describe('SharedInformer: the walk of one event', () => {
     expect(informer.handlerErrors).toBe(2);
   });
 
+  it('counts a list with an object that cannot be transformed as failed, and tries again', async () => {
+    let failures = 1;
+    source.add(pod({ name: 'a' }));
+    source.add(pod({ name: 'b' }));
+    await started({
+      transform: (object) => {
+        if (object.metadata?.name === 'b' && failures-- > 0) throw new Error('bad transform');
+        return object;
+      },
+    });
+    expect([names(), informer.hasSynced, informer.status.phase]).toEqual(['a', false, 'retrying']);
+    await clock.advance(800);
+    expect([names(), informer.hasSynced, informer.status.phase]).toEqual(['a b', true, 'live']);
+  });
+
   it('processes a large list in slices, so that the event loop is not held up', async () => {
     for (let i = 0; i < 3000; i++) source.add(pod({ name: `p${i}` }));
     let now = 0;

@@ -313,8 +313,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#isDelivering = true;
     try {
       section();
-      this.#processQueue();
     } finally {
+      // What was queued before a failure is told all the same.
+      this.#processQueue();
       this.#isDelivering = false;
     }
   }

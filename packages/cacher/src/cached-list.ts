@@ -1,8 +1,7 @@
 // Answers a list from the watch cache: candidates in one turn, filtered in slices. spec/storage.md §3.8.
-import type { KubernetesObject, Revision } from '@kapstan/api';
+import { formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
 import {
   isEverything,
-  listVersion,
   matchesAttributes,
   nextPage,
   type SelectionPredicate,
@@ -35,7 +34,7 @@ export async function listFromCache<T extends KubernetesObject>(
   // Clients that take any version get the whole list: a page of it could not be continued.
   const limit = recursive && resourceVersion !== '0' ? Math.max(0, predicate.limit) : 0;
   const page = await take(candidates, predicate, limit);
-  const list = { resourceVersion: listVersion(revision), items: page.items };
+  const list = { resourceVersion: formatRevision(revision), items: page.items };
   if (!page.hasMore) return { ...list, continue: '' };
   return { ...list, ...nextPage(pageEnd(call, revision, { ...page, limit, count: candidates.length })) };
 }

@@ -53,6 +53,7 @@ const bench = new StorageBench(async () => {
 
 const started = async (): Promise<void> => {
   cacher.start();
+  cacher.start();
   await cacher.waitUntilReady();
 };
 
@@ -272,6 +273,7 @@ describe('a Cacher', () => {
     await settle();
     await cacher.close();
     await cacher.close();
+    cacher.start();
     expect(await watch.ended()).toBeUndefined();
     expect(isStorageError(await waiting, 'Closed')).toBe(true);
     await expect(bench.list()).rejects.toThrow('apiserver cacher is stopped');

@@ -119,6 +119,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       indexedFields: this.#indexedFields,
       history: { windowMs: historyWindowMs, ...minCapacity },
       freeze: options.freeze ?? false,
+      logger,
     });
     const triggers = [...this.#indexedFields, 'metadata.name', 'metadata.namespace'];
     this.#dispatcher = new Dispatcher<T>(this.#cache.ring, triggers);
@@ -147,7 +148,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     });
   }
 
-  /** Begins to fill the cache. To be called once. */
+  /** Begins to fill the cache. A second call, or one after close, does nothing. */
   start(): void {
     this.#feed.start();
   }

@@ -75,6 +75,7 @@ export class Feed<T extends KubernetesObject> {
   }
 
   start(): void {
+    if (this.#state.phase !== 'idle') return;
     this.#input({ type: 'start' });
     if (this.#options.storage.supportsProgressRequests) this.#keepAskingForProgress();
   }

@@ -1,4 +1,4 @@
-import { isExpired, type Revision } from '@kapstan/api';
+import { isExpired, type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { type StorageEvent, Stored } from '@kapstan/storage';
 import { podAttributes } from '@kapstan/storage/testing';
@@ -24,6 +24,7 @@ function open(options: { readonly capacity?: number; readonly freeze?: boolean }
     indexedFields: [],
     history: bound,
     freeze: options.freeze ?? false,
+    logger: silentLogger,
   });
 }
 
@@ -108,6 +109,21 @@ describe('WatchCache', () => {
     cache.progress(at(7));
     expect(cache.revision).toBe(8);
     expect(after(cache, 5)).toEqual([]);
+  });
+
+  it('keeps an object whose attributes cannot be read', () => {
+    const cache = new WatchCache<TestPod>({
+      clock: new VirtualClock(),
+      getAttributes: () => {
+        throw new TypeError('no attributes');
+      },
+      indexedFields: ['spec.nodeName'],
+      history: {},
+      freeze: false,
+      logger: silentLogger,
+    });
+    cache.replace([stored('a', 3)], at(5));
+    expect(cache.store.get('/p/a')?.attributes).toEqual({ labels: {}, fields: {} });
   });
 
   it('refuses before its first list', () => {

@@ -4,11 +4,12 @@ import {
   type Clock,
   deepFreeze,
   type KubernetesObject,
+  type Logger,
   newExpired,
   newInternalError,
   type Revision,
 } from '@kapstan/api';
-import type { GetAttributes, StorageEvent, Stored } from '@kapstan/storage';
+import type { Attributes, GetAttributes, StorageEvent, Stored } from '@kapstan/storage';
 import { type CacheEntry, CacheEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
 import { IndexedStore } from './indexed-store.ts';
@@ -19,7 +20,10 @@ export interface WatchCacheOptions<T extends KubernetesObject> {
   readonly indexedFields: readonly string[];
   readonly history: HistoryRingOptions;
   readonly freeze: boolean;
+  readonly logger: Logger;
 }
+
+const noAttributes: Attributes = { labels: {}, fields: {} };
 
 type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
 
@@ -90,7 +94,17 @@ export class WatchCache<T extends KubernetesObject> {
 
   #entryOf(stored: Stored<T>): CacheEntry<T> {
     if (this.#options.freeze) deepFreeze(stored.object);
-    return { key: stored.key, stored, attributes: this.#options.getAttributes(stored.object) };
+    return { key: stored.key, stored, attributes: this.#attributesOf(stored) };
+  }
+
+  /** An object whose attributes cannot be read stays visible to those who select nothing. */
+  #attributesOf(stored: Stored<T>): Attributes {
+    try {
+      return this.#options.getAttributes(stored.object);
+    } catch (error) {
+      this.#options.logger.error('the attributes of an object cannot be read', { key: stored.key, error });
+      return noAttributes;
+    }
   }
 
   #record(event: CacheEvent<T>): CacheEvent<T> {

@@ -1,12 +1,5 @@
 export { type Codec, jsonCodec } from './codec.ts';
-export {
-  type ContinuePosition,
-  decodeContinue,
-  encodeContinue,
-  listExpired,
-  nextPage,
-  type PageEnd,
-} from './continue-token.ts';
+export { encodeContinue, nextPage } from './continue-token.ts';
 export { DryRunStorage } from './dry-run-storage.ts';
 export type {
   Commit,
@@ -22,7 +15,7 @@ export type {
   RangeOptions,
   RangeResult,
 } from './engine.ts';
-export { KeySpace, type KeySpaceOptions, normalizePrefix } from './keys.ts';
+export { KeySpace, normalizePrefix } from './keys.ts';
 export { type ListPosition, validateListOptions } from './list-options.ts';
 export { ObjectStore, type ObjectStoreOptions } from './object-store.ts';
 export { checkPreconditions } from './preconditions.ts';
@@ -58,11 +51,9 @@ export {
   isStorageError,
   StorageError,
   type StorageErrorCode,
-  type StorageErrorInit,
   storageErrors,
 } from './storage-error.ts';
 export { type Encoding, jsonEncoding, Stored } from './stored.ts';
-export { type StorageVerb, type ToStatusContext, toStatus } from './to-status.ts';
-export { identityTransformer, type Transformed, type Transformer } from './transformer.ts';
-export { TurnBudget } from './turn-budget.ts';
-export { listVersion, parseResourceVersion, requireNotOlder, revisionOf } from './versioner.ts';
+export { type StorageVerb, toStatus } from './to-status.ts';
+export { identityTransformer, type Transformer } from './transformer.ts';
+export { parseResourceVersion } from './versioner.ts';

@@ -80,7 +80,7 @@ class Check {
   }
 
   indexEntry(key: Buffer, value: Buffer): void {
-    const prefix = indexPrefixOf(key) as Buffer;
+    const prefix = indexPrefixOf(key);
     if (this.#prefix === undefined || !this.#prefix.equals(prefix)) {
       this.endKey();
       this.#prefix = prefix;

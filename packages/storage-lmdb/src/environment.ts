@@ -1,15 +1,17 @@
 // One LMDB environment and its five tables. Below the committer and the reader; above it only npm lmdb.
 // What lmdb-js promises and how it was checked: docs/decisions/0002-lmdb-layout.md.
-import { existsSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { findFault } from './data-file.ts';
 import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 
 export type Table = Database<Buffer, Buffer>;
 
 const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+const leastMapBytes = 2 ** 30;
 const formatKey = Buffer.from('format');
 /** Of an empty store, as in etcd: 0 means "none" everywhere, and a list must have a resource version. */
 const firstRevision = 1;
@@ -43,8 +45,8 @@ export class WriteSet {
 
 export interface EnvironmentOptions {
   readonly dataDir: string;
-  /** Address space to map, in bytes. The map must not grow while readers use it, so it is far above the quota. */
-  readonly mapSizeBytes: number;
+  /** Address space to map at first, in bytes. LMDB maps more when the file outgrows it. Default 1 GiB. */
+  readonly mapSizeBytes?: number;
 }
 
 export class Environment {
@@ -75,7 +77,8 @@ export class Environment {
       const writes = new WriteSet();
       writes.put(this.#meta, formatKey, Buffer.from(String(formatVersion)));
       this.putMeta(writes, 'revision', firstRevision);
-      return this.write(writes);
+      await this.write(writes);
+      return syncDirectory(dataDir);
     }
     if (found === String(formatVersion)) return;
     const has = found === undefined ? 'no format version' : `format ${found}`;
@@ -141,13 +144,29 @@ export class Environment {
     return (stats.lastPageNumber + 1) * stats.pageSize;
   }
 
-  /** A consistent copy, made on another thread while writers go on. Free pages are left out. */
-  backup(targetFile: string): Promise<void> {
-    return this.#root.backup(targetFile, true);
+  /** A consistent copy in an existing directory, made on another thread while writers go on. Leaves out free pages. */
+  async backup(targetDir: string): Promise<void> {
+    await this.#root.backup(targetDir, true);
+    sync(join(targetDir, dataFileName));
+    syncDirectory(targetDir);
   }
 
   close(): Promise<void> {
     return this.#root.close();
+  }
+}
+
+/** Puts the names in a directory on disk: a new file can vanish with the power although its content was synced. */
+export function syncDirectory(directory: string): void {
+  if (process.platform !== 'win32') sync(directory);
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
@@ -164,26 +183,26 @@ interface TableStats {
 export const dataFileName = 'data.mdb';
 
 function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
-  const isNew = !existsSync(join(options.dataDir, dataFileName));
+  const fault = findFault(join(options.dataDir, dataFileName));
+  if (fault !== undefined) throw cannotOpen(options.dataDir, fault);
   try {
     return open<Buffer, Buffer>(options.dataDir, {
       ...tableOptions,
       noSubdir: false,
       maxDbs: 8,
-      mapSize: options.mapSizeBytes,
+      mapSize: Math.max(options.mapSizeBytes ?? 0, leastMapBytes),
       // With overlapping sync a commit would be visible before it is on disk (I10).
       overlappingSync: false,
       eventTurnBatching: false,
       compression: false,
     });
   } catch (error) {
-    throw cannotOpen(options.dataDir, isNew ? 'create' : 'open', error);
+    throw cannotOpen(options.dataDir, error instanceof Error ? error.message : String(error), error);
   }
 }
 
-function cannotOpen(dataDir: string, verb: string, cause: unknown): StorageError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StorageError({ code: 'Corrupt', message: `cannot ${verb} the store in ${dataDir}: ${reason}`, cause });
+function cannotOpen(dataDir: string, reason: string, cause?: unknown): StorageError {
+  return new StorageError({ code: 'Corrupt', message: `cannot open the store in ${dataDir}: ${reason}`, cause });
 }
 
 /** lmdb-js rejects with a general error whose `commitError` is a promise that rejects with the real one. */

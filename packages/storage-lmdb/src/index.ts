@@ -1,2 +1,3 @@
 export type { CheckReport } from './check.ts';
 export { LmdbEngine, type LmdbEngineOptions, type LmdbEngineStats, openLmdbEngine } from './lmdb-engine.ts';
+export { type RestoreOptions, restoreLmdbBackup } from './store-restore.ts';

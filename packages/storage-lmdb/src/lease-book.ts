@@ -78,7 +78,7 @@ export class LeaseBook {
     if (shared !== undefined) {
       shared.attempts += 1;
       const isLongEnough = nowMs + ttlSeconds * 1_000 < shared.expiresAtMs;
-      const isShortEnough = nowMs + (ttlSeconds + reuseSeconds) * 1_000 > shared.expiresAtMs;
+      const isShortEnough = nowMs + (ttlSeconds + reuseSeconds) * 1_000 >= shared.expiresAtMs;
       if (isLongEnough && isShortEnough && shared.attempts <= this.#options.maxObjects) return shared.id;
     }
     this.#shared = await this.#create(ttlSeconds + reuseSeconds, nowMs);

@@ -1,6 +1,6 @@
 // The embedded engine: the Engine port over one LMDB environment. Ties together committer (writes), range-reader (reads),
 // watch-feed, lease-book and compactor; each of them holds one concern and none knows the others.
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type CancelTimer, type Clock, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import {
@@ -21,9 +21,9 @@ import { Committer, closedBy } from './committer.ts';
 import { Compactor } from './compactor.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { dataFileName, Environment } from './environment.ts';
+import { checkKey, checkRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
 import { RangeReader } from './range-reader.ts';
-import { encodeIndexPrefix, maxKeyBytes } from './row-codec.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { WatchFeed } from './watch-feed.ts';
 
@@ -88,7 +88,7 @@ export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEn
   const lock = await DataDirLock.acquire(dataDir);
   let env: Environment | undefined;
   try {
-    // Twice the quota leaves room for free pages: LMDB would otherwise move the map under its readers.
+    // Twice the quota leaves room for free pages, so that the map hardly ever has to grow.
     env = new Environment({ dataDir, mapSizeBytes: 2 * resolved.quotaBytes });
     await env.checkFormat(dataDir);
     return new LmdbEngine(env, lock, resolved);
@@ -165,23 +165,27 @@ export class LmdbEngine implements Engine {
 
   async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
     this.#refuseIfClosed();
+    checkKey(key);
     options.signal?.throwIfAborted();
     return this.#reader.get(key, options);
   }
 
   async range(range: KeyRange, options: RangeOptions = {}): Promise<RangeResult> {
     this.#refuseIfClosed();
+    checkRange(range);
     return this.#reader.range(range, options);
   }
 
   async count(range: KeyRange): Promise<number> {
     this.#refuseIfClosed();
+    checkRange(range);
     return this.#reader.count(range);
   }
 
   async commit(commit: Commit): Promise<CommitResult> {
     this.#refuseIfClosed();
-    this.#validate(commit);
+    checkKey(commit.key);
+    this.#checkSize(commit);
     return this.#committer.commit(commit);
   }
 
@@ -244,12 +248,14 @@ export class LmdbEngine implements Engine {
 
   /**
    * Copies the store, as it is at one revision, into a directory that must not hold one yet. Writers go on meanwhile.
-   * The copy is a data directory; opening it instead of this one would issue revisions twice: see restoreLmdbBackup.
+   * To use the copy in place of this store see {@link restoreLmdbBackup}: opened as it is, it issues revisions twice.
    */
   async backup(targetDir: string): Promise<void> {
     this.#refuseIfClosed();
     mkdirSync(targetDir, { recursive: true, mode: 0o700 });
-    await this.#env.backup(join(targetDir, dataFileName));
+    const target = join(targetDir, dataFileName);
+    if (existsSync(target)) throw new StorageError({ code: 'InvalidObject', message: `${target} exists already` });
+    await this.#env.backup(targetDir);
   }
 
   /** Lets accepted commits finish, ends the watches with `Closed`, frees the directory. Idempotent. */
@@ -287,17 +293,10 @@ export class LmdbEngine implements Engine {
     if (this.#refusal !== undefined) throw this.#refusal;
   }
 
-  #validate({ key, change }: Commit): void {
-    if (key === '') throw new StorageError({ code: 'InvalidKey', key, message: 'key is not provided' });
-    if (/\p{Surrogate}/u.test(key))
-      throw new StorageError({ code: 'InvalidKey', key, message: 'key is not valid Unicode' });
-    if (encodeIndexPrefix(key).length > maxKeyBytes) {
-      throw new StorageError({ code: 'InvalidKey', key, message: `key is longer than ${maxKeyBytes} bytes` });
-    }
-    if (change.type === 'put' && change.value.length > this.#options.maxValueBytes) {
-      const message = `value of ${change.value.length} bytes is larger than ${this.#options.maxValueBytes}`;
-      throw new StorageError({ code: 'TooLarge', key, message });
-    }
+  #checkSize({ key, change }: Commit): void {
+    if (change.type !== 'put' || change.value.length <= this.#options.maxValueBytes) return;
+    const message = `value of ${change.value.length} bytes is larger than ${this.#options.maxValueBytes}`;
+    throw new StorageError({ code: 'TooLarge', key, message });
   }
 
   #armProgress(): void {

@@ -47,9 +47,8 @@ function writeNumber(target: Buffer, value: number, at: number): void {
   target.writeUInt32BE(value % two32, at + 4);
 }
 
-function readNumber(source: Uint8Array, at: number): number {
-  const view = new DataView(source.buffer, source.byteOffset + at, numberBytes);
-  return view.getUint32(0) * two32 + view.getUint32(4);
+function readNumber(source: Buffer, at: number): number {
+  return source.readUInt32BE(at) * two32 + source.readUInt32BE(at + 4);
 }
 
 /** Eight bytes, big-endian, so that byte order is number order. The key of the event log and of a lease. */
@@ -59,7 +58,7 @@ export function encodeNumber(value: number): Buffer {
   return bytes;
 }
 
-export function decodeNumber(bytes: Uint8Array): number {
+export function decodeNumber(bytes: Buffer): number {
   return readNumber(bytes, 0);
 }
 
@@ -68,8 +67,8 @@ export function encodeKey(key: string): Buffer {
   return Buffer.from(key, 'utf8');
 }
 
-export function decodeKey(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+export function decodeKey(bytes: Buffer): string {
+  return bytes.toString('utf8');
 }
 
 /**
@@ -101,18 +100,18 @@ export function encodeIndexKey(key: string, revision: number): Buffer {
 }
 
 /** The escaped key of an index entry: equal for all versions of one key. */
-export function indexPrefixOf(indexKey: Uint8Array): Uint8Array {
+export function indexPrefixOf(indexKey: Buffer): Buffer {
   return indexKey.subarray(0, indexKey.length - indexTailBytes);
 }
 
-export function indexRevisionOf(indexKey: Uint8Array): Revision {
+export function indexRevisionOf(indexKey: Buffer): Revision {
   return readNumber(indexKey, indexKey.length - numberBytes) as Revision;
 }
 
-export function decodeIndexPrefix(prefix: Uint8Array): string {
+export function decodeIndexPrefix(prefix: Buffer): string {
   if (!prefix.includes(0)) return decodeKey(prefix);
   const bytes = [...prefix].filter((byte, index) => !(byte === 0xff && prefix[index - 1] === 0));
-  return decodeKey(Uint8Array.from(bytes));
+  return decodeKey(Buffer.from(bytes));
 }
 
 const putKind = 1;
@@ -124,7 +123,7 @@ export function encodeIndexValue(type: VersionRow['type']): Buffer {
   return type === 'put' ? indexPut : indexDelete;
 }
 
-export function isLiveIndexValue(value: Uint8Array): boolean {
+export function isLiveIndexValue(value: Buffer): boolean {
   return value[0] === putKind;
 }
 
@@ -143,16 +142,16 @@ export function encodeVersion(row: VersionRow): Buffer {
 }
 
 /** Reads a row of the event log. The value is a view of `bytes`, which must not be reused. */
-export function decodeVersion(bytes: Uint8Array, revision: Revision): VersionRow {
-  const keyBytes = ((bytes[headerBytes - 2] ?? 0) << 8) | (bytes[headerBytes - 1] ?? 0);
+export function decodeVersion(bytes: Buffer, revision: Revision): VersionRow {
+  const valueAt = headerBytes + bytes.readUInt16BE(headerBytes - 2);
   return {
     type: bytes[0] === putKind ? 'put' : 'delete',
-    key: decodeKey(bytes.subarray(headerBytes, headerBytes + keyBytes)),
+    key: bytes.toString('utf8', headerBytes, valueAt),
     revision,
     createRevision: readNumber(bytes, 1) as Revision,
     previousRevision: readNumber(bytes, 1 + numberBytes) as Revision,
     lease: readNumber(bytes, 1 + 2 * numberBytes),
-    value: bytes.subarray(headerBytes + keyBytes),
+    value: bytes.subarray(valueAt),
   };
 }
 
@@ -174,7 +173,7 @@ export function encodeCurrent(row: CurrentRow): Buffer {
   return bytes;
 }
 
-export function decodeCurrent(bytes: Uint8Array): CurrentRow {
+export function decodeCurrent(bytes: Buffer): CurrentRow {
   return {
     modRevision: readNumber(bytes, 0) as Revision,
     createRevision: readNumber(bytes, numberBytes) as Revision,
@@ -186,7 +185,7 @@ export function encodeLease(row: LeaseRow): Buffer {
   return Buffer.concat([encodeNumber(row.ttlSeconds), encodeNumber(row.expiresAtMs)]);
 }
 
-export function decodeLease(bytes: Uint8Array): LeaseRow {
+export function decodeLease(bytes: Buffer): LeaseRow {
   return { ttlSeconds: readNumber(bytes, 0), expiresAtMs: readNumber(bytes, numberBytes) };
 }
 
@@ -196,7 +195,7 @@ export function encodeBinding(lease: number, key: string): Buffer {
 }
 
 /** The bound key, or undefined when the entry is the lease itself. */
-export function decodeBinding(bytes: Uint8Array): string | undefined {
+export function decodeBinding(bytes: Buffer): string | undefined {
   return bytes.length === numberBytes ? undefined : decodeKey(bytes.subarray(numberBytes));
 }
 

@@ -34,7 +34,7 @@ interface Watcher {
   state: 'replaying' | 'live' | 'closed';
 }
 
-const sliceRows = 1_000;
+const sliceRows = 500;
 const sliceBytes = 4 * 1024 * 1024;
 
 export class WatchFeed {

@@ -244,6 +244,19 @@ function readConformance(bench: EngineBench): void {
     }
   });
 
+  it('shows nobody a key that is newer than the revision it answers with', async () => {
+    let isWriting = true;
+    const writing = bench.createMany(2_000).finally(() => {
+      isWriting = false;
+    });
+    while (isWriting) {
+      const { kvs, revision } = await bench.engine.range(everything, { limit: 5 });
+      expect(Math.max(0, ...kvs.map((kv) => kv.modRevision))).toBeLessThanOrEqual(revision);
+      expect(await bench.engine.currentRevision()).toBeGreaterThanOrEqual(revision);
+    }
+    await writing;
+  });
+
   it('refuses a revision that does not exist yet and names the newest one', async () => {
     const current = await bench.create('/a');
     const revision = revisionOf(current + 1);

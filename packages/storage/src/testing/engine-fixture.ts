@@ -73,8 +73,8 @@ export class EngineBench {
     return this.apply(key, 0, { type: 'put', value: bytes(value), lease });
   }
 
-  update(key: string, expectedRevision: number, value = 'v', lease = 0): Promise<Revision> {
-    return this.apply(key, expectedRevision, { type: 'put', value: bytes(value), lease });
+  update(key: string, expectedRevision: number, value = 'v'): Promise<Revision> {
+    return this.apply(key, expectedRevision, { type: 'put', value: bytes(value) });
   }
 
   remove(key: string, expectedRevision: number): Promise<Revision> {

@@ -1,0 +1,25 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { compareKeys, isInRange } from './compare-keys.ts';
+
+const text = fc.string({ unit: 'binary' }).filter((value) => !/\p{Surrogate}/u.test(value));
+const edges = fc
+  .array(fc.constantFrom('a', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}'))
+  .map((parts) => parts.join(''));
+const key = fc.oneof(text, edges);
+
+it('compares keys as their UTF-8 bytes compare', () => {
+  const property = fc.property(key, key, (a, b) => {
+    expect(Math.sign(compareKeys(a, b))).toBe(Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  });
+  fc.assert(property, { numRuns: 2_000 });
+});
+
+it('takes a range to include its start and to exclude its end', () => {
+  const range = { start: '/a', end: '/b' };
+  expect(['/', '/a', '/a/x', '/a\u{10ffff}', '/b', '/c'].filter((each) => isInRange(range, each))).toEqual([
+    '/a',
+    '/a/x',
+    '/a\u{10ffff}',
+  ]);
+});

@@ -1,0 +1,268 @@
+// FieldManager: keeps metadata.managedFields through every write and does server-side apply. Implements the registry's
+// port ManagedFieldsTracker; http/ calls apply through apply-request.ts. Source: apimachinery util/managedfields.
+import {
+  type Clock,
+  type DeepReadonly,
+  deepCopy,
+  formatApiVersion,
+  formatTime,
+  type GroupVersionKind,
+  isJsonObject,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  newBadRequest,
+  StatusError,
+  systemClock,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { FieldsCall, ManagedFieldsTracker } from '../registry/managed-fields-tracker.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
+import { StrictErrors } from '../schema/field-validation.ts';
+import { zeroGoForm } from '../schema/go-form.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { type Conflicts, conflictError } from './conflicts.ts';
+import { FieldSet } from './field-set.ts';
+import { conflictsBesideLastApplied, kubectlManager, syncLastApplied } from './last-applied.ts';
+import { capUpdateManagers, decodeManagedFields, encodeManagedFields, type Managers } from './managed-fields.ts';
+import { fieldElement } from './path-element.ts';
+import { rootSchema } from './schema-atom.ts';
+import { typedFault } from './typed-validation.ts';
+import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall } from './updater.ts';
+
+export interface FieldManagerOptions {
+  /** Dates the changes. Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+/** One apply. */
+export interface ApplyCall extends FieldsCall {
+  /** Take over fields that others own, instead of a 409. */
+  readonly force: boolean;
+}
+
+/** Stateless but for its clock: one serves all resources. */
+export class FieldManager implements ManagedFieldsTracker {
+  readonly #clock: Clock;
+
+  constructor(options: FieldManagerOptions = {}) {
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Everything that is set belongs to the creator. */
+  onCreate(object: KubernetesObject, call: FieldsCall): void {
+    const managers = isReset(object.metadata?.managedFields) ? new Map() : decodeOrNone(object.metadata?.managedFields);
+    this.#track(managers, object, { live: emptyObject(call.definition), call });
+  }
+
+  /**
+   * Gives the updater what it changed. A client may send other managedFields than it got; `[{}]` ends the tracking of
+   * the object; entries that are missing or malformed are those of the stored object.
+   */
+  onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void {
+    const managers = managersOfUpdate(next, old, call.subresource);
+    const live = withoutManagedFields(old);
+    // What nobody tracks so far is not tracked from here on: apply begins with "before-first-apply".
+    if (managers.size === 0) setManagedFields(next, managers);
+    else this.#track(managers, next, { live, call });
+  }
+
+  #track(
+    managers: Managers,
+    next: KubernetesObject,
+    { live, call }: { readonly live: unknown; readonly call: FieldsCall },
+  ): void {
+    ownUpdate(managers, withoutManagedFields(next), this.#updaterCall(live, call, 'Update'));
+    capUpdateManagers(managers);
+    setManagedFields(next, managers);
+  }
+
+  /**
+   * Server-side apply: the object with the configuration laid over it and its managedFields, before defaulting. `live`
+   * undefined = it does not exist. Throws StatusError: 400 for another kind or managedFields in the body, 409 for
+   * conflicts, 500 for a configuration that contradicts the schema.
+   */
+  apply(
+    live: DeepReadonly<UnstructuredObject> | undefined,
+    applied: UnstructuredObject,
+    call: ApplyCall,
+  ): UnstructuredObject {
+    const schema = rootSchema(call.definition.schema);
+    const kind = kindOf(call.definition);
+    refuseOtherKind(applied, kind);
+    refuseFault('patch', applied, { kind, fault: typedFault(applied, schema, { duplicates: 'refuse' }) });
+    const present = live === undefined ? emptyObject(call.definition) : withoutManagedFields(live);
+    refuseFault('live', present, { kind, fault: typedFault(present, schema, { duplicates: 'allow' }) });
+    const managers = decodeStored(live?.metadata?.managedFields);
+    if (managers.size === 0) this.#ownBefore(managers, present, call);
+    const object = this.#applyTo(managers, applied, { present, call, schema });
+    const next = object === undefined ? (deepCopy(present) as UnstructuredObject) : toKind(object, call.definition);
+    if (call.context.fieldManager === kubectlManager) syncLastApplied(next, applied);
+    setManagedFields(next, managers);
+    return next;
+  }
+
+  /** Fields of an object that was never applied belong to whoever wrote them before. */
+  #ownBefore(managers: Managers, present: unknown, call: FieldsCall): void {
+    const updater = this.#updaterCall(emptyObject(call.definition), call, 'Update');
+    const manager = { ...updater.manager, manager: 'before-first-apply' };
+    ownUpdate(managers, present, { ...updater, manager });
+  }
+
+  #applyTo(
+    managers: Managers,
+    applied: unknown,
+    { present, call, schema }: { readonly present: unknown; readonly call: ApplyCall; readonly schema: SchemaNode },
+  ): unknown {
+    const updater = this.#updaterCall(present, call, 'Apply');
+    const before = new Map(managers);
+    const first = ownApply(managers, applied, { ...updater, force: call.force });
+    if (first.conflicts.size === 0) return first.object;
+    const conflicts = this.#remainingConflicts(first, present, { call, schema });
+    if (conflicts.size > 0) throw conflictError(conflicts);
+    managers.clear();
+    for (const [id, set] of before) managers.set(id, set);
+    return ownApply(managers, applied, { ...updater, force: true }).object;
+  }
+
+  #remainingConflicts(
+    { conflicts }: OwnedApply,
+    present: unknown,
+    { call, schema }: { readonly call: ApplyCall; readonly schema: SchemaNode },
+  ): Conflicts {
+    const isKubectl = call.context.fieldManager === kubectlManager;
+    return isKubectl ? conflictsBesideLastApplied(conflicts, present, schema) : conflicts;
+  }
+
+  #updaterCall(live: unknown, call: FieldsCall, operation: 'Apply' | 'Update'): UpdaterCall {
+    const { definition, context, subresource } = call;
+    return {
+      live,
+      schema: rootSchema(definition.schema),
+      manager: {
+        manager: context.fieldManager === '' ? 'unknown' : context.fieldManager,
+        operation,
+        apiVersion: formatApiVersion(definition),
+        subresource,
+      },
+      ignored: ignoredFields(definition, subresource),
+      time: formatTime(this.#clock.now()),
+    };
+  }
+}
+
+function kindOf({ group, version, kind }: ResourceDefinition): GroupVersionKind {
+  return { group, version, kind };
+}
+
+function ignoredFields(definition: ResourceDefinition, subresource: string): FieldSet {
+  const sub = definition.subresources.find(({ name }) => name === subresource);
+  const strategy = subresource === '' ? definition.strategy : sub?.type === 'strategy' ? sub.strategy : undefined;
+  return FieldSet.of(...(strategy?.resetFields ?? []).map((names) => names.map(fieldElement)));
+}
+
+/** What an object is before it exists: the zero value of its Go type; nothing for a custom resource. */
+function emptyObject(definition: ResourceDefinition): UnstructuredObject {
+  const apiVersion = formatApiVersion(definition);
+  const name = definition.schema.goType === undefined ? undefined : builtinDefinitionName(apiVersion, definition.kind);
+  return { ...(name === undefined ? {} : zeroGoForm(name)), apiVersion, kind: definition.kind };
+}
+
+type Entries = DeepReadonly<readonly ManagedFieldsEntry[]> | undefined;
+
+/** `[{}]`, by which a client gives up all ownership. */
+function isReset(entries: Entries): boolean {
+  const [only] = entries ?? [];
+  return entries?.length === 1 && only !== undefined && Object.keys(only).length === 0;
+}
+
+function managersOfUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, subresource: string): Managers {
+  const stored = (): Managers => decodeOrNone(old.metadata?.managedFields);
+  if (subresource !== '') return stored();
+  const sent = next.metadata?.managedFields;
+  if (isReset(sent)) return new Map();
+  const managers = decodeOrNone(sent);
+  return managers.size === 0 ? stored() : managers;
+}
+
+function decodeOrNone(entries: Entries): Managers {
+  try {
+    return decodeManagedFields(entries);
+  } catch (error) {
+    if (error instanceof TypeError) return new Map();
+    throw error;
+  }
+}
+
+function decodeStored(entries: Entries): Managers {
+  try {
+    return decodeManagedFields(entries);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const message = `failed to decode managed fields: ${error.message}`;
+    throw new StatusError({ code: 500, reason: '', message }, { cause: error });
+  }
+}
+
+/** Shares all else with its argument. */
+function withoutManagedFields(object: DeepReadonly<KubernetesObject>): DeepReadonly<UnstructuredObject> {
+  if (object.metadata === undefined) return object as DeepReadonly<UnstructuredObject>;
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function setManagedFields(object: KubernetesObject, managers: Managers): void {
+  object.metadata ??= {};
+  if (managers.size === 0) delete object.metadata.managedFields;
+  else object.metadata.managedFields = encodeManagedFields(managers);
+}
+
+/** Pours the merged object into the Go types of a built-in kind. Custom resources are what they are. */
+function toKind(merged: unknown, definition: ResourceDefinition): UnstructuredObject {
+  const { schema } = definition;
+  if (schema.goType === undefined) return merged as UnstructuredObject;
+  try {
+    const options = { schema, strict: new StrictErrors(), words: 'unstructured' } as const;
+    return decodeTyped(merged, options) as UnstructuredObject;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const place = describeObject(merged as UnstructuredObject, kindOf(definition));
+    const message = `failed to convert new typed object (${place}) to object: ${error.message}`;
+    throw new StatusError({ code: 500, reason: '', message }, { cause: error });
+  }
+}
+
+/** Source: managedfields versionCheckManager and structuredMergeManager.Apply. */
+function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind): void {
+  const kind = typeof applied.kind === 'string' ? applied.kind : '';
+  if (applied.apiVersion !== formatApiVersion(expected) || kind !== expected.kind) {
+    throw newBadRequest(`invalid object type: ${formatKind(applied.apiVersion ?? '', kind)}`);
+  }
+  const metadata: unknown = applied.metadata;
+  if (isJsonObject(metadata) && metadata.managedFields !== undefined && metadata.managedFields !== null) {
+    throw newBadRequest('metadata.managedFields must be nil');
+  }
+}
+
+/** As Go prints a GroupVersionKind: "apps/v1, Kind=Deployment", "/v1, Kind=Pod". */
+function formatKind(apiVersion: string, kind: string): string {
+  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+}
+
+function refuseFault(
+  which: 'patch' | 'live',
+  object: DeepReadonly<UnstructuredObject>,
+  { kind, fault }: { readonly kind: GroupVersionKind; readonly fault: string | undefined },
+): void {
+  if (fault === undefined) return;
+  const message = `failed to create typed ${which} object (${describeObject(object, kind)}): ${fault}`;
+  throw new StatusError({ code: 500, reason: '', message });
+}
+
+/** Source: managedfields objectGVKNN. */
+function describeObject(object: DeepReadonly<UnstructuredObject>, kind: GroupVersionKind): string {
+  const metadata: Record<string, unknown> = isJsonObject(object.metadata) ? object.metadata : {};
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return `${text(metadata.namespace)}/${text(metadata.name)}; ${formatKind(formatApiVersion(kind), kind.kind)}`;
+}

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FieldSet } from './field-set.ts';
+import {
+  type FieldPath,
+  fieldElement,
+  formatPath,
+  keyElement,
+  parsePathElement,
+  valueElement,
+} from './path-element.ts';
+
+const elements = fc.oneof(
+  fc.constantFrom('a', 'b', '__proto__', 'constructor', '.').map(fieldElement),
+  fc.tuple(fc.constantFrom('x', 'é"', 1), fc.constantFrom('TCP', 80)).map(([name, port]) =>
+    keyElement(
+      new Map<string, unknown>([
+        ['name', name],
+        ['port', port],
+      ]),
+    ),
+  ),
+  fc.constantFrom('v', 7, true, '').map(valueElement),
+);
+const paths = fc.array(elements, { minLength: 1, maxLength: 4 });
+const sets = fc.array(paths, { maxLength: 8 }).map((all) => FieldSet.of(...all));
+const textsOf = (set: FieldSet): Set<string> => new Set(set.paths().map((path) => path.join('\n')));
+const startsWith = (path: FieldPath, prefix: FieldPath): boolean => prefix.every((element, i) => path[i] === element);
+
+describe('a set of fields', () => {
+  it('survives FieldsV1, in one canonical text', () => {
+    fc.assert(
+      fc.property(fc.array(paths, { maxLength: 8 }), (all) => {
+        const set = FieldSet.of(...all);
+        const text = JSON.stringify(set.toFieldsV1());
+        expect(FieldSet.fromFieldsV1(JSON.parse(text)).equals(set)).toBe(true);
+        expect(JSON.stringify(FieldSet.of(...all.reverse()).toFieldsV1())).toBe(text);
+        for (const path of all) expect(set.has(path)).toBe(true);
+      }),
+    );
+  });
+
+  it('behaves as a set of paths', () => {
+    fc.assert(
+      fc.property(sets, sets, (a, b) => {
+        const [left, right] = [textsOf(a), textsOf(b)];
+        expect(textsOf(a.union(b))).toEqual(new Set([...left, ...right]));
+        expect(textsOf(a.intersection(b))).toEqual(new Set([...left].filter((path) => right.has(path))));
+        expect(textsOf(a.difference(b))).toEqual(new Set([...left].filter((path) => !right.has(path))));
+        const below = a.paths().filter((path) => !b.paths().some((prefix) => startsWith(path, prefix)));
+        expect(textsOf(a.recursiveDifference(b))).toEqual(textsOf(FieldSet.of(...below)));
+        const leaves = a
+          .paths()
+          .filter((path) => !a.paths().some((other) => other.length > path.length && startsWith(other, path)));
+        expect(textsOf(a.leaves())).toEqual(textsOf(FieldSet.of(...leaves)));
+        expect(a.isEmpty).toBe(left.size === 0);
+      }),
+    );
+  });
+
+  it('has a "." only for what is owned beside its parts', () => {
+    const set = FieldSet.of(['f:data'], ['f:data', 'f:a'], ['f:metadata', 'f:labels', 'f:l'], ['f:kind']);
+    expect(JSON.stringify(set.toFieldsV1())).toBe(
+      '{"f:data":{".":{},"f:a":{}},"f:kind":{},"f:metadata":{"f:labels":{"f:l":{}}}}',
+    );
+  });
+
+  it('reads the spellings of clients as the canonical ones', () => {
+    const set = FieldSet.fromFieldsV1({
+      'f:ports': { 'k:{ "protocol":"TCP", "containerPort" : 80 }': { '.': {}, 'f:name': {} } },
+      'f:set': { 'v: "a"': {} },
+    });
+    expect(set.has(['f:ports', 'k:{"containerPort":80,"protocol":"TCP"}'])).toBe(true);
+    expect(set.has(['f:set', 'v:"a"'])).toBe(true);
+  });
+
+  it.each<readonly [fields: unknown, why: string]>([
+    [[], 'fieldsV1 must be an object'],
+    [{ 'f:a': 1 }, 'fieldsV1 must be an object'],
+    [{ a: {} }, 'unknown path element a'],
+    [{ 'k:[]': {} }, 'invalid key path element k:[]'],
+    [{ 'k:{': {} }, 'invalid path element k:{'],
+    [{ 'i:x': {} }, 'invalid index path element i:x'],
+  ])('refuses %j', (fields, why) => {
+    expect(() => FieldSet.fromFieldsV1(fields)).toThrow(why);
+  });
+
+  it('refuses nesting without end', () => {
+    let fields: object = {};
+    for (let i = 0; i < 1100; i++) fields = { 'f:a': fields };
+    expect(() => FieldSet.fromFieldsV1(fields)).toThrow('nested too deep');
+  });
+});
+
+it.each<readonly [path: FieldPath, text: string]>([
+  [['f:spec', 'f:containers', 'k:{"name":"a"}', 'f:image'], '.spec.containers[name="a"].image'],
+  [['f:ports', 'k:{"containerPort":80,"protocol":"TCP"}'], '.ports[containerPort=80,protocol="TCP"]'],
+  [['f:finalizers', 'v:"example.com/a"'], '.finalizers[="example.com/a"]'],
+  [['f:args', 'i:0'], '.args[0]'],
+])('a path shows as in messages: %j', (path, text) => {
+  expect(formatPath(path)).toBe(text);
+  expect(path.map(parsePathElement)).toEqual(path);
+});

@@ -1,0 +1,154 @@
+// FieldSet: a set of paths to fields, as a trie; FieldsV1 is its JSON. Source: structured-merge-diff fieldpath.Set.
+import { isJsonObject, setOwn } from '@kapstan/api';
+import { comparePathElements, type FieldPath, type PathElement, parsePathElement } from './path-element.ts';
+
+/** Deepest FieldsV1 that is read: that of the objects themselves. */
+const maxDepth = 1000;
+
+/**
+ * A set of paths. `members` end here, `children` go on; a step can be both. Values are not changed once shared: only
+ * {@link FieldSet.insert} changes, for whoever builds a set.
+ */
+export class FieldSet {
+  readonly members: Set<PathElement> = new Set();
+  readonly children: Map<PathElement, FieldSet> = new Map();
+
+  static of(...paths: readonly FieldPath[]): FieldSet {
+    const set = new FieldSet();
+    for (const path of paths) set.insert(path);
+    return set;
+  }
+
+  get isEmpty(): boolean {
+    if (this.members.size > 0) return false;
+    for (const child of this.children.values()) if (!child.isEmpty) return false;
+    return true;
+  }
+
+  /** Adds a path. The empty path is no member of any set. */
+  insert(path: FieldPath): void {
+    const last = path.at(-1);
+    if (last === undefined) return;
+    let set: FieldSet = this;
+    for (const element of path.slice(0, -1)) set = set.child(element);
+    set.members.add(last);
+  }
+
+  /** The set below a step, made when absent. */
+  child(element: PathElement): FieldSet {
+    let child = this.children.get(element);
+    if (child === undefined) {
+      child = new FieldSet();
+      this.children.set(element, child);
+    }
+    return child;
+  }
+
+  has(path: FieldPath): boolean {
+    const last = path.at(-1);
+    let set: FieldSet | undefined = this;
+    for (const element of path.slice(0, -1)) set = set?.children.get(element);
+    return last !== undefined && set?.members.has(last) === true;
+  }
+
+  union(other: FieldSet): FieldSet {
+    return combine(this, other, (mine, theirs) => mine || theirs);
+  }
+
+  intersection(other: FieldSet): FieldSet {
+    return combine(this, other, (mine, theirs) => mine && theirs);
+  }
+
+  /** Without the paths of `other`; what lies below them stays. */
+  difference(other: FieldSet): FieldSet {
+    return combine(this, other, (mine, theirs) => mine && !theirs);
+  }
+
+  /** Without the paths of `other` and all that lies below them. */
+  recursiveDifference(other: FieldSet): FieldSet {
+    const result = new FieldSet();
+    for (const element of this.members) if (!other.members.has(element)) result.members.add(element);
+    for (const [element, child] of this.children) {
+      if (other.members.has(element)) continue;
+      const theirs = other.children.get(element);
+      addChild(result, element, theirs === undefined ? child : child.recursiveDifference(theirs));
+    }
+    return result;
+  }
+
+  /** The members below which there are none. */
+  leaves(): FieldSet {
+    const result = new FieldSet();
+    for (const element of this.members) if (this.children.get(element)?.isEmpty !== false) result.members.add(element);
+    for (const [element, child] of this.children) addChild(result, element, child.leaves());
+    return result;
+  }
+
+  equals(other: FieldSet): boolean {
+    return this.difference(other).isEmpty && other.difference(this).isEmpty;
+  }
+
+  /** All paths, in canonical order. */
+  paths(): FieldPath[] {
+    const steps = new Set([...this.members, ...this.children.keys()]);
+    return [...steps]
+      .sort(comparePathElements)
+      .flatMap((element) => [
+        ...(this.members.has(element) ? [[element]] : []),
+        ...(this.children.get(element)?.paths() ?? []).map((path) => [element, ...path]),
+      ]);
+  }
+
+  /** Canonical: members in order, "." only beside children. */
+  toFieldsV1(): Record<string, unknown> {
+    const steps = new Set([...this.members, ...this.children.keys()]);
+    const fields: Record<string, unknown> = {};
+    for (const element of [...steps].sort(comparePathElements)) {
+      const below = this.children.get(element)?.toFieldsV1() ?? {};
+      const isShared = this.members.has(element) && Object.keys(below).length > 0;
+      if (this.members.has(element) || Object.keys(below).length > 0) {
+        setOwn(fields, element, isShared ? { '.': {}, ...below } : below);
+      }
+    }
+    return fields;
+  }
+
+  /** Reads FieldsV1. Throws TypeError for what is none. */
+  static fromFieldsV1(fields: unknown): FieldSet {
+    const set = new FieldSet();
+    readFields(set, fields, 0);
+    return set;
+  }
+}
+
+function readFields(set: FieldSet, fields: unknown, depth: number): void {
+  if (!isJsonObject(fields)) throw new TypeError('fieldsV1 must be an object');
+  if (depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
+  for (const [key, below] of Object.entries(fields)) {
+    if (key === '.') continue;
+    const element = parsePathElement(key);
+    if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
+    const names = Object.keys(below);
+    if (names.length === 0 || Object.hasOwn(below, '.')) set.members.add(element);
+    if (names.some((name) => name !== '.')) readFields(set.child(element), below, depth + 1);
+  }
+}
+
+/** Decides step by step; what no side has is never kept. */
+function combine(a: FieldSet, b: FieldSet, keep: (mine: boolean, theirs: boolean) => boolean): FieldSet {
+  const result = new FieldSet();
+  for (const element of new Set([...a.members, ...b.members])) {
+    if (keep(a.members.has(element), b.members.has(element))) result.members.add(element);
+  }
+  for (const element of new Set([...a.children.keys(), ...b.children.keys()])) {
+    const mine = a.children.get(element);
+    const theirs = b.children.get(element);
+    if (mine !== undefined && theirs !== undefined) addChild(result, element, combine(mine, theirs, keep));
+    else if (keep(mine !== undefined, theirs !== undefined)) addChild(result, element, mine ?? theirs);
+  }
+  return result;
+}
+
+function addChild(set: FieldSet, element: PathElement, child: FieldSet | undefined): void {
+  if (child?.isEmpty === false) set.children.set(element, child);
+}

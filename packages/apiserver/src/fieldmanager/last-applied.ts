@@ -1,0 +1,57 @@
+// The annotation of client-side `kubectl apply`, which lets kubectl take its own fields over when it changes to
+// server-side apply. Source: apimachinery util/managedfields/internal/lastapplied*.go.
+import { getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from '@kapstan/api';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import type { Conflict, Conflicts } from './conflicts.ts';
+import { FieldSet } from './field-set.ts';
+import { fieldSetOf } from './field-set-from-object.ts';
+
+/** The one manager that this is for. */
+export const kubectlManager = 'kubectl';
+const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Most bytes of all annotations of an object. Source: apimachinery validation.TotalAnnotationSizeLimitB. */
+const maxAnnotationBytes: number = 256 * 1024;
+
+/** The conflicts that remain when the fields of the annotation count as kubectl's own. */
+export function conflictsBesideLastApplied(conflicts: Conflicts, live: unknown, schema: SchemaNode): Conflicts {
+  const allowed = lastAppliedFields(live, schema);
+  const rest = new Map<string, Conflict>();
+  for (const [id, { owner, fields }] of conflicts) {
+    const left = fields.difference(allowed);
+    if (!left.isEmpty) rest.set(id, { owner, fields: left });
+  }
+  return rest;
+}
+
+function lastAppliedFields(live: unknown, schema: SchemaNode): FieldSet {
+  const text = getOwn(annotationsOf(live), annotation);
+  if (typeof text !== 'string') return new FieldSet();
+  try {
+    return fieldSetOf(parseJson(text), schema);
+  } catch (error) {
+    // A text that is no configuration allows nothing.
+    if (error instanceof SyntaxError) return new FieldSet();
+    throw error;
+  }
+}
+
+/** Keeps the annotation of an object that has one in step with what kubectl applies now. In place. */
+export function syncLastApplied(object: Record<string, unknown>, applied: Record<string, unknown>): void {
+  const annotations = annotationsOf(object);
+  if (!Object.hasOwn(annotations, annotation)) return;
+  const { managedFields: _, ...metadata } = isJsonObject(applied.metadata) ? applied.metadata : {};
+  const ownAnnotations = { ...annotationsOf(applied) };
+  delete ownAnnotations[annotation];
+  const text = `${stringifyJson({ ...applied, metadata: { ...metadata, annotations: ownAnnotations } })}\n`;
+  setOwn(annotations, annotation, text);
+  let bytes = 0;
+  for (const [name, value] of Object.entries(annotations))
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(String(value));
+  if (bytes > maxAnnotationBytes) delete annotations[annotation];
+}
+
+function annotationsOf(object: unknown): Record<string, unknown> {
+  const metadata = isJsonObject(object) ? object.metadata : undefined;
+  const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
+  return isJsonObject(annotations) ? annotations : {};
+}

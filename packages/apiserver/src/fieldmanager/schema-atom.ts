@@ -1,0 +1,133 @@
+// How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
+// comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
+import { getOwn, isJsonObject } from '@kapstan/api';
+import { definitionSchema } from '../schema/builtin-schemas.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { keyElement, type PathElement, valueElement } from './path-element.ts';
+
+/** 'leaf' = scalars and whatever is owned as a whole. */
+export type AtomKind = 'map' | 'list' | 'leaf';
+
+/** What lies below where no schema is known: maps by their members, lists as a whole. */
+export const deduced: SchemaNode = { preserveUnknownFields: true };
+
+/** How the parts of a value are owned. Null and absent take the form of the schema (or of the other side). */
+export function ownershipOf(node: SchemaNode, value: unknown): AtomKind {
+  const form = formOf(node, value);
+  if (form === 'map') return node.mapType === 'atomic' ? 'leaf' : 'map';
+  if (form === 'list') return isAssociative(node) ? 'list' : 'leaf';
+  return 'leaf';
+}
+
+/** What the schema, or else the value, says that it is. */
+export function formOf(node: SchemaNode, value: unknown): 'map' | 'list' | 'scalar' {
+  const declared = declaredForm(node);
+  if (declared !== undefined) return declared;
+  if (isJsonObject(value)) return 'map';
+  return Array.isArray(value) ? 'list' : 'scalar';
+}
+
+/** Undefined where any value may stand. */
+export function declaredForm(node: SchemaNode): 'map' | 'list' | 'scalar' | undefined {
+  if (node.properties !== undefined || node.additionalProperties !== undefined) return 'map';
+  if (node.items !== undefined) return 'list';
+  if (node.intOrString === true || node.type === undefined) return undefined;
+  if (node.type === 'array') return 'list';
+  if (node.type !== 'object') return 'scalar';
+  return node.preserveUnknownFields === true || node.goType !== undefined ? undefined : 'map';
+}
+
+function isAssociative(node: SchemaNode): boolean {
+  return node.listType === 'map' || node.listType === 'set';
+}
+
+const text: SchemaNode = { type: 'string' };
+
+/** True for a name that the schema lists, whose presence says nothing about who owns it. */
+export function isNamedField(node: SchemaNode, name: string): boolean {
+  return namedField(node, name) !== undefined;
+}
+
+/** Schema of a member; undefined where the schema knows none of that name. */
+export function memberSchema(node: SchemaNode, name: string): SchemaNode | undefined {
+  const named = namedField(node, name);
+  if (named !== undefined) return named;
+  if (node.additionalProperties !== undefined)
+    return node.additionalProperties === true ? deduced : node.additionalProperties;
+  return node.preserveUnknownFields === true || declaredForm(node) === undefined ? deduced : undefined;
+}
+
+function namedField(node: SchemaNode, name: string): SchemaNode | undefined {
+  return node.properties?.get(name) ?? (node.embeddedResource === true ? resourceMember(name) : undefined);
+}
+
+function resourceMember(name: string): SchemaNode | undefined {
+  if (name === 'apiVersion' || name === 'kind') return text;
+  return name === 'metadata' ? definitionSchema('meta/v1.ObjectMeta') : undefined;
+}
+
+/** The schema of a whole object: structural schemas of custom resources leave out what all objects have. */
+export function rootSchema(schema: SchemaNode): SchemaNode {
+  if (schema.goType !== undefined) return schema;
+  const properties = new Map(schema.properties ?? []);
+  for (const name of ['apiVersion', 'kind', 'metadata']) {
+    const member = resourceMember(name);
+    if (member !== undefined) properties.set(name, member);
+  }
+  const { additionalProperties, preserveUnknownFields } = schema;
+  return { type: 'object', properties, additionalProperties, preserveUnknownFields };
+}
+
+export function itemSchema(node: SchemaNode): SchemaNode {
+  return node.items ?? deduced;
+}
+
+/** The path element of an item in an associative list. Throws TypeError with the reason where it has none. */
+export function itemElement(node: SchemaNode, item: unknown): PathElement {
+  if (node.listType === 'set') {
+    if (item === null) throw new TypeError("associative list without keys has an element that's an explicit null");
+    if (isJsonObject(item)) throw new TypeError("associative list without keys has an element that's a map type");
+    if (Array.isArray(item)) throw new TypeError("associative list without keys has an element that's a list type");
+    return valueElement(item);
+  }
+  if (item === null) throw new TypeError('associative list with keys may not have a null element');
+  if (!isJsonObject(item)) throw new TypeError('associative list with keys may not have non-map elements');
+  const keys = new Map<string, unknown>();
+  for (const name of node.listMapKeys ?? []) keys.set(name, getOwn(item, name) ?? keyDefault(itemSchema(node), name));
+  return keyElement(keys);
+}
+
+/** Go leaves zero values out of its published defaults only here: a required scalar of a built-in kind defaults to it. */
+function keyDefault(items: SchemaNode, name: string): unknown {
+  const key = items.properties?.get(name);
+  if (key?.default !== undefined) return key.default;
+  if (items.goType !== undefined && items.required?.includes(name)) {
+    if (key?.type === 'integer' || key?.type === 'number') return 0;
+    return key?.type === 'boolean' ? false : '';
+  }
+  throw new TypeError(
+    `associative list with keys has an element that omits key field ${JSON.stringify(name)} (and doesn't have default value)`,
+  );
+}
+
+/** The items of an associative list by their path elements; more than one where keys repeat. Items that have none are left out. */
+export function itemsByElement(items: readonly unknown[], node: SchemaNode): Map<PathElement, unknown[]> {
+  const groups = new Map<PathElement, unknown[]>();
+  for (const item of items) {
+    const element = itemElementOrNone(node, item);
+    if (element === undefined) continue;
+    const group = groups.get(element);
+    if (group === undefined) groups.set(element, [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+function itemElementOrNone(node: SchemaNode, item: unknown): PathElement | undefined {
+  try {
+    return itemElement(node, item);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+// What an update did: the fields added, changed and removed between two objects of one schema. Source:
+// structured-merge-diff typed.TypedValue.Compare.
+import { getOwn, isJsonObject } from '@kapstan/api';
+import { jsonEqual } from '../registry/json-equality.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { FieldSet } from './field-set.ts';
+import { type FieldPath, fieldElement } from './path-element.ts';
+import { deduced, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
+
+export interface Comparison {
+  readonly added: FieldSet;
+  readonly modified: FieldSet;
+  readonly removed: FieldSet;
+}
+
+/** Compares two values of one schema. */
+export function compareTyped(old: unknown, next: unknown, schema: SchemaNode): Comparison {
+  const comparison = { added: new FieldSet(), modified: new FieldSet(), removed: new FieldSet() };
+  new Comparer(comparison).compare({ old, next, node: schema, path: [] });
+  return comparison;
+}
+
+/** The comparison without fields that the endpoint ignores, and all below them. */
+export function excludeFields({ added, modified, removed }: Comparison, ignored: FieldSet): Comparison {
+  return {
+    added: added.recursiveDifference(ignored),
+    modified: modified.recursiveDifference(ignored),
+    removed: removed.recursiveDifference(ignored),
+  };
+}
+
+interface Place {
+  /** Undefined = absent. */
+  readonly old: unknown;
+  readonly next: unknown;
+  readonly node: SchemaNode;
+  readonly path: FieldPath;
+}
+
+class Comparer {
+  readonly #comparison: Comparison;
+
+  constructor(comparison: Comparison) {
+    this.#comparison = comparison;
+  }
+
+  compare(place: Place): void {
+    const { old, next, node, path } = place;
+    const oldOwnership = ownershipOf(node, old ?? next);
+    const nextOwnership = ownershipOf(node, next ?? old);
+    if (oldOwnership !== nextOwnership || nextOwnership === 'leaf' || !this.#descend(place)) {
+      if (!jsonEqual(old, next) || old === undefined || next === undefined) this.#report(place);
+      return;
+    }
+    if (old === undefined) this.#comparison.added.insert(path);
+    else if (next === undefined) this.#comparison.removed.insert(path);
+  }
+
+  #report({ old, next, path }: Place): void {
+    if (old === undefined) this.#comparison.added.insert(path);
+    else if (next === undefined) this.#comparison.removed.insert(path);
+    else this.#comparison.modified.insert(path);
+  }
+
+  /** False when both sides are empty or of no such form: the place itself is compared, which tells empty from null. */
+  #descend(place: Place): boolean {
+    const { old, next, node } = place;
+    if (ownershipOf(node, next ?? old) === 'list') {
+      return isListOrNull(old) && isListOrNull(next) && this.#descendList(old ?? [], next ?? [], place);
+    }
+    return isMapOrNull(old) && isMapOrNull(next) && this.#descendMap(old ?? {}, next ?? {}, place);
+  }
+
+  #descendMap(old: Record<string, unknown>, next: Record<string, unknown>, { node, path }: Place): boolean {
+    const names = new Set([...Object.keys(old), ...Object.keys(next)]);
+    for (const name of names) {
+      const member = memberSchema(node, name) ?? deduced;
+      const at = [...path, fieldElement(name)];
+      this.compare({ old: getOwn(old, name), next: getOwn(next, name), node: member, path: at });
+    }
+    return names.size > 0;
+  }
+
+  #descendList(old: readonly unknown[], next: readonly unknown[], { node, path }: Place): boolean {
+    const before = itemsByElement(old, node);
+    const after = itemsByElement(next, node);
+    const elements = new Set([...before.keys(), ...after.keys()]);
+    for (const element of elements) {
+      const was = before.get(element) ?? [];
+      const is = after.get(element) ?? [];
+      const items = { node: itemSchema(node), path: [...path, element] };
+      if (was.length <= 1 && is.length <= 1) this.compare({ old: was[0], next: is[0], ...items });
+      // Items with the same key are owned together, and not by their parts.
+      else if (!jsonEqual(was, is)) this.#report({ old: listOrAbsent(was), next: listOrAbsent(is), ...items });
+    }
+    return elements.size > 0;
+  }
+}
+
+function listOrAbsent(items: readonly unknown[]): unknown {
+  return items.length === 0 ? undefined : items;
+}
+
+function isMapOrNull(value: unknown): value is Record<string, unknown> | null | undefined {
+  return value === null || value === undefined || isJsonObject(value);
+}
+
+function isListOrNull(value: unknown): value is unknown[] | null | undefined {
+  return value === null || value === undefined || Array.isArray(value);
+}

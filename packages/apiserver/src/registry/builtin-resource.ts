@@ -66,6 +66,8 @@ export function defineBuiltin<T extends KubernetesObject>(
     selectableFields: selectableFieldsOf(kind.id),
     unsupportedFieldMessage: (key) => unsupportedFieldMessage(kind.id, key),
     applyDefaults: (object) => {
+      // Structs that are not there have defaults too: a missing pod template gets its restartPolicy.
+      normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);
       applySchemaDefaults(schema, object);
       kind.setDefaults?.(object);
       normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);

@@ -1,9 +1,62 @@
 // The resources that a server offers without any definition: one BuiltinKind each, in the order of discovery.
-import { systemClock, type UnstructuredObject } from '@kapstan/api';
+import { type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { discoveryFacts } from '@kapstan/kinds/facts';
+import {
+  validatingAdmissionPolicies,
+  validatingAdmissionPolicyBindings,
+} from './admissionregistration/admissionpolicies/strategy.ts';
+import {
+  mutatingWebhookConfigurations,
+  validatingWebhookConfigurations,
+} from './admissionregistration/webhookconfigurations/strategy.ts';
+import { apiServices } from './apiregistration/apiservices/strategy.ts';
+import { controllerRevisions } from './apps/controllerrevisions/strategy.ts';
+import { daemonSets } from './apps/daemonsets/strategy.ts';
+import { deployments } from './apps/deployments/strategy.ts';
+import { replicaSets } from './apps/replicasets/strategy.ts';
+import { statefulSets } from './apps/statefulsets/strategy.ts';
+import { autoscalers, autoscalersV1 } from './autoscaling/horizontalpodautoscalers/strategy.ts';
+import { cronJobs } from './batch/cronjobs/strategy.ts';
+import { jobs } from './batch/jobs/strategy.ts';
 import type { BuiltinKind, BuiltinServer } from './builtin-kind.ts';
 import { defineBuiltin } from './builtin-resource.ts';
+import { leases } from './coordination/leases/strategy.ts';
+import { configMaps } from './core/configmaps/strategy.ts';
+import { endpoints } from './core/endpoints/strategy.ts';
+import { coreEvents, eventsEvents } from './core/events/strategy.ts';
+import { limitRanges } from './core/limitranges/strategy.ts';
+import { namespaces } from './core/namespaces/strategy.ts';
+import { nodes } from './core/nodes/strategy.ts';
+import { persistentVolumeClaims } from './core/persistentvolumeclaims/strategy.ts';
+import { persistentVolumes } from './core/persistentvolumes/strategy.ts';
+import { pods } from './core/pods/strategy.ts';
+import { podTemplates } from './core/podtemplates/strategy.ts';
+import { replicationControllers } from './core/replicationcontrollers/strategy.ts';
+import { resourceQuotas } from './core/resourcequotas/strategy.ts';
+import { secrets } from './core/secrets/strategy.ts';
+import { serviceAccounts } from './core/serviceaccounts/strategy.ts';
+import { services } from './core/services/strategy.ts';
+import { endpointSlices } from './discovery/endpointslices/strategy.ts';
+import { flowSchemas } from './flowcontrol/flowschemas/strategy.ts';
+import { priorityLevelConfigurations } from './flowcontrol/prioritylevelconfigurations/strategy.ts';
+import { ingressClasses } from './networking/ingressclasses/strategy.ts';
+import { ingresses } from './networking/ingresses/strategy.ts';
+import { ipAddresses } from './networking/ipaddresses/strategy.ts';
+import { networkPolicies } from './networking/networkpolicies/strategy.ts';
+import { serviceCidrs } from './networking/servicecidrs/strategy.ts';
+import { runtimeClasses } from './node/runtimeclasses/strategy.ts';
+import { podDisruptionBudgets } from './policy/poddisruptionbudgets/strategy.ts';
+import { clusterRoleBindings } from './rbac/clusterrolebindings/strategy.ts';
+import { clusterRoles } from './rbac/clusterroles/strategy.ts';
+import { roleBindings } from './rbac/rolebindings/strategy.ts';
+import { roles } from './rbac/roles/strategy.ts';
+import { resourceClaims } from './resource/resourceclaims/strategy.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
+import { priorityClasses } from './scheduling/priorityclasses/strategy.ts';
+import { csiDrivers } from './storage/csidrivers/strategy.ts';
+import { csiNodes } from './storage/csinodes/strategy.ts';
+import { storageClasses } from './storage/storageclasses/strategy.ts';
+import { volumeAttachments } from './storage/volumeattachments/strategy.ts';
 
 /** Answered by handlers of their own, not from storage; custom resource definitions are crd/'s. */
 const notServed: ReadonlySet<string> = new Set([
@@ -30,13 +83,75 @@ const defaultServer: BuiltinServer = {
  * hold state: make them once a server.
  */
 export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceDefinition<UnstructuredObject>[] {
-  const kinds = new Map(builtinKinds({ ...defaultServer, ...server }).map((kind) => [kind.id, kind]));
+  const special = new Map([...coreKinds({ ...defaultServer, ...server }), ...groupKinds()]);
   return Object.entries(discoveryFacts().resources)
     .filter(([id, facts]) => facts.optIn !== true && !notServed.has(id))
-    .map(([id]) => defineBuiltin(kinds.get(id) ?? { id }));
+    .map(([id]) => special.get(id) ?? defineBuiltin({ id }));
 }
 
-/** A kind's object type is its own business: the server handles all alike. */
-function builtinKinds(_server: BuiltinServer): BuiltinKind<never>[] {
-  return [];
+type Entry = readonly [id: string, definition: ResourceDefinition<UnstructuredObject>];
+
+function define<T extends KubernetesObject>(kind: BuiltinKind<T>): Entry {
+  return [kind.id, defineBuiltin(kind)];
+}
+
+function coreKinds(server: BuiltinServer): Entry[] {
+  return [
+    define(pods(server)),
+    define(podTemplates),
+    define(replicationControllers),
+    define(services(server)),
+    define(endpoints),
+    define(configMaps),
+    define(secrets),
+    define(serviceAccounts),
+    define(namespaces()),
+    define(nodes),
+    define(limitRanges),
+    define(resourceQuotas),
+    define(persistentVolumes(server)),
+    define(persistentVolumeClaims),
+    define(coreEvents),
+  ];
+}
+
+function groupKinds(): Entry[] {
+  return [
+    define(deployments),
+    define(replicaSets),
+    define(statefulSets),
+    define(daemonSets),
+    define(controllerRevisions),
+    define(jobs),
+    define(cronJobs),
+    define(autoscalers),
+    define(autoscalersV1),
+    define(leases),
+    define(eventsEvents),
+    define(endpointSlices),
+    define(podDisruptionBudgets),
+    define(roles),
+    define(clusterRoles),
+    define(roleBindings),
+    define(clusterRoleBindings),
+    define(ingresses),
+    define(ingressClasses),
+    define(networkPolicies),
+    define(ipAddresses),
+    define(serviceCidrs),
+    define(priorityClasses),
+    define(runtimeClasses),
+    define(storageClasses),
+    define(csiDrivers),
+    define(csiNodes),
+    define(volumeAttachments),
+    define(mutatingWebhookConfigurations),
+    define(validatingWebhookConfigurations),
+    define(validatingAdmissionPolicies),
+    define(validatingAdmissionPolicyBindings),
+    define(flowSchemas),
+    define(priorityLevelConfigurations),
+    define(apiServices),
+    define(resourceClaims),
+  ];
 }

@@ -1,6 +1,6 @@
 // The JSON of Go values that are no structs of fields: strings, numbers, bytes, and the types that print themselves
 // (Time, MicroTime, Quantity, IntOrString). Below: go-form.ts walks the structs.
-import { ExactNumber, formatMicroTime, formatTime, parseTime } from '@kapstan/api';
+import { ExactNumber, formatMicroTime, formatTime, parseQuantity, parseTime } from '@kapstan/api';
 
 export interface ScalarForm {
   readonly kind:
@@ -88,6 +88,12 @@ function normalizeMicroTime(text: string): string {
 }
 
 function normalizeQuantity(value: unknown): unknown {
-  if (typeof value === 'number') return String(value);
-  return value instanceof ExactNumber ? value.text : value;
+  if (typeof value !== 'number' && typeof value !== 'string' && !(value instanceof ExactNumber)) return value;
+  const text = String(value);
+  try {
+    return parseQuantity(text).toString();
+  } catch (error) {
+    if (error instanceof TypeError) return value;
+    throw error;
+  }
 }

@@ -1,0 +1,13 @@
+// Controller revisions. Source: pkg/apis/apps/validation ValidateControllerRevision.
+import type { ControllerRevision } from '@kapstan/kinds/apps/v1';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { jsonEqual } from '../../json-equality.ts';
+
+export const controllerRevisions: BuiltinKind<ControllerRevision> = {
+  id: 'apps/v1/controllerrevisions',
+  validate: (root, { data, revision }) => {
+    if (data === undefined || data === null) root.child('data').required('data is mandatory');
+    root.child('revision').nonNegative(revision);
+  },
+  validateChange: (root, next, old) => root.child('data').immutable(next.data, jsonEqual(next.data, old.data)),
+};

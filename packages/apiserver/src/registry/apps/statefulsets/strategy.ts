@@ -1,0 +1,127 @@
+// Stateful sets. Source: pkg/registry/apps/statefulset, pkg/apis/apps/validation ValidateStatefulSetSpec.
+import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
+import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '@kapstan/kinds/apps/v1';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { setClaimDefaults } from '../../core/persistentvolumeclaims/strategy.ts';
+import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
+import { jsonEqual } from '../../json-equality.ts';
+import { nameIsDnsLabel } from '../../names.ts';
+import { scaleSubresource } from '../../scale.ts';
+import type { Field } from '../../validation/field.ts';
+import { validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
+import { selectorText } from '../../validation/selector-text.ts';
+import { validateReplicaCounts, validateSelectorAndTemplate } from '../workload-validation.ts';
+
+export const statefulSets: BuiltinKind<StatefulSet> = {
+  id: 'apps/v1/statefulsets',
+  validateName: nameIsDnsLabel,
+  setDefaults: ({ spec }) => {
+    if (spec !== undefined) setSpecDefaults(spec);
+  },
+  validate: (root, { spec }) => {
+    const at = root.child('spec');
+    validatePolicies(at, spec ?? {});
+    at.child('replicas').nonNegative(spec?.replicas);
+    at.child('minReadySeconds').nonNegative(spec?.minReadySeconds);
+    at.child('ordinals', 'start').nonNegative(spec?.ordinals?.start);
+    validateSelectorAndTemplate(at, spec ?? {}, 'statefulset');
+    if (spec?.serviceName) at.child('serviceName').invalidAll(spec.serviceName, dnsLabelErrors(spec.serviceName));
+  },
+  validateChange: (root, next, old) => {
+    if (jsonEqual(fixedPart(next.spec), fixedPart(old.spec))) return;
+    root
+      .child('spec')
+      .forbidden(
+        "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+      );
+  },
+  status: { validate: (root, next) => validateReplicaCounts(root.child('status'), next.status) },
+  subresources: [
+    scaleSubresource<StatefulSet>({
+      resource: { group: 'apps', resource: 'statefulsets' },
+      read: ({ spec, status }) => ({
+        replicas: spec?.replicas ?? 0,
+        current: status?.replicas ?? 0,
+        selector: selectorText(spec?.selector),
+      }),
+      write: (object, replicas) => {
+        if (object.spec !== undefined) object.spec.replicas = replicas;
+      },
+    }),
+  ],
+};
+
+function setSpecDefaults(spec: StatefulSetSpec): void {
+  setPodTemplateDefaults(spec.template);
+  spec.podManagementPolicy ||= 'OrderedReady';
+  const strategy: StatefulSetUpdateStrategy = {
+    ...spec.updateStrategy,
+    type: spec.updateStrategy?.type || 'RollingUpdate',
+  };
+  if (strategy.type === 'RollingUpdate') strategy.rollingUpdate = { partition: 0, ...strategy.rollingUpdate };
+  spec.updateStrategy = strategy;
+  const retention = spec.persistentVolumeClaimRetentionPolicy;
+  spec.persistentVolumeClaimRetentionPolicy = {
+    whenDeleted: retention?.whenDeleted || 'Retain',
+    whenScaled: retention?.whenScaled || 'Retain',
+  };
+  spec.replicas ??= 1;
+  spec.revisionHistoryLimit ??= 10;
+  for (const claim of spec.volumeClaimTemplates ?? []) {
+    claim.kind = 'PersistentVolumeClaim';
+    claim.apiVersion = 'v1';
+    setClaimDefaults(claim);
+  }
+}
+
+type ReadonlySpec = DeepReadonly<Partial<StatefulSetSpec>>;
+
+function validatePolicies(at: Field, spec: ReadonlySpec): void {
+  const policy = spec.podManagementPolicy ?? '';
+  if (policy === '') at.child('podManagementPolicy').required();
+  else if (!['OrderedReady', 'Parallel'].includes(policy)) {
+    at.child('podManagementPolicy').invalid(policy, "must be 'OrderedReady' or 'Parallel'");
+  }
+  validateUpdateStrategy(at.child('updateStrategy'), spec.updateStrategy ?? {});
+  const retention = at.child('persistentVolumeClaimRetentionPolicy');
+  for (const name of ['whenDeleted', 'whenScaled'] as const) {
+    retention.child(name).oneOf(spec.persistentVolumeClaimRetentionPolicy?.[name], ['Retain', 'Delete']);
+  }
+}
+
+function validateUpdateStrategy(at: Field, strategy: DeepReadonly<StatefulSetUpdateStrategy>): void {
+  const { type, rollingUpdate } = strategy;
+  const rolling = at.child('rollingUpdate');
+  const shown =
+    rollingUpdate === undefined
+      ? null
+      : { Partition: rollingUpdate.partition ?? 0, MaxUnavailable: rollingUpdate.maxUnavailable ?? null };
+  switch (type) {
+    case 'OnDelete':
+      if (shown !== null) rolling.invalid(shown, "only allowed for updateStrategy 'RollingUpdate'");
+      return;
+    case 'RollingUpdate':
+      rolling.child('partition').nonNegative(rollingUpdate?.partition);
+      if (rollingUpdate?.maxUnavailable === undefined) return;
+      validateIntOrPercent(rolling.child('maxUnavailable'), rollingUpdate.maxUnavailable);
+      validateAtMost100Percent(rolling.child('maxUnavailable'), rollingUpdate.maxUnavailable);
+      return;
+    default:
+      if (!type) at.required();
+      else at.invalid({ Type: type, RollingUpdate: shown }, "must be 'RollingUpdate' or 'OnDelete'");
+  }
+}
+
+const changeable: ReadonlySet<string> = new Set([
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+]);
+
+function fixedPart(spec: DeepReadonly<StatefulSetSpec> | undefined): unknown {
+  return Object.fromEntries(Object.entries(spec ?? {}).filter(([key]) => !changeable.has(key)));
+}

@@ -1,0 +1,122 @@
+// Horizontal pod autoscalers, in autoscaling/v2 (the stored form) and v1. Source: pkg/registry/autoscaling/horizontalpodautoscaler,
+// pkg/apis/autoscaling/v2/defaults.go, pkg/apis/autoscaling/validation.
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
+import type {
+  HorizontalPodAutoscaler,
+  HorizontalPodAutoscalerSpec,
+  HPAScalingPolicy,
+  HPAScalingRules,
+} from '@kapstan/kinds/autoscaling/v2';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { pathSegmentErrors } from '../../names.ts';
+import type { Field } from '../../validation/field.ts';
+import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
+import { validateMetrics } from './metric-validation.ts';
+
+export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
+  id: 'autoscaling/v2/horizontalpodautoscalers',
+  setDefaults: ({ spec }) => {
+    if (spec === undefined) return;
+    spec.minReplicas ??= 1;
+    if ((spec.metrics?.length ?? 0) === 0) {
+      spec.metrics = [
+        { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+      ];
+    }
+    const { behavior } = spec;
+    if (behavior === undefined || (behavior.scaleUp === undefined && behavior.scaleDown === undefined)) return;
+    spec.behavior = {
+      scaleUp: { ...upRules, ...behavior.scaleUp },
+      scaleDown: { ...downRules, ...behavior.scaleDown },
+    };
+  },
+  validate: (root, { spec }) => validateSpec(root.child('spec'), spec),
+};
+
+export const autoscalersV1: BuiltinKind<HorizontalPodAutoscalerV1> = {
+  id: 'autoscaling/v1/horizontalpodautoscalers',
+  convert: { fromStored: fromAutoscalerV2, toStored: toAutoscalerV2 },
+  setDefaults: ({ spec }) => {
+    if (spec === undefined) return;
+    spec.minReplicas ??= 1;
+    spec.targetCPUUtilizationPercentage ??= 80;
+  },
+  validate: (root, object) => {
+    const stored = toAutoscalerV2(object as never) as unknown as HorizontalPodAutoscaler;
+    validateSpec(root.child('spec'), stored.spec);
+  },
+};
+
+const upRules: HPAScalingRules = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: 'Max',
+  policies: [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ],
+};
+const downRules: HPAScalingRules = {
+  selectPolicy: 'Max',
+  policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }],
+};
+
+type ReadonlySpec = DeepReadonly<HorizontalPodAutoscalerSpec>;
+
+function validateSpec(at: Field, spec: ReadonlySpec | undefined): void {
+  const min = spec?.minReplicas;
+  const max = spec?.maxReplicas ?? 0;
+  if (min !== undefined && min < 1) at.child('minReplicas').invalid(min, 'must be greater than or equal to 1');
+  if (max < 1) at.child('maxReplicas').required('must be set and greater than 0');
+  if (min !== undefined && max < min)
+    at.child('maxReplicas').invalid(max, 'must be greater than or equal to `minReplicas`');
+  validateTarget(at.child('scaleTargetRef'), spec?.scaleTargetRef);
+  validateMetrics(at.child('metrics'), spec?.metrics);
+  if (min === 0 && !spec?.metrics?.some((metric) => metric.type === 'Object' || metric.type === 'External')) {
+    at.child('metrics').forbidden(
+      'must specify at least one Object or External metric to support scaling to zero replicas',
+    );
+  }
+  for (const name of ['scaleUp', 'scaleDown'] as const) {
+    const rules = spec?.behavior?.[name];
+    if (rules !== undefined) validateRules(at.child('behavior', name), rules);
+  }
+}
+
+/** Source: ValidateCrossVersionObjectReference. */
+export function validateTarget(
+  at: Field,
+  target: DeepReadonly<{ kind?: string; name?: string; apiVersion?: string }> | undefined,
+): void {
+  if (!target?.kind) at.child('kind').required();
+  else at.child('kind').invalidAll(target.kind, pathSegmentErrors(target.kind));
+  if (!target?.name) at.child('name').required();
+  else at.child('name').invalidAll(target.name, pathSegmentErrors(target.name));
+  const [group = '', version] = (target?.apiVersion ?? '').split('/');
+  if (version === undefined && group !== 'v1')
+    at.child('apiVersion').invalid(target?.apiVersion ?? '', 'apiVersion must specify API group');
+  else if (version !== undefined) at.child('apiVersion').invalidAll(group, dnsSubdomainErrors(group));
+}
+
+const maxWindowSeconds = 3600;
+const maxPeriodSeconds = 1800;
+
+function validateRules(at: Field, rules: DeepReadonly<HPAScalingRules>): void {
+  const window = rules.stabilizationWindowSeconds;
+  const place = at.child('stabilizationWindowSeconds');
+  if (window !== undefined && window < 0) place.invalid(window, 'must be greater than or equal to zero');
+  if (window !== undefined && window > maxWindowSeconds)
+    place.invalid(window, `must be less than or equal to ${maxWindowSeconds}`);
+  if (rules.selectPolicy !== undefined) at.child('selectPolicy').oneOf(rules.selectPolicy, ['Disabled', 'Max', 'Min']);
+  if ((rules.policies?.length ?? 0) === 0) at.child('policies').required('must specify at least one Policy');
+  at.child('policies').each(rules.policies, (policy, policyPlace) => validatePolicy(policyPlace, policy));
+}
+
+function validatePolicy(at: Field, policy: DeepReadonly<HPAScalingPolicy>): void {
+  at.child('type').oneOf(policy.type, ['Percent', 'Pods']);
+  if (policy.value <= 0) at.child('value').invalid(policy.value, 'must be greater than zero');
+  if (policy.periodSeconds <= 0) at.child('periodSeconds').invalid(policy.periodSeconds, 'must be greater than zero');
+  if (policy.periodSeconds > maxPeriodSeconds) {
+    at.child('periodSeconds').invalid(policy.periodSeconds, `must be less than or equal to ${maxPeriodSeconds}`);
+  }
+}

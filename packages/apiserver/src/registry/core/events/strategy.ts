@@ -1,0 +1,132 @@
+// Events, in the core group and in events.k8s.io: one storage, two shapes. Source: pkg/registry/core/event,
+// pkg/apis/core/validation/events.go, pkg/apis/events/v1/conversion.go.
+import {
+  type DeepReadonly,
+  deepCopy,
+  dnsSubdomainErrors,
+  qualifiedNameErrors,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { Event } from '@kapstan/kinds/core/v1';
+import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
+import { normalizeGoForm } from '../../../schema/go-form.ts';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { nameIsPathSegment } from '../../names.ts';
+import type { Field } from '../../validation/field.ts';
+
+/** --event-ttl, in seconds. */
+const ttlSeconds = 3600;
+const strategy = { ttlSeconds: () => ttlSeconds, defaultGarbageCollection: 'Unsupported' } as const;
+
+export const coreEvents: BuiltinKind<Event> = {
+  id: 'v1/events',
+  validateName: nameIsPathSegment,
+  strategy,
+  validate: (root, event) => validateEvent(root, event, 'reportingComponent'),
+  fields: (event) => ({
+    type: event.type ?? '',
+    reason: event.reason ?? '',
+    source: event.source?.component || event.reportingComponent || '',
+    reportingComponent: event.reportingComponent ?? '',
+    ...referenceFields('involvedObject', event.involvedObject),
+  }),
+};
+
+export const eventsEvents: BuiltinKind<EventsEvent> = {
+  id: 'events.k8s.io/v1/events',
+  validateName: nameIsPathSegment,
+  strategy,
+  invalidKind: { group: '', kind: 'Event' },
+  convert: { fromStored: fromCoreEvent, toStored: toCoreEvent },
+  validateCreate: (root, event) => {
+    if (!event.eventTime) root.child('eventTime').required();
+    if (event.type !== 'Normal' && event.type !== 'Warning')
+      root.child('type').invalid('', `has invalid value: ${event.type ?? ''}`);
+    const old = {
+      firstTimestamp: event.deprecatedFirstTimestamp,
+      lastTimestamp: event.deprecatedLastTimestamp,
+      count: event.deprecatedCount,
+    };
+    for (const [name, value] of Object.entries(old)) if (value) root.child(name).invalid('', 'needs to be unset');
+    if (Object.keys(event.deprecatedSource ?? {}).length > 0) root.child('source').invalid('', 'needs to be unset');
+  },
+  validate: (root, event) =>
+    validateEvent(root, toCoreEvent(event as unknown as UnstructuredObject) as unknown as Event, 'reportingController'),
+  fields: (event) => ({
+    type: event.type ?? '',
+    reason: event.reason ?? '',
+    reportingController: event.reportingController ?? '',
+    ...referenceFields('regarding', event.regarding),
+  }),
+};
+
+const referenceNames = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
+
+function referenceFields(
+  prefix: string,
+  reference: DeepReadonly<Event>['involvedObject'] | undefined,
+): Record<string, string> {
+  return Object.fromEntries(referenceNames.map((name) => [`${prefix}.${name}`, reference?.[name] ?? '']));
+}
+
+const maxTextBytes = 128;
+const maxNoteBytes = 1024;
+
+/** Old events have no eventTime and are hardly checked. Source: legacyValidateEvent. */
+function validateEvent(root: Field, event: DeepReadonly<Event>, controllerField: string): void {
+  const namespace = event.metadata?.namespace ?? '';
+  const about = event.involvedObject.namespace ?? '';
+  const isNew = Boolean(event.eventTime);
+  const wellKnown = isNew ? ['default', 'kube-system'] : ['', 'default'];
+  const isSame = about === namespace || (about === '' && wellKnown.includes(namespace)) || (isNew && about !== '');
+  if (!isSame) root.child('involvedObject', 'namespace').invalid(about, 'does not match event.namespace');
+  if (isNew) validateNewEvent(root, event, controllerField);
+  root.child('namespace').invalidAll(namespace, namespace === '' ? [] : dnsSubdomainErrors(namespace));
+}
+
+function validateNewEvent(root: Field, event: DeepReadonly<Event>, controllerField: string): void {
+  const controller = event.reportingComponent ?? '';
+  if (controller === '') root.child(controllerField).required();
+  root.child(controllerField).invalidAll(controller, qualifiedNameErrors(controller));
+  for (const name of ['reportingInstance', 'action', 'reason'] as const) {
+    const text = event[name] ?? '';
+    if (text === '') root.child(name).required();
+    if (Buffer.byteLength(text) > maxTextBytes)
+      root.child(name).invalid('', `can have at most ${maxTextBytes} characters`);
+  }
+  if (Buffer.byteLength(event.message ?? '') > maxNoteBytes)
+    root.child('message').invalid('', `can have at most ${maxNoteBytes} characters`);
+}
+
+/** Member of the core event → member of the events.k8s.io one. All others have one name. */
+const renamed: readonly (readonly [core: string, events: string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['reportingComponent', 'reportingController'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+];
+
+function fromCoreEvent(object: DeepReadonly<UnstructuredObject>): UnstructuredObject {
+  const names = new Map(renamed);
+  return inForm('events.v1.Event', 'events.k8s.io/v1', rename(object, names));
+}
+
+function toCoreEvent(object: DeepReadonly<UnstructuredObject>): UnstructuredObject {
+  const names = new Map(renamed.map(([core, events]) => [events, core] as const));
+  return inForm('core.v1.Event', 'v1', rename(object, names));
+}
+
+function rename(object: DeepReadonly<UnstructuredObject>, names: ReadonlyMap<string, string>): UnstructuredObject {
+  return Object.fromEntries(
+    Object.entries(object).map(([key, value]) => [names.get(key) ?? key, deepCopy(value)]),
+  ) as UnstructuredObject;
+}
+
+function inForm(definition: string, apiVersion: string, object: UnstructuredObject): UnstructuredObject {
+  object.apiVersion = apiVersion;
+  normalizeGoForm(definition, object);
+  return object;
+}

@@ -1,0 +1,55 @@
+// Nodes. Source: pkg/registry/core/node, pkg/apis/core/validation ValidateNode, ValidateNodeUpdate.
+import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { Node, Taint } from '@kapstan/kinds/core/v1';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { jsonEqual } from '../../json-equality.ts';
+import type { Field } from '../../validation/field.ts';
+import { cidrErrors } from '../../validation/value-rules.ts';
+
+export const nodes: BuiltinKind<Node> = {
+  id: 'v1/nodes',
+  keepsStatusOnCreate: true,
+  setDefaults: ({ spec, status }) => {
+    if (spec?.podCIDR && spec.podCIDRs === undefined) spec.podCIDRs = [spec.podCIDR];
+    else if (spec?.podCIDRs?.[0] !== undefined && !spec.podCIDR) spec.podCIDR = spec.podCIDRs[0];
+    if (status?.capacity !== undefined && status.allocatable === undefined) status.allocatable = { ...status.capacity };
+  },
+  validate: (root, { spec }) => {
+    validateTaints(root.child('metadata', 'taints'), spec?.taints);
+    root.child('spec', 'podCIDRs').each(spec?.podCIDRs, (cidr, place) => place.invalidAll(cidr, cidrErrors(cidr)));
+  },
+  validateChange: (root, next, old) => {
+    const before = old.spec?.podCIDRs ?? [];
+    if (before.length > 0 && !jsonEqual(next.spec?.podCIDRs, before)) {
+      root.child('spec', 'podCIDRs').forbidden('node updates may not change podCIDR except from "" to valid');
+    }
+    if (old.spec?.providerID && next.spec?.providerID !== old.spec.providerID) {
+      root.child('spec', 'providerID').forbidden('node updates may not change providerID except from "" to valid');
+    }
+  },
+  fields: ({ spec }) => ({ 'spec.unschedulable': String(spec?.unschedulable ?? false) }),
+};
+
+const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+
+/** Source: validateNodeTaints. */
+function validateTaints(at: Field, taints: readonly DeepReadonly<Taint>[] | undefined): void {
+  const seen = new Set<string>();
+  at.each(taints, (taint, place) => {
+    place.child('key').invalidAll(taint.key, qualifiedNameErrors(taint.key));
+    place.child('value').invalidAll(taint.value ?? '', labelValueErrors(taint.value ?? ''));
+    if ((taint.effect as string) === '') place.child('effect').required();
+    else place.child('effect').oneOf(taint.effect, effects);
+    const pair = `${taint.effect}/${taint.key}`;
+    if (seen.has(pair)) {
+      const shown = {
+        Key: taint.key,
+        Value: taint.value ?? '',
+        Effect: taint.effect,
+        TimeAdded: taint.timeAdded ?? null,
+      };
+      place.duplicate(shown, 'taints must be unique by key and effect pair');
+    }
+    seen.add(pair);
+  });
+}

@@ -1,0 +1,165 @@
+// POST pods/{name}/eviction: a deletion that asks the disruption budgets first. Source: pkg/registry/core/pod/storage EvictionREST.
+import {
+  type DeepReadonly,
+  formatTime,
+  isJsonObject,
+  newBadRequest,
+  newNotFound,
+  StatusError,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { Pod } from '@kapstan/kinds/core/v1';
+import type { PodDisruptionBudget } from '@kapstan/kinds/policy/v1';
+import { definitionSchema } from '../../../schema/builtin-schemas.ts';
+import type { BuiltinServer } from '../../builtin-kind.ts';
+import { kindFactsOf } from '../../builtin-resource.ts';
+import { subresourceStrategy } from '../../builtin-strategy.ts';
+import type { RequestContext } from '../../request-context.ts';
+import type { ObjectSubresource } from '../../resource-definition.ts';
+import type { DeleteRequest, ResourceStore } from '../../resource-store.ts';
+import { selectsLabels } from '../../validation/label-rules.ts';
+import { createdStatus } from './binding.ts';
+
+const refusal = "Cannot evict pod as it would violate the pod's disruption budget.";
+/** Entries of disruptedPods beyond this number are a sign that the controller is behind. */
+const maxDisrupted = 2000;
+const retrySeconds = 10;
+
+export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Pod> {
+  return {
+    type: 'object',
+    name: 'eviction',
+    kind: { group: 'policy', version: 'v1', kind: 'Eviction' },
+    verbs: ['create'],
+    schema: definitionSchema('policy.v1.Eviction'),
+    create: async (store, context, { name, body }) => {
+      if (body.metadata?.name && body.metadata.name !== name)
+        throw newBadRequest('name in URL does not match name in Eviction object');
+      const pod = (await store.get(context, name)).object;
+      if (!mayGoAnyway(pod)) await useBudget(server, context, pod);
+      await store.delete(context, name, deleteRequestOf(body));
+      return createdStatus;
+    },
+  };
+}
+
+/** Pods that are over, were never scheduled, or are going already. Source: canIgnorePDB. */
+function mayGoAnyway(pod: DeepReadonly<Pod>): boolean {
+  const phase = pod.status?.phase;
+  return (
+    phase === 'Succeeded' || phase === 'Failed' || phase === 'Pending' || pod.metadata?.deletionTimestamp !== undefined
+  );
+}
+
+function deleteRequestOf(eviction: UnstructuredObject): DeleteRequest {
+  return isJsonObject(eviction.deleteOptions) ? (eviction.deleteOptions as DeleteRequest) : {};
+}
+
+type BudgetStore = ResourceStore<PodDisruptionBudget>;
+
+async function useBudget(server: BuiltinServer, context: RequestContext, pod: DeepReadonly<Pod>): Promise<void> {
+  const store = server.findStore('policy', 'v1', 'poddisruptionbudgets') as unknown as BudgetStore | undefined;
+  if (store === undefined) return;
+  const budgets = (await store.list(context, {})).items
+    .map((item) => item.object)
+    .filter((budget) => covers(budget, pod));
+  const [budget, ...more] = budgets;
+  if (budget === undefined) return;
+  if (more.length > 0) {
+    const message = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+    throw new StatusError({ code: 500, reason: '', message });
+  }
+  if (!isReady(pod) && isUnhealthyEvictable(budget)) return;
+  await takeDisruption(server, context, { store, budget, pod });
+}
+
+function covers(budget: DeepReadonly<PodDisruptionBudget>, pod: DeepReadonly<Pod>): boolean {
+  return (
+    budget.metadata?.namespace === pod.metadata?.namespace &&
+    selectsLabels(budget.spec?.selector, pod.metadata?.labels) === true
+  );
+}
+
+function isReady(pod: DeepReadonly<Pod>): boolean {
+  return (
+    pod.status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') ?? false
+  );
+}
+
+/** A pod that does not work counts for nobody's health. Source: the unhealthyPodEvictionPolicy in EvictionREST.Create. */
+function isUnhealthyEvictable({ spec, status }: DeepReadonly<PodDisruptionBudget>): boolean {
+  if (spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow') return true;
+  return (status?.currentHealthy ?? 0) >= (status?.desiredHealthy ?? 0) && (status?.desiredHealthy ?? 0) > 0;
+}
+
+/** Counts the pod in the budget's status, or refuses. Source: checkAndDecrement. */
+async function takeDisruption(
+  server: BuiltinServer,
+  context: RequestContext,
+  {
+    store,
+    budget,
+    pod,
+  }: {
+    readonly store: BudgetStore;
+    readonly budget: DeepReadonly<PodDisruptionBudget>;
+    readonly pod: DeepReadonly<Pod>;
+  },
+): Promise<void> {
+  const name = budget.metadata?.name ?? '';
+  await store.update(context, {
+    name,
+    subresource: 'status',
+    strategy: subresourceStrategy<PodDisruptionBudget>(kindFactsOf('policy/v1/poddisruptionbudgets'), {
+      prepare: () => undefined,
+      validate: () => undefined,
+    }),
+    transform: (present) => {
+      if (present === undefined) throw newNotFound({ group: 'policy', resource: 'poddisruptionbudgets' }, name);
+      requireAllowed(present, name);
+      const status = present.status ?? { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 };
+      const disruptedPods = { ...status.disruptedPods, [pod.metadata?.name ?? '']: formatTime(server.clock.now()) };
+      return {
+        ...present,
+        status: { ...status, disruptionsAllowed: (status.disruptionsAllowed ?? 0) - 1, disruptedPods },
+      };
+    },
+  });
+}
+
+function requireAllowed({ metadata, status }: PodDisruptionBudget, name: string): void {
+  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) {
+    throw tooManyRequests(`The disruption budget ${name} is still being processed by the server.`, retrySeconds);
+  }
+  const allowed = status?.disruptionsAllowed ?? 0;
+  if (allowed < 0 || Object.keys(status?.disruptedPods ?? {}).length > maxDisrupted) {
+    const why =
+      allowed < 0
+        ? 'pdb disruptions allowed is negative'
+        : 'DisruptedPods map too big - too many evictions not confirmed by PDB controller';
+    throw new StatusError({
+      code: 403,
+      reason: 'Forbidden',
+      message: `poddisruptionbudgets.policy ${JSON.stringify(name)} is forbidden: ${why}`,
+      details: { name, group: 'policy', kind: 'poddisruptionbudgets' },
+    });
+  }
+  if (allowed > 0) return;
+  const { desiredHealthy = 0, currentHealthy = 0 } = status ?? {};
+  throw tooManyRequests(
+    `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
+    0,
+  );
+}
+
+function tooManyRequests(cause: string, retryAfterSeconds: number): StatusError {
+  return new StatusError({
+    code: 429,
+    reason: 'TooManyRequests',
+    message: refusal,
+    details: {
+      causes: [{ reason: 'DisruptionBudget', message: cause }],
+      ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
+    },
+  });
+}

@@ -1,0 +1,91 @@
+// Defaults of pods and pod templates. Source: pkg/apis/core/v1/defaults.go.
+import type {
+  Container,
+  EphemeralContainer,
+  HTTPGetAction,
+  LifecycleHandler,
+  Pod,
+  PodSpec,
+  PodTemplateSpec,
+  Probe,
+  Volume,
+} from '@kapstan/kinds/core/v1';
+import { isLatest } from './image-name.ts';
+import { setVolumeDefaults } from './volume-defaults.ts';
+
+/** A pod of its own: also requests from limits, host ports, service links. Source: SetDefaults_Pod. */
+export function setPodDefaults(pod: Pod): void {
+  const spec = pod.spec;
+  if (spec === undefined) return;
+  setPodSpecDefaults(spec);
+  for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])])
+    setRequestsFromLimits(container);
+  spec.enableServiceLinks ??= true;
+  if (spec.hostNetwork === true) setHostPorts(spec);
+}
+
+export function setPodTemplateDefaults(template: PodTemplateSpec | undefined): void {
+  if (template?.spec !== undefined) setPodSpecDefaults(template.spec);
+}
+
+/** Source: SetDefaults_PodSpec and those of what is in it. */
+export function setPodSpecDefaults(spec: PodSpec): void {
+  spec.restartPolicy ||= 'Always';
+  spec.dnsPolicy ||= 'ClusterFirst';
+  spec.schedulerName ||= 'default-scheduler';
+  spec.terminationGracePeriodSeconds ??= 30;
+  spec.securityContext ??= {};
+  for (const container of [
+    ...(spec.initContainers ?? []),
+    ...(spec.containers ?? []),
+    ...(spec.ephemeralContainers ?? []),
+  ]) {
+    setContainerDefaults(container);
+  }
+  for (const volume of spec.volumes ?? []) setVolumeDefaults(volume as Volume);
+  // The old name of the field follows the new one. Source: Convert_core_PodSpec_To_v1_PodSpec.
+  if (spec.serviceAccountName) spec.serviceAccount = spec.serviceAccountName;
+  else if (spec.serviceAccount) spec.serviceAccountName = spec.serviceAccount;
+}
+
+function setContainerDefaults(container: Container | EphemeralContainer): void {
+  container.imagePullPolicy ||= isLatest(container.image ?? '') ? 'Always' : 'IfNotPresent';
+  container.terminationMessagePath ||= '/dev/termination-log';
+  container.terminationMessagePolicy ||= 'File';
+  for (const port of container.ports ?? []) port.protocol ||= 'TCP';
+  for (const { valueFrom } of container.env ?? []) if (valueFrom?.fieldRef) valueFrom.fieldRef.apiVersion ||= 'v1';
+  for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe])
+    setProbeDefaults(probe);
+  for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) setHandlerDefaults(handler);
+}
+
+function setProbeDefaults(probe: Probe | undefined): void {
+  if (probe === undefined) return;
+  probe.timeoutSeconds ||= 1;
+  probe.periodSeconds ||= 10;
+  probe.successThreshold ||= 1;
+  probe.failureThreshold ||= 3;
+  setHttpGetDefaults(probe.httpGet);
+  if (probe.grpc) probe.grpc.service ??= '';
+}
+
+function setHandlerDefaults(handler: LifecycleHandler | undefined): void {
+  setHttpGetDefaults(handler?.httpGet);
+}
+
+function setHttpGetDefaults(action: HTTPGetAction | undefined): void {
+  if (action === undefined) return;
+  action.path ||= '/';
+  action.scheme ||= 'HTTP';
+}
+
+function setRequestsFromLimits({ resources }: Container): void {
+  if (resources?.limits === undefined) return;
+  resources.requests = { ...resources.limits, ...resources.requests };
+}
+
+function setHostPorts(spec: PodSpec): void {
+  for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
+    for (const port of container.ports ?? []) port.hostPort ||= port.containerPort;
+  }
+}

@@ -1,0 +1,137 @@
+// Pods. Source: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodCreate, ValidatePodUpdate.
+import type { DeepReadonly } from '@kapstan/api';
+import type { Pod, PodStatus } from '@kapstan/kinds/core/v1';
+import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
+import type { Field } from '../../validation/field.ts';
+import { ipErrors } from '../../validation/value-rules.ts';
+import { bindingSubresource } from './binding.ts';
+import { connectSubresources } from './connect.ts';
+import { evictionSubresource } from './eviction.ts';
+import { ephemeralContainersSubresource, resizeSubresource } from './pod-part-subresources.ts';
+import { setPodDefaults } from './pod-spec-defaults.ts';
+import { validatePodSpec } from './pod-spec-validation.ts';
+import { validatePodChange } from './pod-update-validation.ts';
+import { qosClassOf } from './qos-class.ts';
+
+export function pods(server: BuiltinServer): BuiltinKind<Pod> {
+  return {
+    id: 'v1/pods',
+    returnsDeletedObject: true,
+    strategy: { gracePeriodSeconds },
+    setDefaults: (object) => {
+      setPodDefaults(object);
+      syncPodIps(object.status);
+    },
+    prepareForCreate: (object) => {
+      object.status = { phase: 'Pending', qosClass: qosClassOf(object.spec) };
+      if ((object.spec?.schedulingGates?.length ?? 0) > 0) object.status.conditions = [gatedCondition];
+    },
+    validateCreate: (root, { spec }) => {
+      const at = root.child('spec');
+      if ((spec?.ephemeralContainers?.length ?? 0) > 0)
+        at.child('ephemeralContainers').forbidden('cannot be set on create');
+      if (spec?.nodeName && (spec.schedulingGates?.length ?? 0) > 0) {
+        at.child('nodeName').forbidden('cannot be set until all schedulingGates have been cleared');
+      }
+    },
+    validate: (root, object) => validatePodSpec(root.child('spec'), object.spec),
+    validateChange: (root, next, old) => validatePodChange(root.child('spec'), next, old),
+    warnings: deprecatedVolumes,
+    fields: podFields,
+    status: {
+      prepare: prepareStatus,
+      validate: validateStatus,
+      resetFields: [
+        ['metadata', 'deletionTimestamp'],
+        ['metadata', 'ownerReferences'],
+      ],
+    },
+    subresources: [
+      bindingSubresource(server),
+      evictionSubresource(server),
+      ephemeralContainersSubresource(),
+      resizeSubresource(),
+      ...connectSubresources(),
+    ],
+  };
+}
+
+const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+};
+
+/** Nothing to wait for without a node or after the end; negative counts as one second. Source: CheckGracefulDelete. */
+function gracePeriodSeconds(pod: DeepReadonly<Pod>, asked: number | undefined): number {
+  const isOver = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
+  if (!pod.spec?.nodeName || isOver) return 0;
+  const seconds = asked ?? pod.spec.terminationGracePeriodSeconds ?? 0;
+  return seconds < 0 ? 1 : seconds;
+}
+
+/** The old field podIP is the first of podIPs. Source: Convert_v1_PodStatus_To_core_PodStatus. */
+function syncPodIps(status: PodStatus | undefined): void {
+  if (status === undefined) return;
+  const first = status.podIPs?.[0]?.ip;
+  if (status.podIP && first !== status.podIP) status.podIPs = [{ ip: status.podIP }];
+  else if (!status.podIP && first) status.podIP = first;
+}
+
+function prepareStatus(next: Pod, old: DeepReadonly<Pod>): void {
+  const { ownerReferences, ...metadata } = next.metadata ?? {};
+  const owners = old.metadata?.ownerReferences;
+  next.metadata =
+    owners === undefined ? metadata : { ...metadata, ownerReferences: owners.map((owner) => ({ ...owner })) };
+  const kept = old.status?.qosClass;
+  if (next.status !== undefined && !next.status.qosClass && kept !== undefined) next.status.qosClass = kept;
+}
+
+function validateStatus(root: Field, next: DeepReadonly<Pod>, old: DeepReadonly<Pod>): void {
+  const at = root.child('status');
+  if (next.status?.qosClass !== old.status?.qosClass)
+    at.child('qosClass').invalid(next.status?.qosClass ?? '', 'field is immutable');
+  const seen = new Set<string>();
+  at.child('podIPs').each(next.status?.podIPs, ({ ip }, place) => {
+    place.invalidAll(ip, ipErrors(ip));
+    if (seen.has(ip)) place.duplicate(ip);
+    seen.add(ip);
+  });
+}
+
+function podFields({ spec, status }: DeepReadonly<Pod>): Readonly<Record<string, string>> {
+  return {
+    'spec.nodeName': spec?.nodeName ?? '',
+    'spec.host': spec?.nodeName ?? '',
+    'spec.restartPolicy': spec?.restartPolicy ?? '',
+    'spec.schedulerName': spec?.schedulerName ?? '',
+    'spec.serviceAccountName': spec?.serviceAccountName ?? '',
+    'spec.hostNetwork': String(spec?.hostNetwork ?? false),
+    'status.phase': status?.phase ?? '',
+    'status.podIP': status?.podIPs?.[0]?.ip ?? '',
+    'status.podIPs': status?.podIPs?.[0]?.ip ?? '',
+    'status.nominatedNodeName': status?.nominatedNodeName ?? '',
+  };
+}
+
+const deprecatedSources: Readonly<Record<string, string>> = {
+  photonPersistentDisk: 'deprecated in v1.11, non-functional in v1.16+',
+  gitRepo: 'deprecated in v1.11, and disabled by default in v1.33+',
+  scaleIO: 'deprecated in v1.16, non-functional in v1.22+',
+  flocker: 'deprecated in v1.22, non-functional in v1.25+',
+  storageos: 'deprecated in v1.22, non-functional in v1.25+',
+  quobyte: 'deprecated in v1.22, non-functional in v1.25+',
+  glusterfs: 'deprecated in v1.25, non-functional in v1.26+',
+  cephfs: 'deprecated in v1.28, non-functional in v1.31+',
+  rbd: 'deprecated in v1.28, non-functional in v1.31+',
+};
+
+function deprecatedVolumes({ spec }: DeepReadonly<Pod>, old: DeepReadonly<Pod> | undefined): readonly string[] {
+  if (old !== undefined) return [];
+  return (spec?.volumes ?? []).flatMap((volume, index) =>
+    Object.keys(volume)
+      .filter((name) => Object.hasOwn(deprecatedSources, name))
+      .map((name) => `spec.volumes[${index}].${name}: ${deprecatedSources[name]}`),
+  );
+}

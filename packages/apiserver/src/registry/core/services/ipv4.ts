@@ -1,0 +1,23 @@
+// IPv4 addresses and networks as numbers.
+import { isIPv4 } from 'node:net';
+
+/** Undefined when the text is no IPv4 address. */
+export function parseIpv4(text: string): number | undefined {
+  if (!isIPv4(text)) return undefined;
+  return text.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+export function printIpv4(address: number): string {
+  return [24, 16, 8, 0].map((bits) => Math.floor(address / 2 ** bits) % 256).join('.');
+}
+
+/** First address and number of addresses of "10.96.0.0/12". Throws TypeError. */
+export function parseIpv4Network(cidr: string): { readonly first: number; readonly size: number } {
+  const [text = '', bits = ''] = cidr.split('/');
+  const address = parseIpv4(text);
+  const length = /^\d{1,2}$/.test(bits) ? Number(bits) : Number.NaN;
+  if (address === undefined || !(length >= 0 && length <= 30))
+    throw new TypeError(`not an IPv4 network with at least four addresses: ${cidr}`);
+  const size = 2 ** (32 - length);
+  return { first: Math.floor(address / size) * size, size };
+}

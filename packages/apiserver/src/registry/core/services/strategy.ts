@@ -1,0 +1,77 @@
+// Services. Source: pkg/registry/core/service/strategy.go, pkg/apis/core/v1/defaults.go SetDefaults_Service.
+import type { DeepReadonly } from '@kapstan/api';
+import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
+import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
+import { jsonEqual } from '../../json-equality.ts';
+import { nameIsDnsLabel } from '../../names.ts';
+import { ServiceAllocator } from './service-allocator.ts';
+import { needsClusterIp, needsExternalTraffic, needsHealthCheckPort, needsNodePort } from './service-needs.ts';
+import { validateService, validateServiceChange, validateServiceStatus } from './service-validation.ts';
+
+export function services(server: BuiltinServer): BuiltinKind<Service> {
+  return {
+    id: 'v1/services',
+    returnsDeletedObject: true,
+    validateName: nameIsDnsLabel,
+    setDefaults: ({ spec }) => {
+      if (spec !== undefined) setSpecDefaults(spec);
+    },
+    prepareForUpdate: (next, old) => {
+      if (next.spec !== undefined && old.spec !== undefined) dropTypeDependentFields(next.spec, old.spec);
+    },
+    validate: validateService,
+    validateChange: validateServiceChange,
+    fields: ({ spec }) => ({ 'spec.type': spec?.type ?? '', 'spec.clusterIP': spec?.clusterIP ?? '' }),
+    status: { validate: validateServiceStatus },
+    allocation: new ServiceAllocator(server),
+  };
+}
+
+type ReadonlySpec = DeepReadonly<ServiceSpec>;
+
+const affinitySeconds = 10_800;
+
+function setSpecDefaults(spec: ServiceSpec): void {
+  spec.sessionAffinity ||= 'None';
+  if (spec.sessionAffinity === 'None') delete spec.sessionAffinityConfig;
+  if (spec.sessionAffinity === 'ClientIP') {
+    const timeoutSeconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? affinitySeconds;
+    spec.sessionAffinityConfig = { clientIP: { timeoutSeconds } };
+  }
+  spec.type ||= 'ClusterIP';
+  for (const port of spec.ports ?? []) {
+    port.protocol ||= 'TCP';
+    port.targetPort ||= port.port;
+  }
+  if (needsExternalTraffic(spec)) spec.externalTrafficPolicy ||= 'Cluster';
+  if (needsClusterIp(spec)) spec.internalTrafficPolicy ??= 'Cluster';
+  if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true;
+}
+
+/** A change of type takes along what only the old type used, unless the client changed it itself. Source: dropTypeDependentFields. */
+function dropTypeDependentFields(next: ServiceSpec, old: ReadonlySpec): void {
+  if (needsClusterIp(old) && !needsClusterIp(next)) {
+    if (next.clusterIP === old.clusterIP && jsonEqual(next.clusterIPs, old.clusterIPs)) {
+      delete next.clusterIP;
+      delete next.clusterIPs;
+    }
+    dropUnchanged(next, old, ['ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy']);
+  }
+  if (needsNodePort(old) && !needsNodePort(next) && jsonEqual(nodePortsOf(next), nodePortsOf(old))) {
+    for (const port of next.ports ?? []) delete port.nodePort;
+  }
+  if (needsHealthCheckPort(old) && !needsHealthCheckPort(next)) dropUnchanged(next, old, ['healthCheckNodePort']);
+  if (needsExternalTraffic(old) && !needsExternalTraffic(next)) dropUnchanged(next, old, ['externalTrafficPolicy']);
+  if (old.type === 'LoadBalancer' && next.type !== 'LoadBalancer') {
+    dropUnchanged(next, old, ['allocateLoadBalancerNodePorts', 'loadBalancerClass']);
+  }
+  if (old.type === 'ExternalName' && next.type !== 'ExternalName') dropUnchanged(next, old, ['externalName']);
+}
+
+function dropUnchanged(next: ServiceSpec, old: ReadonlySpec, names: readonly (keyof ServiceSpec)[]): void {
+  for (const name of names) if (jsonEqual(next[name], old[name])) delete next[name];
+}
+
+function nodePortsOf(spec: ReadonlySpec): readonly number[] {
+  return (spec.ports ?? []).map((port) => port.nodePort ?? 0);
+}

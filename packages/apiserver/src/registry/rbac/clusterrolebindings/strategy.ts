@@ -1,0 +1,13 @@
+// ClusterRoleBindings: subjects and the one role that they get. Source: pkg/registry/rbac/clusterrolebinding.
+import type { ClusterRoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { nameIsPathSegment } from '../../names.ts';
+import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
+
+export const clusterRoleBindings: BuiltinKind<ClusterRoleBinding> = {
+  id: 'rbac.authorization.k8s.io/v1/clusterrolebindings',
+  validateName: nameIsPathSegment,
+  setDefaults: setBindingDefaults,
+  validate: (root, object) => validateBinding(root, object, ['ClusterRole']),
+  validateChange: (root, next, old) => validateRoleRefUnchanged(root, next.roleRef, old.roleRef),
+};

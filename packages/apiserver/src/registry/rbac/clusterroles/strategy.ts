@@ -1,0 +1,19 @@
+// Cluster roles. Source: pkg/registry/rbac/clusterrole, pkg/apis/rbac/validation ValidateClusterRole.
+import type { ClusterRole } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { nameIsPathSegment } from '../../names.ts';
+import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { validateRules } from '../policy-rule.ts';
+
+export const clusterRoles: BuiltinKind<ClusterRole> = {
+  id: 'rbac.authorization.k8s.io/v1/clusterroles',
+  validateName: nameIsPathSegment,
+  validate: (root, object) => {
+    validateRules(root.child('rules'), object.rules, 'Cluster');
+    if (object.aggregationRule === undefined) return;
+    const at = root.child('aggregationRule', 'clusterRoleSelectors');
+    const selectors = object.aggregationRule.clusterRoleSelectors ?? [];
+    if (selectors.length === 0) at.required('at least one clusterRoleSelector required if aggregationRule is non-nil');
+    at.each(selectors, (selector, place) => validateLabelSelector(place, selector));
+  },
+};

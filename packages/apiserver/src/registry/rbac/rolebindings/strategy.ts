@@ -1,0 +1,13 @@
+// RoleBindings: subjects and the one role that they get. Source: pkg/registry/rbac/rolebinding.
+import type { RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin-kind.ts';
+import { nameIsPathSegment } from '../../names.ts';
+import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
+
+export const roleBindings: BuiltinKind<RoleBinding> = {
+  id: 'rbac.authorization.k8s.io/v1/rolebindings',
+  validateName: nameIsPathSegment,
+  setDefaults: setBindingDefaults,
+  validate: (root, object) => validateBinding(root, object, ['Role', 'ClusterRole']),
+  validateChange: (root, next, old) => validateRoleRefUnchanged(root, next.roleRef, old.roleRef),
+};

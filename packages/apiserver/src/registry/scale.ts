@@ -1,0 +1,66 @@
+// The /scale subresource of workloads: an autoscaling/v1 Scale made from the object and written back into it.
+// Source: pkg/registry/apps/<resource>/storage ScaleREST.
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  newInvalid,
+  newNotFound,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { definitionSchema } from '../schema/builtin-schemas.ts';
+import { normalizeGoForm } from '../schema/go-form.ts';
+import type { ObjectSubresource } from './resource-definition.ts';
+import { collectFieldErrors } from './validation/field.ts';
+
+/** What a kind can be scaled by. */
+export interface ScaledKind<T extends KubernetesObject> {
+  readonly resource: { readonly group: string; readonly resource: string };
+  read(object: DeepReadonly<T>): { readonly replicas: number; readonly current: number; readonly selector: string };
+  write(object: T, replicas: number): void;
+}
+
+export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>): ObjectSubresource<T> {
+  return {
+    type: 'object',
+    name: 'scale',
+    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    verbs: ['get', 'patch', 'update'],
+    get schema() {
+      return definitionSchema('autoscaling.v1.Scale');
+    },
+    get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
+    update: async (store, context, { name, change }) => {
+      const transform = async (present: T | undefined): Promise<T> => {
+        if (present === undefined) throw newNotFound(kind.resource, name);
+        return applyScale(kind, present, await change(scaleOf(kind, present as DeepReadonly<T>) as UnstructuredObject));
+      };
+      const { stored } = await store.update(context, { name, transform, subresource: 'scale' });
+      return scaleOf(kind, stored.object);
+    },
+  };
+}
+
+function scaleOf<T extends KubernetesObject>(kind: ScaledKind<T>, object: DeepReadonly<T>): KubernetesObject {
+  const { replicas, current, selector } = kind.read(object);
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {};
+  const scale = {
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: { replicas },
+    status: { replicas: current, selector },
+  };
+  normalizeGoForm('autoscaling.v1.Scale', scale);
+  return scale as KubernetesObject;
+}
+
+function applyScale<T extends KubernetesObject>(kind: ScaledKind<T>, object: T, scale: UnstructuredObject): T {
+  const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
+  const errors = collectFieldErrors((root) => root.child('spec', 'replicas').nonNegative(replicas));
+  if (errors.length > 0) throw newInvalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata?.name ?? '', errors);
+  kind.write(object, replicas);
+  // A version in the scale is a precondition on the object. Source: scaleUpdatedObjectInfo.
+  if (scale.metadata?.resourceVersion)
+    object.metadata = { ...object.metadata, resourceVersion: scale.metadata.resourceVersion };
+  return object;
+}

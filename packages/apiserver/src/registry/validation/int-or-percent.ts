@@ -1,0 +1,25 @@
+// Numbers that may be given as a percentage: maxSurge, maxUnavailable, minAvailable. Source: pkg/apis/apps/validation.
+import type { IntOrString } from '@kapstan/kinds';
+import type { Field } from './field.ts';
+import { percentErrors } from './value-rules.ts';
+
+/** Source: ValidatePositiveIntOrPercent. */
+export function validateIntOrPercent(at: Field, value: IntOrString | undefined): void {
+  if (typeof value === 'string') at.invalidAll(value, percentErrors(value));
+  else at.nonNegative(value);
+}
+
+/** Source: IsNotMoreThan100Percent. */
+export function validateAtMost100Percent(at: Field, value: IntOrString | undefined): void {
+  if ((percentOf(value) ?? 0) > 100) at.invalid(value, 'must not be greater than 100%');
+}
+
+/** The number in front of the "%"; undefined when it is no percentage. */
+export function percentOf(value: IntOrString | undefined): number | undefined {
+  return typeof value === 'string' && percentErrors(value).length === 0 ? Number(value.slice(0, -1)) : undefined;
+}
+
+/** 0 or "0%"; absent is 0 too. */
+export function isZero(value: IntOrString | undefined): boolean {
+  return typeof value === 'string' ? percentOf(value) === 0 : (value ?? 0) === 0;
+}

@@ -702,6 +702,24 @@ describe('custom resources', () => {
     );
   });
 
+  it('own as a whole what their schema has made atomic since', () => {
+    const world = new World(sets);
+    world.apply('one', { spec: { gmap: { a: '1' }, map: [{ k: '1' }] } });
+    const atomic = object({
+      spec: object({
+        gmap: { type: 'object', mapType: 'atomic', additionalProperties: text },
+        map: { type: 'array', items: object({ k: text }) },
+      }),
+    });
+    const changed = new World(definitionOf({ group: 'example.com', version: 'v1', kind: 'Set', schema: atomic }));
+    changed.object = world.object;
+    expect(changed.apply('two', { spec: { gmap: { b: '1' } } })?.message).toBe(
+      'Apply failed with 1 conflict: conflict with "one": .spec.gmap',
+    );
+    changed.apply('two', { metadata: { name: 'c', labels: { l: '1' } } });
+    expect(changed.owners()).toMatchObject({ one: { 'f:spec': { 'f:gmap': {}, 'f:map': {} } } });
+  });
+
   it('own fields without a schema by their form', () => {
     const world = new World(sets);
     world.apply('one', { spec: { any: { x: { y: [1, { z: 2 }] }, e: {} } } });

@@ -3,7 +3,15 @@ import { isJsonObject } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';
-import { deduced, isNamedField, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
+import {
+  declaredForm,
+  deduced,
+  isNamedField,
+  itemSchema,
+  itemsByElement,
+  memberSchema,
+  ownershipOf,
+} from './schema-atom.ts';
 
 /** All fields of a value: leaves, items of associative lists, keys of maps; named fields only where nothing is below. */
 export function fieldSetOf(value: unknown, schema: SchemaNode): FieldSet {
@@ -61,6 +69,22 @@ export function withNamedFields(set: FieldSet, node: SchemaNode): FieldSet {
     if (name !== undefined && isNamedField(node, name)) result.members.add(element);
     const next = name === undefined ? itemSchema(node) : (memberSchema(node, name) ?? deduced);
     result.children.set(element, withNamedFields(child, next));
+  }
+  return result;
+}
+
+/**
+ * The set of a manager who owned parts of what the schema has made atomic since: it owns the whole now. The other way
+ * needs nothing: a former whole counts as no part. Source: typed/reconcile_schema.go.
+ */
+export function withAtomicsWhole(set: FieldSet, node: SchemaNode): FieldSet {
+  const result = new FieldSet();
+  for (const element of set.members) result.members.add(element);
+  for (const [element, child] of set.children) {
+    const name = element.startsWith('f:') ? element.slice(2) : undefined;
+    const next = name === undefined ? itemSchema(node) : (memberSchema(node, name) ?? deduced);
+    if (declaredForm(next) !== undefined && ownershipOf(next, undefined) === 'leaf') result.members.add(element);
+    else result.children.set(element, withAtomicsWhole(child, next));
   }
   return result;
 }

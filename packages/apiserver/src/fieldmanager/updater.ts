@@ -4,7 +4,7 @@ import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
-import { fieldSetOf, withNamedFields } from './field-set-from-object.ts';
+import { fieldSetOf, withAtomicsWhole, withNamedFields } from './field-set-from-object.ts';
 import { type ManagerName, type Managers, managerId } from './managed-fields.ts';
 import { removeItems } from './remove-items.ts';
 import { type Comparison, compareTyped, excludeFields } from './typed-comparison.ts';
@@ -22,6 +22,7 @@ export interface UpdaterCall {
 
 /** Gives the manager what it added and changed, and takes it from the others. Changes `managers`. */
 export function ownUpdate(managers: Managers, next: unknown, call: UpdaterCall): void {
+  followSchema(managers, call);
   const comparison = excludeFields(compareTyped(call.live, next, call.schema), call.ignored);
   disown(managers, comparison);
   const taken = withoutMetadata(comparison.added.union(comparison.modified));
@@ -47,6 +48,7 @@ export function ownApply(
   call: UpdaterCall & { readonly force: boolean },
 ): OwnedApply {
   const { live, schema, manager } = call;
+  followSchema(managers, call);
   const id = managerId(manager);
   const last = managers.get(id);
   const fields = fieldSetOf(applied, schema).recursiveDifference(call.ignored);
@@ -62,6 +64,13 @@ export function ownApply(
   const set = managers.get(id);
   if (set !== undefined && !isSame) managers.set(id, { ...set, time: call.time });
   return { object: isSame ? undefined : merged, conflicts: new Map() };
+}
+
+function followSchema(managers: Managers, { schema, manager }: UpdaterCall): void {
+  for (const [id, set] of managers) {
+    if (set.apiVersion === manager.apiVersion)
+      managers.set(id, { ...set, fields: withAtomicsWhole(set.fields, schema) });
+  }
 }
 
 function conflictsOf(managers: Managers, { added, modified }: Comparison, self: string): Conflicts {

@@ -1,4 +1,4 @@
-import { isStatusError, type StatusError } from '@kapstan/api';
+import { isStatusError, type StatusError, stringifyJson } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { builtinSchema } from './builtin-schemas.ts';
 import { type DecodeObjectOptions, decodeObject } from './decode-object.ts';
@@ -331,7 +331,7 @@ describe('values as Go holds them', () => {
 
   it('keeps integers beyond doubles digit for digit', () => {
     const text = '{"metadata":{"generation":9007199254740993}}';
-    expect(JSON.stringify(decode(text).object?.metadata)).toContain('9007199254740993');
+    expect(stringifyJson(decode(text).object?.metadata)).toBe('{"generation":9007199254740993}');
   });
 
   it('reads quantities that are numbers as their text', () => {

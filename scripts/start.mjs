@@ -1,4 +1,4 @@
-// npm start: installs and builds what is missing, then runs packages/control-plane/dist/start.js with the given arguments.
+// npm start: installs and builds what is missing, then runs examples/sample-controller/dist/start.js with the given arguments.
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -17,8 +17,8 @@ console.log('Build …');
 const built = await build();
 if (built.code !== 0) stop(`The build ended with status ${built.code}.`, built.code);
 
-const program = join(root, 'packages/control-plane/dist/start.js');
-if (!existsSync(program)) stop('packages/control-plane/dist/start.js is missing: the build has no start program.', 1);
+const program = join(root, 'examples/sample-controller/dist/start.js');
+if (!existsSync(program)) stop('examples/sample-controller/dist/start.js is missing: the build has no start program.', 1);
 
 const forward = (child) => {
   // Control-C in a terminal reaches the whole process group, so the program has it already; a second one would cut its

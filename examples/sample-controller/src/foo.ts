@@ -15,7 +15,10 @@ export const fooDefinition: CustomResourceDefinition = {
   metadata: {
     name: 'foos.samplecontroller.k8s.io',
     // Groups under k8s.io are protected: without this the definition is not established.
-    annotations: { 'api-approved.kubernetes.io': 'unapproved, experimental-only; please get an approval if this is more than a sample' },
+    annotations: {
+      'api-approved.kubernetes.io':
+        'unapproved, experimental-only; please get an approval if this is more than a sample',
+    },
   },
   spec: {
     group: 'samplecontroller.k8s.io',

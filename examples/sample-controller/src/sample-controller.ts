@@ -1,9 +1,28 @@
 // The sample controller of Kubernetes, on Kapstan's informers and work queue: each Foo gets the Deployment that it names,
 // with as many replicas as it says, and learns how many are available.
-import { type Clock, type DeepReadonly, deepCopy, type KubernetesObject, type Logger, metaNamespaceKey, objectKey, type ResourceClient } from '@kapstan/api';
+import {
+  type Clock,
+  type DeepReadonly,
+  deepCopy,
+  type KubernetesObject,
+  type Logger,
+  metaNamespaceKey,
+  objectKey,
+  type ResourceClient,
+} from '@kapstan/api';
 import { EventRecorder, ReconcileLoop, type ReconcileRequest } from '@kapstan/controller';
-import { BucketRateLimiter, ExponentialFailureRateLimiter, MaxOfRateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
-import { isDeletedFinalStateUnknown, type SharedInformer, type SharedInformerFactory } from '@kapstan/informers';
+import {
+  BucketRateLimiter,
+  ExponentialFailureRateLimiter,
+  MaxOfRateLimiter,
+  RateLimitingQueue,
+} from '@kapstan/controller/workqueue';
+import {
+  isDeletedFinalStateUnknown,
+  type SharedInformer,
+  type SharedInformerFactory,
+  waitForCacheSync,
+} from '@kapstan/informers';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Foo } from './foo.ts';
 
@@ -46,17 +65,23 @@ export class SampleController {
         // A resync: nothing has changed.
         if (old.metadata?.resourceVersion !== deployment.metadata?.resourceVersion) this.#enqueueOwner(deployment);
       },
-      onDelete: (deployment) => this.#enqueueOwner(isDeletedFinalStateUnknown(deployment) ? deployment.object : deployment),
+      onDelete: (deployment) =>
+        this.#enqueueOwner(isDeletedFinalStateUnknown(deployment) ? deployment.object : deployment),
     });
   }
 
   /** Works until the signal aborts; resolves when the work under way has ended. */
   async run(signal: AbortSignal): Promise<void> {
     this.#logger.info('Starting Foo controller');
-    const synced = await Promise.all([this.#foos, this.#deployments].map((informer) => informer.waitForSync(signal)));
-    if (synced.includes(false)) throw new Error('failed to wait for caches to sync');
+    const hasSynced = await waitForCacheSync([this.#foos, this.#deployments], { signal });
+    if (!hasSynced) throw new Error('failed to wait for caches to sync');
     this.#logger.info('Started workers', { count: 2 });
-    await new ReconcileLoop({ queue: this.#queue, workers: 2, logger: this.#logger, reconcile: (request) => this.#sync(request) }).run(signal);
+    await new ReconcileLoop({
+      queue: this.#queue,
+      workers: 2,
+      logger: this.#logger,
+      reconcile: (request) => this.#sync(request),
+    }).run(signal);
     await this.#recorder.close();
   }
 
@@ -69,14 +94,16 @@ export class SampleController {
     const owner = object?.metadata?.ownerReferences?.find((reference) => reference.controller === true);
     if (owner === undefined || owner.kind !== Foo.kind || !owner.apiVersion.startsWith(`${Foo.group}/`)) return;
     const namespace = object?.metadata?.namespace ?? '';
-    if (this.#foos.lister.namespace(namespace).find(owner.name) !== undefined) this.#queue.add(objectKey(namespace, owner.name));
+    if (this.#foos.lister.namespace(namespace).find(owner.name) !== undefined)
+      this.#queue.add(objectKey(namespace, owner.name));
   }
 
   async #sync({ namespace, name: fooName }: ReconcileRequest): Promise<undefined> {
     const foo = this.#foos.lister.namespace(namespace).find(fooName);
     if (foo === undefined) return;
     const deploymentName = foo.spec?.deploymentName ?? '';
-    if (deploymentName === '') return this.#logger.error('Deployment name missing from object reference', { foo: fooName }) as undefined;
+    if (deploymentName === '')
+      return this.#logger.error('Deployment name missing from object reference', { foo: fooName }) as undefined;
     const deployment = await this.#syncDeployment(foo, deploymentName);
     await this.#updateStatus(foo, deployment);
     this.#recorder.record(asObject(foo), { type: 'Normal', reason: 'Synced', message: 'Foo synced successfully' });
@@ -85,7 +112,9 @@ export class SampleController {
   async #syncDeployment(foo: DeepReadonly<Foo>, deploymentName: string): Promise<DeepReadonly<Deployment>> {
     const cached = this.#deployments.lister.namespace(foo.metadata?.namespace ?? '').find(deploymentName);
     const deployment = cached ?? (await this.#client.create(Deployment, newDeployment(foo), { fieldManager: name }));
-    if (!deployment.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === foo.metadata?.uid)) {
+    if (
+      !deployment.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === foo.metadata?.uid)
+    ) {
       const message = `Resource "${deploymentName}" already exists and is not managed by Foo`;
       this.#recorder.record(asObject(foo), { type: 'Warning', reason: 'ErrResourceExists', message });
       throw new Error(message);
@@ -110,7 +139,14 @@ function asObject(foo: DeepReadonly<Foo>): Foo {
 function newDeployment(foo: DeepReadonly<Foo>): Deployment {
   const { name: controller = '', namespace = '', uid = '' } = foo.metadata ?? {};
   const labels = { app: 'nginx', controller };
-  const owner = { apiVersion: `${Foo.group}/${Foo.version}`, kind: Foo.kind, name: controller, uid, controller: true, blockOwnerDeletion: true };
+  const owner = {
+    apiVersion: `${Foo.group}/${Foo.version}`,
+    kind: Foo.kind,
+    name: controller,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',

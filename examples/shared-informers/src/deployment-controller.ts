@@ -1,19 +1,25 @@
 // A Deployment gets one ReplicaSet per pod template; the one of the present template has all the replicas. A small
 // cousin of kube-controller-manager's: it replaces all pods at once instead of rolling them.
 import { createHash } from 'node:crypto';
-import { type Clock, type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
+import { type DeepReadonly, deepCopy, type ResourceClient } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { Deployment, ReplicaSet } from '@kapstan/kinds/apps/v1';
-import { controllerReference, isControlledBy, startController } from './owned-controller.ts';
+import {
+  type ControllerPorts,
+  controllerReference,
+  isControlledBy,
+  ownedController,
+  type RunnableController,
+} from './owned-controller.ts';
 
 const hashLabel = 'pod-template-hash';
 
-export function deploymentController(factory: SharedInformerFactory, ports: { readonly client: ResourceClient; readonly clock: Clock }) {
+export function deploymentController(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
   const { client, clock } = ports;
   const deployments = factory.informer(Deployment).lister;
   const replicaSets = factory.informer(ReplicaSet).lister;
 
-  return startController(factory, {
+  return ownedController(factory, {
     kind: Deployment,
     owns: [ReplicaSet],
     clock,
@@ -21,11 +27,18 @@ export function deploymentController(factory: SharedInformerFactory, ports: { re
       const deployment = deployments.namespace(namespace).find(name);
       if (deployment === undefined || deployment.metadata?.deletionTimestamp !== undefined) return undefined;
       const hash = templateHash(deployment);
-      const owned = replicaSets.namespace(namespace).list().filter((set) => isControlledBy(set, deployment));
+      const owned = replicaSets
+        .namespace(namespace)
+        .list()
+        .filter((set) => isControlledBy(set, deployment));
       const present = owned.find((set) => set.metadata?.labels?.[hashLabel] === hash);
       if (present === undefined) await client.create(ReplicaSet, newReplicaSet(deployment, hash));
       for (const set of owned) await scale(client, set, set === present ? (deployment.spec?.replicas ?? 1) : 0);
-      await client.patch(Deployment, { namespace, name }, { type: 'merge', subresource: 'status', body: { status: statusOf(deployment, owned, present) } });
+      await client.patch(
+        Deployment,
+        { namespace, name },
+        { type: 'merge', subresource: 'status', body: { status: statusOf(deployment, owned, present) } },
+      );
       return undefined;
     },
   });
@@ -37,8 +50,13 @@ async function scale(client: ResourceClient, set: DeepReadonly<ReplicaSet>, repl
   await client.patch(ReplicaSet, { name, namespace }, { type: 'merge', body: { spec: { replicas } } });
 }
 
-function statusOf(deployment: DeepReadonly<Deployment>, owned: readonly DeepReadonly<ReplicaSet>[], present: DeepReadonly<ReplicaSet> | undefined) {
-  const sum = (count: (set: DeepReadonly<ReplicaSet>) => number | undefined): number => owned.reduce((total, set) => total + (count(set) ?? 0), 0);
+function statusOf(
+  deployment: DeepReadonly<Deployment>,
+  owned: readonly DeepReadonly<ReplicaSet>[],
+  present: DeepReadonly<ReplicaSet> | undefined,
+) {
+  const sum = (count: (set: DeepReadonly<ReplicaSet>) => number | undefined): number =>
+    owned.reduce((total, set) => total + (count(set) ?? 0), 0);
   return {
     observedGeneration: deployment.metadata?.generation ?? 0,
     replicas: sum((set) => set.status?.replicas),
@@ -55,7 +73,12 @@ function newReplicaSet(deployment: DeepReadonly<Deployment>, hash: string): Repl
   return {
     apiVersion: 'apps/v1',
     kind: 'ReplicaSet',
-    metadata: { name: `${name}-${hash}`, namespace, labels, ownerReferences: [controllerReference(Deployment, deployment)] },
+    metadata: {
+      name: `${name}-${hash}`,
+      namespace,
+      labels,
+      ownerReferences: [controllerReference(Deployment, deployment)],
+    },
     spec: {
       replicas: deployment.spec?.replicas ?? 1,
       selector: { matchLabels: { ...deployment.spec?.selector?.matchLabels, [hashLabel]: hash } },

@@ -6,12 +6,20 @@ import { podReadiness } from './pod-readiness.ts';
 import { replicaSetController } from './replica-set-controller.ts';
 
 /** Runs the three controllers until the signal aborts; resolves when their work has ended. */
-export async function runSharedInformers(client: ResourceClient, signal: AbortSignal, clock: Clock = systemClock): Promise<void> {
+export async function runSharedInformers(
+  client: ResourceClient,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): Promise<void> {
   const factory = new SharedInformerFactory(client, { resyncMs: 30_000, clock });
   const ports = { client, clock };
-  const controllers = [deploymentController(factory, ports), replicaSetController(factory, ports), podReadiness(factory, ports)];
+  const controllers = [
+    deploymentController(factory, ports),
+    replicaSetController(factory, ports),
+    podReadiness(factory, ports),
+  ];
   factory.start();
-  await factory.waitForCacheSync(signal);
+  await factory.waitForCacheSync({ signal });
   await Promise.all(controllers.map((controller) => controller.run(signal)));
   await factory.close();
 }

@@ -1,6 +1,15 @@
 // The shape of each controller here: reconcile a kind, also when something that it owns changes. All informers come from
 // one factory, so controllers that look at the same kind share one list, one watch and one cache.
-import { type Clock, type DeepReadonly, type KubernetesObject, metaNamespaceKey, objectKey, type Resource } from '@kapstan/api';
+import {
+  type Clock,
+  type DeepReadonly,
+  type KubernetesObject,
+  metaNamespaceKey,
+  type OwnerReference,
+  objectKey,
+  type Resource,
+  type ResourceClient,
+} from '@kapstan/api';
 import { type Reconcile, ReconcileLoop } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { isDeletedFinalStateUnknown, type SharedInformerFactory } from '@kapstan/informers';
@@ -13,11 +22,23 @@ export interface OwnedControllerOptions {
   readonly clock: Clock;
 }
 
-/** Wires informers to a queue now; works on it until the signal aborts. */
-export function startController(factory: SharedInformerFactory, options: OwnedControllerOptions): { run(signal: AbortSignal): Promise<void> } {
+export interface RunnableController {
+  /** Works until the signal aborts; resolves when the work under way has ended. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** What a controller writes with and tells time by. */
+export interface ControllerPorts {
+  readonly client: ResourceClient;
+  readonly clock: Clock;
+}
+
+/** Wires informers to a queue now; the work begins with `run`. */
+export function ownedController(factory: SharedInformerFactory, options: OwnedControllerOptions): RunnableController {
   const { kind, owns, reconcile, clock } = options;
   const queue = new RateLimitingQueue<string>({ name: kind.plural, clock });
-  const enqueue = (object: DeepReadonly<KubernetesObject>): void => queue.add(metaNamespaceKey(object as KubernetesObject));
+  const enqueue = (object: DeepReadonly<KubernetesObject>): void =>
+    queue.add(metaNamespaceKey(object as KubernetesObject));
   factory.informer(kind).addEventHandler({
     onAdd: enqueue,
     onUpdate: (_old, object) => enqueue(object),
@@ -41,7 +62,7 @@ export function startController(factory: SharedInformerFactory, options: OwnedCo
 }
 
 /** The reference that makes an object a dependent of its controller. */
-export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>) {
+export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
   return {
     apiVersion: kind.group === '' ? kind.version : `${kind.group}/${kind.version}`,
     kind: kind.kind,
@@ -53,5 +74,7 @@ export function controllerReference(kind: Resource, owner: DeepReadonly<Kubernet
 }
 
 export function isControlledBy(object: DeepReadonly<KubernetesObject>, owner: DeepReadonly<KubernetesObject>): boolean {
-  return object.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === owner.metadata?.uid) === true;
+  return (
+    object.metadata?.ownerReferences?.some((ref) => ref.controller === true && ref.uid === owner.metadata?.uid) === true
+  );
 }

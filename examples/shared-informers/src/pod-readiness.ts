@@ -1,18 +1,18 @@
 // Stands in for scheduler and kubelet: a pod becomes Running and Ready a moment after it was created.
-import { type Clock, formatTime, type ResourceClient } from '@kapstan/api';
+import { formatTime } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { Pod } from '@kapstan/kinds/core/v1';
-import { startController } from './owned-controller.ts';
+import { type ControllerPorts, ownedController, type RunnableController } from './owned-controller.ts';
 import { isReady } from './replica-set-controller.ts';
 
 const startUpMs = 300;
 
-export function podReadiness(factory: SharedInformerFactory, ports: { readonly client: ResourceClient; readonly clock: Clock }) {
+export function podReadiness(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
   const { client, clock } = ports;
   const pods = factory.informer(Pod).lister;
   const firstSeen = new Map<string, number>();
 
-  return startController(factory, {
+  return ownedController(factory, {
     kind: Pod,
     owns: [],
     clock,
@@ -27,8 +27,20 @@ export function podReadiness(factory: SharedInformerFactory, ports: { readonly c
       const waitMs = since + startUpMs - clock.monotonicNow();
       if (waitMs > 0) return { requeueAfterMs: waitMs };
       const now = formatTime(clock.now());
-      const conditions = ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].map((type) => ({ type, status: 'True', lastTransitionTime: now }));
-      await client.patch(Pod, { namespace, name }, { type: 'strategic', subresource: 'status', body: { status: { phase: 'Running', startTime: now, conditions } } });
+      const conditions = ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].map((type) => ({
+        type,
+        status: 'True',
+        lastTransitionTime: now,
+      }));
+      await client.patch(
+        Pod,
+        { namespace, name },
+        {
+          type: 'strategic',
+          subresource: 'status',
+          body: { status: { phase: 'Running', startTime: now, conditions } },
+        },
+      );
       return undefined;
     },
   });

@@ -1,23 +1,32 @@
 // A ReplicaSet has as many pods as it says: missing ones are created, surplus ones deleted.
-import { type Clock, type DeepReadonly, deepCopy, isNotFound, type ResourceClient } from '@kapstan/api';
+import { type DeepReadonly, deepCopy, isNotFound, type ResourceClient } from '@kapstan/api';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import { ReplicaSet } from '@kapstan/kinds/apps/v1';
 import { Pod } from '@kapstan/kinds/core/v1';
-import { controllerReference, isControlledBy, startController } from './owned-controller.ts';
+import {
+  type ControllerPorts,
+  controllerReference,
+  isControlledBy,
+  ownedController,
+  type RunnableController,
+} from './owned-controller.ts';
 
-export function replicaSetController(factory: SharedInformerFactory, ports: { readonly client: ResourceClient; readonly clock: Clock }) {
+export function replicaSetController(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
   const { client, clock } = ports;
   const replicaSets = factory.informer(ReplicaSet).lister;
   const pods = factory.informer(Pod).lister;
 
-  return startController(factory, {
+  return ownedController(factory, {
     kind: ReplicaSet,
     owns: [Pod],
     clock,
     reconcile: async ({ namespace, name }) => {
       const set = replicaSets.namespace(namespace).find(name);
       if (set === undefined || set.metadata?.deletionTimestamp !== undefined) return undefined;
-      const owned = pods.namespace(namespace).list().filter((pod) => isControlledBy(pod, set) && !pod.metadata?.deletionTimestamp);
+      const owned = pods
+        .namespace(namespace)
+        .list()
+        .filter((pod) => isControlledBy(pod, set) && !pod.metadata?.deletionTimestamp);
       const wanted = set.spec?.replicas ?? 1;
       // The names are fixed, so a cache that lags behind cannot make one pod too many: the second create is refused.
       const names = Array.from({ length: wanted }, (_, index) => `${name}-${index}`);
@@ -27,7 +36,12 @@ export function replicaSetController(factory: SharedInformerFactory, ports: { re
       for (const pod of surplus) await deletePod(client, pod);
       const kept = owned.filter((pod) => !surplus.includes(pod));
       const ready = kept.filter(isReady).length;
-      const status = { observedGeneration: set.metadata?.generation ?? 0, replicas: kept.length, readyReplicas: ready, availableReplicas: ready };
+      const status = {
+        observedGeneration: set.metadata?.generation ?? 0,
+        replicas: kept.length,
+        readyReplicas: ready,
+        availableReplicas: ready,
+      };
       await client.patch(ReplicaSet, { namespace, name }, { type: 'merge', subresource: 'status', body: { status } });
       return undefined;
     },
@@ -35,7 +49,9 @@ export function replicaSetController(factory: SharedInformerFactory, ports: { re
 }
 
 export function isReady(pod: DeepReadonly<Pod>): boolean {
-  return pod.status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') === true;
+  return (
+    pod.status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') === true
+  );
 }
 
 async function deletePod(client: ResourceClient, pod: DeepReadonly<Pod>): Promise<void> {

@@ -1,3 +1,4 @@
 export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 export type { KeyPair } from './key-pair.ts';
+export { writePrivateFile } from './private-file.ts';
 export type { WatchCacheOptions } from './resources.ts';

@@ -1,0 +1,107 @@
+// npm start: an embedded control plane, the sample controller as its client over HTTPS, and a Foo that becomes a
+// Deployment. With --once it also scales the Foo, checks what came of it, and ends.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '@kapstan/api';
+import { type Client, connect } from '@kapstan/client';
+import { startControlPlane, writePrivateFile } from '@kapstan/control-plane';
+import { runSharedInformers } from '@kapstan/example-shared-informers';
+import { SharedInformerFactory } from '@kapstan/informers';
+import { SampleController } from './sample-controller.ts';
+import { createFoo, installFoo, scaleAndCheck } from './story.ts';
+import { consoleLogger, narrate, say } from './terminal.ts';
+
+interface StartOptions {
+  readonly once: boolean;
+  readonly dataDir: string;
+  readonly port: number;
+}
+
+async function main(): Promise<number> {
+  const { once, dataDir, port } = await readOptions();
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
+  const overdue = once
+    ? systemClock.setBackgroundTimer(() => stop.abort(new Error('not done within 120 s')), 120_000)
+    : undefined;
+  try {
+    await run({ once, dataDir, port }, stop);
+    return 0;
+  } catch (error) {
+    if (!once && stop.signal.aborted) return 0;
+    say('failed', error instanceof Error ? error.message : String(error));
+    return 1;
+  } finally {
+    overdue?.();
+    if (once) await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function readOptions(): Promise<StartOptions> {
+  const options = {
+    once: { type: 'boolean' },
+    'data-dir': { type: 'string' },
+    'secure-port': { type: 'string' },
+  } as const;
+  const { values } = parseArgs({ options });
+  const once = values.once ?? false;
+  const dataDir = once ? await mkdtemp(join(tmpdir(), 'kapstan-once-')) : (values['data-dir'] ?? '.kapstan');
+  return { once, dataDir, port: Number(values['secure-port'] ?? (once ? 0 : 6443)) };
+}
+
+async function run({ once, dataDir, port }: StartOptions, stop: AbortController): Promise<void> {
+  const begin = systemClock.monotonicNow();
+  const controlPlane = await startControlPlane({ dataDir, port, logger: consoleLogger });
+  const kubeconfig = join(dataDir, 'admin.kubeconfig');
+  await writePrivateFile(kubeconfig, controlPlane.kubeconfig);
+  say(
+    'control plane',
+    `${controlPlane.url} (ready in ${Math.round(systemClock.monotonicNow() - begin)} ms, data in ${dataDir})`,
+  );
+  const client = await connect({ kubeconfig });
+  let working: Promise<unknown> = Promise.resolve();
+  try {
+    await installFoo(client, stop.signal);
+    say('definition', 'foos.samplecontroller.k8s.io is established');
+    const silence = narrate(client);
+    working = runControllers(client, stop);
+    await createFoo(client);
+    if (once) await scaleAndCheck(client, stop.signal);
+    else await stayUp(kubeconfig, stop.signal);
+    silence();
+  } finally {
+    if (!stop.signal.aborted) stop.abort(new Error('done'));
+    await working;
+    await client.close();
+    await controlPlane.close();
+    say('control plane', 'closed');
+  }
+}
+
+/** Both examples as clients over HTTPS, beside each other; a failure of one stops everything. */
+async function runControllers(client: Client, stop: AbortController): Promise<void> {
+  const factory = new SharedInformerFactory(client, { resyncMs: 30_000 });
+  const controller = new SampleController({ client, factory, clock: systemClock, logger: consoleLogger });
+  factory.start();
+  const controllers = [controller.run(stop.signal), runSharedInformers(client, stop.signal)];
+  await Promise.all(controllers).catch((error: unknown) => {
+    if (!stop.signal.aborted) stop.abort(error);
+  });
+  await factory.close();
+}
+
+async function stayUp(kubeconfig: string, signal: AbortSignal): Promise<void> {
+  const file = relative(process.cwd(), kubeconfig);
+  say('look', `kubectl --kubeconfig ${file} get foos,deployments,replicasets,pods,events`);
+  say('try', `kubectl --kubeconfig ${file} patch foo example-foo --type=merge -p '{"spec":{"replicas":3}}'`);
+  say('end', 'Ctrl-C stops it; the data stay for the next start');
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+process.exitCode = await main();

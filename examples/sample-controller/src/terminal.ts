@@ -1,0 +1,75 @@
+// What the terminal shows: one line for each thing that happens, as the API server reports it.
+import type { DeepReadonly, Logger, ObjectEvent } from '@kapstan/api';
+import type { Client } from '@kapstan/client';
+import { Deployment } from '@kapstan/kinds/apps/v1';
+import { Event } from '@kapstan/kinds/core/v1';
+import { filter, Subscription, tap } from 'rxjs';
+import { Foo } from './foo.ts';
+
+export function say(what: string, text: string): void {
+  console.log(`${what.padEnd(14)} ${text}`);
+}
+
+/** Warnings and errors only: the rest is told by the events. */
+export const consoleLogger: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: (message, fields) => say('warning', `${message} ${JSON.stringify(fields ?? {})}`),
+  error: (message, fields) => say('error', `${message} ${JSON.stringify(fields ?? {})}`),
+};
+
+/** Follows Foos, Deployments and their Events until it is called. */
+export function narrate(client: Client): () => void {
+  const all = new Subscription();
+  all.add(follow(client, Foo, (event) => tellFoo(event)));
+  all.add(follow(client, Deployment, (event) => tellDeployment(event)));
+  all.add(follow(client, Event, (event) => tellEvent(event)));
+  return () => all.unsubscribe();
+}
+
+function follow<T extends Foo | Deployment | Event>(
+  client: Client,
+  token: Parameters<typeof client.watch<T>>[0],
+  tell: (event: ObjectEvent<T>) => void,
+): Subscription {
+  return client
+    .watch(token, {})
+    .pipe(
+      filter((event) => event.type !== 'BOOKMARK'),
+      tap(tell),
+    )
+    .subscribe({
+      error: (error: unknown) => say('warning', `the ${token.plural} cannot be followed: ${String(error)}`),
+    });
+}
+
+const words = { ADDED: 'created', MODIFIED: 'changed', DELETED: 'deleted' } as const;
+
+function tellFoo({ type, object }: { readonly type: keyof typeof words; readonly object: DeepReadonly<Foo> }): void {
+  const { replicas } = object.spec ?? {};
+  say(
+    `Foo ${words[type]}`,
+    `${object.metadata?.name}: ${replicas} replicas wanted, ${object.status?.availableReplicas ?? 0} available`,
+  );
+}
+
+function tellDeployment({
+  type,
+  object,
+}: {
+  readonly type: keyof typeof words;
+  readonly object: DeepReadonly<Deployment>;
+}): void {
+  const { replicas = 0, availableReplicas = 0 } = object.status ?? {};
+  say(
+    '  Deployment',
+    `${object.metadata?.name} ${words[type]}: ${object.spec?.replicas} wanted, ${replicas} there, ${availableReplicas} available`,
+  );
+}
+
+function tellEvent({ object }: { readonly object: DeepReadonly<Event> }): void {
+  say(
+    '    Event',
+    `${object.involvedObject?.kind} ${object.involvedObject?.name}: ${object.reason}: ${object.message} (×${object.count ?? 1})`,
+  );
+}

@@ -168,7 +168,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#requireOpen();
     const { resourceVersion = '' } = options;
     if (resourceVersion === '' || !this.#readiness.isReady) return this.#storage.get(key, options);
-    await this.#freshness.wait(parseResourceVersion(resourceVersion));
+    await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
     return this.#cache.store.get(key)?.stored;
   }
 
@@ -179,7 +179,9 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     const support = { progressRequests: this.#storage.supportsProgressRequests };
     const plan = planList(options, position, support);
     if (plan.source === 'storage') {
-      if (plan.notBefore > 0 && this.#readiness.isReady) await this.#freshness.wait(plan.notBefore);
+      if (plan.notBefore > 0 && this.#readiness.isReady) {
+        await this.#freshness.wait(plan.notBefore, options.resourceVersion);
+      }
       return this.#storage.getList(checked, options);
     }
     if (!this.#readiness.isReady) {
@@ -314,7 +316,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   }
 
   async #cachedList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
-    await this.#freshness.wait(parseResourceVersion(options.resourceVersion ?? ''));
+    const { resourceVersion = '' } = options;
+    await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
     return listFromCache(this.#cache, { key, options, indexedFields: this.#indexedFields });
   }
 

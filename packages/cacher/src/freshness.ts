@@ -7,6 +7,7 @@ const retrySeconds = 1;
 
 interface Waiter {
   readonly revision: Revision;
+  readonly asked: string;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
   readonly cancelTimer: CancelTimer;
@@ -34,12 +35,15 @@ export class Freshness {
     return this.#waiters.size;
   }
 
-  /** Resolves when the cache has the revision (0: at once); rejects with 504 after 3 s. Does not look at the request's signal. */
-  wait(revision: Revision): Promise<void> {
+  /**
+   * Resolves when the cache has the revision (0: at once); rejects with 504 after 3 s. Does not look at the request's
+   * signal. `asked`: the version as the client wrote it, which may be too long for a number.
+   */
+  wait(revision: Revision, asked: string = String(revision)): Promise<void> {
     if (this.#options.current() >= revision) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const cancelTimer = this.#options.clock.setTimer(() => this.#onTimeout(waiter), maxWaitMs);
-      const waiter: Waiter = { revision, resolve, reject, cancelTimer };
+      const waiter: Waiter = { revision, asked, resolve, reject, cancelTimer };
       this.#waiters.add(waiter);
       if (this.#cancelProgress === undefined) this.#askForProgress();
     });
@@ -67,7 +71,7 @@ export class Freshness {
 
   #onTimeout(waiter: Waiter): void {
     this.#leave(waiter);
-    waiter.reject(newTooLargeResourceVersion(waiter.revision, this.#options.current(), retrySeconds));
+    waiter.reject(newTooLargeResourceVersion(BigInt(waiter.asked).toString(), this.#options.current(), retrySeconds));
   }
 
   #leave(waiter: Waiter): void {

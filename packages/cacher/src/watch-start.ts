@@ -34,7 +34,7 @@ export async function watchStart<T extends KubernetesObject>(
   const wantsNewest = resourceVersion === '' && sendInitialEvents !== undefined;
   const required = wantsNewest ? await storage.currentResourceVersion() : call.asked;
   if (sendInitialEvents === true) {
-    await context.freshness.wait(required);
+    await (wantsNewest ? context.freshness.wait(required) : context.freshness.wait(required, resourceVersion));
     return () => fromState(context.cache, call);
   }
   if (sendInitialEvents === undefined && required === 0) return () => fromState(context.cache, call);

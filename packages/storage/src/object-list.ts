@@ -1,11 +1,5 @@
 // Lists of an ObjectStore: one key, or pages of a range until enough objects match. spec/storage.md §2.5.
-import {
-  formatRevision,
-  type GroupResource,
-  type KubernetesObject,
-  newTooLargeResourceVersion,
-  type Revision,
-} from '@kapstan/api';
+import { type GroupResource, type KubernetesObject, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';
 import type { Engine, KeyValue, RangeResult } from './engine.ts';
@@ -17,7 +11,7 @@ import type { StorageListOptions, StoredList } from './storage.ts';
 import { isStorageError, StorageError } from './storage-error.ts';
 import type { Stored } from './stored.ts';
 import { TurnBudget } from './turn-budget.ts';
-import { listVersion, requireNotOlder } from './versioner.ts';
+import { listVersion, plainNumber, requireNotOlder } from './versioner.ts';
 
 /** Most keys asked of an engine at once, unless a client asks for more. Source: etcd3/store.go maxLimit. */
 const maxPageSize = 10_000;
@@ -35,7 +29,7 @@ export async function listOne<T extends KubernetesObject>(
   options: StorageListOptions<T>,
 ): Promise<StoredList<T>> {
   const position = validateListOptions(key, options);
-  const read = await translated(context, { position, prefix: key }, () =>
+  const read = await translated(context, { position, prefix: key, asked: options.resourceVersion }, () =>
     context.engine.get(key, { revision: position.pinned, ...signalOf(options) }),
   );
   requireNotOlder(options.resourceVersion, read.revision);
@@ -114,8 +108,10 @@ class PrefixList<T extends KubernetesObject> {
 
   #read(start: string, revision: Revision, limit: number): Promise<RangeResult> {
     const range = rangeOf(this.#prefix, start);
-    return translated(this.#context, { position: this.#position, prefix: this.#prefix }, () =>
-      this.#context.engine.range(range, { revision, limit, ...signalOf(this.#options) }),
+    return translated(
+      this.#context,
+      { position: this.#position, prefix: this.#prefix, asked: this.#options.resourceVersion },
+      () => this.#context.engine.range(range, { revision, limit, ...signalOf(this.#options) }),
     );
   }
 
@@ -168,7 +164,7 @@ function matchesQuietly<T extends KubernetesObject>(predicate: SelectionPredicat
 /** Runs a read of the engine, with the API's answers for revisions that are gone or still to come. */
 async function translated<T extends KubernetesObject, R>(
   context: ObjectListContext<T>,
-  at: { readonly position: ListPosition; readonly prefix: string },
+  at: { readonly position: ListPosition; readonly prefix: string; readonly asked: string | undefined },
   read: () => Promise<R>,
 ): Promise<R> {
   const { fromKey, pinned } = at.position;
@@ -180,7 +176,9 @@ async function translated<T extends KubernetesObject, R>(
     }
     if (isStorageError(error, 'FutureRevision')) {
       const current = error.revision || (await context.engine.currentRevision());
-      throw newTooLargeResourceVersion(formatRevision(pinned), current, 0);
+      // A token carries its revision itself; a version may be too long for a number.
+      const asked = fromKey === undefined && at.asked ? plainNumber(at.asked) : String(pinned);
+      throw newTooLargeResourceVersion(asked, current, 0);
     }
     throw error;
   }

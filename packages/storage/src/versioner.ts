@@ -44,7 +44,12 @@ export function withoutVersion<T extends KubernetesObject>(object: T): T {
 export function requireNotOlder(asked: string | undefined, current: Revision, retrySeconds = 0): void {
   if (asked === undefined || asked === '') return;
   const minimum = parseResourceVersion(asked);
-  if (minimum > current) throw newTooLargeResourceVersion(asked, current, retrySeconds);
+  if (minimum > current) throw newTooLargeResourceVersion(plainNumber(asked), current, retrySeconds);
+}
+
+/** A uint64 as Go prints it: all digits, no leading zeros. */
+export function plainNumber(asked: string): string {
+  return BigInt(asked).toString();
 }
 
 /** The version text of a list. A store never issues revision 0. */

@@ -72,6 +72,15 @@ function versionedLists(bench: StorageBench): void {
     }
   });
 
+  it('names a version of the future in full, also one that no double holds', async () => {
+    const current = await bench.caughtUp();
+    for (const match of ['NotOlderThan', 'Exact'] as const) {
+      const asked = { resourceVersion: '018446744073709551615', resourceVersionMatch: match };
+      const [error] = await Promise.all([refusalOf(bench.list(asked)), bench.fixture.clock.advance(3_000)]);
+      expect(error.message).toBe(`Timeout: Too large resource version: 18446744073709551615, current: ${current}`);
+    }
+  });
+
   it.each([
     [
       { resourceVersion: 'abc' },

@@ -1,9 +1,13 @@
-// The formats in which objects cross the wire as text: JSON and YAML. Used by negotiation and by every response.
-import { ExactNumber, stringifyJson } from '@kapstan/api';
+// The formats in which objects cross the wire: JSON, YAML and, for built-in kinds, protobuf. Used by negotiation and by
+// every response.
+import { ExactNumber, type GroupVersionKind, isJsonObject, parseApiVersion, stringifyJson } from '@kapstan/api';
 import { type ScalarTag, stringify } from 'yaml';
+import { encodeMessage } from './protobuf-encoder.ts';
+import { protobufMediaType, wrapMessage } from './protobuf-envelope.ts';
+import { messageOfKind } from './protobuf-messages.ts';
 
 export interface WireFormat {
-  readonly name: 'json' | 'yaml';
+  readonly name: 'json' | 'yaml' | 'protobuf';
   readonly mediaType: string;
   /** True when watches can be sent in it. */
   readonly canStream: boolean;
@@ -12,29 +16,52 @@ export interface WireFormat {
 export const jsonFormat: WireFormat = { name: 'json', mediaType: 'application/json', canStream: true };
 export const yamlFormat: WireFormat = { name: 'yaml', mediaType: 'application/yaml', canStream: false };
 
+/** Built-in kinds only; no shapes but metadata. */
+export const protobufFormat: WireFormat = { name: 'protobuf', mediaType: protobufMediaType, canStream: true };
+
 /** In the order of kube-apiserver: the first is the default. */
-export const wireFormats: readonly WireFormat[] = [jsonFormat, yamlFormat];
+export const wireFormats: readonly WireFormat[] = [jsonFormat, yamlFormat, protobufFormat];
 
 const encoder = new TextEncoder();
 
-/** A whole value. JSON ends with a newline unless it is indented, as Go's encoder leaves it. */
+/**
+ * A whole value. JSON ends with a newline unless it is indented, as Go's encoder leaves it. Throws TypeError for a value
+ * without a protobuf form: ask {@link hasProtobufForm} first.
+ */
 export function encodeValue(format: WireFormat, value: unknown, style?: 'pretty'): Uint8Array {
-  return encoder.encode(encodeText(format, value, style));
-}
-
-export function encodeText(format: WireFormat, value: unknown, style?: 'pretty'): string {
   switch (format.name) {
     case 'json':
-      return style === 'pretty' ? stringifyJson(value, 2) : `${stringifyJson(value)}\n`;
+      return encoder.encode(style === 'pretty' ? stringifyJson(value, 2) : `${stringifyJson(value)}\n`);
     case 'yaml':
-      return encodeYaml(value);
+      return encoder.encode(encodeYaml(value));
+    case 'protobuf':
+      return encodeProtobuf(value);
   }
+}
+
+export function hasProtobufForm(value: unknown): boolean {
+  return messageOfKind(kindOfValue(value)) !== undefined;
+}
+
+function encodeProtobuf(value: unknown): Uint8Array {
+  const kind = kindOfValue(value);
+  const message = messageOfKind(kind);
+  if (message === undefined) throw new TypeError(`no protobuf form of ${kind.kind}`);
+  return wrapMessage(kind, encodeMessage(message, value));
+}
+
+function kindOfValue(value: unknown): GroupVersionKind {
+  const object = isJsonObject(value) ? value : {};
+  const text = (name: string): string => (typeof object[name] === 'string' ? object[name] : '');
+  return { ...parseApiVersion(text('apiVersion')), kind: text('kind') };
 }
 
 /** Numbers that do not fit a double keep their digits. */
 const exactNumberTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:int',
-  default: false,
+  default: true,
+  // Nothing is read with this tag.
+  test: /(?!)/,
   identify: (value) => value instanceof ExactNumber,
   resolve: (text) => new ExactNumber(text),
   stringify: (item) => String(item.value),

@@ -1,5 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodeMessage } from '../codec/protobuf-encoder.ts';
+import { readEnvelope, wrapMessage } from '../codec/protobuf-envelope.ts';
+import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
 
 const configMaps = '/api/v1/namespaces/default/configmaps';
@@ -192,6 +195,81 @@ describe('patches', () => {
     expect(renamed.json.message).toBe('the name of the object (s) does not match the name on the URL (b)');
     const missing = await server.send('PATCH', `${configMaps}/none`, { body: {}, headers });
     expect(missing.json.message).toBe('configmaps "none" not found');
+  });
+});
+
+describe('server-side apply', () => {
+  const apply = (query: string, body: unknown) =>
+    server.send('PATCH', `/api/v1/namespaces/applied/configmaps/a?${query}`, {
+      body,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+    });
+  const object = (data: Record<string, string>) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a' },
+    data,
+  });
+
+  it('creates, owns, and asks before it takes over', async () => {
+    expect((await apply('fieldManager=one', object({ k: '1' }))).status).toBe(201);
+    expect((await apply('fieldManager=one', object({ k: '1' }))).status).toBe(200);
+    const conflict = await apply('fieldManager=two', object({ k: '2' }));
+    expect(conflict.json).toMatchObject({
+      code: 409,
+      message: 'Apply failed with 1 conflict: conflict with "one": .data.k',
+    });
+    const forced = await apply('fieldManager=two&force=true', object({ k: '2' }));
+    expect(forced.json).toMatchObject({ data: { k: '2' } });
+    expect(forced.json.metadata.managedFields).toMatchObject([{ manager: 'two', operation: 'Apply' }]);
+  });
+
+  it('needs a manager and the name of the path', async () => {
+    expect((await apply('', object({}))).json.message).toBe(
+      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+    );
+    const other = await apply('fieldManager=m', { ...object({}), metadata: { name: 'b' } });
+    expect(other.json.message).toBe('the name of the object (b) does not match the name on the URL (a)');
+  });
+});
+
+describe('protobuf', () => {
+  const protobuf = 'application/vnd.kubernetes.protobuf';
+  const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
+
+  it('is taken and answered', async () => {
+    const message = messageOfKind(kind);
+    if (message === undefined) throw new Error('no message');
+    const body = Buffer.from(wrapMessage(kind, encodeMessage(message, { metadata: { name: 'p' }, data: { a: 'b' } })));
+    const path = '/api/v1/namespaces/proto/configmaps';
+    const created = await server.send('POST', path, { body, headers: { 'content-type': protobuf, accept: protobuf } });
+    expect([created.status, created.headers['content-type']]).toEqual([201, protobuf]);
+    const { json } = await server.send('GET', `${path}/p`);
+    expect(readEnvelope(created.bytes, kind)).toEqual(json);
+    const list = await server.send('GET', path, { headers: { accept: protobuf } });
+    expect(readEnvelope(list.bytes, kind)).toMatchObject({
+      kind: 'ConfigMapList',
+      apiVersion: 'v1',
+      metadata: { resourceVersion: expect.any(String) },
+      items: [{ metadata: { name: 'p' }, data: { a: 'b' } }],
+    });
+    const accept = `${protobuf};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io`;
+    const partial = await server.send('GET', path, { headers: { accept } });
+    expect(readEnvelope(partial.bytes, kind)).toMatchObject({
+      kind: 'PartialObjectMetadataList',
+      items: [{ metadata: { name: 'p' } }],
+    });
+    const missing = await server.send('GET', `${path}/none`, { headers: { accept: protobuf } });
+    expect(readEnvelope(missing.bytes, kind)).toMatchObject({ kind: 'Status', code: 404, reason: 'NotFound' });
+  });
+
+  it('is refused when it is none', async () => {
+    const { json } = await server.send('POST', configMaps, { body: 'nothing', headers: { 'content-type': protobuf } });
+    expect(json).toMatchObject({
+      code: 400,
+      message:
+        'the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (6e6f7468696e67)',
+    });
   });
 });
 

@@ -6,6 +6,7 @@ import { type AuthenticationOptions, authenticate } from '../authn/authenticator
 import { certificateCredentials } from '../authn/client-certificate.ts';
 import { readImpersonation } from '../authn/impersonation.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
+import { FieldManager } from '../fieldmanager/field-manager.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { deprecationWarning } from './deprecated-resources.ts';
@@ -114,6 +115,7 @@ class RequestChain {
       maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
       minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
       maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
+      fieldManager: new FieldManager({ clock: this.#clock }),
       flusher: new TurnFlusher(),
       watches: new WatchRegistry(),
     };

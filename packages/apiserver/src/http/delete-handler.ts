@@ -1,5 +1,7 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
 import { newBadRequest, newMethodNotSupported, parseJson, type StatusDetails } from '@kapstan/api';
+import { readEnvelope } from '../codec/protobuf-envelope.ts';
+import type { WireFormat } from '../codec/wire-format.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import { readYaml } from '../schema/yaml-reader.ts';
 import { deleteOptionsFromBody, deleteOptionsFromQuery, type ParsedDeleteOptions } from './delete-options.ts';
@@ -37,12 +39,24 @@ export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions):
 
 function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOptions {
   const format = negotiateInput(call.exchange.header('content-type'));
-  const text = new TextDecoder().decode(body);
   try {
-    return deleteOptionsFromBody(format.name === 'json' ? parseJson(text) : readYaml(text).value);
+    return deleteOptionsFromBody(readBody(format, body));
   } catch (error) {
     if (!(error instanceof Error) || error.name === 'StatusError') throw error;
     throw newBadRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+  }
+}
+
+const deleteOptionsKind = { group: '', version: 'v1', kind: 'DeleteOptions' };
+
+function readBody(format: WireFormat, body: Uint8Array): unknown {
+  switch (format.name) {
+    case 'json':
+      return parseJson(new TextDecoder().decode(body));
+    case 'yaml':
+      return readYaml(new TextDecoder().decode(body)).value;
+    case 'protobuf':
+      return readEnvelope(body, deleteOptionsKind);
   }
 }
 

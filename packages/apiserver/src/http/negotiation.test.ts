@@ -6,6 +6,7 @@ const request = (accept?: string, more: { query?: string; userAgent?: string } =
   userAgent: more.userAgent,
   query: new URLSearchParams(more.query ?? ''),
 });
+const builtin = { produces: 'object', isCustom: false } as const;
 const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const acceptedOnly =
   'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
@@ -20,7 +21,7 @@ describe('the form of an answer', () => {
     ['text/html, application/json;q=0.5', 'json'],
     ['application/json;q=0.1,application/yaml;q=0.9', 'yaml'],
   ])('%s is answered in %s', (accept, name) => {
-    expect(negotiateResourceOutput(request(accept), 'object').format.name).toBe(name);
+    expect(negotiateResourceOutput(request(accept), builtin).format.name).toBe(name);
   });
 
   it.each([
@@ -30,7 +31,7 @@ describe('the form of an answer', () => {
     [`application/json;as=Table;v=v9;g=meta.k8s.io,${table}`, { kind: 'Table', version: 'v1' }],
     ['application/json;as=Table;v=v9;g=meta.k8s.io,application/json', undefined],
   ])('%s asks for a shape', (accept, target) => {
-    expect(negotiateResourceOutput(request(accept), 'object').target).toEqual(target);
+    expect(negotiateResourceOutput(request(accept), builtin).target).toEqual(target);
   });
 
   it.each([
@@ -42,12 +43,22 @@ describe('the form of an answer', () => {
       '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf',
     ],
   ])('refuses %s', (accept, message) => {
-    expect(() => negotiateResourceOutput(request(accept), 'object')).toThrow(message);
+    expect(() => negotiateResourceOutput(request(accept), builtin)).toThrow(message);
+  });
+
+  it('has protobuf for built-in kinds, and for the metadata of all', () => {
+    const accept = 'application/vnd.kubernetes.protobuf, application/json';
+    const name = (header: string, isCustom: boolean) =>
+      negotiateResourceOutput(request(header), { produces: 'object', isCustom }).format.name;
+    expect(name(accept, false)).toBe('protobuf');
+    expect(name(accept, true)).toBe('json');
+    const metadata = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
+    expect(name(metadata, true)).toBe('protobuf');
   });
 
   it('knows the tools that people look at', () => {
     const isPretty = (query: string, userAgent?: string) =>
-      negotiateResourceOutput(request('*/*', { query, ...(userAgent ? { userAgent } : {}) }), 'object').isPretty;
+      negotiateResourceOutput(request('*/*', { query, ...(userAgent ? { userAgent } : {}) }), builtin).isPretty;
     expect(isPretty('', 'curl/8')).toBe(true);
     expect(isPretty('', 'kubectl/v1.32')).toBe(false);
     expect(isPretty('pretty=true')).toBe(true);
@@ -57,8 +68,8 @@ describe('the form of an answer', () => {
   });
 
   it('streams in formats that can be streamed', () => {
-    expect(negotiateStreamOutput(request('application/json;stream=watch')).format.name).toBe('json');
-    expect(() => negotiateStreamOutput(request('application/yaml'))).toThrow(
+    expect(negotiateStreamOutput(request('application/json;stream=watch'), false).format.name).toBe('json');
+    expect(() => negotiateStreamOutput(request('application/yaml'), false)).toThrow(
       'only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',
     );
   });

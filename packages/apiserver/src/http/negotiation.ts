@@ -4,10 +4,10 @@ import { newNotAcceptable, newUnsupportedMediaType, StatusError } from '@kapstan
 import { jsonFormat, type WireFormat, wireFormats } from '../codec/wire-format.ts';
 import { essenceOf, type MediaType, parseAccept } from './media-type.ts';
 
-const protobufMediaType = 'application/vnd.kubernetes.protobuf';
-/** What kube-apiserver lists in its refusals. Protobuf bodies are not read or written by this server. */
-const knownMediaTypes: readonly string[] = [...wireFormats.map((format) => format.mediaType), protobufMediaType];
-const knownStreams: readonly string[] = [`${jsonFormat.mediaType};stream=watch`, `${protobufMediaType};stream=watch`];
+const knownMediaTypes: readonly string[] = wireFormats.map((format) => format.mediaType);
+const knownStreams: readonly string[] = wireFormats
+  .filter((format) => format.canStream)
+  .map((format) => `${format.mediaType};stream=watch`);
 
 /** The shape asked for with `as=…;g=meta.k8s.io;v=…`. */
 export interface TransformTarget {
@@ -30,19 +30,23 @@ export interface OutputRequest {
 
 export const jsonOutput: OutputForm = { format: jsonFormat, isPretty: false };
 
+/** What is asked for. Custom resources have no protobuf form of their own. */
+export interface ResourceForms {
+  readonly produces: 'object' | 'collection';
+  readonly isCustom: boolean;
+}
+
 /** The form of a resource's answer. Throws 406. */
-export function negotiateResourceOutput(request: OutputRequest, produces: 'object' | 'collection'): OutputForm {
+export function negotiateResourceOutput(request: OutputRequest, { produces, isCustom }: ResourceForms): OutputForm {
   checkProduces(request.accept ?? '', produces);
-  const form = negotiate(request, transformOf);
+  const form = negotiate(request, transformOf(isCustom));
   if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
   return form;
 }
 
 /** The form of a watch. Throws 406 for formats without a stream. */
-export function negotiateStreamOutput(request: OutputRequest): OutputForm {
-  checkProduces(request.accept ?? '', 'collection');
-  const form = negotiate(request, transformOf);
-  if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
+export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean): OutputForm {
+  const form = negotiateResourceOutput(request, { produces: 'collection', isCustom });
   if (!form.format.canStream) throw newNotAcceptable(accepted(knownStreams));
   return form;
 }
@@ -102,8 +106,17 @@ function isMatch(media: MediaType, format: WireFormat): boolean {
   return (media.type === '*' || media.type === type) && (media.subtype === '*' || media.subtype === subtype);
 }
 
+/** Source: RequestScope.AllowsMediaTypeTransform. */
+function transformOf(isCustom: boolean): (media: MediaType, format: WireFormat) => TransformChoice {
+  return (media, format) => {
+    const target = targetOf(media);
+    if (target === 'refused' || format.name !== 'protobuf') return target;
+    return target === undefined ? (isCustom ? 'refused' : undefined) : target.kind === 'Table' ? 'refused' : target;
+  };
+}
+
 /** `as`, `g` and `v` together name a kind of meta.k8s.io, or the clause does not count. */
-function transformOf(media: MediaType): TransformChoice {
+function targetOf(media: MediaType): TransformChoice {
   const { parameters } = media;
   if (!parameters.has('as') && !parameters.has('g') && !parameters.has('v')) return undefined;
   const kind = parameters.get('as');

@@ -1,7 +1,7 @@
 // One object as an answer: as it is, as a Table of one row, or its metadata only.
 // Source: apiserver handlers/response.go (transformResponseObject).
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import { encodeText } from '../codec/wire-format.ts';
+import { encodeValue } from '../codec/wire-format.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { BodyWriter } from './body-writer.ts';
 import { defaultTable } from './default-table.ts';
@@ -39,7 +39,7 @@ export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesOb
   const { form } = answer;
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, answer);
-  writer.push(Buffer.from(encodeText(form.format, value, form.isPretty ? 'pretty' : undefined)));
+  writer.push(encodeValue(form.format, value, form.isPretty ? 'pretty' : undefined));
   writer.finish();
 }
 

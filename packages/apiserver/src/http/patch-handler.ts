@@ -1,8 +1,16 @@
 // PATCH: JSON patch, merge patch, strategic merge patch, server-side apply. Source: apiserver handlers/patch.go.
-import { formatApiVersion, newNotFound, newNotImplemented, type UnstructuredObject } from '@kapstan/api';
+import {
+  formatApiVersion,
+  type KubernetesObject,
+  newNotFound,
+  newNotImplemented,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { applyMediaType, createApplier } from '../fieldmanager/apply-request.ts';
+import type { PatchRequest } from '../patch/apply-patch.ts';
 import { createPatcher, type PatchType, patchMediaTypes } from '../patch/apply-patch.ts';
 import type { RequestContext } from '../registry/request-context.ts';
-import type { UpdateRequest } from '../registry/resource-store.ts';
+import type { UpdateAnswer, UpdateRequest } from '../registry/resource-store.ts';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { essenceOf } from './media-type.ts';
@@ -13,8 +21,6 @@ import { contextOf, kindOf, negotiateAnswer, type ResourceCall } from './resourc
 import { methodNotAllowed, patchTypeNotSupported } from './route-errors.ts';
 import { parseWriteOptions } from './write-options.ts';
 
-export const applyMediaType = 'application/apply-patch+yaml';
-
 export async function handlePatch(call: ResourceCall): Promise<void> {
   const { exchange, ports } = call;
   const type = patchTypeOf(call);
@@ -22,18 +28,9 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const body = await exchange.readBody(ports.maxBodyBytes);
   const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
   const context = contextOf(call, options);
-  if (type === 'apply') throw newNotImplemented('server-side apply is not served yet');
-  const patcher = createPatcher(
-    { type, body },
-    {
-      schema: schemaOf(call),
-      gvk: kindOf(call),
-      fieldValidation: options.fieldValidation,
-      warn: (text) => call.warnings.add(text),
-    },
-  );
+  const patch =
+    type === 'apply' ? applyOf(call, { body, context, force: options.force }) : patchOf(call, { type, body }, context);
   const answer = { definition: call.served.definition, form, clock: ports.clock };
-  const patch: Patch = { change: patcher, request: {} };
   if (call.subresource?.type === 'object') {
     sendObject(exchange, await patchSubresource(call, context, patch), { ...answer, status: 200 });
     return;
@@ -44,18 +41,55 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
 
 /** How the new object comes from the present one, and what the update needs besides. */
 interface Patch {
-  change(present: UnstructuredObject): UnstructuredObject;
+  /** Throws 404 for a missing object where the patch cannot make one. */
+  change(present: UnstructuredObject | undefined): UnstructuredObject;
   readonly request: Pick<UpdateRequest<UnstructuredObject>, 'forceAllowCreate' | 'managedFields'>;
 }
 
-function patchResource(call: ResourceCall, context: RequestContext, patch: Patch) {
+function patchOf(call: ResourceCall, patch: PatchRequest, context: RequestContext): Patch {
+  const patcher = createPatcher(patch, {
+    schema: schemaOf(call),
+    gvk: kindOf(call),
+    fieldValidation: context.fieldValidation,
+    warn: context.warn,
+  });
+  const change = (present: UnstructuredObject | undefined): UnstructuredObject => {
+    if (present === undefined) throw newNotFound(call.served.definition, call.name);
+    return patcher(present);
+  };
+  return { change, request: {} };
+}
+
+function applyOf(
+  call: ResourceCall,
+  apply: { readonly body: Uint8Array; readonly context: RequestContext; readonly force: boolean },
+): Patch {
+  const { served, subresource, ports } = call;
+  const { body, context, force } = apply;
+  if (subresource?.type === 'object') {
+    throw newNotImplemented(`server-side apply to ${served.definition.resource}/${subresource.name} is not served`);
+  }
+  const part = subresource?.name ?? '';
+  const change = createApplier(ports.fieldManager, body, {
+    context,
+    definition: served.definition,
+    subresource: part,
+    force,
+  });
+  // Subresources never create. Source: the kinds' StatusREST.Update.
+  return { change, request: { managedFields: 'given', ...(part === '' ? { forceAllowCreate: true } : {}) } };
+}
+
+function patchResource(
+  call: ResourceCall,
+  context: RequestContext,
+  patch: Patch,
+): Promise<UpdateAnswer<UnstructuredObject>> {
   const { served, subresource, name } = call;
-  const { definition } = served;
   const transform = (present: UnstructuredObject | undefined): UnstructuredObject => {
-    if (present === undefined) throw newNotFound(definition, name);
     const next = patch.change(present);
     checkObjectName(next, { name, namespace: context.namespace });
-    definition.applyDefaults(next);
+    served.definition.applyDefaults(next);
     return next;
   };
   const part =
@@ -63,7 +97,7 @@ function patchResource(call: ResourceCall, context: RequestContext, patch: Patch
   return served.store.update(context, { name, transform, ...part, ...patch.request });
 }
 
-function patchSubresource(call: ResourceCall, context: RequestContext, patch: Patch) {
+function patchSubresource(call: ResourceCall, context: RequestContext, patch: Patch): Promise<KubernetesObject> {
   const { served, subresource, name } = call;
   if (subresource?.type !== 'object' || subresource.update === undefined) throw methodNotAllowed();
   const change = async (present: UnstructuredObject): Promise<UnstructuredObject> => {

@@ -1,12 +1,16 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
-import type { Clock, GroupVersionKind, UnstructuredObject } from '@kapstan/api';
+import { type Clock, type GroupVersionKind, newBadRequest, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { readEnvelope } from '../codec/protobuf-envelope.ts';
+import { messageOfKind } from '../codec/protobuf-messages.ts';
+import { jsonFormat, yamlFormat } from '../codec/wire-format.ts';
+import type { FieldManager } from '../fieldmanager/field-manager.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { Subresource } from '../registry/resource-definition.ts';
 import { decodeObject } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Exchange } from './exchange.ts';
-import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
+import { negotiateInput, negotiateResourceOutput, type OutputForm, unknownBodyFormat } from './negotiation.ts';
 import type { ResourceRequest } from './request-info.ts';
 import { outputRequestOf } from './status-response.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
@@ -22,6 +26,7 @@ export interface HandlerPorts {
   /** Shortest time after which the server ends a watch that named none, in milliseconds; the longest is twice that. */
   readonly minWatchMs: number;
   readonly maxWatchBufferBytes: number;
+  readonly fieldManager: FieldManager;
   readonly flusher: TurnFlusher;
   readonly watches: WatchRegistry;
 }
@@ -57,7 +62,8 @@ export function contextOf(call: ResourceCall, options: WriteOptions = readOption
 }
 
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
-  return negotiateResourceOutput(outputRequestOf(call.exchange), produces);
+  const isCustom = call.served.definition.isCustom === true && call.subresource?.type !== 'object';
+  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom });
 }
 
 /** Kind of the endpoint: the resource's, or that of an object subresource. */
@@ -76,8 +82,8 @@ export async function readObject(
   const body = await call.exchange.readBody(call.ports.maxBodyBytes);
   const options = readWriteOptions();
   const schema = schemaOf(call);
-  const object = decodeObject(body, {
-    mediaType: format.name === 'json' ? 'application/json' : 'application/yaml',
+  const object = decodeObject(format.name === 'protobuf' ? readProtobuf(call, body) : body, {
+    mediaType: format.name === 'yaml' ? 'application/yaml' : 'application/json',
     ...(schema === undefined ? {} : { schema }),
     gvk: kindOf(call),
     fieldValidation: options.fieldValidation,
@@ -86,6 +92,22 @@ export async function readObject(
     acceptsVersion: (version) => call.subresource?.type === 'object' && version.group === kindOf(call).group,
   });
   return { object, options };
+}
+
+/** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
+function readProtobuf(call: ResourceCall, body: Uint8Array): Uint8Array {
+  const kind = kindOf(call);
+  if (messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
+  try {
+    return Buffer.from(stringifyJson(readEnvelope(body, kind)));
+  } catch (error) {
+    if (!(error instanceof Error) || error.name === 'StatusError') throw error;
+    const shown = body.length === 0 ? '<empty>' : Buffer.from(body.subarray(0, 30)).toString('hex');
+    const summary = body.length > 30 ? `${shown} ...` : shown;
+    throw newBadRequest(
+      `the object provided is unrecognized (must be of type ${kind.kind}): ${error.message} (${summary})`,
+    );
+  }
 }
 
 function schemaOf(call: ResourceCall): SchemaNode | undefined {

@@ -1,6 +1,6 @@
 // Errors and Status objects as answers. Source: apiserver responsewriters (ErrorNegotiated, ErrorToAPIStatus).
 import { isStatusError, type Status, type StatusDetails } from '@kapstan/api';
-import { encodeValue, jsonFormat } from '../codec/wire-format.ts';
+import { encodeValue, hasProtobufForm, jsonFormat } from '../codec/wire-format.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
 
@@ -34,7 +34,8 @@ export function sendError(exchange: Exchange, error: unknown): void {
 /** Answers with any object, in the form asked for; JSON when nothing fits. */
 export function sendValue(exchange: Exchange, code: number, value: unknown): void {
   const form = negotiatePlainOutput(outputRequestOf(exchange));
-  const format = form?.format ?? jsonFormat;
+  const isKnown = form !== undefined && (form.format.name !== 'protobuf' || hasProtobufForm(value));
+  const format = isKnown ? form.format : jsonFormat;
   exchange.setHeader('Content-Type', format.mediaType);
   exchange.send(code, encodeValue(format, value, form?.isPretty === false ? undefined : 'pretty'));
 }

@@ -1,18 +1,18 @@
 // A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
 import { isExpired, newMethodNotSupported } from '@kapstan/api';
-import type { StorageWatch } from '@kapstan/storage';
 import { parseListOptions, watchRequestOf } from './list-options.ts';
-import { negotiateStreamOutput } from './negotiation.ts';
+import { negotiateStreamOutput, type OutputForm } from './negotiation.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
 import { outputRequestOf } from './status-response.ts';
 import { parseIncludeObject } from './table-response.ts';
+import { WatchFrames } from './watch-frames.ts';
 import { WatchResponse } from './watch-response.ts';
 
 /** Resolves when the stream is over. Throws while the answer can still be a plain one. */
 export async function handleWatch(call: ResourceCall): Promise<void> {
   const { exchange, served, ports, name } = call;
   const { definition } = served;
-  const form = negotiateStreamOutput(outputRequestOf(exchange));
+  const form = negotiateStreamOutput(outputRequestOf(exchange), definition.isCustom === true);
   const options = parseListOptions(exchange.query, { isWatch: true, ...(name === '' ? {} : { name }) });
   if (!definition.verbs.includes('watch')) throw newMethodNotSupported(definition, 'watch');
   const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
@@ -22,12 +22,9 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     over = resolve;
   });
   const response = new WatchResponse({
-    definition,
-    target: form.target,
-    includeObject,
+    frames: new WatchFrames({ definition, form, includeObject, clock: ports.clock }),
     allowBookmarks: options.allowWatchBookmarks,
     maxBufferedBytes: ports.maxWatchBufferBytes,
-    clock: ports.clock,
     flusher: ports.flusher,
     onOverflow: () => ports.watches.overflows++,
     onEnd: () => over(),
@@ -39,12 +36,12 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const watch = served.store.watch(contextOf(call), asked, response);
   try {
     refuseEarly(response);
-    exchange.setHeader('Content-Type', form.format.mediaType);
+    exchange.setHeader('Content-Type', streamMediaType(form));
     response.open(exchange);
     if (!sendsInitialEvents) response.endInitialEvents();
     await runUntilEnd(call, { response, timeoutMs, ended });
   } finally {
-    closeWatch(watch);
+    watch.close();
   }
 }
 
@@ -76,6 +73,7 @@ function watchTimeoutMs(call: ResourceCall, seconds: number): number {
   return call.ports.minWatchMs * (1 + call.ports.random());
 }
 
-function closeWatch(watch: StorageWatch): void {
-  watch.close();
+/** JSON streams carry the plain type. Source: handlers.serveWatchHandler. */
+function streamMediaType({ format }: OutputForm): string {
+  return format.name === 'protobuf' ? `${format.mediaType};stream=watch` : format.mediaType;
 }

@@ -1,36 +1,16 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind. spec/storage.md §5.6.
-import {
-  type Clock,
-  formatApiVersion,
-  initialEventsEndAnnotation,
-  stringifyJson,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import {
-  type EventType,
-  frameOf,
-  metadataFrame,
-  objectFrame,
-  partialMetadata,
-  type StoredObject,
-} from './encodings.ts';
 import type { Exchange, ResponseStream } from './exchange.ts';
-import type { TransformTarget } from './negotiation.ts';
-import { statusOf, wireStatus } from './status-response.ts';
-import { type IncludeObject, tableFields, tableRow } from './table-response.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
+import type { WatchFrames, WatchItem } from './watch-frames.ts';
 
 export interface WatchResponseOptions {
-  readonly definition: ResourceDefinition;
-  readonly target: TransformTarget | undefined;
-  readonly includeObject: IncludeObject;
+  readonly frames: WatchFrames;
   readonly allowBookmarks: boolean;
   /** Bytes of live events that may wait for the peer; the initial events do not count. */
   readonly maxBufferedBytes: number;
-  readonly clock: Clock;
   readonly flusher: TurnFlusher;
   /** The peer was too slow and its watch is ended. */
   onOverflow(): void;
@@ -38,7 +18,8 @@ export interface WatchResponseOptions {
   onEnd(): void;
 }
 
-type Pending = StorageEvent<UnstructuredObject> | { readonly type: 'ERROR'; readonly error: Error };
+/** Live events as bytes, which are shared; initial ones as they came, to be encoded when the socket has room. */
+type Pending = WatchItem | { readonly type: 'FRAME'; readonly bytes: Uint8Array };
 
 /** Bytes written to a socket before others get their turn. */
 const sliceBytes = 256 * 1024;
@@ -58,7 +39,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #isScheduled = false;
   #isEnding = false;
   #isEnded = false;
-  #hasSentColumns = false;
+  #hasBegun = false;
 
   constructor(options: WatchResponseOptions) {
     this.#options = options;
@@ -83,16 +64,25 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
 
   onEvent(event: StorageEvent<UnstructuredObject>): void {
     if (this.#isEnding) return;
+    const isInitial = this.#isInitial;
     if (event.type === 'BOOKMARK') {
       if (event.initialEventsEnd) this.#isInitial = false;
       if (!this.#options.allowBookmarks) return;
-    } else if (!this.#isInitial) {
-      this.#waitingBytes += this.#sizeOf(event);
-      const buffered = this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0);
-      if (buffered > this.#options.maxBufferedBytes) return this.#overflow();
     }
-    this.#queue.push(event);
+    // The first event carries the columns of a Table, so it is made before those that come later.
+    if (isInitial && this.#hasBegun) this.#queue.push(event);
+    else this.#pushFrame(event, isInitial ? Number.POSITIVE_INFINITY : this.#options.maxBufferedBytes);
+    this.#hasBegun = true;
     this.#schedule();
+  }
+
+  #pushFrame(event: StorageEvent<UnstructuredObject>, maxBufferedBytes: number): void {
+    const bytes = this.#options.frames.of(event);
+    if (bytes === undefined) return this.finish();
+    this.#waitingBytes += bytes.length;
+    const buffered = this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0);
+    if (buffered > maxBufferedBytes) this.#overflow();
+    else this.#queue.push({ type: 'FRAME', bytes });
   }
 
   onEnd(error?: Error): void {
@@ -136,7 +126,6 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     if (this.#head === this.#queue.length) {
       this.#queue = [];
       this.#head = 0;
-      this.#waitingBytes = 0;
       if (this.#isEnding) this.#end();
     } else if (hasRoom) this.#schedule();
     else this.#resumeWhenDrained(stream);
@@ -154,7 +143,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     stream.cork();
     try {
       while (hasRoom && written < sliceBytes && this.#head < this.#queue.length) {
-        const frame = this.#frame(this.#queue[this.#head++] as Pending);
+        const frame = this.#take();
         if (frame === undefined) {
           this.close();
           break;
@@ -165,8 +154,14 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     } finally {
       stream.uncork();
     }
-    this.#waitingBytes = Math.max(0, this.#waitingBytes - written);
     return hasRoom;
+  }
+
+  #take(): Uint8Array | undefined {
+    const item = this.#queue[this.#head++] as Pending;
+    if (item.type !== 'FRAME') return this.#options.frames.of(item);
+    this.#waitingBytes -= item.bytes.length;
+    return item.bytes;
   }
 
   #end(): void {
@@ -175,58 +170,4 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     this.#stream?.end();
     this.#options.onEnd();
   }
-
-  #sizeOf(event: { readonly type: EventType; readonly stored: StoredObject }): number {
-    return this.#options.target === undefined ? objectFrame(event.type, event.stored).length : 1024;
-  }
-
-  /** Undefined where the form asked for has no events. */
-  #frame(event: Pending): Uint8Array | undefined {
-    const { target } = this.#options;
-    if (event.type === 'ERROR') return textFrame('ERROR', wireStatus(statusOf(event.error)));
-    if (event.type === 'BOOKMARK') return this.#bookmarkFrame(event);
-    if (target === undefined) return objectFrame(event.type, event.stored);
-    switch (target.kind) {
-      case 'PartialObjectMetadata':
-        return metadataFrame(event.type, event.stored, target.version);
-      case 'PartialObjectMetadataList':
-        return undefined;
-      case 'Table':
-        return textFrame(event.type, this.#table(event.stored.object));
-    }
-  }
-
-  #bookmarkFrame(event: { readonly revision: number; readonly initialEventsEnd: boolean }): Uint8Array | undefined {
-    const { definition, target } = this.#options;
-    const annotations = event.initialEventsEnd ? { annotations: { [initialEventsEndAnnotation]: 'true' } } : {};
-    const metadata = { resourceVersion: String(event.revision), ...annotations };
-    const object: UnstructuredObject = { kind: definition.kind, apiVersion: formatApiVersion(definition), metadata };
-    switch (target?.kind) {
-      case undefined:
-        return textFrame('BOOKMARK', object);
-      case 'PartialObjectMetadata':
-        return textFrame('BOOKMARK', partialMetadata(object, target?.version ?? 'v1'));
-      case 'PartialObjectMetadataList':
-        return undefined;
-      case 'Table':
-        return textFrame('BOOKMARK', this.#table(object));
-    }
-  }
-
-  /** A Table of one row; the columns go out with the first event only. */
-  #table(object: StoredObject['object']): Record<string, unknown> {
-    const { definition, includeObject, clock, target } = this.#options;
-    const version = target?.version ?? 'v1';
-    const metadata = { resourceVersion: object.metadata?.resourceVersion ?? '' };
-    const fields = tableFields(definition.table, metadata, {
-      version,
-      ...(this.#hasSentColumns ? { columns: 'none' } : {}),
-    });
-    this.#hasSentColumns = true;
-    return { ...fields, rows: [tableRow(definition, object, { version, includeObject, nowMs: clock.now() })] };
-  }
-}
-
-function textFrame(type: string, value: unknown): Uint8Array {
-  return frameOf(type, Buffer.from(stringifyJson(value)));
 }

@@ -8,6 +8,7 @@ import { jsonCodec, ObjectStore } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { tokenAuthenticator } from '../authn/authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
+import { FieldManager } from '../fieldmanager/field-manager.ts';
 import { type ApiServerOptions, startApiServer } from '../http/api-server.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { ResourceCatalog } from '../registry/catalog.ts';
@@ -71,7 +72,12 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       freeze: true,
     });
     stores.push(storage);
-    const store = new GenericStore<UnstructuredObject>({ definition, storage, ...options.hooks });
+    const store = new GenericStore<UnstructuredObject>({
+      definition,
+      storage,
+      managedFields: new FieldManager(),
+      ...options.hooks,
+    });
     catalog.install({ definition, store });
   }
   const admin = { name: 'admin', groups: ['system:masters'] };

@@ -1,0 +1,141 @@
+import { ExactNumber } from '@kapstan/api';
+import { protobufFacts } from '@kapstan/kinds/facts';
+import { describe, expect, it } from 'vitest';
+import { decodeMessage } from './protobuf-decoder.ts';
+import { encodeMessage } from './protobuf-encoder.ts';
+import { readEnvelope, watchFrame, wrapMessage } from './protobuf-envelope.ts';
+import { messageNamed, messageOfKind } from './protobuf-messages.ts';
+import { ProtobufWriter, readFields } from './protobuf-wire.ts';
+import { encodeYaml } from './wire-format.ts';
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const roundTrip = (name: string, value: unknown): unknown =>
+  decodeMessage(messageNamed(name), encodeMessage(messageNamed(name), value));
+
+describe('protobuf on the wire', () => {
+  it.each<[number | bigint, string]>([
+    [0, '0800'],
+    [300, '08ac02'],
+    [-1, '08ffffffffffffffffff01'],
+    [9_007_199_254_740_993n, '0881808080808080' + '10'],
+  ])('writes %s', (value, expected) => {
+    const writer = new ProtobufWriter();
+    writer.tag(1, 0);
+    writer.varint(value);
+    expect(hex(writer.finish())).toBe(expected);
+    expect(BigInt.asIntN(64, [...readFields(writer.finish())][0]?.value ?? 0n)).toBe(BigInt(value));
+  });
+
+  it('refuses what is cut short', () => {
+    expect(() => [...readFields(Buffer.from('0a05aa', 'hex'))]).toThrow('unexpected EOF');
+    expect(() => [...readFields(Buffer.from('08ffffffffffffffffffff01', 'hex'))]).toThrow('integer overflow');
+    expect(() => [...readFields(Buffer.from('0b', 'hex'))]).toThrow('illegal wireType 3');
+  });
+});
+
+describe('messages', () => {
+  it('are written as gogo/protobuf writes them', () => {
+    // ConfigMap{metadata{name: "a"}, data{b: "c"}}: empty scalars and the unset time are on the wire, pointers are not.
+    const bytes = encodeMessage(messageNamed('core.v1.ConfigMap'), { metadata: { name: 'a' }, data: { b: 'c' } });
+    expect(hex(bytes)).toBe('0a110a0161120' + '01a0022002a003200380042001206' + '0a016212' + '0163');
+  });
+
+  it.each<[string, unknown]>([
+    [
+      'core.v1.ConfigMap',
+      {
+        metadata: { name: 'a', labels: { constructor: 'x', a: '1' } },
+        data: { __proto__x: 'y' },
+        immutable: false,
+      },
+    ],
+    ['core.v1.Secret', { metadata: {}, data: { k: 'AAEC/w==' }, type: 'Opaque' }],
+    ['core.v1.Probe', { httpGet: { path: '/', port: 'http' }, periodSeconds: 5, terminationGracePeriodSeconds: 0 }],
+    ['core.v1.Volume', { name: 'v', emptyDir: { sizeLimit: '1Gi' } }],
+    ['core.v1.ServicePort', { port: 80, targetPort: 8080 }],
+    [
+      'meta/v1.ObjectMeta',
+      {
+        name: 'a',
+        generation: new ExactNumber('9007199254740993'),
+        creationTimestamp: '2026-01-02T03:04:05Z',
+        finalizers: ['a', 'b'],
+      },
+    ],
+    ['meta/v1.ManagedFieldsEntry', { manager: 'm', time: '2026-01-02T03:04:05Z', fieldsV1: { 'f:data': { '.': {} } } }],
+    [
+      'coordination.v1.LeaseSpec',
+      { holderIdentity: 'me', leaseDurationSeconds: 15, renewTime: '2026-01-02T03:04:05.000678Z' },
+    ],
+    [
+      'crd/apiextensions.v1.JSONSchemaProps',
+      {
+        type: 'array',
+        items: { type: 'string' },
+        maximum: 1.5,
+        default: [1],
+        enum: ['a', null],
+        additionalProperties: false,
+      },
+    ],
+    ['authentication.v1.UserInfo', { username: 'a', extra: { scopes: ['x', 'y'] } }],
+  ])('%s survives', (name, value) => {
+    const decoded = roundTrip(name, value) as Record<string, unknown>;
+    expect(decoded).toMatchObject(value as Record<string, unknown>);
+  });
+
+  it('keep own keys', () => {
+    const value = JSON.parse('{"metadata":{},"data":{"__proto__":"p"}}');
+    expect(Object.keys((roundTrip('core.v1.ConfigMap', value) as { data: object }).data)).toEqual(['__proto__']);
+  });
+
+  it('can all be written empty and read again', () => {
+    for (const name of Object.keys(protobufFacts().messages)) {
+      if (name === 'machinery/runtime.Unknown' || name === 'meta/v1.Duration') continue;
+      expect(() => roundTrip(name, undefined), name).not.toThrow();
+    }
+  });
+});
+
+describe('the envelope', () => {
+  const configMap = { group: '', version: 'v1', kind: 'ConfigMap' };
+
+  it('names the kind', () => {
+    const message = messageOfKind(configMap);
+    if (message === undefined) throw new Error('no message');
+    const bytes = wrapMessage(configMap, encodeMessage(message, { metadata: { name: 'a' }, data: { b: 'c' } }));
+    expect(hex(bytes).startsWith('6b3873000a0f0a0276311209436f6e6669674d6170121')).toBe(true);
+    expect(readEnvelope(bytes, configMap)).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1', data: { b: 'c' } });
+    const frame = Buffer.from(watchFrame('ADDED', bytes));
+    expect(frame.readUInt32BE()).toBe(frame.length - 4);
+    expect(frame.subarray(4, 11).toString('latin1')).toBe('\n\u0005ADDED');
+  });
+
+  it('is asked for', () => {
+    expect(() => readEnvelope(Buffer.from('nothing'), configMap)).toThrow(
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
+    );
+    expect(() => readEnvelope(new Uint8Array(), configMap)).toThrow('empty data');
+  });
+
+  it('has no message for custom resources', () => {
+    expect(messageOfKind({ group: 'example.com', version: 'v1', kind: 'Foo' })).toBeUndefined();
+  });
+});
+
+describe('YAML', () => {
+  it('quotes what readers of YAML 1.1 would take for something else', () => {
+    expect(
+      encodeYaml({
+        b: 'yes',
+        a: '1',
+        n: 1,
+        l: ['x'],
+        e: [],
+        o: {},
+        t: 'one\ntwo\n',
+        big: new ExactNumber('12345678901234567890'),
+      }),
+    ).toBe('a: "1"\nb: "yes"\nbig: 12345678901234567890\ne: []\nl:\n- x\n"n": 1\no: {}\nt: |\n  one\n  two\n');
+  });
+});

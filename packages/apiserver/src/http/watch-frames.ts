@@ -1,0 +1,106 @@
+// WatchFrames: the events of one watch as bytes, in the form its client asked for. Frames of whole objects and of
+// metadata are shared between all watchers of an event; Tables are made for each, because ages move on.
+import {
+  type Clock,
+  formatApiVersion,
+  initialEventsEndAnnotation,
+  stringifyJson,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { StorageEvent } from '@kapstan/storage';
+import { watchFrame, wrapMessage } from '../codec/protobuf-envelope.ts';
+import { messageOfKind } from '../codec/protobuf-messages.ts';
+import { encodeValue, protobufFormat } from '../codec/wire-format.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import {
+  type EventType,
+  frameOf,
+  metadataFrame,
+  metadataMessage,
+  objectFrame,
+  objectMessage,
+  partialMetadata,
+  type StoredObject,
+} from './encodings.ts';
+import type { OutputForm } from './negotiation.ts';
+import { statusOf, wireStatus } from './status-response.ts';
+import { type IncludeObject, tableFields, tableRow } from './table-response.ts';
+
+export type WatchItem = StorageEvent<UnstructuredObject> | { readonly type: 'ERROR'; readonly error: Error };
+
+export interface WatchFramesOptions {
+  readonly definition: ResourceDefinition;
+  readonly form: OutputForm;
+  readonly includeObject: IncludeObject;
+  readonly clock: Clock;
+}
+
+export class WatchFrames {
+  readonly #options: WatchFramesOptions;
+  #hasSentColumns = false;
+
+  constructor(options: WatchFramesOptions) {
+    this.#options = options;
+  }
+
+  /** Call in the order of the events. Undefined where the form asked for has no events: lists of metadata. */
+  of(item: WatchItem): Uint8Array | undefined {
+    if (item.type === 'ERROR') return this.#valueFrame('ERROR', wireStatus(statusOf(item.error)));
+    if (this.#options.form.target?.kind === 'PartialObjectMetadataList') return undefined;
+    if (item.type === 'BOOKMARK') return this.#bookmark(item);
+    return this.#options.form.format.name === 'protobuf'
+      ? this.#protobuf(item.type, item.stored)
+      : this.#json(item.type, item.stored);
+  }
+
+  #json(type: EventType, stored: StoredObject): Uint8Array {
+    const { target } = this.#options.form;
+    if (target === undefined) return objectFrame(type, stored);
+    if (target.kind === 'Table') return this.#valueFrame(type, this.#table(stored.object));
+    return metadataFrame(type, stored, target.version);
+  }
+
+  #protobuf(type: EventType, stored: StoredObject): Uint8Array {
+    const { definition, form } = this.#options;
+    const name = `watch-protobuf-${form.target === undefined ? 'object' : form.target.version}-${type}`;
+    return stored.encoded({ name, encode: () => watchFrame(type, envelopeOf(definition, stored, form)) });
+  }
+
+  #bookmark(item: { readonly revision: number; readonly initialEventsEnd: boolean }): Uint8Array {
+    const { definition, form } = this.#options;
+    const annotations = item.initialEventsEnd ? { annotations: { [initialEventsEndAnnotation]: 'true' } } : {};
+    const metadata = { resourceVersion: String(item.revision), ...annotations };
+    const object = { kind: definition.kind, apiVersion: formatApiVersion(definition), metadata };
+    const target = form.target;
+    if (target === undefined) return this.#valueFrame('BOOKMARK', object);
+    const value = target.kind === 'Table' ? this.#table(object) : partialMetadata(object, target.version);
+    return this.#valueFrame('BOOKMARK', value);
+  }
+
+  #valueFrame(type: string, value: unknown): Uint8Array {
+    const { form } = this.#options;
+    if (form.format.name === 'protobuf') return watchFrame(type, encodeValue(protobufFormat, value));
+    return frameOf(type, Buffer.from(stringifyJson(value)));
+  }
+
+  /** A Table of one row; the columns go out with the first event only. */
+  #table(object: StoredObject['object']): Record<string, unknown> {
+    const { definition, includeObject, clock, form } = this.#options;
+    const version = form.target?.version ?? 'v1';
+    const metadata = { resourceVersion: object.metadata?.resourceVersion ?? '' };
+    const columns = this.#hasSentColumns ? ({ columns: 'none' } as const) : {};
+    this.#hasSentColumns = true;
+    const row = tableRow(definition, object, { version, includeObject, nowMs: clock.now() });
+    return { ...tableFields(definition.table, metadata, { version, ...columns }), rows: [row] };
+  }
+}
+
+function envelopeOf(definition: ResourceDefinition, stored: StoredObject, form: OutputForm): Uint8Array {
+  if (form.target !== undefined) {
+    const kind = { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadata' };
+    return wrapMessage(kind, metadataMessage(stored));
+  }
+  const message = messageOfKind(definition);
+  if (message === undefined) throw new TypeError(`no protobuf form of ${definition.kind}`);
+  return wrapMessage(definition, objectMessage(stored, message));
+}

@@ -20,9 +20,11 @@ export {
 } from './authz/authorizer.ts';
 export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
+export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
 export { type ApiServer, type ApiServerOptions, startApiServer } from './http/api-server.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
+export { objectPatching } from './in-process-patching.ts';
 export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';
 export type { BuiltinServer } from './registry/builtin-kind.ts';
 export { builtinResources } from './registry/builtin-resources.ts';

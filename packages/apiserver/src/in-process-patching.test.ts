@@ -1,0 +1,77 @@
+import type { KubernetesObject } from '@kapstan/api';
+import { type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FieldManager } from './fieldmanager/field-manager.ts';
+import { objectPatching } from './in-process-patching.ts';
+import { builtinResources } from './registry/builtin-resources.ts';
+import { ResourceCatalog } from './registry/catalog.ts';
+import { InProcessClient } from './registry/in-process-client.ts';
+import { ResourceStack } from './registry/resource-stack.ts';
+import { refusal, StoreFixture } from './testing/store-fixture.ts';
+
+let fixture: StoreFixture;
+let stack: ResourceStack;
+let client: InProcessClient;
+beforeEach(async () => {
+  fixture = await StoreFixture.open(openLmdbEngine);
+  const { clock, engine } = fixture;
+  const managedFields = new FieldManager({ clock });
+  const definition = builtinResources().find(({ resource }) => resource === 'configmaps');
+  if (definition === undefined) throw new Error('no configmaps');
+  stack = new ResourceStack(definition, { engine, clock, managedFields, freeze: true });
+  const catalog = new ResourceCatalog();
+  catalog.install(stack.served);
+  await stack.waitUntilReady();
+  client = new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) });
+});
+afterEach(async () => {
+  await stack.close();
+  await fixture.close();
+});
+
+const target = { name: 'a', namespace: 'default' };
+const configMap = (data: Record<string, string>): TestConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { ...target },
+  data,
+});
+const managers = ({ metadata }: KubernetesObject) =>
+  (metadata?.managedFields ?? []).map(({ manager, operation, fieldsV1 }) => [manager, operation, fieldsV1]);
+
+describe('patches in process', () => {
+  it.each([
+    [{ type: 'merge', body: { data: { a: null, b: '2' } } }, { b: '2' }],
+    [
+      { type: 'strategic', body: { data: { b: '2' } } },
+      { a: '1', b: '2' },
+    ],
+    [{ type: 'json', body: [{ op: 'replace', path: '/data/a', value: '3' }] }, { a: '3' }],
+  ] as const)('%j', async (patch, data) => {
+    await client.create(testConfigMaps, configMap({ a: '1' }), { fieldManager: 'maker' });
+    const patched = await client.patch(testConfigMaps, target, { ...patch, fieldManager: 'patcher' });
+    expect(patched.data).toEqual(data);
+    expect(managers(patched).map(([manager]) => manager)).toContain('patcher');
+  });
+
+  it('are refused as over HTTP', async () => {
+    await client.create(testConfigMaps, configMap({ a: '1' }));
+    const error = await refusal(client.patch(testConfigMaps, target, { type: 'merge', body: { data: { a: 1 } } }));
+    expect([error.code, error.reason]).toEqual([422, 'Invalid']);
+  });
+});
+
+describe('server-side apply in process', () => {
+  it('creates, shares, conflicts and takes over', async () => {
+    const one = await client.apply(testConfigMaps, configMap({ a: '1' }), { fieldManager: 'one' });
+    expect(managers(one)).toEqual([['one', 'Apply', { 'f:data': { 'f:a': {} } }]]);
+    const same = await client.apply(testConfigMaps, configMap({ a: '1' }), { fieldManager: 'one' });
+    expect(same.metadata?.resourceVersion).toBe(one.metadata?.resourceVersion);
+    const two = client.apply(testConfigMaps, configMap({ a: '2' }), { fieldManager: 'two' });
+    expect((await refusal(two)).message).toBe('Apply failed with 1 conflict: conflict with "one": .data.a');
+    const forced = await client.apply(testConfigMaps, configMap({ a: '2' }), { fieldManager: 'two', force: true });
+    expect(forced.data).toEqual({ a: '2' });
+    expect(managers(forced)).toEqual([['two', 'Apply', { 'f:data': { 'f:a': {} } }]]);
+  });
+});

@@ -56,10 +56,16 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   readonly status?: StatusRules<T>;
   /** Subresources beside /status, by name; those of the facts that are not here are refused with 501. */
   readonly subresources?: readonly Subresource<T>[];
-  /** More of the strategy: graceful deletion, garbage collection, time to live. */
+  /** More of the strategy: the stored form, graceful deletion, garbage collection, time to live. */
   readonly strategy?: Pick<
     ResourceStrategy<T>,
-    'gracePeriodSeconds' | 'defaultGarbageCollection' | 'ttlSeconds' | 'holdsDeletion' | 'prepareForDeletion'
+    | 'canonicalize'
+    | 'repeatsMetadataValidation'
+    | 'gracePeriodSeconds'
+    | 'defaultGarbageCollection'
+    | 'ttlSeconds'
+    | 'holdsDeletion'
+    | 'prepareForDeletion'
   >;
   readonly convert?: NonNullable<ResourceDefinition<T>['convert']>;
   readonly allocation?: ResourceAllocation<T>;

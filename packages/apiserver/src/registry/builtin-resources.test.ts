@@ -107,6 +107,7 @@ describe('defaults of the built-in kinds', () => {
   it.each(served)('%s is stored as Kubernetes stores it', async (name, entry) => {
     const definition = definitionOf(entry)!;
     const object = await prepare(definition, entry.request);
+    definition.strategy.canonicalize?.(object);
     // Admission adds these, with the stock plugins only.
     const expected =
       name === 'PersistentVolumeClaim' || name === 'PersistentVolume'
@@ -177,7 +178,7 @@ const shorten = (causes: readonly Cause[]): Cause[] =>
   causes.map(([reason, field, message]) => [
     reason,
     field,
-    message.replaceAll(/a{20,}/g, (text) => `<a*${text.length}>`),
+    message.replaceAll(/a{20,}/g, (text) => `<a*${text.length}>`).replaceAll(uid, '<uid>'),
   ]);
 
 async function createErrors(definition: ResourceDefinition, request: UnstructuredObject): Promise<Cause[]> {

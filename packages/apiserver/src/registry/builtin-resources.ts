@@ -50,6 +50,7 @@ import { clusterRoleBindings } from './rbac/clusterrolebindings/strategy.ts';
 import { clusterRoles } from './rbac/clusterroles/strategy.ts';
 import { roleBindings } from './rbac/rolebindings/strategy.ts';
 import { roles } from './rbac/roles/strategy.ts';
+import { deviceClasses } from './resource/deviceclasses/strategy.ts';
 import { resourceClaims } from './resource/resourceclaims/strategy.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { priorityClasses } from './scheduling/priorityclasses/strategy.ts';
@@ -152,6 +153,7 @@ function groupKinds(): Entry[] {
     define(flowSchemas),
     define(priorityLevelConfigurations),
     define(apiServices),
+    define(deviceClasses),
     define(resourceClaims),
   ];
 }

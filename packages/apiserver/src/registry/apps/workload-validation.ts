@@ -26,7 +26,8 @@ export function validateSelectorAndTemplate(
     if (isEmptySelector(selector)) place.invalid(goLabelSelector(selector), `empty selector is invalid for ${kind}`);
   }
   const isMatch = selectsLabels(selector, spec.template?.metadata?.labels);
-  if (isMatch === undefined) return place.invalid(goLabelSelector(selector), 'invalid label selector');
+  if (isMatch === undefined)
+    return place.invalid(goLabelSelector(selector), kind === 'statefulset' ? '' : 'invalid label selector');
   const owner = { deployment: 'ReplicaSet', replicaset: 'ReplicaSet', statefulset: 'StatefulSet' }[kind];
   validateTemplate(at.child('template'), spec.template, { isMatch, owner });
 }

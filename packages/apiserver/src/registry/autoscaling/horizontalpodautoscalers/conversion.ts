@@ -59,7 +59,7 @@ export function toAutoscalerV2(served: UnstructuredObject): UnstructuredObject {
   const { metadata = {}, spec, status } = deepCopy(served) as unknown as HorizontalPodAutoscalerV1;
   const cpu = spec?.targetCPUUtilizationPercentage;
   const currentCpu = status?.currentCPUUtilizationPercentage;
-  const read = (name: keyof typeof annotations): unknown => valueOf(metadata.annotations?.[annotations[name]]);
+  const read = (name: keyof typeof annotations): unknown => parsed(metadata.annotations?.[annotations[name]]);
   const metrics: MetricSpec[] = [...((read('metrics') as MetricSpec[] | undefined) ?? [])];
   if (cpu !== undefined)
     metrics.push({
@@ -101,7 +101,7 @@ function textOf(list: readonly unknown[] | undefined): string | undefined {
 }
 
 /** An annotation that somebody broke is left out. */
-function valueOf(text: string | undefined): unknown {
+function parsed(text: string | undefined): unknown {
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text);

@@ -12,17 +12,12 @@ const nameLabel = 'batch.kubernetes.io/job-name';
 
 export const jobs: BuiltinKind<Job> = {
   id: 'batch/v1/jobs',
-  strategy: { defaultGarbageCollection: 'Orphan' },
+  strategy: { defaultGarbageCollection: 'Orphan', canonicalize: takePodLabels },
   setDefaults: (object) => {
     if (object.spec !== undefined) setJobSpecDefaults(object.spec);
   },
   prepareForCreate: (object) => {
     if (object.spec?.manualSelector !== true) generateSelector(object);
-    // Defaulting gives a job the labels of its pods: Kubernetes does it when it reads the job back.
-    if (Object.keys(object.metadata?.labels ?? {}).length === 0) {
-      const labels = object.spec?.template.metadata?.labels;
-      if (labels !== undefined) object.metadata = { ...object.metadata, labels: { ...labels } };
-    }
   },
   validate: (root, object) => {
     const at = root.child('spec');
@@ -42,6 +37,13 @@ export const jobs: BuiltinKind<Job> = {
   validateChange: (root, next, old) => validateJobChange(root.child('spec'), next, old),
   fields: ({ status }) => ({ 'status.successful': String(status?.succeeded ?? 0) }),
 };
+
+/** A job without labels has those of its pods. Kubernetes defaults them when it reads the job back, after the validation. */
+function takePodLabels(job: Job): void {
+  const labels = job.spec?.template.metadata?.labels;
+  if (labels === undefined || Object.keys(job.metadata?.labels ?? {}).length > 0) return;
+  job.metadata = { ...job.metadata, labels: { ...labels } };
+}
 
 /** Labels that tie the pods to this job alone. Source: generateSelector. */
 function generateSelector(job: Job): void {

@@ -26,10 +26,10 @@ export const limitRanges: BuiltinKind<LimitRange> = {
   },
 };
 
-/** Limits from maxima, requests from limits and minima. */
+/** Limits from maxima; requests from limits, else from minima. */
 function setItemDefaults(item: LimitRangeItem): void {
   const limits = { ...item.max, ...item.default };
-  const requests = { ...limits, ...item.min, ...item.defaultRequest };
+  const requests = { ...item.min, ...limits, ...item.defaultRequest };
   if (Object.keys(limits).length > 0) item.default = limits;
   if (Object.keys(requests).length > 0) item.defaultRequest = requests;
 }
@@ -91,18 +91,18 @@ const orders = [
 ] as const;
 
 function validateBounds(at: Field, item: DeepReadonly<LimitRangeItem>, resource: string): void {
-  const valueOf = (list: ResourceList | undefined): string | undefined =>
+  const textOf = (list: ResourceList | undefined): string | undefined =>
     list !== undefined && Object.hasOwn(list, resource) ? String(list[resource]) : undefined;
   for (const order of orders) {
-    const low = valueOf(item[order.low]);
-    const high = valueOf(item[order.high]);
+    const low = textOf(item[order.low]);
+    const high = textOf(item[order.high]);
     if (low === undefined || high === undefined || amount(low).compare(amount(high)) <= 0) continue;
     const text = order.text.replace('{low}', low).replace('{high}', high);
     at.child(order.at)
       .key(resource)
       .invalid(order.shown === 'low' ? low : high, text);
   }
-  const ratio = valueOf(item.maxLimitRequestRatio);
+  const ratio = textOf(item.maxLimitRequestRatio);
   if (ratio !== undefined && amount(ratio).compare(amount('1')) < 0) {
     at.child('maxLimitRequestRatio').key(resource).invalid(ratio, `ratio ${ratio} is less than 1`);
   }

@@ -81,13 +81,7 @@ function validatePorts(
 ): void {
   const names = new Set<string>();
   at.each(ports, (port, place) => {
-    const name = port.name ?? '';
-    if (name !== '') {
-      const errors = portNameErrors(name);
-      place.child('name').invalidAll(name, errors);
-      if (errors.length === 0 && names.has(name)) place.child('name').duplicate(name);
-      names.add(name);
-    }
+    validatePortName(place.child('name'), port.name ?? '', names);
     if (!port.containerPort) place.child('containerPort').required();
     else place.child('containerPort').invalidAll(port.containerPort, portNumberErrors(port.containerPort));
     if (port.hostPort) place.child('hostPort').invalidAll(port.hostPort, portNumberErrors(port.hostPort));
@@ -97,6 +91,14 @@ function validatePorts(
       place.child('hostPort').invalid(port.hostPort ?? 0, 'must match `containerPort` when `hostNetwork` is true');
     }
   });
+}
+
+function validatePortName(at: Field, name: string, names: Set<string>): void {
+  if (name === '') return;
+  const errors = portNameErrors(name);
+  at.invalidAll(name, errors);
+  if (errors.length === 0 && names.has(name)) at.duplicate(name);
+  names.add(name);
 }
 
 /** Two containers may not take one port of the host. Source: checkHostPortConflicts. */

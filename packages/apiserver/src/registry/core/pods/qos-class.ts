@@ -16,20 +16,20 @@ export function qosClassOf(spec: DeepReadonly<PodSpec> | undefined): NonNullable
 function isEmpty(container: DeepReadonly<Container>): boolean {
   return counted.every(
     (name) =>
-      valueOf(container.resources?.limits, name) === undefined &&
-      valueOf(container.resources?.requests, name) === undefined,
+      positive(container.resources?.limits, name) === undefined &&
+      positive(container.resources?.requests, name) === undefined,
   );
 }
 
 function isGuaranteed(container: DeepReadonly<Container>): boolean {
   return counted.every((name) => {
-    const limit = valueOf(container.resources?.limits, name);
-    const request = valueOf(container.resources?.requests, name);
+    const limit = positive(container.resources?.limits, name);
+    const request = positive(container.resources?.requests, name);
     return limit !== undefined && (request === undefined || amount(request).compare(amount(limit)) === 0);
   });
 }
 
-function valueOf(list: ResourceList | undefined, name: string): string | undefined {
+function positive(list: ResourceList | undefined, name: string): string | undefined {
   const value = list !== undefined && Object.hasOwn(list, name) ? String(list[name]) : undefined;
   return value === undefined || amount(value).sign === 0 ? undefined : value;
 }

@@ -27,12 +27,16 @@ export function validateTolerations(at: Field, tolerations: readonly DeepReadonl
     if (toleration.tolerationSeconds !== undefined && effect !== 'NoExecute') {
       place.child('effect').invalid(effect, "effect must be 'NoExecute' when `tolerationSeconds` is set");
     }
-    if (operator === '' || operator === 'Equal') place.child('operator').invalidAll(value, labelValueErrors(value));
-    else if (operator === 'Exists') {
-      if (value !== '') place.child('operator').invalid(value, "value must be empty when `operator` is 'Exists'");
-    } else place.child('operator').notSupported(operator, ['Equal', 'Exists']);
+    validateOperator(place.child('operator'), operator, value);
     if (effect !== '') place.child('effect').oneOf(effect, taintEffects);
   });
+}
+
+/** What is wrong with the value is told at the operator. */
+function validateOperator(at: Field, operator: string, value: string): void {
+  if (operator === '' || operator === 'Equal') at.invalidAll(value, labelValueErrors(value));
+  else if (operator !== 'Exists') at.notSupported(operator, ['Equal', 'Exists']);
+  else if (value !== '') at.invalid(value, "value must be empty when `operator` is 'Exists'");
 }
 
 /** Source: validateTopologySpreadConstraints. */

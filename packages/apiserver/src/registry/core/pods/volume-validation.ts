@@ -1,6 +1,14 @@
 // Rules for volumes and their mounts. Source: pkg/apis/core/validation ValidateVolumes, ValidateVolumeMounts.
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
-import type { Container, EphemeralContainer, KeyToPath, PodSpec, Volume } from '@kapstan/kinds/core/v1';
+import type {
+  Container,
+  EphemeralContainer,
+  KeyToPath,
+  PodSpec,
+  ServiceAccountTokenProjection,
+  Volume,
+  VolumeMount,
+} from '@kapstan/kinds/core/v1';
 import type { Field } from '../../validation/field.ts';
 import { configKeyErrors } from '../../validation/value-rules.ts';
 import { validateFieldRef, volumeFields } from './env-validation.ts';
@@ -127,15 +135,18 @@ function validateProjected(at: Field, projected: ReadonlyVolume['projected']): v
     if (source.secret !== undefined) place.child('secret', 'name').present(source.secret.name);
     if (source.configMap !== undefined) place.child('configMap', 'name').present(source.configMap.name);
     validateDownwardItems(place.child('downwardAPI'), source.downwardAPI?.items);
-    const token = source.serviceAccountToken;
-    if (token === undefined) return;
-    const seconds = token.expirationSeconds ?? 0;
-    const tokenPlace = place.child('serviceAccountToken');
-    if (seconds < 600)
-      tokenPlace.child('expirationSeconds').invalid(seconds, 'may not specify a duration less than 10 minutes');
-    if (token.path === '') tokenPlace.child('path').required();
-    else validateLocalPath(tokenPlace.child('path'), token.path);
+    if (source.serviceAccountToken !== undefined)
+      validateToken(place.child('serviceAccountToken'), source.serviceAccountToken);
   });
+}
+
+const minTokenSeconds = 600;
+
+function validateToken(at: Field, token: DeepReadonly<ServiceAccountTokenProjection>): void {
+  const seconds = token.expirationSeconds ?? 0;
+  if (seconds < minTokenSeconds)
+    at.child('expirationSeconds').invalid(seconds, 'may not specify a duration less than 10 minutes');
+  validateLocalPath(at.child('path'), token.path);
 }
 
 const maxMode = 0o777;
@@ -166,11 +177,13 @@ export function validateVolumeMounts(
     if (mount.mountPath === '') place.child('mountPath').required();
     if (paths.has(mount.mountPath)) place.child('mountPath').invalid(mount.mountPath, 'must be unique');
     paths.add(mount.mountPath);
-    if (mount.subPath) {
-      if (mount.subPath.startsWith('/')) place.child('subPath').invalid(mount.subPath, 'must be a relative path');
-      validatePathWithoutDots(place.child('subPath'), mount.subPath);
-    }
-    if (mount.subPath && mount.subPathExpr)
-      place.child('subPathExpr').invalid(mount.subPathExpr, 'subPathExpr and subPath are mutually exclusive');
+    validateSubPath(place, mount);
   });
+}
+
+function validateSubPath(at: Field, { subPath, subPathExpr }: DeepReadonly<VolumeMount>): void {
+  if (!subPath) return;
+  if (subPath.startsWith('/')) at.child('subPath').invalid(subPath, 'must be a relative path');
+  validatePathWithoutDots(at.child('subPath'), subPath);
+  if (subPathExpr) at.child('subPathExpr').invalid(subPathExpr, 'subPathExpr and subPath are mutually exclusive');
 }

@@ -3,11 +3,13 @@ import type { ReplicationController } from '@kapstan/kinds/core/v1';
 import { validateReplicaCounts, validateTemplate } from '../../apps/workload-validation.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { scaleSubresource } from '../../scale.ts';
+import { nameIsLongName } from '../../validation/long-name.ts';
 import { labelMapText } from '../../validation/selector-text.ts';
 import { setPodTemplateDefaults } from '../pods/pod-spec-defaults.ts';
 
 export const replicationControllers: BuiltinKind<ReplicationController> = {
   id: 'v1/replicationcontrollers',
+  validateName: nameIsLongName,
   strategy: { defaultGarbageCollection: 'Orphan' },
   setDefaults: (object) => {
     const spec = object.spec;

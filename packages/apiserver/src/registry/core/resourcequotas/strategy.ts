@@ -1,6 +1,6 @@
 // Resource quotas. Source: pkg/apis/core/validation ValidateResourceQuotaSpec.
 import type { DeepReadonly } from '@kapstan/api';
-import type { ResourceQuota, ResourceQuotaSpec } from '@kapstan/kinds/core/v1';
+import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
@@ -100,19 +100,24 @@ const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
 function validateScopeSelector(at: Field, { scopeSelector, hard }: DeepReadonly<ResourceQuotaSpec>): void {
   for (const term of scopeSelector?.matchExpressions ?? []) {
-    const { scopeName, operator, values } = term;
-    if (!standardScopes.has(scopeName)) at.child('scopeName').invalid(scopeName, 'unsupported scope');
+    if (!standardScopes.has(term.scopeName)) at.child('scopeName').invalid(term.scopeName, 'unsupported scope');
     for (const resource of Object.keys(hard ?? {})) {
-      if (!isValidFor(scopeName, resource)) at.invalid(scopeSelector, 'unsupported scope applied to resource');
+      if (!isValidFor(term.scopeName, resource)) at.invalid(scopeSelector, 'unsupported scope applied to resource');
     }
-    const count = values?.length ?? 0;
-    if ((operator === 'In' || operator === 'NotIn') && count === 0) {
-      at.child('values').required("must be at least one value when `operator` is 'In' or 'NotIn' for scope selector");
-    } else if ((operator === 'Exists' || operator === 'DoesNotExist') && count > 0) {
-      at.child('values').invalid(
-        values,
-        "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector",
-      );
-    } else if (!operators.includes(operator)) at.child('operator').invalid(operator, 'not a valid selector operator');
+    validateScopeTerm(at, term);
+  }
+}
+
+function validateScopeTerm(at: Field, { operator, values }: DeepReadonly<ScopedResourceSelectorRequirement>): void {
+  const hasValues = (values?.length ?? 0) > 0;
+  if (!operators.includes(operator)) return at.child('operator').invalid(operator, 'not a valid selector operator');
+  const needsValues = operator === 'In' || operator === 'NotIn';
+  if (needsValues && !hasValues) {
+    at.child('values').required("must be at least one value when `operator` is 'In' or 'NotIn' for scope selector");
+  } else if (!needsValues && hasValues) {
+    at.child('values').invalid(
+      values,
+      "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector",
+    );
   }
 }

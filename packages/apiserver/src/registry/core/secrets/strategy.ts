@@ -11,6 +11,7 @@ const accountAnnotation = 'kubernetes.io/service-account.name';
 
 export const secrets: BuiltinKind<Secret> = {
   id: 'v1/secrets',
+  strategy: { repeatsMetadataValidation: true },
   setDefaults: (object) => {
     mergeStringData(object);
     object.type ||= 'Opaque';

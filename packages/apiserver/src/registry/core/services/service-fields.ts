@@ -10,18 +10,20 @@ type ReadonlySpec = DeepReadonly<ServiceSpec>;
 /** An update that leaves allocated values out keeps them. Source: patchAllocatedValues, normalizeClusterIPs. */
 export function carryAllocated(next: ServiceSpec, old: ReadonlySpec): void {
   alignClusterIps(next, old);
-  if (needsClusterIp(old) && needsClusterIp(next)) {
-    if (!next.clusterIP && old.clusterIP) next.clusterIP = old.clusterIP;
-    if ((next.clusterIPs?.length ?? 0) === 0 && next.clusterIP === old.clusterIP)
-      next.clusterIPs = [...(old.clusterIPs ?? [])];
-    // The families stay with the addresses. Source: updateIPFamilies on read.
-    if (next.ipFamilies === undefined && old.ipFamilies !== undefined) next.ipFamilies = [...old.ipFamilies];
-    if (next.ipFamilyPolicy === undefined && old.ipFamilyPolicy !== undefined) next.ipFamilyPolicy = old.ipFamilyPolicy;
-  }
+  if (needsClusterIp(old) && needsClusterIp(next)) carryAddresses(next, old);
   if (needsNodePort(old) && needsNodePort(next)) carryNodePorts(next, old);
-  if (needsHealthCheckPort(old) && needsHealthCheckPort(next) && !next.healthCheckNodePort && old.healthCheckNodePort) {
-    next.healthCheckNodePort = old.healthCheckNodePort;
+  if (needsHealthCheckPort(old) && needsHealthCheckPort(next) && old.healthCheckNodePort) {
+    next.healthCheckNodePort ||= old.healthCheckNodePort;
   }
+}
+
+function carryAddresses(next: ServiceSpec, old: ReadonlySpec): void {
+  if (old.clusterIP) next.clusterIP ||= old.clusterIP;
+  const hasAddresses = (next.clusterIPs?.length ?? 0) > 0;
+  if (!hasAddresses && next.clusterIP === old.clusterIP) next.clusterIPs = [...(old.clusterIPs ?? [])];
+  // The families stay with the addresses. Source: defaultOnReadIPFamilies.
+  if (old.ipFamilies !== undefined) next.ipFamilies ??= [...old.ipFamilies];
+  if (old.ipFamilyPolicy !== undefined) next.ipFamilyPolicy ??= old.ipFamilyPolicy;
 }
 
 /** Clients that know only the old field clusterIP change that one. */

@@ -11,6 +11,7 @@ import { validateService, validateServiceChange, validateServiceStatus } from '.
 export function services(server: BuiltinServer): BuiltinKind<Service> {
   return {
     id: 'v1/services',
+    strategy: { repeatsMetadataValidation: true },
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: ({ spec }) => {
@@ -50,23 +51,27 @@ function setSpecDefaults(spec: ServiceSpec): void {
 
 /** A change of type takes along what only the old type used, unless the client changed it itself. Source: dropTypeDependentFields. */
 function dropTypeDependentFields(next: ServiceSpec, old: ReadonlySpec): void {
-  if (needsClusterIp(old) && !needsClusterIp(next)) {
-    if (next.clusterIP === old.clusterIP && jsonEqual(next.clusterIPs, old.clusterIPs)) {
-      delete next.clusterIP;
-      delete next.clusterIPs;
-    }
-    dropUnchanged(next, old, ['ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy']);
+  const loses = (needs: (spec: ReadonlySpec) => boolean): boolean => needs(old) && !needs(next);
+  if (loses(needsClusterIp)) {
+    const isSame = next.clusterIP === old.clusterIP && jsonEqual(next.clusterIPs, old.clusterIPs);
+    dropUnchanged(next, old, [
+      ...(isSame ? addressFields : []),
+      'ipFamilies',
+      'ipFamilyPolicy',
+      'internalTrafficPolicy',
+    ]);
   }
-  if (needsNodePort(old) && !needsNodePort(next) && jsonEqual(nodePortsOf(next), nodePortsOf(old))) {
+  if (loses(needsNodePort) && jsonEqual(nodePortsOf(next), nodePortsOf(old))) {
     for (const port of next.ports ?? []) delete port.nodePort;
   }
-  if (needsHealthCheckPort(old) && !needsHealthCheckPort(next)) dropUnchanged(next, old, ['healthCheckNodePort']);
-  if (needsExternalTraffic(old) && !needsExternalTraffic(next)) dropUnchanged(next, old, ['externalTrafficPolicy']);
-  if (old.type === 'LoadBalancer' && next.type !== 'LoadBalancer') {
+  if (loses(needsHealthCheckPort)) dropUnchanged(next, old, ['healthCheckNodePort']);
+  if (loses(needsExternalTraffic)) dropUnchanged(next, old, ['externalTrafficPolicy']);
+  if (loses(({ type }) => type === 'LoadBalancer'))
     dropUnchanged(next, old, ['allocateLoadBalancerNodePorts', 'loadBalancerClass']);
-  }
-  if (old.type === 'ExternalName' && next.type !== 'ExternalName') dropUnchanged(next, old, ['externalName']);
+  if (loses(({ type }) => type === 'ExternalName')) dropUnchanged(next, old, ['externalName']);
 }
+
+const addressFields = ['clusterIP', 'clusterIPs'] as const;
 
 function dropUnchanged(next: ServiceSpec, old: ReadonlySpec, names: readonly (keyof ServiceSpec)[]): void {
   for (const name of names) if (jsonEqual(next[name], old[name])) delete next[name];

@@ -47,19 +47,19 @@ const forbiddenSuffixes = ['/..', '/.'];
 
 function validatePath(at: Field, rule: DeepReadonly<HTTPIngressPath>): void {
   const { path = '', pathType } = rule;
-  const place = at.child('path');
   if (!pathType) at.child('pathType').required('pathType must be specified');
   else if (!pathTypes.includes(pathType)) at.child('pathType').notSupported(pathType, pathTypes);
-  else if (pathType === 'ImplementationSpecific') {
-    if (path !== '' && !path.startsWith('/')) place.invalid(path, 'must be an absolute path');
-  } else {
-    if (!path.startsWith('/')) place.invalid(path, 'must be an absolute path');
-    for (const sequence of forbiddenSequences)
-      if (path.includes(sequence)) place.invalid(path, `must not contain '${sequence}'`);
-    for (const suffix of forbiddenSuffixes)
-      if (path.endsWith(suffix)) place.invalid(path, `cannot end with '${suffix}'`);
-  }
+  else if (pathType !== 'ImplementationSpecific') validateExactPath(at.child('path'), path);
+  else if (path !== '' && !path.startsWith('/')) at.child('path').invalid(path, 'must be an absolute path');
   validateBackend(at.child('backend'), rule.backend);
+}
+
+function validateExactPath(at: Field, path: string): void {
+  if (!path.startsWith('/')) at.invalid(path, 'must be an absolute path');
+  for (const sequence of forbiddenSequences.filter((text) => path.includes(text)))
+    at.invalid(path, `must not contain '${sequence}'`);
+  for (const suffix of forbiddenSuffixes.filter((text) => path.endsWith(text)))
+    at.invalid(path, `cannot end with '${suffix}'`);
 }
 
 function validateBackend(at: Field, { resource, service }: DeepReadonly<IngressBackend>): void {

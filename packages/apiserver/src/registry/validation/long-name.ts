@@ -1,0 +1,6 @@
+// Names of the kinds whose validation is declared in their types: the same rule, told in other words.
+import { type NameRule, nameIsDnsSubdomain } from '../names.ts';
+
+/** Source: the format k8s-long-name of validation-gen, which counts bytes. */
+export const nameIsLongName: NameRule = (name, isPrefix) =>
+  nameIsDnsSubdomain(name, isPrefix).map((message) => message.replace(/characters$/, 'bytes'));

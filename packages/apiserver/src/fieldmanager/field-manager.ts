@@ -235,9 +235,10 @@ function toKind(merged: unknown, definition: ResourceDefinition): UnstructuredOb
 
 /** Source: managedfields versionCheckManager and structuredMergeManager.Apply. */
 function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind): void {
-  const kind = typeof applied.kind === 'string' ? applied.kind : '';
-  if (applied.apiVersion !== formatApiVersion(expected) || kind !== expected.kind) {
-    throw newBadRequest(`invalid object type: ${formatKind(applied.apiVersion ?? '', kind)}`);
+  const kind = textOf(applied.kind);
+  const apiVersion = textOf(applied.apiVersion);
+  if (apiVersion !== formatApiVersion(expected) || kind !== expected.kind) {
+    throw newBadRequest(`invalid object type: ${formatKind(apiVersion, kind)}`);
   }
   const metadata: unknown = applied.metadata;
   if (isJsonObject(metadata) && metadata.managedFields !== undefined && metadata.managedFields !== null) {
@@ -263,6 +264,10 @@ function refuseFault(
 /** Source: managedfields objectGVKNN. */
 function describeObject(object: DeepReadonly<UnstructuredObject>, kind: GroupVersionKind): string {
   const metadata: Record<string, unknown> = isJsonObject(object.metadata) ? object.metadata : {};
-  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  return `${text(metadata.namespace)}/${text(metadata.name)}; ${formatKind(formatApiVersion(kind), kind.kind)}`;
+  return `${textOf(metadata.namespace)}/${textOf(metadata.name)}; ${formatKind(formatApiVersion(kind), kind.kind)}`;
+}
+
+/** Clients send anything where a text belongs. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }

@@ -1,0 +1,174 @@
+// Bodies that fit no kind: whatever arrives, the answer is an object or a Status, never a crash.
+import { isStatusError, type UnstructuredObject } from '@kapstan/api';
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { createApplier } from '../fieldmanager/apply-request.ts';
+import { FieldManager } from '../fieldmanager/field-manager.ts';
+import type { RequestContext } from '../registry/request-context.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { builtinSchema } from '../schema/builtin-schemas.ts';
+import { decodeObject } from '../schema/decode-object.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { applyPatch, type PatchType } from './apply-patch.ts';
+
+const gvk = { group: 'apps', version: 'v1', kind: 'Deployment' };
+const schema = builtinSchema('apps/v1', 'Deployment') as SchemaNode;
+const definition = { ...gvk, schema, strategy: {}, subresources: [] } as unknown as ResourceDefinition;
+const names = [
+  'apiVersion',
+  'kind',
+  'metadata',
+  'name',
+  'labels',
+  'annotations',
+  'finalizers',
+  'ownerReferences',
+  'managedFields',
+  'creationTimestamp',
+  'spec',
+  'replicas',
+  'selector',
+  'template',
+  'containers',
+  'env',
+  'ports',
+  'containerPort',
+  'resources',
+  'limits',
+  'cpu',
+  'status',
+  'conditions',
+  '$patch',
+  '$retainKeys',
+  '$setElementOrder/containers',
+  '$deleteFromPrimitiveList/finalizers',
+  '__proto__',
+  'constructor',
+  'unknown',
+];
+const leaves = fc.constantFrom<unknown>(
+  null,
+  true,
+  1,
+  -1,
+  1.5,
+  9e99,
+  '',
+  'a',
+  'Deployment',
+  'apps/v1',
+  'delete',
+  'replace',
+  '1',
+  '2024-01-02T03:04:05Z',
+);
+const json = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'medium', withCrossShrink: true },
+    leaves,
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...names), tie('value'), { noNullPrototype: true, maxKeys: 4 }),
+  ),
+})).value;
+/** Right down to some place, then anything. */
+const nearly = fc
+  .tuple(
+    fc.constantFrom(
+      [],
+      ['metadata'],
+      ['metadata', 'labels'],
+      ['spec'],
+      ['spec', 'template', 'spec', 'containers'],
+      ['spec', 'template', 'spec', 'containers', '0', 'env'],
+      ['status'],
+    ),
+    json,
+  )
+  .map(([path, value]) =>
+    path.reduceRight<unknown>((inner, name) => (name === '0' ? [inner] : { [name]: inner }), value),
+  )
+  .map((value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? { apiVersion: 'apps/v1', kind: 'Deployment', ...value }
+      : value,
+  );
+
+function outcome(run: () => UnstructuredObject): UnstructuredObject | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (isStatusError(error)) return undefined;
+    throw error;
+  }
+}
+
+const encode = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+const options = { gvk, schema, fieldValidation: 'Warn', warn: () => undefined } as const;
+const context = { fieldManager: 'm', ...options } as unknown as RequestContext;
+
+it.each(['application/json', 'application/yaml'] as const)('decoding %s', (mediaType) => {
+  fc.assert(
+    fc.property(nearly, (body) => {
+      const object = outcome(() => decodeObject(encode(body), { ...options, mediaType }));
+      if (object !== undefined) expect(object).toMatchObject({ apiVersion: 'apps/v1', kind: 'Deployment' });
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it.each<PatchType>(['merge', 'strategic', 'json'])('a %s patch', (type) => {
+  const operation = fc.record(
+    {
+      op: fc.constantFrom('add', 'remove', 'replace', 'move', 'copy', 'test'),
+      path: fc.constantFrom(
+        '',
+        '/',
+        '/metadata/labels',
+        '/spec/template/spec/containers/0',
+        '/spec/template/spec/containers/-',
+        '/__proto__/x',
+        '/spec',
+      ),
+      from: fc.constantFrom('', '/metadata', '/spec/template', '/none'),
+      value: json,
+    },
+    { requiredKeys: ['op', 'path'] },
+  );
+  const body = type === 'json' ? fc.oneof(json, fc.array(operation, { maxLength: 4 })) : nearly;
+  fc.assert(
+    fc.property(nearly, body, (start, patch) => {
+      const present = outcome(() => decodeObject(encode(start), { ...options, mediaType: 'application/json' }));
+      if (present === undefined) return;
+      const patched = outcome(() => applyPatch(present, { type, body: encode(patch) }, options));
+      if (patched !== undefined)
+        expect(outcome(() => decodeObject(encode(patched), { ...options, mediaType: 'application/json' }))).toEqual(
+          patched,
+        );
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it('an apply, and the tracking of what came before', () => {
+  const manager = new FieldManager();
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom('apply', 'merge'), fc.constantFrom('a', 'b'), nearly), { maxLength: 5 }),
+      (steps) => {
+        let present: UnstructuredObject | undefined;
+        for (const [step, fieldManager, body] of steps) {
+          const call = { context: { ...context, fieldManager }, definition, subresource: '', force: true };
+          const before = present;
+          present =
+            outcome(() => {
+              if (step === 'apply' || before === undefined) return createApplier(manager, encode(body), call)(before);
+              const next = applyPatch(before, { type: 'merge', body: encode(body) }, options);
+              manager.onUpdate(next, before, call);
+              return next;
+            }) ?? before;
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -1,9 +1,12 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
+  AdmissionChain,
   builtinResources,
+  FieldManager,
   type HealthCheck,
   InProcessClient,
+  objectPatching,
   ResourceCatalog,
   ResourceStack,
   type ResourceStackOptions,
@@ -22,6 +25,7 @@ export interface ResourcesOptions {
   readonly watchCache?: WatchCacheOptions;
   readonly deleteCollectionWorkers?: number;
   readonly serviceClusterIpRange?: string;
+  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -37,10 +41,13 @@ export interface Resources {
 export async function openResources(engine: Engine, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
   const catalog = new ResourceCatalog();
+  const managedFields = new FieldManager({ clock });
   const stackOptions: ResourceStackOptions = {
     engine,
     clock,
     logger,
+    managedFields,
+    admission: new AdmissionChain({ catalog, clock, ...options.admission }),
     ...watchCacheOptions(options.watchCache),
     ...(options.deleteCollectionWorkers === undefined
       ? {}
@@ -56,7 +63,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
   return {
     catalog,
-    client: new InProcessClient({ catalog, clock }),
+    client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
     healthChecks: [],
     close: async () => {
       await Promise.all(stacks.map((stack) => stack.close()));

@@ -1,4 +1,5 @@
 import { gunzipSync } from 'node:zlib';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { readEnvelope, wrapMessage } from '../codec/protobuf-envelope.ts';
@@ -10,7 +11,7 @@ const meta = (as: string, version = 'v1') => ({ accept: `application/json;as=${a
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer(openLmdbEngine);
   for (const name of ['a', 'b']) {
     const body = { metadata: { name, labels: { l: name } }, data: { k: '1', on: 'yes' } };
     await server.send('POST', configMaps, { body });

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { ResourceVersion, Revision, UnstructuredObject } from '@kapstan/api';
 import { Stored } from '@kapstan/storage';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
@@ -36,7 +37,7 @@ function largeStore(): Partial<ResourceStore> {
 
 let server: TestServer;
 beforeEach(async () => {
-  server = await startTestServer({ definitions: [] });
+  server = await startTestServer(openLmdbEngine, { definitions: [] });
   server.catalog.install({ definition, store: largeStore() as ResourceStore });
 });
 afterEach(() => server.close());
@@ -57,7 +58,7 @@ describe('a list of 20 000 objects', () => {
     ['application/json;as=Table;v=v1;g=meta.k8s.io'],
     ['application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'],
   ])('in %s is whole and does not hold up others for 50 ms', async (accept) => {
-    let bytes = Buffer.alloc(0);
+    let bytes: Buffer = Buffer.alloc(0);
     let blockedMs = Number.POSITIVE_INFINITY;
     // The machine may be busy with other things: one quiet run is enough, a blocking list would never have one.
     for (let attempt = 0; attempt < 4 && blockedMs >= 50; attempt++) {

@@ -1,6 +1,9 @@
 import { connect } from 'node:http2';
+import { get as httpsGet } from 'node:https';
 import { VirtualClock } from '@kapstan/api/testing';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
+import { certificateAuthenticator } from '../authn/authenticator.ts';
 import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ServedResource } from '../registry/catalog.ts';
@@ -11,7 +14,7 @@ const configMaps = '/api/v1/namespaces/default/configmaps';
 let server: TestServer | undefined;
 
 async function start(options: TestServerOptions = {}): Promise<TestServer> {
-  server = await startTestServer({ definitions, ...options });
+  server = await startTestServer(openLmdbEngine, { definitions, ...options });
   return server;
 }
 afterEach(async () => {
@@ -237,10 +240,38 @@ describe('watches', () => {
   });
 });
 
+describe('client certificates', () => {
+  it('name the user, or are refused when nobody trusted signed them', async () => {
+    const { selfSigned } = await import('../testing/self-signed.ts');
+    const serving = await selfSigned('CN=127.0.0.1');
+    const trusted = await selfSigned('CN=alice+O=dev');
+    const stranger = await selfSigned('CN=mallory+O=system:masters');
+    const running = await start({
+      tls: { cert: serving.cert, key: serving.key, clientCa: trusted.cert },
+      authentication: { authenticators: [certificateAuthenticator] },
+      authorizer: builtinAuthorizer,
+    });
+    const ask = async (pair?: { cert: string; key: string }) => {
+      const options = { ca: serving.cert, agent: false as const, ...pair };
+      const text = await new Promise<string>((resolve, reject) => {
+        const request = httpsGet(`${running.url}${configMaps}`, options, (response) => {
+          let body = '';
+          response.on('data', (chunk) => (body += String(chunk))).on('end', () => resolve(body));
+        });
+        request.on('error', reject);
+      });
+      return JSON.parse(text) as { code: number; message: string };
+    };
+    expect((await ask(trusted)).message).toContain('User "alice" cannot list resource "configmaps"');
+    expect(await ask(stranger)).toMatchObject({ code: 401, message: 'Unauthorized' });
+    expect((await ask()).message).toContain('User "system:anonymous" cannot list');
+  });
+});
+
 describe('HTTP/2', () => {
   it('is spoken over TLS, as is HTTP/1.1', async () => {
     const { selfSigned } = await import('../testing/self-signed.ts');
-    const tls = await selfSigned();
+    const tls = await selfSigned('CN=127.0.0.1');
     const running = await start({ tls: { cert: tls.cert, key: tls.key } });
     const session = connect(running.url, { ca: tls.cert });
     const headers = { authorization: `Bearer ${adminToken}` };

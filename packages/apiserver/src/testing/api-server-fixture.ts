@@ -1,11 +1,10 @@
-// An API server for tests: real stores on LMDB in a temporary folder, a real socket, raw HTTP clients. No cache between.
+// An API server for tests: real stores in a temporary folder, a real socket, raw HTTP clients. No cache between.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { UnstructuredObject } from '@kapstan/api';
-import { jsonCodec, ObjectStore } from '@kapstan/storage';
-import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { type Engine, jsonCodec, ObjectStore } from '@kapstan/storage';
 import { tokenAuthenticator } from '../authn/authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
@@ -58,9 +57,13 @@ export interface TestStream {
 
 export const adminToken = 'admin-token';
 
-export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+/** `openEngine`: that of storage-lmdb, which only tests may import here. */
+export async function startTestServer(
+  openEngine: (options: { readonly dataDir: string }) => Promise<Engine>,
+  options: TestServerOptions = {},
+): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-http-'));
-  const engine = await openLmdbEngine({ dataDir });
+  const engine = await openEngine({ dataDir });
   const catalog = new ResourceCatalog();
   const stores: ObjectStore<UnstructuredObject>[] = [];
   for (const definition of options.definitions ?? builtinResources()) {

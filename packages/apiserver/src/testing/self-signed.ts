@@ -3,12 +3,12 @@ import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from '@peculiar/x509';
 
-/** PEM of certificate and key, valid for a day from now. */
-export async function selfSigned(): Promise<{ readonly cert: string; readonly key: string }> {
+/** PEM of certificate and key. `name`: "CN=alice+O=dev". */
+export async function selfSigned(name: string): Promise<{ readonly cert: string; readonly key: string }> {
   const keys = await webcrypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(
     {
-      name: 'CN=127.0.0.1',
+      name,
       keys,
       signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
       extensions: [new SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])],

@@ -21,7 +21,7 @@ export {
 export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
-export { type ApiServer, type ApiServerOptions, startApiServer } from './http/api-server.ts';
+export { type ApiServer, type ApiServerOptions, type IncomingRequest, startApiServer } from './http/api-server.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
 export { objectPatching } from './in-process-patching.ts';

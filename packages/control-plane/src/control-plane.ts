@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
 import {
   type ApiServer,
+  type ApiServerOptions,
   type Authenticator,
   alwaysAllow,
   builtinAuthorizer,
@@ -15,6 +16,7 @@ import {
   tokenAuthenticator,
   type UserInfo,
 } from '@kapstan/apiserver';
+import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { ensurePki, type Pki } from './certificates.ts';
 import { createFirstObjects } from './first-objects.ts';
@@ -25,6 +27,10 @@ import { openResources, type Resources, type WatchCacheOptions } from './resourc
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
   readonly dataDir: string;
+  /** A store in place of the embedded one in `dataDir`; it stays its owner's and is not closed. */
+  readonly engine?: Engine;
+  /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
+  readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
   /** Default 127.0.0.1. */
   readonly bindAddress?: string;
   /** 0 = any free one. Default 0. */
@@ -91,23 +97,14 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     return closing;
   };
   try {
-    const dataDir = resolve(options.dataDir);
-    const hosts = [options.bindAddress, options.advertiseAddress].filter(
-      (host) => host !== undefined && host !== '0.0.0.0',
-    );
-    const [pki, engine] = await Promise.all([
-      ensurePki({ directory: join(dataDir, 'pki'), hosts: hosts as string[], clock }),
-      openLmdbEngine({
-        dataDir: join(dataDir, 'store'),
-        clock,
-        logger,
-        ...(options.onFatal && { onFatal: options.onFatal }),
-      }),
-    ]);
-    closers.push(() => engine.close());
+    const engine = options.engine ?? (await openEngine(options, { clock, logger }));
+    if (options.engine === undefined) closers.push(() => engine.close());
     const resources = await openResources(engine, { ...options, clock, logger });
     closers.push(() => resources.close());
     await createFirstObjects(resources.client);
+    const { client } = resources;
+    if (options.http === 'off') return { ...noServer, client, close };
+    const pki = await openPki(options, clock);
     const token = randomBytes(24).toString('base64url');
     const server = await startApiServer(serverOptions(options, { pki, token, resources, clock, logger }));
     closers.push(() => server.close());
@@ -118,13 +115,27 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       caFile: pki.caFile,
       token,
       kubeconfig: formatKubeconfig({ url: server.url, caCert: options.serving?.cert ?? pki.caCert, admin: pki.admin }),
-      client: resources.client,
+      client,
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
+
+function openEngine(
+  { dataDir, onFatal }: ControlPlaneOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger },
+): Promise<Engine> {
+  return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
+}
+
+function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {
+  const hosts = [bindAddress, advertiseAddress].filter((host) => host !== undefined && host !== '0.0.0.0');
+  return ensurePki({ directory: join(resolve(dataDir), 'pki'), hosts: hosts as string[], clock });
 }
 
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
@@ -161,6 +172,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
       ? {}
       : { maxMutatingRequestsInflight: options.maxMutatingRequestsInflight }),
     ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
+    ...(options.http === 'off' ? {} : options.http),
     clock,
     logger,
   };

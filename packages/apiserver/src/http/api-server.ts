@@ -1,6 +1,7 @@
 // ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
 // Source: apiserver server/config.go (DefaultBuildHandlerChain); order as spec/storage.md §5.7.
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { type Clock, type Logger, newTimeout, newUnauthorized, silentLogger, systemClock } from '@kapstan/api';
 import { type AuthenticationOptions, authenticate } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
@@ -14,6 +15,7 @@ import type { Exchange } from './exchange.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 import { InflightLimit } from './inflight-limit.ts';
 import { type HealthCheck, PathRouter } from './path-router.ts';
+import { requestTimeoutMs } from './request-deadline.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
 import type { HandlerPorts } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
@@ -41,7 +43,7 @@ export interface ApiServerOptions {
   readonly maxRequestsInflight?: number;
   /** Writes at once; 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number;
-  /** Longest time for a request that is no watch, in milliseconds. Default 60 000. */
+  /** Longest time for a request that is no watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number;
   /** Shortest time after which a watch without a timeout is ended, in milliseconds. Default 1 800 000. */
   readonly minWatchMs?: number;
@@ -49,10 +51,26 @@ export interface ApiServerOptions {
   readonly maxWatchBufferBytes?: number;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number;
+  /** Called with each request before anything is done for it; what it throws is the answer. Default: nothing. */
+  readonly onRequest?: (request: IncomingRequest) => void | Promise<void>;
   readonly clock?: Clock;
   readonly logger?: Logger;
   /** In [0, 1); spreads the ends of watches. Default Math.random. */
   readonly random?: () => number;
+}
+
+/** A request as {@link ApiServerOptions.onRequest} sees it. */
+export interface IncomingRequest {
+  readonly method: string;
+  /** Decoded, without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Aborts when the peer goes away or the answer is over. */
+  readonly signal: AbortSignal;
+  /** The connection that it came on. */
+  readonly socket: Pick<Socket, 'remotePort'> | undefined;
+  /** Calls back when the answer is over or the connection is lost. */
+  onClose(callback: () => void): void;
 }
 
 const defaults = {
@@ -142,6 +160,7 @@ class RequestChain {
     exchange.setHeader('Audit-Id', auditId(exchange.header('audit-id')));
     exchange.setHeader('Cache-Control', 'no-cache, private');
     try {
+      await this.#options.onRequest?.(exchange);
       await this.#serve(exchange);
     } catch (error) {
       this.#answerError(exchange, error);
@@ -212,10 +231,12 @@ class RequestChain {
     if (isLongRunning(info)) return work();
     const message = 'request did not complete within requested timeout - context deadline exceeded';
     const late = newTimeout(message, 0);
+    const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
+    const timeoutMs = requestTimeoutMs(info, exchange.query, maxMs);
     const cancel = this.#clock.setBackgroundTimer(() => {
       if (!exchange.hasAnswered) sendError(exchange, late);
       exchange.cancel(late);
-    }, this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs);
+    }, timeoutMs);
     try {
       await work();
     } finally {

@@ -77,7 +77,7 @@ export function sortedSubresources(definition: ResourceDefinition): readonly Sub
 }
 
 /** Given by the definition, or for what is stored at all: from group, version and kind of the stored form. */
-export function storageVersionHash(definition: ResourceDefinition): string {
+function storageVersionHash(definition: ResourceDefinition): string {
   if (definition.storageVersionHash !== undefined) return definition.storageVersionHash;
   if (!definition.verbs.includes('list')) return '';
   const { group, version } = definition.storageVersion;

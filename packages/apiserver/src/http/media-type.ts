@@ -21,7 +21,7 @@ export function parseAccept(header: string): readonly MediaType[] {
 }
 
 /** One media type with its parameters; undefined when there is none. Names are lower case, values as written. */
-export function parseMediaType(text: string): MediaType | undefined {
+function parseMediaType(text: string): MediaType | undefined {
   const [full = '', ...rest] = text.split(';');
   const [type = '', subtype] = full.trim().toLowerCase().split('/');
   if (type === '' || (subtype === undefined && type !== '*')) return undefined;

@@ -10,7 +10,7 @@ const knownStreams: readonly string[] = wireFormats
   .map((format) => `${format.mediaType};stream=watch`);
 
 /** The shape asked for with `as=…;g=meta.k8s.io;v=…`. */
-export interface TransformTarget {
+interface TransformTarget {
   readonly kind: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
   readonly version: 'v1' | 'v1beta1';
 }
@@ -27,8 +27,6 @@ export interface OutputRequest {
   readonly userAgent: string | undefined;
   readonly query: URLSearchParams;
 }
-
-export const jsonOutput: OutputForm = { format: jsonFormat, isPretty: false };
 
 /** What is asked for. Custom resources have no protobuf form of their own. */
 export interface ResourceForms {

@@ -4,7 +4,7 @@ import { type FieldSelector, type GroupVersion, parseFieldSelector } from '@kaps
 import { decodeBoolean } from './query-parameters.ts';
 
 /** A path outside the resources: health, version, discovery, OpenAPI, metrics. */
-export interface PathRequest {
+interface PathRequest {
   readonly type: 'path';
   /** The method in lower case. */
   readonly verb: string;

@@ -1,0 +1,60 @@
+import { isStatusError } from '@kapstan/api';
+import { describe, expect, it } from 'vitest';
+import { parseDuration, requestTimeoutMs } from './request-deadline.ts';
+import { parseRequestInfo } from './request-info.ts';
+
+describe('parseDuration', () => {
+  it.each([
+    ['0', 0],
+    ['30s', 30_000],
+    ['1h2m3.5s', 3_723_500],
+    ['-1.5m', -90_000],
+    ['.5s', 500],
+    ['100us', 0.1],
+  ])('%s', (text, ms) => {
+    expect(parseDuration(text)).toBeCloseTo(ms);
+  });
+
+  it.each([
+    ['', 'time: invalid duration ""'],
+    ['x', 'time: invalid duration "x"'],
+    ['5', 'time: missing unit in duration "5"'],
+    ['5d', 'time: unknown unit "d" in duration "5d"'],
+    ['s', 'time: invalid duration "s"'],
+  ])('%s is none', (text, error) => {
+    expect(parseDuration(text)).toEqual({ error });
+  });
+});
+
+describe('the time of a request', () => {
+  const timeout = (method: string, query: string, maxMs = 60_000) => {
+    const parameters = new URLSearchParams(query);
+    const info = parseRequestInfo({ method, path: '/api/v1/namespaces/a/pods', query: parameters });
+    return requestTimeoutMs(info, parameters, maxMs);
+  };
+
+  it.each([
+    ['GET', '', 60_000],
+    ['POST', '', 34_000],
+    ['GET', 'timeout=5s', 5000],
+    ['GET', 'timeout=5m', 60_000],
+    ['GET', 'timeout=0', 60_000],
+    ['POST', 'timeout=50s', 34_000],
+  ])('%s ?%s', (method, query, expected) => {
+    expect(timeout(method, query)).toBe(expected);
+  });
+
+  it('is refused when it is no duration', () => {
+    try {
+      timeout('GET', 'timeout=soon');
+    } catch (error) {
+      if (!isStatusError(error)) throw error;
+      expect(error.message).toBe('invalid timeout specified in the request URL');
+      expect(error.details?.causes).toEqual([
+        { reason: 'FieldValueInvalid', message: 'time: invalid duration "soon"', field: 'timeout' },
+      ]);
+      return;
+    }
+    throw new Error('was not refused');
+  });
+});

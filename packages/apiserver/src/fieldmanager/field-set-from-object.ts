@@ -2,7 +2,7 @@
 import { isJsonObject } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
-import { fieldElement, type PathElement } from './path-element.ts';
+import { fieldElement, fieldNameOf, type PathElement } from './path-element.ts';
 import {
   declaredForm,
   deduced,
@@ -65,10 +65,9 @@ export function withNamedFields(set: FieldSet, node: SchemaNode): FieldSet {
   const result = new FieldSet();
   for (const element of set.members) result.members.add(element);
   for (const [element, child] of set.children) {
-    const name = element.startsWith('f:') ? element.slice(2) : undefined;
+    const name = fieldNameOf(element);
     if (name !== undefined && isNamedField(node, name)) result.members.add(element);
-    const next = name === undefined ? itemSchema(node) : (memberSchema(node, name) ?? deduced);
-    result.children.set(element, withNamedFields(child, next));
+    result.children.set(element, withNamedFields(child, schemaBelow(node, element)));
   }
   return result;
 }
@@ -78,13 +77,23 @@ export function withNamedFields(set: FieldSet, node: SchemaNode): FieldSet {
  * needs nothing: a former whole counts as no part. Source: typed/reconcile_schema.go.
  */
 export function withAtomicsWhole(set: FieldSet, node: SchemaNode): FieldSet {
-  const result = new FieldSet();
-  for (const element of set.members) result.members.add(element);
+  let result = set;
   for (const [element, child] of set.children) {
-    const name = element.startsWith('f:') ? element.slice(2) : undefined;
-    const next = name === undefined ? itemSchema(node) : (memberSchema(node, name) ?? deduced);
-    if (declaredForm(next) !== undefined && ownershipOf(next, undefined) === 'leaf') result.members.add(element);
-    else result.children.set(element, withAtomicsWhole(child, next));
+    const next = schemaBelow(node, element);
+    const isAtomic = declaredForm(next) !== undefined && ownershipOf(next, undefined) === 'leaf';
+    const below = isAtomic ? undefined : withAtomicsWhole(child, next);
+    if (below === child) continue;
+    if (result === set) result = set.copy();
+    if (below !== undefined) result.children.set(element, below);
+    else {
+      result.members.add(element);
+      result.children.delete(element);
+    }
   }
   return result;
+}
+
+function schemaBelow(node: SchemaNode, element: PathElement): SchemaNode {
+  const name = fieldNameOf(element);
+  return name === undefined ? itemSchema(node) : (memberSchema(node, name) ?? deduced);
 }

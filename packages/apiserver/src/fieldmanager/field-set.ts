@@ -44,6 +44,14 @@ export class FieldSet {
     return child;
   }
 
+  /** A set that can be changed; the sets below are shared. */
+  copy(): FieldSet {
+    const result = new FieldSet();
+    for (const element of this.members) result.members.add(element);
+    for (const [element, child] of this.children) result.children.set(element, child);
+    return result;
+  }
+
   has(path: FieldPath): boolean {
     const last = path.at(-1);
     let set: FieldSet | undefined = this;
@@ -52,16 +60,45 @@ export class FieldSet {
   }
 
   union(other: FieldSet): FieldSet {
-    return combine(this, other, (mine, theirs) => mine || theirs);
+    if (other.isEmpty) return this;
+    const result = this.copy();
+    for (const element of other.members) result.members.add(element);
+    for (const [element, child] of other.children) {
+      const mine = this.children.get(element);
+      result.children.set(element, mine === undefined ? child : mine.union(child));
+    }
+    return result;
   }
 
   intersection(other: FieldSet): FieldSet {
-    return combine(this, other, (mine, theirs) => mine && theirs);
+    const result = new FieldSet();
+    for (const element of other.members) if (this.members.has(element)) result.members.add(element);
+    for (const [element, theirs] of other.children) {
+      const mine = this.children.get(element);
+      if (mine !== undefined) addChild(result, element, mine.intersection(theirs));
+    }
+    return result;
   }
 
-  /** Without the paths of `other`; what lies below them stays. */
+  /** Without the paths of `other`; what lies below them stays. The set itself when it has none of them. */
   difference(other: FieldSet): FieldSet {
-    return combine(this, other, (mine, theirs) => mine && !theirs);
+    if (!this.meets(other)) return this;
+    const result = new FieldSet();
+    for (const element of this.members) if (!other.members.has(element)) result.members.add(element);
+    for (const [element, child] of this.children) {
+      const theirs = other.children.get(element);
+      addChild(result, element, theirs === undefined ? child : child.difference(theirs));
+    }
+    return result;
+  }
+
+  /** True when they have a path in common. */
+  meets(other: FieldSet): boolean {
+    for (const element of other.members) if (this.members.has(element)) return true;
+    for (const [element, theirs] of other.children) {
+      if (this.children.get(element)?.meets(theirs) === true) return true;
+    }
+    return false;
   }
 
   /** Without the paths of `other` and all that lies below them. */
@@ -134,21 +171,6 @@ function readFields(set: FieldSet, fields: unknown, depth: number): void {
   }
 }
 
-/** Decides step by step; what no side has is never kept. */
-function combine(a: FieldSet, b: FieldSet, keep: (mine: boolean, theirs: boolean) => boolean): FieldSet {
-  const result = new FieldSet();
-  for (const element of new Set([...a.members, ...b.members])) {
-    if (keep(a.members.has(element), b.members.has(element))) result.members.add(element);
-  }
-  for (const element of new Set([...a.children.keys(), ...b.children.keys()])) {
-    const mine = a.children.get(element);
-    const theirs = b.children.get(element);
-    if (mine !== undefined && theirs !== undefined) addChild(result, element, combine(mine, theirs, keep));
-    else if (keep(mine !== undefined, theirs !== undefined)) addChild(result, element, mine ?? theirs);
-  }
-  return result;
-}
-
-function addChild(set: FieldSet, element: PathElement, child: FieldSet | undefined): void {
-  if (child?.isEmpty === false) set.children.set(element, child);
+function addChild(set: FieldSet, element: PathElement, child: FieldSet): void {
+  if (!child.isEmpty) set.children.set(element, child);
 }

@@ -1,6 +1,6 @@
 // metadata.managedFields, taken apart into managers and their sets, and put together again. Source: apimachinery
 // util/managedfields/internal/managedfields.go.
-import { type DeepReadonly, formatTime, type ManagedFieldsEntry, parseTime, stringifyJson } from '@kapstan/api';
+import { type DeepReadonly, type ManagedFieldsEntry, parseTime, stringifyJson } from '@kapstan/api';
 import { FieldSet } from './field-set.ts';
 
 /** One manager's fields. Two entries are of one manager when their {@link managerId} is equal. */
@@ -12,6 +12,13 @@ export interface ManagedSet {
   readonly fields: FieldSet;
   /** RFC 3339, as written. */
   readonly time: string | undefined;
+  /** The FieldsV1 that `fields` was read from; absent once it is another set. */
+  readonly encoded?: Record<string, unknown> | undefined;
+}
+
+/** The manager with another set. */
+export function withFields(set: ManagedSet, fields: FieldSet): ManagedSet {
+  return fields === set.fields ? set : { ...set, fields, encoded: undefined };
 }
 
 /** By manager id, in no order. */
@@ -41,8 +48,9 @@ export function decodeManagedFields(entries: DeepReadonly<readonly ManagedFields
       throw new TypeError(`invalid fieldsType ${JSON.stringify(entry.fieldsType)} in managed fields entry ${index}`);
     }
     const { manager = '', subresource = '', time } = entry;
-    const fields = FieldSet.fromFieldsV1(entry.fieldsV1 ?? {});
-    const set = { manager, operation, apiVersion, subresource, fields, time };
+    const encoded = (entry.fieldsV1 ?? {}) as Record<string, unknown>;
+    const fields = FieldSet.fromFieldsV1(encoded);
+    const set = { manager, operation, apiVersion, subresource, fields, time, encoded };
     managers.set(managerId(set), set);
   }
   return managers;
@@ -56,7 +64,7 @@ export function encodeManagedFields(managers: Managers): ManagedFieldsEntry[] {
     apiVersion: set.apiVersion,
     ...(set.time === undefined ? {} : { time: set.time }),
     fieldsType: 'FieldsV1',
-    fieldsV1: set.fields.toFieldsV1(),
+    fieldsV1: set.encoded ?? set.fields.toFieldsV1(),
     ...(set.subresource === '' ? {} : { subresource: set.subresource }),
   }));
 }
@@ -116,9 +124,4 @@ function mergeIntoBucket(managers: Managers, first: string, id: string): void {
   const fields = set.fields.union(present?.fields ?? new FieldSet());
   // The time of the younger one of the two.
   managers.set(bucketId, { ...bucket, fields, time: set.time });
-}
-
-/** The time that a change now gets. */
-export function managedTime(nowMs: number): string {
-  return formatTime(nowMs);
 }

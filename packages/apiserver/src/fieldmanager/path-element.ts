@@ -32,8 +32,15 @@ export function indexElement(index: number): PathElement {
   return `i:${index}`;
 }
 
+const simpleValue = '(?:"[^"\\\\\\u0000-\\u001f]*"|0|-?[1-9]\\d{0,14}|true|false)';
+const simpleMember = `"([\\w.-]+)":${simpleValue}`;
+/** Most steps as every server writes them: canonical at a glance. */
+const canonicalStep = new RegExp(`^(?:v:${simpleValue}|k:\\{${simpleMember}(?:,${simpleMember})?\\})$`);
+
 /** The canonical spelling of a step that a client wrote. Throws TypeError for what is none. */
 export function parsePathElement(text: string): PathElement {
+  const simple = text.startsWith('f:') ? null : canonicalStep.exec(text);
+  if (simple !== null && (simple[2] === undefined || (simple[1] ?? '') < simple[2])) return text;
   const rest = text.slice(2);
   switch (text.slice(0, 2)) {
     case 'f:':
@@ -87,7 +94,7 @@ const kinds = ['f', 'k', 'v', 'i'];
 
 /** Order in FieldsV1: fields, then items by key, by value, by place. */
 export function comparePathElements(a: PathElement, b: PathElement): number {
-  const byKind = kinds.indexOf(a.charAt(0)) - kinds.indexOf(b.charAt(0));
-  if (byKind !== 0) return byKind;
+  const kind = a.charAt(0);
+  if (kind !== b.charAt(0)) return kinds.indexOf(kind) - kinds.indexOf(b.charAt(0));
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -4,7 +4,7 @@ import { getOwn, isJsonObject } from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
-import { type FieldPath, fieldElement } from './path-element.ts';
+import { fieldElement, type PathElement } from './path-element.ts';
 import { deduced, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
 
 export interface Comparison {
@@ -16,7 +16,7 @@ export interface Comparison {
 /** Compares two values of one schema. */
 export function compareTyped(old: unknown, next: unknown, schema: SchemaNode): Comparison {
   const comparison = { added: new FieldSet(), modified: new FieldSet(), removed: new FieldSet() };
-  new Comparer(comparison).compare({ old, next, node: schema, path: [] });
+  new Comparer(comparison).compare({ old, next, node: schema });
   return comparison;
 }
 
@@ -34,68 +34,75 @@ interface Place {
   readonly old: unknown;
   readonly next: unknown;
   readonly node: SchemaNode;
-  readonly path: FieldPath;
 }
 
 class Comparer {
   readonly #comparison: Comparison;
+  readonly #path: PathElement[] = [];
 
   constructor(comparison: Comparison) {
     this.#comparison = comparison;
   }
 
   compare(place: Place): void {
-    const { old, next, node, path } = place;
+    const { old, next, node } = place;
+    // Most of an object stays as it is in an update.
+    if (old !== undefined && jsonEqual(old, next)) return;
     const oldOwnership = ownershipOf(node, old ?? next);
     const nextOwnership = ownershipOf(node, next ?? old);
-    if (oldOwnership !== nextOwnership || nextOwnership === 'leaf' || !this.#descend(place)) {
-      if (!jsonEqual(old, next) || old === undefined || next === undefined) this.#report(place);
-      return;
-    }
-    if (old === undefined) this.#comparison.added.insert(path);
-    else if (next === undefined) this.#comparison.removed.insert(path);
+    if (oldOwnership !== nextOwnership || nextOwnership === 'leaf' || !this.#descend(place)) this.#report(place);
+    else if (old === undefined) this.#comparison.added.insert(this.#path);
+    else if (next === undefined) this.#comparison.removed.insert(this.#path);
   }
 
-  #report({ old, next, path }: Place): void {
-    if (old === undefined) this.#comparison.added.insert(path);
-    else if (next === undefined) this.#comparison.removed.insert(path);
-    else this.#comparison.modified.insert(path);
+  #compareAt(element: PathElement, place: Place): void {
+    if (place.old === place.next) return;
+    this.#path.push(element);
+    this.compare(place);
+    this.#path.pop();
+  }
+
+  #report({ old, next }: Place): void {
+    if (old === undefined) this.#comparison.added.insert(this.#path);
+    else if (next === undefined) this.#comparison.removed.insert(this.#path);
+    else this.#comparison.modified.insert(this.#path);
   }
 
   /** False when both sides are empty or of no such form: the place itself is compared, which tells empty from null. */
   #descend(place: Place): boolean {
     const { old, next, node } = place;
     if (ownershipOf(node, next ?? old) === 'list') {
-      return isListOrNull(old) && isListOrNull(next) && this.#descendList(old ?? [], next ?? [], place);
+      return isListOrNull(old) && isListOrNull(next) && this.#descendList(old ?? [], next ?? [], node);
     }
-    return isMapOrNull(old) && isMapOrNull(next) && this.#descendMap(old ?? {}, next ?? {}, place);
+    return isMapOrNull(old) && isMapOrNull(next) && this.#descendMap(old ?? {}, next ?? {}, node);
   }
 
-  #descendMap(old: Record<string, unknown>, next: Record<string, unknown>, { node, path }: Place): boolean {
+  #descendMap(old: Record<string, unknown>, next: Record<string, unknown>, node: SchemaNode): boolean {
     const names = new Set([...Object.keys(old), ...Object.keys(next)]);
     for (const name of names) {
       const member = memberSchema(node, name) ?? deduced;
-      const at = [...path, fieldElement(name)];
-      this.compare({ old: getOwn(old, name), next: getOwn(next, name), node: member, path: at });
+      this.#compareAt(fieldElement(name), { old: getOwn(old, name), next: getOwn(next, name), node: member });
     }
     return names.size > 0;
   }
 
-  #descendList(old: readonly unknown[], next: readonly unknown[], { node, path }: Place): boolean {
+  #descendList(old: readonly unknown[], next: readonly unknown[], node: SchemaNode): boolean {
     const before = itemsByElement(old, node);
     const after = itemsByElement(next, node);
     const elements = new Set([...before.keys(), ...after.keys()]);
+    const items = itemSchema(node);
     for (const element of elements) {
       const was = before.get(element) ?? [];
       const is = after.get(element) ?? [];
-      const items = { node: itemSchema(node), path: [...path, element] };
-      if (was.length <= 1 && is.length <= 1) this.compare({ old: was[0], next: is[0], ...items });
+      if (was.length <= 1 && is.length <= 1) this.#compareAt(element, { old: was[0], next: is[0], node: items });
       // Items with the same key are owned together, and not by their parts.
-      else if (!jsonEqual(was, is)) this.#report({ old: listOrAbsent(was), next: listOrAbsent(is), ...items });
+      else this.#compareAt(element, { old: listOrAbsent(was), next: listOrAbsent(is), node: whole });
     }
     return elements.size > 0;
   }
 }
+
+const whole: SchemaNode = { type: 'array', items: deduced };
 
 function listOrAbsent(items: readonly unknown[]): unknown {
   return items.length === 0 ? undefined : items;

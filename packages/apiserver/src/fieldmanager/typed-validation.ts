@@ -3,15 +3,8 @@
 import { ExactNumber, isJsonObject } from '@kapstan/api';
 import { formatGoValue } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import {
-  type FieldPath,
-  fieldElement,
-  formatElement,
-  formatPath,
-  indexElement,
-  type PathElement,
-} from './path-element.ts';
-import { declaredForm, deduced, itemElement, itemSchema, memberSchema } from './schema-atom.ts';
+import { fieldElement, formatElement, formatPath, indexElement, type PathElement } from './path-element.ts';
+import { declaredForm, itemElement, itemSchema, memberSchema } from './schema-atom.ts';
 
 export interface TypedValidationOptions {
   /** 'allow' for what is stored: it may hold them since before its schema forbade them. */
@@ -21,7 +14,7 @@ export interface TypedValidationOptions {
 /** Undefined when the value is valid; else all faults in one text. */
 export function typedFault(value: unknown, schema: SchemaNode, options: TypedValidationOptions): string | undefined {
   const validator = new Validator(options);
-  validator.validate(value, schema, []);
+  validator.validate(value, schema);
   const [first, ...more] = validator.faults;
   if (first === undefined || more.length === 0) return first;
   return ['errors:', ...validator.faults.map((fault) => `  ${fault}`)].join('\n');
@@ -30,73 +23,73 @@ export function typedFault(value: unknown, schema: SchemaNode, options: TypedVal
 class Validator {
   readonly faults: string[] = [];
   readonly #options: TypedValidationOptions;
+  readonly #path: PathElement[] = [];
 
   constructor(options: TypedValidationOptions) {
     this.#options = options;
   }
 
-  validate(value: unknown, node: SchemaNode, path: FieldPath): void {
+  validate(value: unknown, node: SchemaNode): void {
     if (value === null || value === undefined) return;
     const form = declaredForm(node);
-    if (form === 'map') this.#map(value, node, path);
-    else if (form === 'list') this.#list(value, node, path);
-    else if (form === 'scalar') this.#scalar(value, node, path);
+    if (form === 'map') this.#map(value, node);
+    else if (form === 'list') this.#list(value, node);
+    else if (form === 'scalar') this.#scalar(value, node);
   }
 
-  #fault(path: FieldPath, text: string): void {
-    this.faults.push(path.length === 0 ? text : `${formatPath(path)}: ${text}`);
+  #fault(text: string): void {
+    this.faults.push(this.#path.length === 0 ? text : `${formatPath(this.#path)}: ${text}`);
   }
 
-  #map(value: unknown, node: SchemaNode, path: FieldPath): void {
-    if (!isJsonObject(value)) return this.#fault(path, `expected map, got &{${formatGoValue(value)}}`);
+  #map(value: unknown, node: SchemaNode): void {
+    if (!isJsonObject(value)) return this.#fault(`expected map, got &{${formatGoValue(value)}}`);
     for (const [name, member] of Object.entries(value)) {
-      const at = [...path, fieldElement(name)];
       const schema = memberSchema(node, name);
-      if (schema === undefined) this.#fault(at, 'field not declared in schema');
-      else this.validate(member, schema, at);
+      this.#path.push(fieldElement(name));
+      if (schema === undefined) this.#fault('field not declared in schema');
+      else this.validate(member, schema);
+      this.#path.pop();
     }
   }
 
-  #list(value: unknown, node: SchemaNode, path: FieldPath): void {
-    if (!Array.isArray(value)) return this.#fault(path, `expected list, got &{${formatGoValue(value)}}`);
+  #list(value: unknown, node: SchemaNode): void {
+    if (!Array.isArray(value)) return this.#fault(`expected list, got &{${formatGoValue(value)}}`);
     const seen = new Set<PathElement>();
     for (const [index, item] of value.entries()) {
-      const element = this.#elementOf({ item, index }, node, path);
+      const element = this.#elementOf(item, index, node);
       if (element === undefined) return;
       if (seen.has(element) && this.#options.duplicates === 'refuse') {
-        this.#fault(path, `duplicate entries for key ${formatElement(element)}`);
+        this.#fault(`duplicate entries for key ${formatElement(element)}`);
       }
       seen.add(element);
-      this.validate(item, node.items === undefined ? deduced : itemSchema(node), [...path, element]);
+      this.#path.push(element);
+      this.validate(item, itemSchema(node));
+      this.#path.pop();
     }
   }
 
-  #elementOf(
-    { item, index }: { readonly item: unknown; readonly index: number },
-    node: SchemaNode,
-    path: FieldPath,
-  ): PathElement | undefined {
+  #elementOf(item: unknown, index: number, node: SchemaNode): PathElement | undefined {
     if (node.listType !== 'map' && node.listType !== 'set') return indexElement(index);
     try {
       return itemElement(node, item);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
-      this.#fault(path, `element ${index}: ${error.message}`);
+      this.#fault(`element ${index}: ${error.message}`);
       return undefined;
     }
   }
 
-  #scalar(value: unknown, node: SchemaNode, path: FieldPath): void {
+  #scalar(value: unknown, node: SchemaNode): void {
     switch (node.type) {
       case 'string':
-        if (typeof value !== 'string') this.#fault(path, `expected string, got ${goSyntax(value)}`);
+        if (typeof value !== 'string') this.#fault(`expected string, got ${goSyntax(value)}`);
         return;
       case 'boolean':
-        if (typeof value !== 'boolean') this.#fault(path, `expected boolean, got ${goSyntax(value)}`);
+        if (typeof value !== 'boolean') this.#fault(`expected boolean, got ${goSyntax(value)}`);
         return;
       default:
         if (typeof value === 'number' || value instanceof ExactNumber) return;
-        this.#fault(path, 'expected numeric (int or float), got *value.valueUnstructured');
+        this.#fault('expected numeric (int or float), got *value.valueUnstructured');
     }
   }
 }

@@ -5,7 +5,7 @@ import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf, withAtomicsWhole, withNamedFields } from './field-set-from-object.ts';
-import { type ManagerName, type Managers, managerId } from './managed-fields.ts';
+import { type ManagerName, type Managers, managerId, withFields } from './managed-fields.ts';
 import { removeItems } from './remove-items.ts';
 import { type Comparison, compareTyped, excludeFields } from './typed-comparison.ts';
 import { mergeTyped } from './typed-merge.ts';
@@ -22,7 +22,6 @@ export interface UpdaterCall {
 
 /** Gives the manager what it added and changed, and takes it from the others. Changes `managers`. */
 export function ownUpdate(managers: Managers, next: unknown, call: UpdaterCall): void {
-  followSchema(managers, call);
   const comparison = excludeFields(compareTyped(call.live, next, call.schema), call.ignored);
   disown(managers, comparison);
   const taken = withoutMetadata(comparison.added.union(comparison.modified));
@@ -54,7 +53,7 @@ export function ownApply(
   const fields = fieldSetOf(applied, schema).recursiveDifference(call.ignored);
   managers.set(id, { ...manager, fields, time: last?.time });
   const merged =
-    prune(mergeTyped(live, applied, schema), { managers, last: last?.fields ?? new FieldSet(), schema }) ?? {};
+    prune(mergeTyped(live, applied, schema), { managers, last: last?.fields ?? new FieldSet(), fields, schema }) ?? {};
   const comparison = excludeFields(compareTyped(live, merged, schema), call.ignored);
   const conflicts = conflictsOf(managers, comparison, id);
   if (!call.force && conflicts.size > 0) return { object: undefined, conflicts };
@@ -68,8 +67,7 @@ export function ownApply(
 
 function followSchema(managers: Managers, { schema, manager }: UpdaterCall): void {
   for (const [id, set] of managers) {
-    if (set.apiVersion === manager.apiVersion)
-      managers.set(id, { ...set, fields: withAtomicsWhole(set.fields, schema) });
+    if (set.apiVersion === manager.apiVersion) managers.set(id, withFields(set, withAtomicsWhole(set.fields, schema)));
   }
 }
 
@@ -89,20 +87,22 @@ function disown(managers: Managers, { added, modified, removed }: Comparison, se
   for (const [id, set] of managers) {
     const fields = id === self ? set.fields : set.fields.difference(gone);
     if (fields.isEmpty) managers.delete(id);
-    else managers.set(id, { ...set, fields });
+    else managers.set(id, withFields(set, fields));
   }
 }
 
 interface Pruning {
   readonly managers: Managers;
-  /** What the manager applied the last time. */
+  /** What the manager applied the last time, and applies now. */
   readonly last: FieldSet;
+  readonly fields: FieldSet;
   readonly schema: SchemaNode;
 }
 
 /** Without what the manager applied before, unless someone (the manager included) owns it still. */
-function prune(merged: unknown, { managers, last, schema }: Pruning): unknown {
-  if (last.isEmpty) return merged;
+function prune(merged: unknown, { managers, last, fields, schema }: Pruning): unknown {
+  // Whoever still applies all that it applied before takes nothing out.
+  if (last.difference(fields).isEmpty) return merged;
   const lastNamed = withNamedFields(last, schema);
   const mergedSet = withNamedFields(fieldSetOf(merged, schema), schema);
   const withoutLast = removeItems(merged, lastNamed, schema);
@@ -142,5 +142,5 @@ function stripMetadata(managers: Managers, id: string): void {
   if (set === undefined) return;
   const fields = withoutMetadata(set.fields);
   if (fields.isEmpty) managers.delete(id);
-  else managers.set(id, { ...set, fields });
+  else managers.set(id, withFields(set, fields));
 }

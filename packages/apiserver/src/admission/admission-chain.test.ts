@@ -113,6 +113,39 @@ describe('the admission chain', () => {
     expect(names({ plugins: [{ name: 'ResourceQuota' }] }).at(-1)).toBe('ResourceQuota');
   });
 
+  it('asks only the plug-ins that a resource concerns to validate it', async () => {
+    const seen: string[] = [];
+    const plugin = {
+      name: 'ResourceQuota',
+      validatedResources: ['deployments.apps'],
+      validate: ({ resource }: { resource: { resource: string } }) => void seen.push(resource.resource),
+    };
+    const chain = new AdmissionChain({ catalog: server.catalog, plugins: [plugin] });
+    const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
+    expect([chain.validates(deployments), chain.validates({ group: '', resource: 'deployments' })]).toEqual([
+      true,
+      false,
+    ]);
+    const attributes = {
+      operation: 'CREATE' as const,
+      subresource: '',
+      kind: { group: 'apps', version: 'v1', kind: 'Deployment' },
+      name: 'd',
+      namespace: '',
+      object: {},
+      oldObject: undefined,
+      context: testContext(),
+    };
+    await chain.validate({ ...attributes, resource: deployments });
+    await chain.validate({ ...attributes, resource: { group: '', version: 'v1', resource: 'deployments' } });
+    expect(seen).toEqual(['deployments']);
+    const everything = new AdmissionChain({
+      catalog: server.catalog,
+      plugins: [{ name: 'ResourceQuota', validate: () => undefined }],
+    });
+    expect(everything.validates({ group: '', resource: 'secrets' })).toBe(true);
+  });
+
   it.each<[Partial<AdmissionChainOptions>, string]>([
     [{ enabled: ['Nope'] }, 'enable-admission-plugins plugin "Nope" is unknown'],
     [{ disabled: ['Nope'] }, 'disable-admission-plugins plugin "Nope" is unknown'],

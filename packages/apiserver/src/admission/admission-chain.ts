@@ -1,6 +1,6 @@
 // AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
 // Implements the registry's AdmissionControl.
-import { type Clock, systemClock } from '@kapstan/api';
+import { type Clock, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
 import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
@@ -88,9 +88,19 @@ export class AdmissionChain implements AdmissionControl {
     for (const plugin of this.#plugins) await plugin.admit?.(attributes);
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
-    for (const plugin of this.#plugins) await plugin.validate?.(attributes);
+  validates(resource: GroupResource): boolean {
+    const name = formatGroupResource(resource);
+    return this.#plugins.some((plugin) => plugin.validate !== undefined && isValidating(plugin, name));
   }
+
+  async validate(attributes: AdmissionAttributes): Promise<void> {
+    const name = formatGroupResource(attributes.resource);
+    for (const plugin of this.#plugins) if (isValidating(plugin, name)) await plugin.validate?.(attributes);
+  }
+}
+
+function isValidating({ validatedResources }: AdmissionPlugin, groupResource: string): boolean {
+  return validatedResources === undefined || validatedResources.includes(groupResource);
 }
 
 function builtInPlugins(options: AdmissionChainOptions): AdmissionPlugin[] {

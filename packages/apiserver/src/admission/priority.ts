@@ -20,6 +20,7 @@ interface PriorityClass extends KubernetesObject {
 
 export class Priority implements AdmissionPlugin {
   readonly name = 'Priority';
+  readonly validatedResources: readonly string[] = ['priorityclasses.scheduling.k8s.io'];
   readonly #reader: ObjectReader;
 
   constructor(reader: ObjectReader) {

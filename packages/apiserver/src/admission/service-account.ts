@@ -31,6 +31,7 @@ export interface ServiceAccountPorts {
 
 export class ServiceAccount implements AdmissionPlugin {
   readonly name = 'ServiceAccount';
+  readonly validatedResources: readonly string[] = ['pods'];
   readonly #ports: ServiceAccountPorts;
 
   constructor(ports: ServiceAccountPorts) {

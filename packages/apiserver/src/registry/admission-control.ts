@@ -1,6 +1,12 @@
 // AdmissionControl: the port through which the store lets a request be changed or refused before it is written.
 // Implemented by admission/admission-chain.ts.
-import type { DeepReadonly, GroupVersionKind, GroupVersionResource, KubernetesObject } from '@kapstan/api';
+import type {
+  DeepReadonly,
+  GroupResource,
+  GroupVersionKind,
+  GroupVersionResource,
+  KubernetesObject,
+} from '@kapstan/api';
 import type { RequestContext } from './request-context.ts';
 
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -24,10 +30,12 @@ export interface AdmissionAttributes {
   readonly context: RequestContext;
 }
 
-/** Both reject with StatusError to refuse. May be called several times for one request: writes are retried. */
+/** `admit` and `validate` reject with StatusError to refuse. May be called several times for one request: writes are retried. */
 export interface AdmissionControl {
   /** Changes `attributes.object` in place. Before validation by the strategy. */
   admit(attributes: AdmissionAttributes): Promise<void>;
+  /** False: nothing is interested in validating that resource, so that no copy need be made for it. */
+  validates(resource: GroupResource): boolean;
   /** Looks at what would be written. After validation by the strategy. */
   validate(attributes: AdmissionAttributes): Promise<void>;
 }

@@ -169,6 +169,7 @@ describe('the order of a create', () => {
         steps.push(`admit ${operation} ${name || '?'} ${String(object?.metadata?.uid)}`);
         if (object?.metadata !== undefined) object.metadata.labels = { admitted: 'yes' };
       },
+      validates: () => true,
       validate: async ({ object, name }) => {
         steps.push(`validate ${name} ${object?.metadata?.labels?.admitted}`);
         if (object?.metadata !== undefined) object.metadata.labels = { changed: 'too late' };

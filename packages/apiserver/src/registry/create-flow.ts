@@ -25,6 +25,7 @@ import {
   statusOf,
   storageFor,
   ttlOf,
+  validatorOf,
 } from './store-parts.ts';
 
 /** Creates the object, which is taken over and changed. */
@@ -143,11 +144,12 @@ export async function prepareCreate<T extends KubernetesObject>(
   requireValid(parts, view, errors);
   for (const text of strategy.warningsOnCreate?.(view, context) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
-  if (parts.admission === undefined) return;
+  const validator = validatorOf(parts);
+  if (validator === undefined) return;
   const name = meta.name ?? '';
   // A copy: what admission looks at cannot change what is written.
   const call = { context, operation: 'CREATE', subresource, name, object: deepCopy(object) } as const;
-  await parts.admission.validate(admissionAttributes(parts, call));
+  await validator.validate(admissionAttributes(parts, call));
 }
 
 export function metadataRules<T extends KubernetesObject>(parts: StoreParts<T>): MetadataRules {

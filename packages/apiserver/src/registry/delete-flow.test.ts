@@ -97,6 +97,7 @@ describe('delete', () => {
       admit: async ({ operation, object, oldObject, name, namespace }) => {
         seen.push([operation, object, oldObject?.metadata?.labels, name, namespace]);
       },
+      validates: () => true,
       validate: async ({ oldObject }) => {
         if (oldObject?.metadata?.labels?.keep === 'yes') throw new Error('it stays');
       },

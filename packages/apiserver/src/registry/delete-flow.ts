@@ -16,7 +16,7 @@ import { objectKeyOf } from './key-functions.ts';
 import { metaOf } from './object-meta.ts';
 import type { RequestContext } from './request-context.ts';
 import type { DeleteAnswer, DeleteRequest } from './resource-store.ts';
-import { admissionAttributes, type StoreParts, signalOf, statusOf, storageFor } from './store-parts.ts';
+import { admissionAttributes, type StoreParts, signalOf, statusOf, storageFor, validatorOf } from './store-parts.ts';
 
 export interface DeleteCall {
   readonly name: string;
@@ -183,7 +183,7 @@ class Deletion<T extends KubernetesObject> {
     const call = { context: this.#context, operation: 'DELETE', subresource: '', name: this.#name } as const;
     const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) });
     await admission.admit(attributes);
-    await admission.validate(attributes);
+    await validatorOf(this.#parts)?.validate(attributes);
   }
 
   /**

@@ -119,7 +119,7 @@ describe('versions of one resource', () => {
       }),
       convert: {
         fromStored: ({ name, ...rest }) =>
-          ({ ...structuredClone(rest), apiVersion: 'g.io/v2', title: name }) as UnstructuredObject,
+          ({ ...structuredClone(rest), apiVersion: 'g.io/v2', title: name }) as unknown as UnstructuredObject,
         toStored: ({ title, ...rest }) => ({ ...rest, apiVersion: 'g.io/v1', name: title }),
       },
     });

@@ -80,6 +80,11 @@ export function requireValid<T extends KubernetesObject>(
   throw newInvalid(invalidKind ?? { group, kind }, object.metadata?.name ?? '', errors);
 }
 
+/** The admission that validates objects of this resource, if any does. */
+export function validatorOf<T extends KubernetesObject>(parts: StoreParts<T>): AdmissionControl | undefined {
+  return parts.admission?.validates(parts.definition) === true ? parts.admission : undefined;
+}
+
 export interface AdmissionCall<T extends KubernetesObject> {
   readonly context: RequestContext;
   readonly operation: AdmissionOperation;

@@ -356,6 +356,7 @@ describe('the order of an update', () => {
         `admit ${operation} ${subresource} ${JSON.stringify([oldObject?.metadata?.labels, object?.metadata?.labels])}`,
       );
     },
+    validates: () => true,
     validate: async ({ operation, object }) => {
       steps.push(`validate ${operation} ${object?.metadata?.labels?.prepared ?? ''}`);
     },
@@ -395,6 +396,7 @@ describe('the order of an update', () => {
     await store.create(testContext(), configMap('a', { data: { k: '1' } }));
     const admission: AdmissionControl = {
       admit: async () => undefined,
+      validates: () => true,
       validate: async () => {
         throw new Error('no');
       },

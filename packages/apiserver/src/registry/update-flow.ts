@@ -36,6 +36,7 @@ import {
   statusOf,
   storageFor,
   ttlOf,
+  validatorOf,
 } from './store-parts.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
@@ -155,9 +156,8 @@ class Update<T extends KubernetesObject> {
   }
 
   async #validate(next: T, old: DeepReadonly<T>): Promise<void> {
-    if (this.#parts.admission === undefined) return;
     // Copies: what admission looks at cannot change what is written.
-    await this.#parts.admission.validate(this.#attributes(deepCopy(next), deepCopy(old)));
+    await validatorOf(this.#parts)?.validate(this.#attributes(deepCopy(next), deepCopy(old)));
   }
 
   #attributes(object: T, oldObject: DeepReadonly<T>): ReturnType<typeof admissionAttributes> {

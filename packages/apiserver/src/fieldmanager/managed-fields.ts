@@ -89,7 +89,7 @@ function secondsOf({ time }: ManagedSet): number {
 }
 
 /** Most updaters that one object keeps apart. Source: managedfields.DefaultMaxUpdateManagers. */
-export const maxUpdateManagers = 10;
+const maxUpdateManagers = 10;
 
 /** Merges the oldest updaters of a version into one named "ancient-changes" until there are few enough. In place. */
 export function capUpdateManagers(managers: Managers): void {

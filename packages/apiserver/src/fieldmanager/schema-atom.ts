@@ -20,7 +20,7 @@ export function ownershipOf(node: SchemaNode, value: unknown): AtomKind {
 }
 
 /** What the schema, or else the value, says that it is. */
-export function formOf(node: SchemaNode, value: unknown): 'map' | 'list' | 'scalar' {
+function formOf(node: SchemaNode, value: unknown): 'map' | 'list' | 'scalar' {
   const declared = declaredForm(node);
   if (declared !== undefined) return declared;
   if (isJsonObject(value)) return 'map';

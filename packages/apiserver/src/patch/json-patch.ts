@@ -17,9 +17,9 @@ import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 
 /** Most operations of one patch. Source: handlers.maxJSONPatchOperations. */
-export const maxJsonPatchOperations = 10_000;
+const maxJsonPatchOperations = 10_000;
 /** Most bytes that the copy operations of one patch may add. Source: server.Config.JSONPatchMaxCopyBytes. */
-export const maxJsonPatchCopyBytes: number = 3 * 1024 * 1024;
+const maxJsonPatchCopyBytes = 3 * 1024 * 1024;
 
 /** One operation as it came; members may be missing or of any value, which fails when it is applied. */
 export interface JsonPatchOperation {

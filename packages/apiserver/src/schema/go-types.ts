@@ -31,6 +31,9 @@ export function jsonKind(value: unknown): string {
   return typeof value;
 }
 
+/** A value that a type does not read. The message is that of its UnmarshalJSON. */
+export class GoValueError extends Error {}
+
 type CustomReader = (value: unknown) => unknown;
 
 const customReaders: ReadonlyMap<string, CustomReader> = new Map([
@@ -46,7 +49,7 @@ export function isCustomType(node: SchemaNode): boolean {
   return node.intOrString === true || (node.goType !== undefined && customReaders.has(node.goType));
 }
 
-/** Throws an Error with the text of the type's UnmarshalJSON. */
+/** Throws {@link GoValueError}. */
 export function readCustomType(value: unknown, node: SchemaNode): unknown {
   const read = customReaders.get(node.goType ?? '') ?? readIntOrString;
   return read(value);
@@ -61,10 +64,11 @@ function readQuantity(value: unknown): unknown {
   const text = isText || typeof value === 'number' || value instanceof ExactNumber ? String(value).trim() : '';
   const match = quantityPattern.exec(text);
   if (match === null) {
-    throw new Error(`quantities must match the regular expression '${quantityPattern.source}'`);
+    throw new GoValueError(`quantities must match the regular expression '${quantityPattern.source}'`);
   }
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(match[1] ?? '')) throw new Error('unable to parse numeric part of quantity');
-  if (!quantitySuffix.test(match[2] ?? '')) throw new Error("unable to parse quantity's suffix");
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(match[1] ?? ''))
+    throw new GoValueError('unable to parse numeric part of quantity');
+  if (!quantitySuffix.test(match[2] ?? '')) throw new GoValueError("unable to parse quantity's suffix");
   return isText ? value : text;
 }
 
@@ -74,7 +78,7 @@ function readIntOrString(value: unknown): unknown {
   const kind = isNumber ? `number ${value}` : jsonKind(value);
   const number = isNumber && /^-?\d+$/.test(String(value)) ? Number(value) : Number.NaN;
   if (!(number >= -(2 ** 31) && number < 2 ** 31)) {
-    throw new Error(`json: cannot unmarshal ${kind} into Go value of type int32`);
+    throw new GoValueError(`json: cannot unmarshal ${kind} into Go value of type int32`);
   }
   return number;
 }

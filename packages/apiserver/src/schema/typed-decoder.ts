@@ -2,8 +2,8 @@
 // noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
 import { ExactNumber, getOwn, isJsonObject, setOwn } from '@kapstan/api';
 import type { StrictErrors } from './field-validation.ts';
-import { canonicalTime } from './go-time.ts';
-import { checkBase64, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
+import { canonicalTime, GoTimeError } from './go-time.ts';
+import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
 import type { MemberList } from './json-syntax.ts';
 import type { SchemaNode } from './schema-node.ts';
 
@@ -66,8 +66,8 @@ class TypedDecoder {
     try {
       return readCustomType(value, node);
     } catch (error) {
-      const text = (error as Error).message;
-      throw new DecodeError(this.#inContext(text), { cause: error });
+      if (!(error instanceof GoValueError)) throw error;
+      throw new DecodeError(this.#inContext(error.message), { cause: error });
     }
   }
 
@@ -151,7 +151,8 @@ class TypedDecoder {
     try {
       return canonicalTime(value, node.goType === 'v1.MicroTime' ? 'micros' : 'seconds');
     } catch (error) {
-      throw new DecodeError((error as Error).message, { cause: error });
+      if (!(error instanceof GoTimeError)) throw error;
+      throw new DecodeError(error.message, { cause: error });
     }
   }
 

@@ -19,7 +19,7 @@ import {
 import { maxJsonDepth } from './json-syntax.ts';
 
 /** Nodes that aliases may add to a document: a "billion laughs" stops here. */
-export const maxAliasedNodes = 10_000;
+const maxAliasedNodes = 10_000;
 
 /** A text that is no YAML, or more than is read. The message begins with "yaml: ", as Go's. */
 export class YamlSyntaxError extends Error {

@@ -5,25 +5,40 @@ import type { SchemaNode } from './schema-node.ts';
 
 /**
  * Fills absent members with their schema's defaults, deep-copied, and looks into what is there. A `null` where the
- * schema has a default and is not nullable counts as absent. Own keys only. Source: structural defaulting.Default.
+ * schema has a default and is not nullable counts as absent. Own keys only. True when something was filled in.
+ * Source: structural defaulting.Default.
  */
-export function applySchemaDefaults(node: SchemaNode, value: unknown): void {
-  if (Array.isArray(value)) {
-    if (node.items !== undefined) for (const item of value) applySchemaDefaults(node.items, item);
-    return;
-  }
-  if (!isJsonObject(value)) return;
-  for (const [key, child] of node.properties ?? []) applyMember(value, key, child);
-  if (typeof node.additionalProperties !== 'object') return;
+export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
+  if (Array.isArray(value)) return applyToItems(node, value);
+  if (!isJsonObject(value)) return false;
+  let isChanged = false;
+  for (const [key, child] of node.properties ?? []) if (applyMember(value, key, child)) isChanged = true;
+  if (typeof node.additionalProperties !== 'object') return isChanged;
   for (const key of Object.keys(value)) {
-    if (!node.properties?.has(key)) applyMember(value, key, node.additionalProperties);
+    if (!node.properties?.has(key) && applyMember(value, key, node.additionalProperties)) isChanged = true;
   }
+  return isChanged;
 }
 
-function applyMember(object: Record<string, unknown>, key: string, node: SchemaNode): void {
+function applyToItems({ items }: SchemaNode, list: unknown[]): boolean {
+  if (items === undefined) return false;
+  let isChanged = false;
+  for (let index = 0; index < list.length; index++) {
+    if (list[index] === null && items.nullable !== true && items.default !== undefined) {
+      list[index] = deepCopy(items.default);
+      isChanged = true;
+    }
+    if (applySchemaDefaults(items, list[index])) isChanged = true;
+  }
+  return isChanged;
+}
+
+function applyMember(object: Record<string, unknown>, key: string, node: SchemaNode): boolean {
   const isPresent = Object.hasOwn(object, key);
   const present = getOwn(object, key);
   const isAbsent = !isPresent || (present === null && node.nullable !== true);
-  if (isAbsent && node.default !== undefined) setOwn(object, key, deepCopy(node.default));
-  applySchemaDefaults(node, getOwn(object, key));
+  const isFilled = isAbsent && node.default !== undefined;
+  if (isFilled) setOwn(object, key, deepCopy(node.default));
+  const isFilledBelow = applySchemaDefaults(node, getOwn(object, key));
+  return isFilled || isFilledBelow;
 }

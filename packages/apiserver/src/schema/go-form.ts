@@ -14,7 +14,13 @@ interface FormField {
   readonly omitZero: boolean;
 }
 
-const forms = new Map<string, ReadonlyMap<string, FormField>>();
+/** A struct: its fields, and those of them that are written even when nothing set them. */
+interface Form {
+  readonly fields: ReadonlyMap<string, FormField>;
+  readonly always: readonly (readonly [name: string, field: FormField])[];
+}
+
+const forms = new Map<string, Form>();
 
 /**
  * Brings an object of a definition ("apps.v1.Deployment") into its Go form, in place: drops unknown fields, nulls and
@@ -22,9 +28,15 @@ const forms = new Map<string, ReadonlyMap<string, FormField>>();
  * Values of the wrong type are left alone: decoding refuses them.
  */
 export function normalizeGoForm(definition: string, object: Record<string, unknown>): void {
-  const form = formOf(definition);
-  for (const key of Object.keys(object)) if (!form.has(key)) delete object[key];
-  for (const [key, field] of form) normalizeField(object, key, field);
+  const { fields, always } = formOf(definition);
+  for (const key of Object.keys(object)) {
+    const field = fields.get(key);
+    const value = getOwn(object, key);
+    const next = field === undefined || value === undefined || value === null ? undefined : presentValue(field, value);
+    if (next === undefined) delete object[key];
+    else if (next !== value) setOwn(object, key, next);
+  }
+  for (const [key, field] of always) if (!Object.hasOwn(object, key)) setOwn(object, key, absentValue(field));
 }
 
 /** The zero value of a definition: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
@@ -34,21 +46,17 @@ export function zeroGoForm(definition: string): Record<string, unknown> {
   return object;
 }
 
-function normalizeField(object: Record<string, unknown>, key: string, field: FormField): void {
-  const value = getOwn(object, key);
-  const next = value === undefined || value === null ? absentValue(field) : presentValue(field, value);
-  if (next === undefined) delete object[key];
-  else setOwn(object, key, next);
+function isAlwaysWritten(field: FormField): boolean {
+  if (field.omitZero) return false;
+  if (field.shape !== 'single' || field.isPointer) return !field.omitEmpty;
+  // encoding/json never calls a struct empty: a zero Time with omitempty is written as null.
+  return 'message' in field.type || field.type.scalar.isStruct || !field.omitEmpty;
 }
 
-/** What an unset field looks like in JSON; undefined = it is not there. */
+/** What a field that is always written looks like when nothing set it. */
 function absentValue(field: FormField): unknown {
-  if (field.shape !== 'single' || field.isPointer) return field.omitEmpty ? undefined : null;
-  if (field.omitZero) return undefined;
-  if ('message' in field.type) return zeroGoForm(field.type.message);
-  const scalar = field.type.scalar;
-  // encoding/json never calls a struct empty: a zero Time with omitempty is written as null.
-  return field.omitEmpty && !scalar.isStruct ? undefined : zeroOfScalar(scalar);
+  if (field.shape !== 'single' || field.isPointer) return null;
+  return 'message' in field.type ? zeroGoForm(field.type.message) : zeroOfScalar(field.type.scalar);
 }
 
 function presentValue(field: FormField, value: unknown): unknown {
@@ -85,14 +93,15 @@ function itemValue(field: FormField, value: unknown): unknown {
   return value;
 }
 
-function formOf(definition: string): ReadonlyMap<string, FormField> {
+function formOf(definition: string): Form {
   const known = forms.get(definition);
   if (known !== undefined) return known;
   const fields = new Map<string, FormField>();
-  forms.set(definition, fields);
   if (isKind(definition)) for (const key of ['kind', 'apiVersion']) fields.set(key, typeMetaField);
   addFields(fields, definition);
-  return fields;
+  const form = { fields, always: [...fields].filter(([, field]) => isAlwaysWritten(field)) };
+  forms.set(definition, form);
+  return form;
 }
 
 const typeMetaField: FormField = {

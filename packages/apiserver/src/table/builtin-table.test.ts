@@ -26,7 +26,9 @@ function idOf(path: string): string {
 
 /** Kubernetes' answer as it was when the row was recorded, with values for the placeholders of times and uids. */
 function withValues<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value).replaceAll('"<time>"', '"2026-01-01T00:00:00Z"').replaceAll('<uid>', 'u-1')) as T;
+  return JSON.parse(
+    JSON.stringify(value).replaceAll('"<time>"', '"2026-01-01T00:00:00Z"').replaceAll('<uid>', 'u-1'),
+  ) as T;
 }
 
 describe('tables of the built-in resources', () => {

@@ -1,0 +1,200 @@
+// ByteProxy: a TCP proxy that can do what networks do to connections. Stands before the HTTPS port of a test cluster.
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type Clock, systemClock } from '@kapstan/api';
+import { ByteLane } from './byte-lane.ts';
+import type { Connection, ConnectionKind } from './connection.ts';
+
+export interface ByteProxyOptions {
+  /** Port on 127.0.0.1 to which connections go; asked for each of them. */
+  readonly targetPort: () => number;
+  /** Port on 127.0.0.1 to listen on. 0 = any free one. Default 0. */
+  readonly port?: number;
+  /** For delays. Default: the system's. */
+  readonly clock?: Clock;
+  /** Told of each new connection, before anything is forwarded. */
+  readonly onConnection?: (connection: ProxyConnection) => void;
+  /** Told whenever something was read or forwarded. */
+  readonly onActivity?: () => void;
+}
+
+/** Forwards bytes to a port of this machine, until told otherwise. It looks into nothing: TLS goes through as it is. */
+export class ByteProxy {
+  readonly #options: ByteProxyOptions;
+  readonly #connections = new Set<ProxyConnection>();
+  #server: Server | undefined;
+  #port = 0;
+  #isHeld = false;
+  #delayMs = 0;
+
+  private constructor(options: ByteProxyOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it listens. */
+  static async start(options: ByteProxyOptions): Promise<ByteProxy> {
+    const proxy = new ByteProxy(options);
+    proxy.#port = options.port ?? 0;
+    await proxy.listen();
+    return proxy;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Those that are open, the oldest first. */
+  get connections(): readonly ProxyConnection[] {
+    return [...this.#connections];
+  }
+
+  /** Delay of every chunk in both directions, for connections present and to come, in milliseconds. 0 (default) = none. */
+  get delayMs(): number {
+    return this.#delayMs;
+  }
+
+  set delayMs(delayMs: number) {
+    this.#delayMs = delayMs;
+    for (const connection of this.#connections) connection.delayMs = delayMs;
+  }
+
+  /** Resets all connections that are open. New ones are served. */
+  cut(): void {
+    for (const connection of [...this.#connections]) connection.cut();
+  }
+
+  /** Forwards nothing any more and closes nothing: all connections are half-open, new ones too, until {@link resume}. */
+  blackhole(): void {
+    this.#isHeld = true;
+    for (const connection of this.#connections) connection.hold();
+  }
+
+  /** Forwards again, on every connection, what came meanwhile first: TCP loses nothing. */
+  resume(): void {
+    this.#isHeld = false;
+    for (const connection of this.#connections) connection.release();
+  }
+
+  /** Refuses new connections; open ones go on. Idempotent. */
+  stopListening(): void {
+    const server = this.#server;
+    this.#server = undefined;
+    // Not its callback: that waits for the open connections too.
+    server?.close();
+  }
+
+  /** Accepts connections, after {@link stopListening} on the same port again. Idempotent. */
+  async listen(): Promise<void> {
+    if (this.#server !== undefined) return;
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => this.#accept(socket));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#port, '127.0.0.1', resolve);
+    });
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  /** Resets what is open and stops listening. Resolves when all sockets are gone (I9). Idempotent. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    const isClosed = server === undefined ? undefined : new Promise((resolve) => server.close(resolve));
+    const ends = this.connections.map((connection) => connection.closed);
+    this.cut();
+    await Promise.all([isClosed, ...ends]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #accept(client: Socket): void {
+    const connection = new ProxyConnection(client, this.#options);
+    this.#connections.add(connection);
+    void connection.closed.then(() => this.#connections.delete(connection));
+    connection.delayMs = this.#delayMs;
+    if (this.#isHeld) connection.hold();
+    this.#options.onConnection?.(connection);
+    this.#options.onActivity?.();
+    connection.start();
+  }
+}
+
+/** One client's connection and its twin to the server. */
+export class ProxyConnection implements Connection {
+  kind: ConnectionKind = 'unknown';
+  /** Resolves when both sockets are gone. */
+  readonly closed: Promise<void>;
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #lanes: readonly ByteLane[];
+  #isHeld = false;
+  #isCutWhenReleased = false;
+
+  constructor(client: Socket, options: ByteProxyOptions) {
+    const { clock = systemClock, onActivity: onBytes = () => undefined } = options;
+    const server = connect({ port: options.targetPort(), host: '127.0.0.1', allowHalfOpen: true });
+    this.#client = client;
+    this.#server = server;
+    this.#lanes = [
+      new ByteLane({ from: client, to: server, clock, onBytes }),
+      new ByteLane({ from: server, to: client, clock, onBytes }),
+    ];
+    server.once('connect', onBytes);
+    this.closed = Promise.all([client, server].map((socket) => this.#ended(socket, onBytes))).then(() => undefined);
+  }
+
+  /** Port of the connection to the server, as the server sees it; undefined while it is being made. */
+  get serverSidePort(): number | undefined {
+    return this.#server.localPort;
+  }
+
+  get delayMs(): number {
+    return this.#lanes[0]?.delayMs ?? 0;
+  }
+
+  set delayMs(delayMs: number) {
+    for (const lane of this.#lanes) lane.delayMs = delayMs;
+  }
+
+  /** Begins to read what the client sends. */
+  start(): void {
+    if (!this.#isHeld) this.#client.resume();
+  }
+
+  cut(): void {
+    for (const lane of this.#lanes) lane.close();
+    this.#client.resetAndDestroy();
+    // A socket that is still connecting cannot be reset.
+    if (this.#server.connecting) this.#server.destroy();
+    else this.#server.resetAndDestroy();
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+    for (const lane of this.#lanes) lane.hold();
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    if (this.#isCutWhenReleased) this.cut();
+    else for (const lane of this.#lanes) lane.release();
+  }
+
+  /** A side that broke breaks the other one, unless nothing gets through. */
+  #ended(socket: Socket, onActivity: () => void): Promise<void> {
+    let hasFailed = false;
+    socket.on('error', () => {
+      hasFailed = true;
+    });
+    return new Promise((resolve) => {
+      socket.once('close', () => {
+        onActivity();
+        if (this.#isHeld) this.#isCutWhenReleased = true;
+        else if (hasFailed || !socket.readableEnded) this.cut();
+        resolve();
+      });
+    });
+  }
+}

@@ -1,0 +1,148 @@
+// Fault: what can go wrong in a test cluster, on the wire, at the server and below the watch caches. Faults decides what a
+// fault means for connections and requests; the proxy, the server and the in-process client ask it.
+import { newInternalError, newServiceUnavailable, newTooManyRequests, type StatusError } from '@kapstan/api';
+import type { Connection, ConnectionKind } from './connection.ts';
+
+/** Which connections or requests: those of watches, or all others. */
+export type FaultTarget = 'watch' | 'call';
+
+/**
+ * - `reset`: open connections are reset, once. In process: open watches and pending calls fail with ECONNRESET.
+ * - `blackhole`: open connections carry nothing any more and stay open; `connections: 'all'`: those made later as well.
+ * - `slow`: whatever connections carry takes `delayMs` of the cluster's clock longer, for each chunk over HTTP, for each
+ *   answer and event in process.
+ * - `refuse`: nobody listens: new connections, and in process calls and watches, fail with ECONNREFUSED.
+ * - `429`, `500`, `503`: the server answers so, `times` times (default: until healed).
+ * - `lag`: the watch caches hear of no change until healed, while writes go on: reads are stale.
+ * - `410`: the history is lost, once: caches fill themselves anew, and who resumes from a version gets 410.
+ */
+export type Fault =
+  | { readonly kind: 'reset'; readonly match?: FaultTarget }
+  | { readonly kind: 'blackhole'; readonly match?: FaultTarget; readonly connections?: 'present' | 'all' }
+  | { readonly kind: 'slow'; readonly delayMs: number; readonly match?: FaultTarget }
+  | { readonly kind: 'refuse' }
+  | {
+      readonly kind: '429' | '500' | '503';
+      readonly match?: FaultTarget;
+      /** At least 1. Default: until healed. */
+      readonly times?: number;
+      /** Of a 429, in seconds. Default 1. */
+      readonly retryAfterSeconds?: number;
+    }
+  | { readonly kind: 'lag' }
+  | { readonly kind: '410' };
+
+/** A fault that was made. */
+export interface ActiveFault {
+  /** Ends it: what is held goes on. Does nothing for what happened once. Idempotent. */
+  heal(): Promise<void>;
+}
+
+type Standing = Extract<Fault, { kind: 'blackhole' | 'slow' | 'refuse' | '429' | '500' | '503' }>;
+type Refusal = Extract<Fault, { kind: '429' | '500' | '503' }>;
+
+/** The faults that act on connections and requests, and the connections that they act on. */
+export class Faults {
+  readonly #connections = new Set<Connection>();
+  readonly #standing = new Map<Standing, { timesLeft: number }>();
+
+  /** Throws TypeError for a fault with figures out of range. */
+  add(fault: Exclude<Fault, { kind: 'lag' | '410' }>): ActiveFault {
+    if (fault.kind === 'reset') {
+      for (const connection of this.#select(fault.match)) connection.cut();
+      return { heal: async () => undefined };
+    }
+    this.#standing.set(fault, { timesLeft: checkedTimes(fault) });
+    if (fault.kind === 'slow') this.#updateDelays();
+    const held = fault.kind === 'blackhole' ? this.#select(fault.match) : [];
+    for (const connection of held) connection.hold();
+    return {
+      heal: async () => {
+        this.#standing.delete(fault);
+        if (fault.kind === 'slow') this.#updateDelays();
+        if (fault.kind === 'blackhole') for (const connection of this.#released(fault, held)) connection.release();
+      },
+    };
+  }
+
+  /** Whether nobody is to be listening. */
+  get isRefusing(): boolean {
+    return [...this.#standing.keys()].some(({ kind }) => kind === 'refuse');
+  }
+
+  /** A connection was made. The result takes it off again. */
+  open(connection: Connection): () => void {
+    this.#connections.add(connection);
+    this.classified(connection);
+    return () => {
+      this.#connections.delete(connection);
+    };
+  }
+
+  /** The kind of a connection is known now: what stands against that kind strikes it. */
+  classified(connection: Connection): void {
+    connection.delayMs = this.#delayOf(connection);
+    for (const fault of this.#standing.keys()) {
+      if (fault.kind === 'blackhole' && fault.connections === 'all' && matches(fault.match, connection.kind)) {
+        connection.hold();
+      }
+    }
+  }
+
+  /** Throws what the server is to answer with. */
+  refuse(kind: FaultTarget): void {
+    for (const [fault, state] of this.#standing) {
+      if (!isRefusal(fault) || !matches(fault.match, kind)) continue;
+      state.timesLeft--;
+      if (state.timesLeft === 0) this.#standing.delete(fault);
+      throw refusalOf(fault);
+    }
+  }
+
+  #select(match: FaultTarget | undefined): readonly Connection[] {
+    return [...this.#connections].filter(({ kind }) => matches(match, kind));
+  }
+
+  #released(fault: Extract<Fault, { kind: 'blackhole' }>, held: readonly Connection[]): readonly Connection[] {
+    return fault.connections === 'all' ? this.#select(fault.match) : held;
+  }
+
+  #updateDelays(): void {
+    for (const connection of this.#connections) connection.delayMs = this.#delayOf(connection);
+  }
+
+  #delayOf({ kind }: Connection): number {
+    let delayMs = 0;
+    for (const fault of this.#standing.keys()) {
+      if (fault.kind === 'slow' && matches(fault.match, kind)) delayMs = Math.max(delayMs, fault.delayMs);
+    }
+    return delayMs;
+  }
+}
+
+function matches(match: FaultTarget | undefined, kind: ConnectionKind): boolean {
+  return match === undefined || match === kind;
+}
+
+function isRefusal(fault: Standing): fault is Refusal {
+  return fault.kind === '429' || fault.kind === '500' || fault.kind === '503';
+}
+
+function refusalOf(fault: Refusal): StatusError {
+  switch (fault.kind) {
+    case '429':
+      return newTooManyRequests('Too many requests, please try again later.', fault.retryAfterSeconds ?? 1);
+    case '500':
+      return newInternalError('a fault of the test');
+    case '503':
+      return newServiceUnavailable('a fault of the test');
+  }
+}
+
+function checkedTimes(fault: Standing): number {
+  const times = isRefusal(fault) ? (fault.times ?? Number.POSITIVE_INFINITY) : 1;
+  if (!(times >= 1)) throw new TypeError(`times must be at least 1, got ${times}`);
+  const delayMs = fault.kind === 'slow' ? fault.delayMs : 0;
+  if (!(delayMs >= 0)) throw new TypeError(`delayMs must not be negative, got ${delayMs}`);
+  return times;
+}

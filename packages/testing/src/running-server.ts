@@ -1,0 +1,56 @@
+// RunningServer: one life of the control plane of a test cluster: engine and server, started and stopped together.
+import { join } from 'node:path';
+import type { Clock, Logger } from '@kapstan/api';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '@kapstan/control-plane';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import type { Activity } from './activity.ts';
+import { TestEngine } from './test-engine.ts';
+
+export type ServerSettings = Omit<
+  ControlPlaneOptions,
+  'dataDir' | 'engine' | 'clock' | 'logger' | 'port' | 'bindAddress'
+>;
+
+export interface RunningServerOptions {
+  readonly dataDir: string;
+  readonly settings: ServerSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly activity: Activity;
+}
+
+export interface RunningServer {
+  readonly controlPlane: ControlPlane;
+  readonly engine: TestEngine;
+  /** Closes server and store. Rejects with an Error when the store's tables contradict each other. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Resolves when requests are answered. Rejects, with everything closed again, when something cannot start. */
+export async function startServer(options: RunningServerOptions): Promise<RunningServer> {
+  const { dataDir, settings, clock, logger, activity } = options;
+  const store = await openLmdbEngine({ dataDir: join(dataDir, 'store'), clock, logger });
+  const engine = new TestEngine(store, activity);
+  let controlPlane: ControlPlane;
+  try {
+    controlPlane = await startControlPlane({ ...settings, dataDir, engine, clock, logger });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    await controlPlane.close();
+    const report = await store.check();
+    await store.close();
+    if (report.problems.length > 0) throw new Error(`the store is not consistent: ${report.problems.join('; ')}`);
+  };
+  return {
+    controlPlane,
+    engine,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}

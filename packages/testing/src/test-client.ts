@@ -1,0 +1,174 @@
+// TestClient: the in-process client of a test cluster. Passes everything on, to whatever server runs at the moment, counts
+// what is under way, and lets faults act on calls and watches as if they had connections.
+import type {
+  ApplyOptions,
+  CallOptions,
+  Clock,
+  DeleteOptions,
+  GetOptions,
+  KubernetesObject,
+  ListerWatcher,
+  ListOptions,
+  ListResult,
+  ObjectTarget,
+  Patch,
+  Resource,
+  ResourceClient,
+  SubresourceOptions,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from '@kapstan/api';
+import { Observable, type Subscriber } from 'rxjs';
+import type { Activity } from './activity.ts';
+import type { Faults } from './fault.ts';
+import { connectionError, InProcessConnection } from './in-process-connection.ts';
+
+export interface TestClientOptions {
+  /** The client of the server that runs; undefined while none does. */
+  readonly target: () => ResourceClient | undefined;
+  readonly faults: Faults;
+  readonly activity: Activity;
+  readonly clock: Clock;
+}
+
+export class TestClient implements ResourceClient {
+  readonly #options: TestClientOptions;
+
+  constructor(options: TestClientOptions) {
+    this.#options = options;
+  }
+
+  get<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    options?: GetOptions & SubresourceOptions,
+  ): Promise<T> {
+    return this.#call((client) => client.get(token, target, options), options);
+  }
+
+  listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
+    return this.#call((client) => client.listPage(token, options), options);
+  }
+
+  create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
+    return this.#call((client) => client.create(token, object, options), options);
+  }
+
+  update<T extends KubernetesObject>(
+    token: Resource<T>,
+    object: T,
+    options?: WriteOptions & SubresourceOptions,
+  ): Promise<T> {
+    return this.#call((client) => client.update(token, object, options), options);
+  }
+
+  patch<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    patch: Patch & SubresourceOptions & WriteOptions,
+  ): Promise<T> {
+    return this.#call((client) => client.patch(token, target, patch), patch);
+  }
+
+  apply<T extends KubernetesObject>(
+    token: Resource<T>,
+    object: T,
+    options: ApplyOptions & SubresourceOptions,
+  ): Promise<T> {
+    return this.#call((client) => client.apply(token, object, options), options);
+  }
+
+  delete<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    options?: DeleteOptions,
+  ): Promise<T | undefined> {
+    return this.#call((client) => client.delete(token, target, options), options);
+  }
+
+  deleteCollection<T extends KubernetesObject>(
+    token: Resource<T>,
+    options?: ListOptions & DeleteOptions,
+  ): Promise<void> {
+    return this.#call((client) => client.deleteCollection(token, options), options);
+  }
+
+  createSubresource<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget & { readonly subresource: string },
+    call: { readonly body: KubernetesObject } & CallOptions,
+  ): Promise<KubernetesObject> {
+    return this.#call((client) => client.createSubresource(token, target, call), call);
+  }
+
+  listerWatcher<T extends KubernetesObject>(
+    token: Resource<T>,
+    scope?: { readonly namespace?: string },
+  ): ListerWatcher<T> {
+    const of = (client: ResourceClient): ListerWatcher<T> => client.listerWatcher(token, scope);
+    return {
+      list: (options) => this.#call((client) => of(client).list(options), options),
+      watch: (options) => new Observable((subscriber) => this.#watch(of, options, subscriber)),
+    };
+  }
+
+  async #call<R>(run: (client: ResourceClient) => Promise<R>, { signal }: CallOptions = {}): Promise<R> {
+    const { faults, activity, clock } = this.#options;
+    const end = activity.beginRequest();
+    let fail: (error: unknown) => void = () => undefined;
+    const cut = new Promise<never>((_, reject) => {
+      fail = reject;
+    });
+    const onAbort = (): void => fail(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const connection = new InProcessConnection({ kind: 'call', clock, onCut: fail });
+    const forget = faults.open(connection);
+    const answer = async (): Promise<R> => {
+      const target = this.#target();
+      faults.refuse('call');
+      const result = await run(target);
+      return new Promise((resolve) => connection.deliver(() => resolve(result)));
+    };
+    try {
+      return await Promise.race([answer(), cut]);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      connection.close();
+      forget();
+      end();
+    }
+  }
+
+  #watch<T extends KubernetesObject>(
+    of: (client: ResourceClient) => ListerWatcher<T>,
+    options: WatchOptions,
+    subscriber: Subscriber<WatchEvent<T>>,
+  ): void {
+    const { faults, activity, clock } = this.#options;
+    const target = this.#target();
+    faults.refuse('watch');
+    const onCut = (error: Error): void => subscriber.error(error);
+    const connection = new InProcessConnection({ kind: 'watch', clock, onCut });
+    subscriber.add(faults.open(connection));
+    subscriber.add(() => connection.close());
+    const deliver = (delivery: () => void): void => {
+      activity.moved();
+      connection.deliver(delivery);
+    };
+    const source = of(target).watch(options);
+    subscriber.add(
+      source.subscribe({
+        next: (event) => deliver(() => subscriber.next(event)),
+        error: (error) => deliver(() => subscriber.error(error)),
+        complete: () => deliver(() => subscriber.complete()),
+      }),
+    );
+  }
+
+  #target(): ResourceClient {
+    const target = this.#options.faults.isRefusing ? undefined : this.#options.target();
+    if (target === undefined) throw connectionError('ECONNREFUSED', 'the test cluster does not run');
+    return target;
+  }
+}

@@ -1,0 +1,250 @@
+// testCluster(): a whole control plane inside the test process: own store, own certificates, own time, and faults at will.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Clock,
+  type KubernetesObject,
+  type Logger,
+  type ResourceClient,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
+import { Client, type ClientOptions, clientConfigOf, type Impersonation, parseKubeconfig } from '@kapstan/client';
+import { Activity } from './activity.ts';
+import type { ByteProxy } from './byte-proxy.ts';
+import { requestObserver, startClusterProxy } from './cluster-proxy.ts';
+import { installCrds } from './custom-resources.ts';
+import { type ActiveFault, type Fault, Faults } from './fault.ts';
+import { type RunningServer, type ServerSettings, startServer } from './running-server.ts';
+import { TestClient } from './test-client.ts';
+
+export interface TestClusterOptions {
+  /** 'virtual': time stands still until {@link TestCluster.advance} moves it. 'real': the system's. Default 'virtual'. */
+  readonly clock?: 'virtual' | 'real';
+  /** 'off': no port, no certificates; only the in-process client. Default 'on'. */
+  readonly http?: 'on' | 'off';
+  /** Custom resource definitions to install; they are served when the cluster is there. */
+  readonly crds?: readonly KubernetesObject[];
+  /** Anything else of a control plane: tokens, admission, control loops, limits. */
+  readonly controlPlane?: Omit<ServerSettings, 'http'>;
+  /** Bytes of events that may wait for a slow watcher. Default: the server's. */
+  readonly maxWatchBufferBytes?: number;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+export interface ClusterConnectOptions extends ClientOptions {
+  /** Act as someone else than the admin. */
+  readonly impersonate?: Impersonation;
+}
+
+/** Resolves when requests are answered and all definitions are established. Rejects with everything closed again. */
+export async function testCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
+  const cluster = new TestCluster(options, await mkdtemp(join(tmpdir(), 'kapstan-test-cluster-')));
+  try {
+    await cluster.start();
+    await installCrds(cluster.client, options.crds ?? []);
+    return cluster;
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+}
+
+/** Made by {@link testCluster}. */
+export class TestCluster {
+  /** The cluster's time: of the server, of its store, of its clients. */
+  readonly clock: Clock;
+  /** Reads and writes as an admin, without HTTP; outlives stops and starts of the server. Cached objects are frozen. */
+  readonly client: ResourceClient;
+  readonly #options: TestClusterOptions;
+  readonly #dataDir: string;
+  readonly #virtualClock: VirtualClock | undefined;
+  readonly #activity = new Activity();
+  readonly #faults = new Faults();
+  readonly #clients = new Set<Client>();
+  #server: RunningServer | undefined;
+  #proxy: ByteProxy | undefined;
+  #kubeconfig = '';
+  #closing: Promise<void> | undefined;
+
+  /** Use {@link testCluster}. */
+  constructor(options: TestClusterOptions, dataDir: string) {
+    this.#options = options;
+    this.#dataDir = dataDir;
+    // Certificates are checked by TLS against the real date, so virtual time begins there.
+    this.#virtualClock = options.clock === 'real' ? undefined : new VirtualClock({ startMs: systemClock.now() });
+    this.clock = this.#virtualClock ?? systemClock;
+    this.client = new TestClient({
+      target: () => this.#server?.controlPlane.client,
+      faults: this.#faults,
+      activity: this.#activity,
+      clock: this.clock,
+    });
+  }
+
+  /** Of the HTTPS port, through the proxy. Throws TypeError without HTTP. */
+  get url(): string {
+    return `https://127.0.0.1:${this.#requireProxy().port}`;
+  }
+
+  /** Text of an admin kubeconfig for {@link url}. Throws TypeError without HTTP. */
+  get kubeconfig(): string {
+    this.#requireProxy();
+    return this.#kubeconfig;
+  }
+
+  /** The proxy that all HTTP clients go through. Throws TypeError without HTTP. */
+  get proxy(): ByteProxy {
+    return this.#requireProxy();
+  }
+
+  /** Whether the server runs. */
+  get isRunning(): boolean {
+    return this.#server !== undefined;
+  }
+
+  /** A client over HTTP, as an admin, on the cluster's time. Closed with the cluster. */
+  async connect({ impersonate, ...options }: ClusterConnectOptions = {}): Promise<Client> {
+    const config = clientConfigOf(parseKubeconfig(this.kubeconfig));
+    const client = new Client(
+      { ...config, proxyUrl: '', ...(impersonate === undefined ? {} : { impersonate }) },
+      { clock: this.clock, ...options },
+    );
+    this.#clients.add(client);
+    await client.prepare();
+    return client;
+  }
+
+  /**
+   * Resolves when nothing more happens by itself: no operation of the store, no request and no in-process call is under
+   * way, and for 16 turns of the event loop no byte, event or request came. A request that waits for time to pass (nothing
+   * moves for 50 real milliseconds) is not waited for. Time does not move. Work of your own that touches none of these,
+   * such as reading files, is not seen.
+   */
+  settle(): Promise<void> {
+    return this.#activity.settle();
+  }
+
+  /**
+   * Moves virtual time on by `ms` milliseconds, from timer to timer, and settles after each: what a timer causes, over
+   * sockets too, is done before the next one runs. Throws TypeError with a real clock.
+   */
+  async advance(ms: number): Promise<void> {
+    const clock = this.#virtualClock;
+    if (clock === undefined) throw new TypeError("advance needs the option clock: 'virtual'");
+    if (!(ms >= 0)) throw new TypeError(`time cannot be moved by ${ms} ms`);
+    const untilMs = clock.monotonicNow() + ms;
+    await this.settle();
+    for (;;) {
+      const leftMs = untilMs - clock.monotonicNow();
+      const nextMs = clock.msToNextTimer;
+      await clock.advance(nextMs === undefined ? leftMs : Math.min(leftMs, Math.max(0, nextMs)));
+      await this.settle();
+      if (nextMs === undefined || nextMs > leftMs) return;
+    }
+  }
+
+  /** Makes something go wrong, see {@link Fault}. Resolves when it has begun. */
+  async fault(fault: Fault): Promise<ActiveFault> {
+    switch (fault.kind) {
+      case 'lag': {
+        const { engine } = this.#requireServer();
+        engine.hold();
+        return { heal: async () => engine.release() };
+      }
+      case '410':
+        await this.#requireServer().engine.loseHistory();
+        return { heal: async () => undefined };
+      case 'refuse': {
+        const refusal = this.#faults.add(fault);
+        this.#proxy?.stopListening();
+        const heal = async (): Promise<void> => {
+          await refusal.heal();
+          if (this.isRunning && !this.#faults.isRefusing) await this.#proxy?.listen();
+        };
+        return { heal };
+      }
+      default:
+        return this.#faults.add(fault);
+    }
+  }
+
+  /** Stops the server as SIGTERM does: watches end, requests come to their end, then nobody listens. The data stay. Idempotent. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    this.#proxy?.stopListening();
+    const closed = server.close();
+    await this.settle();
+    this.#proxy?.cut();
+    await closed;
+  }
+
+  /** Starts the server again after {@link stop}, with its data, at the same address. Does nothing while it runs. */
+  async start(): Promise<void> {
+    if (this.#server !== undefined) return;
+    const { http = 'on', controlPlane = {}, maxWatchBufferBytes, logger = silentLogger } = this.#options;
+    const onRequest = requestObserver({
+      proxy: () => this.#proxy,
+      faults: this.#faults,
+      activity: this.#activity,
+    });
+    const limits = maxWatchBufferBytes === undefined ? {} : { maxWatchBufferBytes };
+    const server = await startServer({
+      dataDir: this.#dataDir,
+      settings: { ...controlPlane, http: http === 'off' ? 'off' : { ...limits, onRequest } },
+      clock: this.clock,
+      logger,
+      activity: this.#activity,
+    });
+    this.#server = server;
+    if (http === 'on') await this.#listen(server);
+  }
+
+  /** Closes its clients, the server and the store, and removes the data. Rejects when the store is not consistent. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await Promise.all([...this.#clients].map((client) => client.close()));
+      // Held connections would keep requests, and so the server, waiting.
+      await this.#proxy?.close();
+      await this.#server?.close();
+    } finally {
+      this.#server = undefined;
+      await rm(this.#dataDir, { recursive: true, force: true });
+    }
+  }
+
+  async #listen({ controlPlane }: RunningServer): Promise<void> {
+    this.#proxy ??= await startClusterProxy({
+      targetPort: () => this.#server?.controlPlane.port ?? controlPlane.port,
+      clock: this.clock,
+      faults: this.#faults,
+      activity: this.#activity,
+    });
+    if (!this.#faults.isRefusing) await this.#proxy.listen();
+    this.#kubeconfig = controlPlane.kubeconfig.replaceAll(controlPlane.url, this.url);
+  }
+
+  #requireProxy(): ByteProxy {
+    if (this.#proxy === undefined) throw new TypeError("this cluster was made with http: 'off'");
+    return this.#proxy;
+  }
+
+  #requireServer(): RunningServer {
+    if (this.#server === undefined) throw new TypeError('the server of this cluster is stopped');
+    return this.#server;
+  }
+}

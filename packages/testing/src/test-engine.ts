@@ -1,0 +1,209 @@
+// TestEngine: the store of a test cluster. Passes everything on to a real engine, counts what is under way, and can keep
+// the watch caches above from hearing of changes, or make them lose their history.
+import type { Revision } from '@kapstan/api';
+import {
+  type Commit,
+  type CommitResult,
+  type Engine,
+  type EngineEvent,
+  type EngineRead,
+  type EngineWatch,
+  type EngineWatchOptions,
+  type EngineWatchSink,
+  type KeyRange,
+  type RangeOptions,
+  type RangeResult,
+  StorageError,
+} from '@kapstan/storage';
+import type { Activity } from './activity.ts';
+
+// Outside of every resource's prefix.
+const scratchKey = '/kapstan-testing/history';
+
+export class TestEngine implements Engine {
+  readonly #engine: Engine;
+  readonly #activity: Activity;
+  readonly #watches = new Set<HeldWatch>();
+  #isHeld = false;
+
+  constructor(engine: Engine, activity: Activity) {
+    this.#engine = engine;
+    this.#activity = activity;
+  }
+
+  get(key: string, options?: RangeOptions): Promise<EngineRead> {
+    return this.#track(this.#engine.get(key, options));
+  }
+
+  range(range: KeyRange, options?: RangeOptions): Promise<RangeResult> {
+    return this.#track(this.#engine.range(range, options));
+  }
+
+  count(range: KeyRange): Promise<number> {
+    return this.#track(this.#engine.count(range));
+  }
+
+  commit(commit: Commit): Promise<CommitResult> {
+    return this.#track(this.#engine.commit(commit));
+  }
+
+  watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
+    const watch = new HeldWatch({
+      sink,
+      onActivity: () => this.#activity.moved(),
+      onEnd: () => this.#watches.delete(watch),
+    });
+    if (this.#isHeld) watch.hold();
+    this.#watches.add(watch);
+    watch.begin(this.#engine.watch(range, options, watch));
+    return watch;
+  }
+
+  currentRevision(): Promise<Revision> {
+    return this.#engine.currentRevision();
+  }
+
+  requestProgress(): Promise<void> {
+    return this.#engine.requestProgress();
+  }
+
+  get supportsProgressRequests(): boolean {
+    return this.#engine.supportsProgressRequests;
+  }
+
+  grantLease(ttlSeconds: number): Promise<number> {
+    return this.#track(this.#engine.grantLease(ttlSeconds));
+  }
+
+  compact(revision: Revision): Promise<void> {
+    return this.#track(this.#engine.compact(revision));
+  }
+
+  compactRevision(): Revision {
+    return this.#engine.compactRevision();
+  }
+
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+
+  /** From now on no watch hears of changes; writes and reads go on. */
+  hold(): void {
+    this.#isHeld = true;
+    for (const watch of this.#watches) watch.hold();
+  }
+
+  /** The watches hear what happened meanwhile, and go on. */
+  release(): void {
+    this.#isHeld = false;
+    for (const watch of [...this.#watches]) watch.release();
+  }
+
+  /**
+   * Compacts everything and breaks all watches: whoever is behind the present revision gets 410, and every watch cache
+   * fills itself anew. The revision moves on, so that even those who were up to date are behind.
+   */
+  async loseHistory(): Promise<void> {
+    const { kv } = await this.get(scratchKey);
+    const change = { type: 'put', value: new Uint8Array(1) } as const;
+    const { revision } = await this.commit({
+      key: scratchKey,
+      expectedRevision: kv?.modRevision ?? (0 as Revision),
+      change,
+    });
+    await this.compact(revision);
+    for (const watch of [...this.#watches]) watch.break(new StorageError({ code: 'Compacted', revision }));
+  }
+
+  async #track<R>(operation: Promise<R>): Promise<R> {
+    const end = this.#activity.beginOperation();
+    try {
+      return await operation;
+    } finally {
+      end();
+    }
+  }
+}
+
+interface HeldWatchOptions {
+  readonly sink: EngineWatchSink;
+  readonly onActivity: () => void;
+  readonly onEnd: () => void;
+}
+
+type Notice =
+  | { readonly type: 'events'; readonly events: readonly EngineEvent[]; readonly revision: Revision }
+  | { readonly type: 'progress'; readonly revision: Revision }
+  | { readonly type: 'error'; readonly error: Error };
+
+/** Between a watch of the engine and its sink. What is held keeps its order. */
+class HeldWatch implements EngineWatch, EngineWatchSink {
+  readonly #options: HeldWatchOptions;
+  #watch: EngineWatch | undefined;
+  #held: Notice[] | undefined;
+  #isClosed = false;
+
+  constructor(options: HeldWatchOptions) {
+    this.#options = options;
+  }
+
+  begin(watch: EngineWatch): void {
+    this.#watch = watch;
+    if (this.#isClosed) watch.close();
+  }
+
+  onEvents(events: readonly EngineEvent[], revision: Revision): void {
+    this.#receive({ type: 'events', events, revision });
+  }
+
+  onProgress(revision: Revision): void {
+    this.#receive({ type: 'progress', revision });
+  }
+
+  onError(error: Error): void {
+    this.#receive({ type: 'error', error });
+  }
+
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const notice of held) this.#receive(notice);
+  }
+
+  /** Ends it with an error; what was held is lost. */
+  break(error: Error): void {
+    this.#watch?.close();
+    this.#held = undefined;
+    this.#receive({ type: 'error', error });
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#watch?.close();
+    this.#options.onEnd();
+  }
+
+  #receive(notice: Notice): void {
+    if (this.#isClosed) return;
+    if (this.#held !== undefined) {
+      this.#held.push(notice);
+      return;
+    }
+    this.#options.onActivity();
+    const { sink } = this.#options;
+    if (notice.type === 'events') sink.onEvents(notice.events, notice.revision);
+    else if (notice.type === 'progress') sink.onProgress(notice.revision);
+    else this.#end(notice.error);
+  }
+
+  #end(error: Error): void {
+    this.#isClosed = true;
+    this.#options.onEnd();
+    this.#options.sink.onError(error);
+  }
+}

@@ -19,6 +19,7 @@ export {
   unionAuthorizer,
 } from './authz/authorizer.ts';
 export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
+export { DefinitionController, type DefinitionControllerOptions } from './crd/definition-controller.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
 export { type ApiServer, type ApiServerOptions, type IncomingRequest, startApiServer } from './http/api-server.ts';

@@ -3,6 +3,7 @@ import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   AdmissionChain,
   builtinResources,
+  DefinitionController,
   FieldManager,
   type HealthCheck,
   InProcessClient,
@@ -37,7 +38,7 @@ export interface Resources {
   close(): Promise<void>;
 }
 
-/** Opens all built-in resources and waits until they can be read. The engine stays its owner's. */
+/** Opens all built-in resources and those of the stored definitions, and waits until they can be read. The engine stays its owner's. */
 export async function openResources(engine: Engine, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
   const catalog = new ResourceCatalog();
@@ -61,11 +62,19 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const stacks = definitions.map((definition) => new ResourceStack(definition, stackOptions));
   for (const stack of stacks) catalog.install(stack.served);
   await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+  const customResources = new DefinitionController({
+    catalog,
+    clock,
+    logger,
+    createStack: (definition) => new ResourceStack(definition, stackOptions),
+  });
+  await customResources.start();
   return {
     catalog,
     client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
     healthChecks: [],
     close: async () => {
+      await customResources.close();
       await Promise.all(stacks.map((stack) => stack.close()));
     },
   };

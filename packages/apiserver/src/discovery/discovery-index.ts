@@ -79,7 +79,7 @@ function pathsOf(groups: ReadonlyMap<string, GroupEntry>): readonly string[] {
 }
 
 /** v2 before v1 before v1beta2 before v1alpha1 before what is no version. Source: version.CompareKubeAwareVersionStrings. */
-function compareVersions(a: string, b: string): number {
+export function compareVersions(a: string, b: string): number {
   const [left, right] = [parseVersion(a), parseVersion(b)];
   if (left === undefined || right === undefined) {
     if (left === right) return compare(a, b);

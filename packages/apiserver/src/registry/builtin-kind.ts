@@ -66,6 +66,7 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
     | 'ttlSeconds'
     | 'holdsDeletion'
     | 'prepareForDeletion'
+    | 'finalizerNames'
   >;
   readonly convert?: NonNullable<ResourceDefinition<T>['convert']>;
   readonly allocation?: ResourceAllocation<T>;

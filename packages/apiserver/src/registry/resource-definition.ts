@@ -98,7 +98,11 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   applyDefaults(object: T): void;
   /** Fills in place what is computed on read and not stored. Absent = nothing. */
   decorate?(object: T): void;
-  /** Between the stored version and this one, where they differ. Absent = same shape, only apiVersion is changed. */
+  /**
+   * Between the stored version and this one, where they differ. Absent = same shape, only apiVersion is changed.
+   * `fromStored` is given a fresh copy: it may change it and answer with it, when that is the object as served. The
+   * same object and the same apiVersion mean: nothing was changed.
+   */
   readonly convert?: {
     fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
     toStored(object: UnstructuredObject): UnstructuredObject;

@@ -42,15 +42,24 @@ export class ResourceStack {
   /** Absent when the resource is served straight from storage. */
   readonly cacher: Cacher<UnstructuredObject> | undefined;
   readonly #objects: ObjectStore<UnstructuredObject>;
+  readonly #options: ResourceStackOptions;
 
   /** Opens nothing but the cache's feed, when there is one. */
   constructor(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions) {
+    this.#options = options;
     this.#objects = objectStore(definition, options);
     this.cacher = isCached(definition, options) ? cacherOver(this.#objects, definition, options) : undefined;
     this.cacher?.start();
+    this.served = this.servedAs(definition);
+  }
+
+  /**
+   * Another definition on the same storage, whose watches go on: one that differs in nothing that storage knows of
+   * (prefix, stored version, conversion, scope, selectable fields).
+   */
+  servedAs(definition: ResourceDefinition<UnstructuredObject>): ServedResource {
     const storage: Storage<UnstructuredObject> = this.cacher ?? this.#objects;
-    const store = new GenericStore<UnstructuredObject>({ ...options, definition, storage });
-    this.served = { definition, store };
+    return { definition, store: new GenericStore<UnstructuredObject>({ ...this.#options, definition, storage }) };
   }
 
   /** Resolves when reads and watches are answered. */

@@ -22,12 +22,15 @@ export function versionedCodec(
       base.encode(convert === undefined ? { ...object, apiVersion: stored } : convert.toStored(object)),
     decode: (bytes, revision) => {
       const object = base.decode(bytes, revision);
-      plainBytes = object.apiVersion === served && convert === undefined ? bytes : undefined;
+      const isOfVersion = object.apiVersion === served;
+      plainBytes = isOfVersion ? bytes : undefined;
       if (convert === undefined) {
         object.apiVersion = served;
         return object;
       }
       const converted = convert.fromStored(object);
+      if (isOfVersion && converted === object) return object;
+      plainBytes = undefined;
       return { ...converted, metadata: { ...converted.metadata, resourceVersion: formatRevision(revision) } };
     },
     wireJson: (bytes, revision) => (bytes === plainBytes ? base.wireJson?.(bytes, revision) : undefined),

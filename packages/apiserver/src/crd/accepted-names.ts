@@ -1,0 +1,119 @@
+// Which of the names that a definition asks for it gets: those that no other definition of its group has.
+// Source: apiextensions status.NamingConditionController.
+import { type DeepReadonly, deepCopy } from '@kapstan/api';
+import type { CustomResourceDefinition, CustomResourceDefinitionNames } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { type DefinitionCondition, findCondition } from './definition-conditions.ts';
+
+type Definition = DeepReadonly<CustomResourceDefinition>;
+
+export interface NamesDecision {
+  readonly acceptedNames: CustomResourceDefinitionNames;
+  readonly namesAccepted: DefinitionCondition;
+  /** Whether the definition is to be served: it was before, or all its names are its own now. */
+  readonly established: DefinitionCondition;
+}
+
+/** Decides for one definition; `others` are those of its group, itself or not. */
+export function decideNames(definition: Definition, others: Iterable<Definition>): NamesDecision {
+  const used = usedNames(definition, others);
+  const asked = definition.spec.names;
+  const present: DeepReadonly<Partial<CustomResourceDefinitionNames>> = definition.status?.acceptedNames ?? {};
+  const accepted: CustomResourceDefinitionNames = { ...(deepCopy(present) as CustomResourceDefinitionNames) };
+  let conflict: { readonly reason: string; readonly message: string } | undefined;
+
+  for (const [key, reason, taken] of singleNames(used)) {
+    const name = asked[key] ?? '';
+    if (name !== (present[key] ?? '') && taken.has(name)) conflict = { reason, message: inUse(name) };
+    else accepted[key] = name;
+    if (key === 'singular') {
+      const clashes = shortNameClashes(definition, used.resources);
+      if (clashes.length === 0) setList(accepted, 'shortNames', asked.shortNames);
+      else conflict = { reason: 'ShortNamesConflict', message: aggregate(clashes) };
+    }
+  }
+  setList(accepted, 'categories', asked.categories);
+  return { acceptedNames: accepted, ...conditions(definition, conflict) };
+}
+
+interface UsedNames {
+  readonly resources: ReadonlySet<string>;
+  readonly kinds: ReadonlySet<string>;
+}
+
+function usedNames(definition: Definition, others: Iterable<Definition>): UsedNames {
+  const resources = new Set<string>();
+  const kinds = new Set<string>();
+  for (const other of others) {
+    if (other.spec.group !== definition.spec.group || other.metadata?.name === definition.metadata?.name) continue;
+    const names = other.status?.acceptedNames;
+    for (const name of [names?.plural, names?.singular, ...(names?.shortNames ?? [])]) if (name) resources.add(name);
+    for (const name of [names?.kind, names?.listKind]) if (name) kinds.add(name);
+  }
+  return { resources, kinds };
+}
+
+type SingleName = 'plural' | 'singular' | 'kind' | 'listKind';
+
+/** In the order in which conflicts are looked for: the last one found is told. */
+function singleNames(used: UsedNames): readonly (readonly [SingleName, string, ReadonlySet<string>])[] {
+  return [
+    ['plural', 'PluralConflict', used.resources],
+    ['singular', 'SingularConflict', used.resources],
+    ['kind', 'KindConflict', used.kinds],
+    ['listKind', 'ListKindConflict', used.kinds],
+  ];
+}
+
+function shortNameClashes(definition: Definition, taken: ReadonlySet<string>): string[] {
+  const own = definition.status?.acceptedNames?.shortNames ?? [];
+  const names = definition.spec.names.shortNames ?? [];
+  return names.filter((name) => !own.includes(name) && taken.has(name)).map(inUse);
+}
+
+function setList(
+  names: CustomResourceDefinitionNames,
+  key: 'shortNames' | 'categories',
+  values: readonly string[] | undefined,
+): void {
+  if (values === undefined || values.length === 0) delete names[key];
+  else names[key] = [...values];
+}
+
+function conditions(
+  definition: Definition,
+  conflict: { readonly reason: string; readonly message: string } | undefined,
+): Pick<NamesDecision, 'namesAccepted' | 'established'> {
+  const namesAccepted: DefinitionCondition =
+    conflict === undefined
+      ? { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found' }
+      : { type: 'NamesAccepted', status: 'False', ...conflict };
+  const present = findCondition(definition, 'Established');
+  if (present?.status === 'True') {
+    const { reason = '', message = '' } = present;
+    return { namesAccepted, established: { type: 'Established', status: 'True', reason, message } };
+  }
+  return { namesAccepted, established: conflict === undefined ? nowEstablished : notEstablished };
+}
+
+const nowEstablished: DefinitionCondition = {
+  type: 'Established',
+  status: 'True',
+  reason: 'InitialNamesAccepted',
+  message: 'the initial names have been accepted',
+};
+
+const notEstablished: DefinitionCondition = {
+  type: 'Established',
+  status: 'False',
+  reason: 'NotAccepted',
+  message: 'not all names are accepted',
+};
+
+function inUse(name: string): string {
+  return `${JSON.stringify(name)} is already in use`;
+}
+
+/** Source: utilerrors.Aggregate.Error. */
+function aggregate(texts: readonly string[]): string {
+  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+}

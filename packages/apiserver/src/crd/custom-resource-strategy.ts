@@ -1,0 +1,81 @@
+// The strategies of a custom resource and of its /status: what its definition says, applied to every write.
+// Source: apiextensions registry/customresource strategy.go, status_strategy.go, validator.go.
+import {
+  type DeepReadonly,
+  type FieldError,
+  type GroupResource,
+  newForbidden,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { defaultStrategy, startGeneration, statusStrategy, withoutStatus } from '../registry/default-strategy.ts';
+import { jsonEqual } from '../registry/json-equality.ts';
+import { metaOf } from '../registry/object-meta.ts';
+import type { ResourceStrategy } from '../registry/strategy.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import type { JsonSchema } from '../schema/structural-schema.ts';
+import { compileValidator } from '../schema/value-validation.ts';
+import type { ValueValidator } from '../schema/value-validator.ts';
+import { type ScalePaths, scaleErrors } from './custom-resource-scale.ts';
+import { embeddedResourceErrors } from './embedded-resources.ts';
+
+/** What the strategies need to know of a kind in one of its versions. */
+export interface CustomKind {
+  readonly resource: GroupResource;
+  readonly jsonSchema: JsonSchema;
+  readonly schema: SchemaNode;
+  /** The status has an endpoint of its own. */
+  readonly hasStatus: boolean;
+  readonly scale: ScalePaths | undefined;
+  /** The definition is being deleted: nothing new may come. Asked at each create. */
+  isTerminating(): boolean;
+}
+
+type Custom = DeepReadonly<UnstructuredObject>;
+
+export function customResourceStrategy(kind: CustomKind): ResourceStrategy<UnstructuredObject> {
+  const validate = objectValidator(kind);
+  const strategy: ResourceStrategy<UnstructuredObject> = {
+    ...defaultStrategy,
+    prepareForCreate: (object) => {
+      if (kind.isTerminating()) {
+        const why = 'create not allowed while custom resource definition is terminating';
+        throw newForbidden(kind.resource, object.metadata?.name ?? '', why);
+      }
+      startGeneration(object);
+    },
+    validateCreate: (object) => validate(object, undefined),
+    prepareForUpdate: bumpGenerationOnChange,
+    validateUpdate: (next, old) => validate(next, old),
+  };
+  return kind.hasStatus ? withoutStatus(strategy) : strategy;
+}
+
+export function customStatusStrategy(kind: CustomKind): ResourceStrategy<UnstructuredObject> {
+  const validate = objectValidator(kind);
+  return {
+    ...statusStrategy({ ...defaultStrategy, validateUpdate: (next, old) => validate(next, old) }, { keeps: 'all' }),
+    resetFields: [['metadata'], ['spec']],
+  };
+}
+
+/** Anything but metadata counts; a status with an endpoint of its own does not change here. */
+function bumpGenerationOnChange(next: UnstructuredObject, old: Custom): void {
+  const { metadata: _nextMeta, ...nextContent } = next;
+  const { metadata: oldMeta, ...oldContent } = old;
+  if (!jsonEqual(nextContent, oldContent)) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
+}
+
+/** Compiled at the first write: most kinds of a cluster are only read by most of its servers. */
+function objectValidator(kind: CustomKind): (object: Custom, old: Custom | undefined) => readonly FieldError[] {
+  let compiled: ValueValidator | undefined;
+  return (object, _old) => {
+    compiled ??= compileValidator(kind.jsonSchema);
+    return [
+      ...compiled(object, ''),
+      ...(kind.scale === undefined
+        ? []
+        : [...scaleErrors(kind.scale, object, '.spec.'), ...scaleErrors(kind.scale, object, '.status.')]),
+      ...embeddedResourceErrors(object, kind.schema),
+    ];
+  };
+}

@@ -1,0 +1,161 @@
+// CustomResource: from one version of a CustomResourceDefinition to the ResourceDefinition that is served.
+// Made by the definition controller; below it the strategy, the table and the schema of the kind.
+import { createHash } from 'node:crypto';
+import { type DeepReadonly, formatApiVersion, type UnstructuredObject } from '@kapstan/api';
+import type {
+  CustomResourceDefinition,
+  CustomResourceDefinitionNames,
+  CustomResourceDefinitionVersion,
+} from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type { ResourceDefinition, Subresource } from '../registry/resource-definition.ts';
+import { applySchemaDefaults } from '../schema/defaulting.ts';
+import { dropForbiddenNulls } from '../schema/null-pruning.ts';
+import { pruneUnknownFields } from '../schema/pruning.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import { type JsonSchema, structuralSchema } from '../schema/structural-schema.ts';
+import { customScaleSubresource } from './custom-resource-scale.ts';
+import { type CustomKind, customResourceStrategy, customStatusStrategy } from './custom-resource-strategy.ts';
+import { customResourceTable } from './custom-resource-table.ts';
+import { deprecationWarning } from './deprecation-warning.ts';
+import { readPath, splitDottedPath } from './dotted-path.ts';
+
+type Definition = DeepReadonly<CustomResourceDefinition>;
+type Version = DeepReadonly<CustomResourceDefinitionVersion>;
+
+export interface CustomResourceOptions {
+  readonly definition: Definition;
+  /** One of its versions. */
+  readonly version: Version;
+  /** The names that it has been given. */
+  readonly names: DeepReadonly<CustomResourceDefinitionNames>;
+  /** Asked at each create. */
+  isTerminating(): boolean;
+}
+
+export function customResource(options: CustomResourceOptions): ResourceDefinition<UnstructuredObject> {
+  const { definition, version, names } = options;
+  const { group, scope, versions } = definition.spec;
+  const storage = versions.find((candidate) => candidate.storage) ?? version;
+  const kind = customKind(options);
+  const warning = version.deprecated === true ? deprecationWarning(definition, version) : undefined;
+  const storageVersion = { group, version: storage.name };
+  const identity = { group, version: version.name, kind: names.kind };
+  return {
+    ...identity,
+    resource: names.plural,
+    singular: names.singular ?? '',
+    listKind: names.listKind ?? `${names.kind}List`,
+    namespaced: scope === 'Namespaced',
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    verbs: ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'],
+    storageVersionHash: storageVersionHash({ ...storageVersion, kind: names.kind }),
+    storagePrefix: `/${group}/${names.plural}`,
+    storageVersion,
+    schema: kind.schema,
+    strategy: customResourceStrategy(kind),
+    subresources: subresourcesOf(kind),
+    table: customResourceTable(version.additionalPrinterColumns),
+    ...selection(version, scope === 'Namespaced'),
+    isCustom: true,
+    ...(warning === undefined ? {} : { deprecationWarning: warning }),
+    applyDefaults: (object) => {
+      applySchemaDefaults(kind.schema, object);
+      dropForbiddenNulls(kind.schema, object);
+    },
+    convert: conversion(kind.schema, formatApiVersion(identity), formatApiVersion(storageVersion)),
+  };
+}
+
+function customKind({ definition, version, names, isTerminating }: CustomResourceOptions): CustomKind {
+  // No schema: only definitions from before v1 have none. They keep everything.
+  const jsonSchema = (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
+  return {
+    resource: { group: definition.spec.group, resource: names.plural },
+    jsonSchema,
+    schema: structuralSchema(jsonSchema),
+    hasStatus: version.subresources?.status !== undefined,
+    scale: version.subresources?.scale,
+    isTerminating,
+  };
+}
+
+const anything: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+function subresourcesOf(kind: CustomKind): Subresource<UnstructuredObject>[] {
+  const verbs = ['get', 'patch', 'update'] as const;
+  return [
+    ...(kind.hasStatus
+      ? [{ type: 'strategy', name: 'status', verbs, strategy: customStatusStrategy(kind) } as const]
+      : []),
+    ...(kind.scale === undefined ? [] : [customScaleSubresource(kind.resource, kind.scale)]),
+  ];
+}
+
+/** Source: discovery.StorageVersionHash. */
+function storageVersionHash({ group, version, kind }: { group: string; version: string; kind: string }): string {
+  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
+}
+
+type Selection = Pick<
+  ResourceDefinition<UnstructuredObject>,
+  'getAttributes' | 'selectableFields' | 'unsupportedFieldMessage'
+>;
+
+function selection(version: Version, isNamespaced: boolean): Selection {
+  const paths = (version.selectableFields ?? []).map(({ jsonPath }) => jsonPath);
+  const fields = paths.map((path) => [splitDottedPath(path).join('.'), path] as const);
+  return {
+    selectableFields: fields.map(([key]) => key),
+    unsupportedFieldMessage: (key) => `field label not supported: ${key}`,
+    getAttributes: (object) => {
+      const values: Record<string, string> = { 'metadata.name': object.metadata?.name ?? '' };
+      if (isNamespaced) values['metadata.namespace'] = object.metadata?.namespace ?? '';
+      for (const [key, path] of fields) values[key] = selectedText(object, path);
+      return { labels: object.metadata?.labels ?? {}, fields: values };
+    },
+  };
+}
+
+/** "" where nothing or no scalar stands. */
+function selectedText(object: DeepReadonly<UnstructuredObject>, path: string): string {
+  try {
+    const value = readPath(object, path);
+    return value === undefined || value === null || (typeof value === 'object' && !('text' in value))
+      ? ''
+      : String(value);
+  } catch (error) {
+    if (error instanceof TypeError) return '';
+    throw error;
+  }
+}
+
+/**
+ * Strategy None: versions differ in their apiVersion alone. What is read goes through the schema of its version, as
+ * what is written did: it may have been written through another one. Source: crdConversionRESTOptionsGetter.
+ */
+function conversion(
+  schema: SchemaNode,
+  served: string,
+  stored: string,
+): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
+  return {
+    fromStored: (fresh) => {
+      const object = fresh as UnstructuredObject;
+      const isPruned = pruneUnknownFields(object, schema).unknown.length > 0;
+      const isFilled = applySchemaDefaults(schema, object);
+      const isCleaned = dropForbiddenNulls(schema, object);
+      const isRepaired = repairGeneration(object);
+      if (object.apiVersion === served && !isPruned && !isFilled && !isCleaned && !isRepaired) return object;
+      return { ...object, apiVersion: served };
+    },
+    toStored: (object) => ({ ...object, apiVersion: stored }),
+  };
+}
+
+/** Objects from before generations were counted have none. */
+function repairGeneration(object: UnstructuredObject): boolean {
+  if (object.metadata?.generation) return false;
+  object.metadata = { ...object.metadata, generation: 1 };
+  return true;
+}

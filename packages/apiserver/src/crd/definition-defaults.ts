@@ -1,0 +1,25 @@
+// Defaults of a CustomResourceDefinition. Source: apiextensions v1 SetDefaults_*.
+import type { CustomResourceDefinition, CustomResourceDefinitionSpec } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+
+/** In place. Bodies are defaulted before anything else is known of them: any member may be missing. */
+export function setDefinitionDefaults(definition: CustomResourceDefinition): void {
+  const spec: Partial<CustomResourceDefinitionSpec> = definition.spec;
+  const { names } = spec;
+  if (names !== undefined) {
+    if (!names.singular) names.singular = (names.kind ?? '').toLowerCase();
+    if (!names.listKind && names.kind) names.listKind = `${names.kind}List`;
+  }
+  spec.conversion ??= { strategy: 'None' };
+  const service = spec.conversion.webhook?.clientConfig?.service;
+  if (service !== undefined && service !== null) service.port ??= 443;
+  addStoredVersion(definition, 'whenNone');
+}
+
+/** The storage version is among those in which objects may be stored. Source: strategy.PrepareForCreate, PrepareForUpdate. */
+export function addStoredVersion(definition: CustomResourceDefinition, when: 'always' | 'whenNone'): void {
+  const storage = (definition.spec.versions ?? []).find((version) => version.storage)?.name;
+  const present = definition.status?.storedVersions ?? [];
+  if (storage === undefined || present.includes(storage)) return;
+  if (when === 'whenNone' && present.length > 0) return;
+  definition.status = { ...definition.status, storedVersions: [...present, storage] };
+}

@@ -1,0 +1,3 @@
+export const validateDefinition = (): void => undefined;
+export const validateDefinitionChange = (): void => undefined;
+export const validateDefinitionStatus = (): void => undefined;

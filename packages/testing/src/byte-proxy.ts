@@ -85,7 +85,7 @@ export class ByteProxy {
   /** Accepts connections, after {@link stopListening} on the same port again. Idempotent. */
   async listen(): Promise<void> {
     if (this.#server !== undefined) return;
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => this.#accept(socket));
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) => this.#accept(socket));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -133,7 +133,7 @@ export class ProxyConnection implements Connection {
 
   constructor(client: Socket, options: ByteProxyOptions) {
     const { clock = systemClock, onActivity: onBytes = () => undefined } = options;
-    const server = connect({ port: options.targetPort(), host: '127.0.0.1', allowHalfOpen: true });
+    const server = connect({ port: options.targetPort(), host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     this.#client = client;
     this.#server = server;
     this.#lanes = [

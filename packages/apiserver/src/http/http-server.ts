@@ -108,7 +108,8 @@ function createNodeServer(
       maxConcurrentStreams: options.maxConcurrentStreams ?? defaults.maxConcurrentStreams,
       maxHeaderListSize: maxHeaderSize,
     },
-    ...{ maxHeaderSize },
+    // Unlike node:http, this server leaves Nagle's algorithm on: an event could wait 40 ms for an acknowledgement.
+    ...{ maxHeaderSize, noDelay: true },
   });
   server.on('request', listener);
   // HTTP/1.1 on this server reads these members, as node:http does.

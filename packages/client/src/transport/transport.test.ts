@@ -1,6 +1,9 @@
 import diagnosticsChannel from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { isTooManyRequests, isUnauthorized, resource, type WriteObserver } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
+import { firstValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
 import type { ClientConfig, ClientOptions } from '../client-config.ts';
@@ -16,6 +19,21 @@ const refuse = (code: number, retryAfter?: string): Answer =>
     status: code,
     headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
   });
+/** Accepts connections and says nothing: no TLS handshake ends. */
+async function silentPort(): Promise<
+  AsyncDisposable & { readonly port: number; readonly connected: Promise<unknown> }
+> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+  const connected = once(server, 'connection');
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const dispose = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { port: (server.address() as AddressInfo).port, connected, [Symbol.asyncDispose]: dispose };
+}
+
 const reset: Answer = (_, request) => void request.socket.resetAndDestroy();
 
 describe('the transport', () => {
@@ -175,6 +193,20 @@ describe('the transport', () => {
       controller.abort(reason);
       expect(await result).toBe(reason);
       await expect(call(connect(), controller.signal)).rejects.toBe(reason);
+    });
+
+    it('keeps its time also when the connection never comes to stand', async () => {
+      await using silent = await silentPort();
+      const client = connect({ timeoutMs: 5000 }, { server: `https://127.0.0.1:${silent.port}` });
+      const call = client.get(ConfigMap, target).catch((error: unknown) => error);
+      const controller = new AbortController();
+      const watch = firstValueFrom(client.watch(ConfigMap, { signal: controller.signal })).catch((e: unknown) => e);
+      await silent.connected;
+      const reason = new Error('stop');
+      controller.abort(reason);
+      expect(await watch).toBe(reason);
+      await clock.advance(5000);
+      expect(await call).toMatchObject({ code: 'ETIMEDOUT' });
     });
 
     it('fails when the body stops half-way', async () => {

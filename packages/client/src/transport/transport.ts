@@ -191,7 +191,7 @@ export class Transport {
     const startedAtMs = this.#ports.options.clock.monotonicNow();
     let response: Dispatcher.ResponseData;
     try {
-      response = await dispatcher.request({
+      const sent = dispatcher.request({
         origin: this.#ports.server.origin,
         path: `${this.#basePath}${request.path}`,
         method: request.method,
@@ -199,6 +199,7 @@ export class Transport {
         body: request.body ?? null,
         signal,
       });
+      response = await untilAborted(sent, signal);
     } catch (error) {
       this.#publish(attempts, startedAtMs, { error });
       if (signal.aborted) throw error;
@@ -306,6 +307,16 @@ function brokenOutcome({ request, isStream }: Attempts, error: TransportError): 
   const isBroken = error.code === 'ECONNRESET' || error.code === 'EPIPE';
   const isRetryable = isBroken && request.method === 'GET' && !isStream;
   return isRetryable ? { type: 'retry', error, afterMs: brokenRetryMs } : { type: 'failure', error };
+}
+
+// undici heeds the signal of a request only once its connection stands, which a silent peer can keep from happening.
+function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const stop = (): void => signal.removeEventListener('abort', onAbort);
+    work.finally(stop).then(resolve, reject);
+  });
 }
 
 // The caller's own reason as it is; a deadline says what the attempts before it ran into.

@@ -64,6 +64,8 @@ export interface ControlPlaneOptions {
   readonly serviceClusterIpRange?: string;
   /** Names of control loops; "*" = all. Default none. */
   readonly controlLoops?: readonly string[];
+  /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
+  readonly freeze?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   /** The store failed for good: end the process. Default: nothing. */

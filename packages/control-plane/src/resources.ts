@@ -27,6 +27,8 @@ export interface ResourcesOptions {
   readonly deleteCollectionWorkers?: number;
   readonly serviceClusterIpRange?: string;
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
+  /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
+  readonly freeze?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -50,6 +52,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     managedFields,
     admission: new AdmissionChain({ catalog, clock, ...options.admission }),
     ...watchCacheOptions(options.watchCache),
+    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.deleteCollectionWorkers === undefined
       ? {}
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),

@@ -33,7 +33,7 @@ export async function startServer(options: RunningServerOptions): Promise<Runnin
   const engine = new TestEngine(store, activity);
   let controlPlane: ControlPlane;
   try {
-    controlPlane = await startControlPlane({ ...settings, dataDir, engine, clock, logger });
+    controlPlane = await startControlPlane({ freeze: true, ...settings, dataDir, engine, clock, logger });
   } catch (error) {
     await store.close();
     throw error;

@@ -85,7 +85,9 @@ export class ByteProxy {
   /** Accepts connections, after {@link stopListening} on the same port again. Idempotent. */
   async listen(): Promise<void> {
     if (this.#server !== undefined) return;
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) => this.#accept(socket));
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
+      this.#accept(socket),
+    );
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

@@ -1,5 +1,5 @@
 import { connect as connectTcp } from 'node:net';
-import { isExpired, isTooManyRequests, systemClock } from '@kapstan/api';
+import { isExpired, isTooManyRequests, type KubernetesObject, resource, systemClock } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
 import { isTransportError } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
@@ -21,6 +21,34 @@ afterEach(async () => {
 
 const target = (name: string) => ({ name, namespace: 'default' });
 const map = (name: string, k = '1'): ConfigMap => ({ metadata: target(name), data: { k } });
+
+interface EchoObject extends KubernetesObject {
+  spec: { text: string };
+}
+const Echo = resource<EchoObject>({ group: 'example.com', version: 'v1', kind: 'Echo' });
+const echoDefinition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'echos.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'echos', singular: 'echo', kind: 'Echo', listKind: 'EchoList' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { spec: { type: 'object', properties: { text: { type: 'string' } } } },
+          },
+        },
+      },
+    ],
+  },
+};
 
 describe('a test cluster', () => {
   it('serves the same objects in process and over HTTPS', async () => {
@@ -77,6 +105,14 @@ describe('a test cluster', () => {
     expect(cluster.url).toBe(url);
     expect((await client.get(ConfigMap, target('a'))).metadata).toEqual(created.metadata);
     expect((await cluster.client.get(ConfigMap, target('a'))).metadata).toEqual(created.metadata);
+  });
+
+  it('serves custom resources from the start, and rejects what the server refuses', async () => {
+    const cluster = await start({ http: 'off', crds: [echoDefinition] });
+    await cluster.client.create(Echo, { metadata: target('a'), spec: { text: 'hi' } });
+    expect((await cluster.client.get(Echo, target('a'))).spec).toEqual({ text: 'hi' });
+    const twice = [echoDefinition, echoDefinition];
+    await expect(testCluster({ http: 'off', crds: twice })).rejects.toMatchObject({ code: 409 });
   });
 
   it('acts for others, with their rights', async () => {

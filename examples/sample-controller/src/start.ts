@@ -54,7 +54,7 @@ async function readOptions(): Promise<StartOptions> {
 
 async function run({ once, dataDir, port }: StartOptions, stop: AbortController): Promise<void> {
   const begin = systemClock.monotonicNow();
-  const controlPlane = await startControlPlane({ dataDir, port, logger: consoleLogger });
+  const controlPlane = await startControlPlane({ dataDir, port, logger: consoleLogger, controlLoops: ['*'] });
   const kubeconfig = join(dataDir, 'admin.kubeconfig');
   await writePrivateFile(kubeconfig, controlPlane.kubeconfig);
   say(
@@ -63,16 +63,17 @@ async function run({ once, dataDir, port }: StartOptions, stop: AbortController)
   );
   const client = await connect({ kubeconfig });
   let working: Promise<unknown> = Promise.resolve();
+  let silence: () => void = () => undefined;
   try {
     await installFoo(client, stop.signal);
     say('definition', 'foos.samplecontroller.k8s.io is established');
-    const silence = narrate(client);
+    silence = narrate(client);
     working = runControllers(client, stop);
     await createFoo(client);
     if (once) await scaleAndCheck(client, stop.signal);
     else await stayUp(kubeconfig, stop.signal);
-    silence();
   } finally {
+    silence();
     if (!stop.signal.aborted) stop.abort(new Error('done'));
     await working;
     await client.close();
@@ -86,7 +87,10 @@ async function runControllers(client: Client, stop: AbortController): Promise<vo
   const factory = new SharedInformerFactory(client, { resyncMs: 30_000 });
   const controller = new SampleController({ client, factory, clock: systemClock, logger: consoleLogger });
   factory.start();
-  const controllers = [controller.run(stop.signal), runSharedInformers(client, stop.signal)];
+  const controllers = [
+    controller.run(stop.signal),
+    runSharedInformers(client, { signal: stop.signal, clock: systemClock, logger: consoleLogger }),
+  ];
   await Promise.all(controllers).catch((error: unknown) => {
     if (!stop.signal.aborted) stop.abort(error);
   });

@@ -15,7 +15,11 @@ export const consoleLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
   warn: (message, fields) => say('warning', `${message} ${JSON.stringify(fields ?? {})}`),
-  error: (message, fields) => say('error', `${message} ${JSON.stringify(fields ?? {})}`),
+  error: (message, fields) => {
+    // Two syncs in a row, the second with the cache's older Foo: the queue brings it back a moment later.
+    if (fields?.reason === 'Conflict') say('retry', `${fields.key}: ${fields.error}`);
+    else say('error', `${message} ${JSON.stringify(fields ?? {})}`);
+  },
 };
 
 /** Follows Foos, Deployments and their Events until it is called. */

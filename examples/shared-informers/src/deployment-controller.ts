@@ -15,7 +15,7 @@ import {
 const hashLabel = 'pod-template-hash';
 
 export function deploymentController(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
-  const { client, clock } = ports;
+  const { client, clock, logger } = ports;
   const deployments = factory.informer(Deployment).lister;
   const replicaSets = factory.informer(ReplicaSet).lister;
 
@@ -23,6 +23,7 @@ export function deploymentController(factory: SharedInformerFactory, ports: Cont
     kind: Deployment,
     owns: [ReplicaSet],
     clock,
+    logger,
     reconcile: async ({ namespace, name }) => {
       const deployment = deployments.namespace(namespace).find(name);
       if (deployment === undefined || deployment.metadata?.deletionTimestamp !== undefined) return undefined;

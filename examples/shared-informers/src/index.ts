@@ -1,18 +1,22 @@
 // One SharedInformerFactory under several controllers: Deployment → ReplicaSet → Pod, and pods that become ready.
-import { type Clock, type ResourceClient, systemClock } from '@kapstan/api';
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import { SharedInformerFactory } from '@kapstan/informers';
 import { deploymentController } from './deployment-controller.ts';
 import { podReadiness } from './pod-readiness.ts';
 import { replicaSetController } from './replica-set-controller.ts';
 
+export interface SharedInformersOptions {
+  /** Ends the work. */
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 /** Runs the three controllers until the signal aborts; resolves when their work has ended. */
-export async function runSharedInformers(
-  client: ResourceClient,
-  signal: AbortSignal,
-  clock: Clock = systemClock,
-): Promise<void> {
+export async function runSharedInformers(client: ResourceClient, options: SharedInformersOptions): Promise<void> {
+  const { signal, clock, logger } = options;
   const factory = new SharedInformerFactory(client, { resyncMs: 30_000, clock });
-  const ports = { client, clock };
+  const ports = { client, clock, logger };
   const controllers = [
     deploymentController(factory, ports),
     replicaSetController(factory, ports),

@@ -4,6 +4,7 @@ import {
   type Clock,
   type DeepReadonly,
   type KubernetesObject,
+  type Logger,
   metaNamespaceKey,
   type OwnerReference,
   objectKey,
@@ -20,6 +21,7 @@ export interface OwnedControllerOptions {
   readonly owns: readonly Resource[];
   readonly reconcile: Reconcile;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 export interface RunnableController {
@@ -31,11 +33,12 @@ export interface RunnableController {
 export interface ControllerPorts {
   readonly client: ResourceClient;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** Wires informers to a queue now; the work begins with `run`. */
 export function ownedController(factory: SharedInformerFactory, options: OwnedControllerOptions): RunnableController {
-  const { kind, owns, reconcile, clock } = options;
+  const { kind, owns, reconcile, clock, logger } = options;
   const queue = new RateLimitingQueue<string>({ name: kind.plural, clock });
   const enqueue = (object: DeepReadonly<KubernetesObject>): void =>
     queue.add(metaNamespaceKey(object as KubernetesObject));
@@ -57,7 +60,7 @@ export function ownedController(factory: SharedInformerFactory, options: OwnedCo
       },
     });
   }
-  const loop = new ReconcileLoop({ queue, reconcile, workers: 2 });
+  const loop = new ReconcileLoop({ queue, reconcile, workers: 2, logger });
   return { run: (signal) => loop.run(signal) };
 }
 

@@ -8,7 +8,7 @@ import { isReady } from './replica-set-controller.ts';
 const startUpMs = 300;
 
 export function podReadiness(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
-  const { client, clock } = ports;
+  const { client, clock, logger } = ports;
   const pods = factory.informer(Pod).lister;
   const firstSeen = new Map<string, number>();
 
@@ -16,6 +16,7 @@ export function podReadiness(factory: SharedInformerFactory, ports: ControllerPo
     kind: Pod,
     owns: [],
     clock,
+    logger,
     reconcile: async ({ key, namespace, name }) => {
       const pod = pods.namespace(namespace).find(name);
       if (pod === undefined || isReady(pod)) {

@@ -12,7 +12,7 @@ import {
 } from './owned-controller.ts';
 
 export function replicaSetController(factory: SharedInformerFactory, ports: ControllerPorts): RunnableController {
-  const { client, clock } = ports;
+  const { client, clock, logger } = ports;
   const replicaSets = factory.informer(ReplicaSet).lister;
   const pods = factory.informer(Pod).lister;
 
@@ -20,6 +20,7 @@ export function replicaSetController(factory: SharedInformerFactory, ports: Cont
     kind: ReplicaSet,
     owns: [Pod],
     clock,
+    logger,
     reconcile: async ({ namespace, name }) => {
       const set = replicaSets.namespace(namespace).find(name);
       if (set === undefined || set.metadata?.deletionTimestamp !== undefined) return undefined;

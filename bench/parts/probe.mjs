@@ -1,0 +1,14 @@
+// Loaded into a measured server with --import: answers each message with the process's CPU, memory and longest stall since
+// the message before. Nothing of the product knows of it. Asked by server-process.mjs.
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+const delay = monitorEventLoopDelay({ resolution: 1 });
+delay.enable();
+
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  const { rss, heapUsed } = process.memoryUsage();
+  process.send({ cpuUs: user + system, rssMb: rss / 1048576, heapMb: heapUsed / 1048576, stallMs: delay.max / 1e6 });
+  delay.reset();
+});
+process.channel?.unref();

@@ -1,0 +1,62 @@
+// A `kapstan serve` process of its own on a data directory in the temp folder, and what it costs from moment to moment.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
+const probe = new URL('probe.mjs', import.meta.url).href;
+
+/** A folder for data directories, removed at the end of this process. */
+export function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), 'kapstan-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+// KAPSTAN_BENCH_NODE_FLAGS="--cpu-prof --cpu-prof-dir=DIR" profiles the servers.
+const nodeFlags = (process.env.KAPSTAN_BENCH_NODE_FLAGS ?? '').split(' ').filter((flag) => flag !== '');
+
+/** Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. */
+export async function startServer({ dataDir = temporaryFolder(), flags = [] } = {}) {
+  const readyFile = join(dataDir, 'ready.json');
+  rmSync(readyFile, { force: true });
+  const begin = performance.now();
+  const child = spawn(
+    process.execPath,
+    [
+      ...['--import', probe, ...nodeFlags, command, 'serve', '--secure-port=0', '--control-loops=none'],
+      ...[`--data-dir=${dataDir}`, `--ready-file=${readyFile}`, ...flags],
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+  );
+  let log = '';
+  child.stderr.on('data', (text) => {
+    log += text;
+  });
+  const kill = () => child.kill('SIGKILL');
+  process.on('exit', kill);
+  const ended = once(child, 'exit');
+  while (!existsSync(readyFile)) {
+    if (child.exitCode !== null) throw new Error(`kapstan serve ended with ${child.exitCode}: ${log}`);
+    await sleep(2);
+  }
+  const secondsToReady = (performance.now() - begin) / 1_000;
+  const measure = async () => {
+    child.send('measure');
+    return (await once(child, 'message'))[0];
+  };
+  const { url, token, caFile, pid } = JSON.parse(readFileSync(readyFile, 'utf8'));
+  return {
+    ...{ url, token, pid, dataDir, secondsToReady, measure },
+    ca: readFileSync(caFile, 'utf8'),
+    close: async () => {
+      child.kill('SIGTERM');
+      await ended;
+      process.off('exit', kill);
+    },
+  };
+}

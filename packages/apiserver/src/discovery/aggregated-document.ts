@@ -2,7 +2,7 @@
 import type { GroupVersionKind } from '@kapstan/api';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import type { DiscoverySnapshot } from './discovery-index.ts';
-import { sortedSubresources } from './documents.ts';
+import { sortedSubresources, verbsShown } from './documents.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 
@@ -29,14 +29,14 @@ function resourceFields(definition: ResourceDefinition): Document {
   const subresources = sortedSubresources(definition).map((subresource) => ({
     subresource: subresource.name,
     responseKind: responseKind(definition, subresource.type === 'object' ? subresource.kind : undefined),
-    verbs: [...subresource.verbs].sort(),
+    verbs: verbsShown(definition, subresource.verbs),
   }));
   return {
     resource,
     responseKind: responseKind(definition, undefined),
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
-    verbs: [...verbs].sort(),
+    verbs: verbsShown(definition, verbs),
     ...(shortNames.length === 0 ? {} : { shortNames }),
     ...(categories.length === 0 ? {} : { categories }),
     ...(subresources.length === 0 ? {} : { subresources }),

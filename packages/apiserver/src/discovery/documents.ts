@@ -2,7 +2,7 @@
 // APIGroupList, APIResourceList; which of them carry an apiVersion is history.
 import { createHash } from 'node:crypto';
 import { formatApiVersion } from '@kapstan/api';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { ResourceDefinition, Verb } from '../registry/resource-definition.ts';
 import type { DiscoverySnapshot, GroupEntry, VersionEntry } from './discovery-index.ts';
 
 type Document = Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ function resourceFields(definition: ResourceDefinition): Document {
     singularName: singular,
     namespaced,
     kind,
-    verbs: [...verbs].sort(),
+    verbs: verbsShown(definition, verbs),
     ...(shortNames.length === 0 ? {} : { shortNames }),
     ...(categories.length === 0 ? {} : { categories }),
     ...(hash === '' ? {} : { storageVersionHash: hash }),
@@ -66,14 +66,21 @@ function subresourceFields(definition: ResourceDefinition, subresource: Subresou
     namespaced: definition.namespaced,
     ...(isForeign ? { group: other.group, version: other.version } : {}),
     kind: other?.kind ?? definition.kind,
-    verbs: [...subresource.verbs].sort(),
+    verbs: verbsShown(definition, subresource.verbs),
   };
 }
 
 type SubresourceLike = ResourceDefinition['subresources'][number];
 
+/** By name; those of custom resources in their own order. */
 export function sortedSubresources(definition: ResourceDefinition): readonly SubresourceLike[] {
+  if (definition.isCustom === true) return definition.subresources;
   return [...definition.subresources].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Sorted; those of custom resources come in an order of their own. Source: crdHandler's discovery. */
+export function verbsShown(definition: ResourceDefinition, verbs: readonly Verb[]): readonly Verb[] {
+  return definition.isCustom === true ? verbs : [...verbs].sort();
 }
 
 /** Given by the definition, or for what is stored at all: from group, version and kind of the stored form. */

@@ -99,10 +99,12 @@ function listMetadata(list: StoredList<UnstructuredObject>): Record<string, unkn
 }
 
 function objectShape(definition: ResourceDefinition, metadata: Record<string, unknown>): ListShape {
-  const fields = { kind: definition.listKind, apiVersion: formatApiVersion(definition), metadata };
-  const base = { fields, itemsField: 'items', empty: '[]' } as const;
+  const type = { kind: definition.listKind, apiVersion: formatApiVersion(definition) };
+  const base = { fields: { ...type, metadata }, itemsField: 'items', empty: '[]' } as const;
   if (definition.isCustom === true) {
-    return { ...base, opening: '', value: (stored) => stored.object, bytes: objectJson };
+    // Lists of unstructured objects say so when there is no more.
+    const fields = { ...type, metadata: { continue: '', ...metadata } };
+    return { ...base, fields, opening: '', value: (stored) => stored.object, bytes: objectJson };
   }
   const encoding = listItemEncoding(definition);
   return { ...base, opening: '{', value: withoutType, bytes: (stored) => stored.encoded(encoding) };

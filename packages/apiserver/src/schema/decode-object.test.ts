@@ -445,7 +445,7 @@ describe('a custom resource', () => {
   it('must be of its kind and version', () => {
     expect(custom({ kind: 'Other', metadata: { name: 'e' } }).error?.status).toMatchObject({
       code: 422,
-      message: 'Item.example.com "e" is invalid: kind: Invalid value: "Other": must be Item',
+      message: 'Other.example.com "e" is invalid: kind: Invalid value: "Other": must be Item',
     });
     expect(custom({ apiVersion: 'example.com/v2' }).error?.message).toBe(
       'the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)',

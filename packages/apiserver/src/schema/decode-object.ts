@@ -208,7 +208,7 @@ function decodeCustom(document: JsonDocument, { schema, gvk, expected, strict }:
   const object = (decodeTyped(document.value, untyped) ?? {}) as UnstructuredObject;
   coerceMetadata(object, '', strict);
   if (gvk.kind !== expected.kind) {
-    throw newInvalid(expected, object.metadata?.name ?? '', [
+    throw newInvalid({ group: expected.group, kind: gvk.kind }, object.metadata?.name ?? '', [
       invalidField('kind', gvk.kind, `must be ${expected.kind}`),
     ]);
   }

@@ -7,7 +7,8 @@ export function compilePattern(pattern: string): (text: string) => boolean {
   try {
     compiled = RE2JS.compile(pattern);
   } catch (error) {
-    throw new SyntaxError(`error parsing regexp: ${(error as Error).message}`, { cause: error });
+    // The library speaks in Go's words: "error parsing regexp: missing closing ): `(`".
+    throw new SyntaxError((error as Error).message, { cause: error });
   }
   return (text) => compiled.matcher(text).find();
 }

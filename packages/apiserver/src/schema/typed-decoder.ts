@@ -1,9 +1,10 @@
 // A JSON value poured into the Go types of a built-in kind: wrong types get Go's words, unknown and repeated fields are
 // noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
 import { ExactNumber, getOwn, isJsonObject, setOwn } from '@kapstan/api';
-import type { StrictErrors } from './field-validation.ts';
+import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
+import { isJsonSchemaUnion, unionMember } from './json-schema-unions.ts';
 import type { MemberList } from './json-syntax.ts';
 import type { SchemaNode } from './schema-node.ts';
 
@@ -56,6 +57,7 @@ class TypedDecoder {
   decode(value: unknown, node: SchemaNode): unknown {
     if (value === null) return zeroOf(node);
     if (isCustomType(node)) return this.#custom(value, node);
+    if (isJsonSchemaUnion(node)) return this.#union(value, node);
     if (node.properties !== undefined) return this.#struct(value, node, node.properties);
     if (node.additionalProperties !== undefined) return this.#map(value, node);
     if (node.items !== undefined) return this.#list(value, node, node.items);
@@ -68,6 +70,18 @@ class TypedDecoder {
     } catch (error) {
       if (!(error instanceof GoValueError)) throw error;
       throw new DecodeError(this.#inContext(error.message), { cause: error });
+    }
+  }
+
+  /** Go reads these with a decoder of their own, which says nothing of unknown or repeated fields. */
+  #union(value: unknown, node: SchemaNode): unknown {
+    try {
+      const schema = unionMember(node, value);
+      const { words } = this.#options;
+      return schema === undefined ? value : decodeTyped(value, { schema, strict: new StrictErrors(), words });
+    } catch (error) {
+      if (!(error instanceof GoValueError)) throw error;
+      throw new DecodeError(error.message, { cause: error });
     }
   }
 

@@ -109,6 +109,12 @@ export class Field {
     if (!isUnchanged) this.invalid(value ?? null, 'field is immutable');
   }
 
+  /** An error of a value that stands here, whose path begins at the value: "" or "<nil>" is the value itself. */
+  below(error: FieldError): void {
+    const isHere = error.field === '' || error.field === '<nil>';
+    this.#errors.push({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) });
+  }
+
   /** Number of errors so far, anywhere in the object: to see whether a step added some. */
   get errorCount(): number {
     return this.#errors.length;

@@ -1,0 +1,28 @@
+// The defaults in a schema: they obey it, and name nothing that it does not know.
+// Source: apiextensions schema/defaulting ValidateDefaults.
+import { type DeepReadonly, deepCopy, isJsonObject } from '@kapstan/api';
+import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import type { Field } from '../registry/validation/field.ts';
+import { pruneUnknownFields } from '../schema/pruning.ts';
+import { type JsonSchema, structuralSchema } from '../schema/structural-schema.ts';
+import { compileValidator } from '../schema/value-validation.ts';
+
+type Schema = DeepReadonly<JSONSchemaProps>;
+
+/** For a structural schema. Kubernetes does not look below additionalProperties either. */
+export function validateDefaults(at: Field, schema: Schema): void {
+  if (schema.default !== undefined) validateDefault(at.child('default'), schema);
+  if (isJsonObject(schema.items)) validateDefaults(at.child('items'), schema.items as Schema);
+  at.child('properties').eachKey<Schema>(schema.properties, (_, child, place) => validateDefaults(place, child));
+}
+
+function validateDefault(at: Field, schema: Schema): void {
+  if (hasUnknownFields(schema)) at.invalid(schema.default, 'must not have unknown fields');
+  for (const error of compileValidator(schema as JsonSchema)(schema.default, '')) at.below(error);
+}
+
+function hasUnknownFields(schema: Schema): boolean {
+  const holder = { value: deepCopy(schema.default) };
+  const node = { properties: new Map([['value', structuralSchema(schema as JsonSchema)]]) };
+  return pruneUnknownFields(holder, node).unknown.length > 0;
+}

@@ -1,0 +1,32 @@
+// The Go types in a JSON schema that are one of two things: a schema or a list, a schema or a boolean, a schema or names.
+// Read by typed-decoder.ts. Source: apiextensions v1 marshal.go.
+import { isJsonObject } from '@kapstan/api';
+import { definitionSchema } from './builtin-schemas.ts';
+import { GoValueError } from './go-types.ts';
+import type { SchemaNode } from './schema-node.ts';
+
+const unions: ReadonlyMap<string, 'schemas' | 'boolean' | 'names'> = new Map([
+  ['v1.JSONSchemaPropsOrArray', 'schemas'],
+  ['v1.JSONSchemaPropsOrBool', 'boolean'],
+  ['v1.JSONSchemaPropsOrStringArray', 'names'],
+]);
+
+export function isJsonSchemaUnion(node: SchemaNode): boolean {
+  return node.goType !== undefined && unions.has(node.goType);
+}
+
+/**
+ * The schema that a value of a union is read by; undefined where the value stands for itself. Throws
+ * {@link GoValueError} for what is neither.
+ */
+export function unionMember(node: SchemaNode, value: unknown): SchemaNode | undefined {
+  const schema = definitionSchema('crd/apiextensions.v1.JSONSchemaProps');
+  if (isJsonObject(value)) return schema;
+  const form = unions.get(node.goType ?? '');
+  if (form === 'boolean') {
+    if (typeof value === 'boolean') return undefined;
+    throw new GoValueError('boolean or JSON schema expected');
+  }
+  if (!Array.isArray(value)) return undefined;
+  return { items: form === 'schemas' ? schema : { type: 'string' } };
+}

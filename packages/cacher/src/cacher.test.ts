@@ -205,6 +205,30 @@ describe('a Cacher', () => {
     expect(asked).toEqual(['commit']);
   });
 
+  it('I2: holds a revision before any watcher hears of it', async () => {
+    const heard: { readonly revision: number; readonly held: number; readonly objects: number }[] = [];
+    const watch = cacher.watch(
+      root,
+      { resourceVersion: String(await bench.caughtUp()), recursive: true, predicate: predicate() },
+      {
+        onEvent: (event) => {
+          const { revision: held, objects } = cacher.inspect();
+          heard.push({ revision: event.type === 'BOOKMARK' ? event.revision : event.stored.revision, held, objects });
+        },
+        onEnd: () => undefined,
+      },
+    );
+    await bench.create('a');
+    await until(() => heard.length === 1);
+    await bench.create('b');
+    await until(() => heard.length === 2);
+    await bench.remove('a');
+    await until(() => heard.length === 3);
+    watch.close();
+    expect(heard.map(({ objects }) => objects)).toEqual([1, 2, 1]);
+    expect(heard.every(({ revision, held }) => held >= revision)).toBe(true);
+  });
+
   it('hands out the very objects that it holds, with their bytes', async () => {
     await bench.create('a');
     await bench.caughtUp();

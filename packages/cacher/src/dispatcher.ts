@@ -65,11 +65,14 @@ export class Dispatcher<T extends KubernetesObject> {
     this.#queue.push(event);
     if (this.#isDelivering) return;
     this.#isDelivering = true;
-    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-      this.#index.offer(next);
-      this.counters.dispatched++;
+    try {
+      for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+        this.#index.offer(next);
+        this.counters.dispatched++;
+      }
+    } finally {
+      this.#isDelivering = false;
     }
-    this.#isDelivering = false;
   }
 
   /** Ends all watches: what they saw may have gaps from now on. */

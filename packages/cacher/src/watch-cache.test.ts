@@ -29,7 +29,7 @@ function open(options: { readonly capacity?: number; readonly freeze?: boolean }
 }
 
 /** Revisions of the events after a version; the text of the refusal when there is none. */
-function after(cache: WatchCache<TestPod>, revision: number): number[] | string {
+function revisionsAfter(cache: WatchCache<TestPod>, revision: number): number[] | string {
   try {
     const events: number[] = [];
     for (let i = cache.positionAfter(at(revision)); i < cache.ring.end; i++)
@@ -58,20 +58,20 @@ describe('WatchCache', () => {
   it('knows all events since its list, and says 410 for older versions', () => {
     const cache = open();
     cache.replace([], at(9));
-    expect(after(cache, 8)).toBe('too old resource version: 8 (9)');
-    expect(after(cache, 9)).toEqual([]);
+    expect(revisionsAfter(cache, 8)).toBe('too old resource version: 8 (9)');
+    expect(revisionsAfter(cache, 9)).toEqual([]);
     cache.apply(change('ADDED', 'a', 12));
-    expect([after(cache, 9), after(cache, 11), after(cache, 12)]).toEqual([[12], [12], []]);
+    expect([revisionsAfter(cache, 9), revisionsAfter(cache, 11), revisionsAfter(cache, 12)]).toEqual([[12], [12], []]);
   });
 
   it('I3: says 410 as soon as an event that a watch needs has left the history', () => {
     const cache = open({ capacity: 5 });
     cache.replace([], at(4));
     for (let revision = 5; revision <= 9; revision++) cache.apply(change('ADDED', `p${revision}`, revision));
-    expect(after(cache, 4)).toEqual([5, 6, 7, 8, 9]);
+    expect(revisionsAfter(cache, 4)).toEqual([5, 6, 7, 8, 9]);
     cache.apply(change('DELETED', 'p9', 10));
-    expect(after(cache, 4)).toBe('too old resource version: 4 (5)');
-    expect(after(cache, 5)).toEqual([6, 7, 8, 9, 10]);
+    expect(revisionsAfter(cache, 4)).toBe('too old resource version: 4 (5)');
+    expect(revisionsAfter(cache, 5)).toEqual([6, 7, 8, 9, 10]);
   });
 
   it('shows a deletion as the last state at the revision of the deletion, made once', () => {
@@ -98,8 +98,8 @@ describe('WatchCache', () => {
     cache.apply(change('ADDED', 'b', 6));
     cache.replace([stored('c', 8)], at(9));
     expect([cache.store.size, cache.revision]).toEqual([1, 9]);
-    expect(after(cache, 6)).toBe('too old resource version: 6 (9)');
-    expect(after(cache, 9)).toEqual([]);
+    expect(revisionsAfter(cache, 6)).toBe('too old resource version: 6 (9)');
+    expect(revisionsAfter(cache, 9)).toEqual([]);
   });
 
   it('moves on with the progress of the storage, never back', () => {
@@ -108,7 +108,7 @@ describe('WatchCache', () => {
     cache.progress(at(8));
     cache.progress(at(7));
     expect(cache.revision).toBe(8);
-    expect(after(cache, 5)).toEqual([]);
+    expect(revisionsAfter(cache, 5)).toEqual([]);
   });
 
   it('keeps an object whose attributes cannot be read', () => {

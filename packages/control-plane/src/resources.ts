@@ -26,6 +26,7 @@ export interface ResourcesOptions {
   readonly watchCache?: WatchCacheOptions;
   readonly deleteCollectionWorkers?: number;
   readonly serviceClusterIpRange?: string;
+  readonly eventTtlSeconds?: number;
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
@@ -61,6 +62,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     clock,
     findStore: (group, version, resource) => catalog.find(group, version, resource)?.store,
     ...(options.serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange: options.serviceClusterIpRange }),
+    ...(options.eventTtlSeconds === undefined ? {} : { eventTtlSeconds: options.eventTtlSeconds }),
   });
   const stacks = definitions.map((definition) => new ResourceStack(definition, stackOptions));
   for (const stack of stacks) catalog.install(stack.served);
@@ -85,8 +87,8 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
 
 function watchCacheOptions(
   cache: WatchCacheOptions | undefined,
-): Pick<ResourceStackOptions, 'watchCache' | 'watchCacheSizes'> {
+): Pick<ResourceStackOptions, 'watchCache' | 'watchCacheSizes' | 'defaultWatchCacheSize'> {
   if (cache === undefined) return {};
-  const isOn = cache.isEnabled && (cache.defaultSize > 0 || [...cache.sizes.values()].some((size) => size > 0));
-  return { watchCache: isOn, watchCacheSizes: cache.sizes };
+  const { isEnabled, sizes, defaultSize } = cache;
+  return { watchCache: isEnabled, watchCacheSizes: sizes, defaultWatchCacheSize: defaultSize };
 }

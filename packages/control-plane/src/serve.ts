@@ -54,7 +54,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
       defaultSize: flags['default-watch-cache-size'],
       sizes: flags['watch-cache-sizes'],
     },
-    eventTtlSeconds: flags['event-ttl'] / 1000,
+    eventTtlSeconds: Math.trunc(flags['event-ttl'] / 1000),
     deleteCollectionWorkers: flags['delete-collection-workers'],
     admission: { enabled: flags['enable-admission-plugins'], disabled: flags['disable-admission-plugins'] },
     maxRequestsInflight: flags['max-requests-inflight'],

@@ -15,6 +15,8 @@ export interface BuiltinServer {
   /** "10.96.0.0/12" */
   readonly serviceClusterIpRange: string;
   readonly serviceNodePortRange: { readonly first: number; readonly last: number };
+  /** How long events are kept (`--event-ttl`); 0 = for ever. */
+  readonly eventTtlSeconds: number;
 }
 
 /** The part of a kind that its /status endpoint changes, and the rules for it. */

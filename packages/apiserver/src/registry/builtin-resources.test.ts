@@ -251,3 +251,14 @@ describe('validation of updates', () => {
     expect(Object.keys(notCovered.update).filter((id) => !variants.some(([other]) => other === id))).toEqual([]);
   });
 });
+
+describe('events', () => {
+  it.each(['v1/events', 'events.k8s.io/v1/events'])('%s live as long as the server says', (id) => {
+    const named = new Map(
+      builtinResources({ eventTtlSeconds: 90 }).map((definition) => [idOf(definition), definition]),
+    );
+    const event = { metadata: { name: 'a' } };
+    expect(named.get(id)?.strategy.ttlSeconds?.(event, false)).toBe(90);
+    expect(definitions.get(id)?.strategy.ttlSeconds?.(event, true)).toBe(3600);
+  });
+});

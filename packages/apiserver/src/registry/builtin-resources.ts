@@ -77,6 +77,7 @@ const defaultServer: BuiltinServer = {
   findStore: () => undefined,
   serviceClusterIpRange: '10.96.0.0/12',
   serviceNodePortRange: { first: 30_000, last: 32_767 },
+  eventTtlSeconds: 3600,
 };
 
 /**
@@ -84,7 +85,8 @@ const defaultServer: BuiltinServer = {
  * hold state: make them once a server.
  */
 export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceDefinition<UnstructuredObject>[] {
-  const special = new Map([...coreKinds({ ...defaultServer, ...server }), ...groupKinds()]);
+  const whole = { ...defaultServer, ...server };
+  const special = new Map([...coreKinds(whole), ...groupKinds(whole)]);
   return Object.entries(discoveryFacts().resources)
     .filter(([id, facts]) => facts.optIn !== true && !notServed.has(id))
     .map(([id]) => special.get(id) ?? defineBuiltin({ id }));
@@ -112,11 +114,11 @@ function coreKinds(server: BuiltinServer): Entry[] {
     define(resourceQuotas),
     define(persistentVolumes(server)),
     define(persistentVolumeClaims),
-    define(coreEvents),
+    define(coreEvents(server)),
   ];
 }
 
-function groupKinds(): Entry[] {
+function groupKinds(server: BuiltinServer): Entry[] {
   return [
     define(deployments),
     define(replicaSets),
@@ -128,7 +130,7 @@ function groupKinds(): Entry[] {
     define(autoscalers),
     define(autoscalersV1),
     define(leases),
-    define(eventsEvents),
+    define(eventsEvents(server)),
     define(endpointSlices),
     define(podDisruptionBudgets),
     define(roles),

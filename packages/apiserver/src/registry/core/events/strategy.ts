@@ -4,24 +4,28 @@ import {
   type DeepReadonly,
   deepCopy,
   dnsSubdomainErrors,
+  type KubernetesObject,
   qualifiedNameErrors,
   type UnstructuredObject,
 } from '@kapstan/api';
 import type { Event } from '@kapstan/kinds/core/v1';
 import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
 import { normalizeGoForm } from '../../../schema/go-form.ts';
-import type { BuiltinKind } from '../../builtin-kind.ts';
+import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { nameIsPathSegment } from '../../names.ts';
+import type { ResourceStrategy } from '../../strategy.ts';
 import type { Field } from '../../validation/field.ts';
 
-/** --event-ttl, in seconds. */
-const ttlSeconds = 3600;
-const strategy = { ttlSeconds: () => ttlSeconds, defaultGarbageCollection: 'Unsupported' } as const;
+function strategyFor({
+  eventTtlSeconds,
+}: BuiltinServer): Pick<ResourceStrategy<KubernetesObject>, 'ttlSeconds' | 'defaultGarbageCollection'> {
+  return { ttlSeconds: () => eventTtlSeconds, defaultGarbageCollection: 'Unsupported' };
+}
 
-export const coreEvents: BuiltinKind<Event> = {
+export const coreEvents = (server: BuiltinServer): BuiltinKind<Event> => ({
   id: 'v1/events',
   validateName: nameIsPathSegment,
-  strategy,
+  strategy: strategyFor(server),
   validate: (root, event) => validateEvent(root, event, 'reportingComponent'),
   fields: (event) => ({
     type: event.type ?? '',
@@ -30,12 +34,12 @@ export const coreEvents: BuiltinKind<Event> = {
     reportingComponent: event.reportingComponent ?? '',
     ...referenceFields('involvedObject', event.involvedObject),
   }),
-};
+});
 
-export const eventsEvents: BuiltinKind<EventsEvent> = {
+export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> => ({
   id: 'events.k8s.io/v1/events',
   validateName: nameIsPathSegment,
-  strategy,
+  strategy: strategyFor(server),
   invalidKind: { group: '', kind: 'Event' },
   convert: { fromStored: fromCoreEvent, toStored: toCoreEvent },
   validateCreate: (root, event) => {
@@ -58,7 +62,7 @@ export const eventsEvents: BuiltinKind<EventsEvent> = {
     reportingController: event.reportingController ?? '',
     ...referenceFields('regarding', event.regarding),
   }),
-};
+});
 
 const referenceNames = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
 

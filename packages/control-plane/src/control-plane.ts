@@ -19,6 +19,8 @@ import {
 import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { ensurePki, type Pki } from './certificates.ts';
+import { selectControlLoops } from './control-loops/control-loop-names.ts';
+import { ControlLoops } from './control-loops/control-loops.ts';
 import { createFirstObjects } from './first-objects.ts';
 import type { KeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
@@ -62,7 +64,10 @@ export interface ControlPlaneOptions {
   readonly minWatchMs?: number;
   /** Default 10.96.0.0/16. */
   readonly serviceClusterIpRange?: string;
-  /** Names of control loops; "*" = all. Default none. */
+  /**
+   * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
+   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out.
+   */
   readonly controlLoops?: readonly string[];
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
@@ -88,7 +93,10 @@ export interface ControlPlane {
   close(): Promise<void>;
 }
 
-/** Resolves when requests are answered. Rejects, with everything closed again, when something cannot start. */
+/**
+ * Resolves when requests are answered. Rejects, with everything closed again, when something cannot start, and with
+ * TypeError for the name of an unknown control loop.
+ */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? silentLogger;
@@ -105,8 +113,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     closers.push(() => resources.close());
     await createFirstObjects(resources.client);
     const { client } = resources;
-    if (options.http === 'off') return { ...noServer, client, close };
-    const pki = await openPki(options, clock);
+    const pki = options.http === 'off' ? undefined : await openPki(options, clock);
+    const loops = controlLoops(options, { resources, caCert: options.serving?.cert ?? pki?.caCert, clock, logger });
+    closers.push(() => loops.close());
+    loops.start();
+    await loops.whenReady();
+    if (pki === undefined) return { ...noServer, client, close };
     const token = randomBytes(24).toString('base64url');
     const server = await startApiServer(serverOptions(options, { pki, token, resources, clock, logger }));
     closers.push(() => server.close());
@@ -124,6 +136,18 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     await close();
     throw error;
   }
+}
+
+/** All that writes is in this process, so what is late is so by a request under way, not by another server's cache. */
+const namespaceGraceMs = 500;
+
+function controlLoops(
+  { controlLoops: list = [] }: ControlPlaneOptions,
+  parts: Omit<ServerParts, 'pki' | 'token'> & { readonly caCert: string | undefined },
+): ControlLoops {
+  const { resources, ...ports } = parts;
+  const { client, catalog } = resources;
+  return new ControlLoops({ names: selectControlLoops(list), client, catalog, namespaceGraceMs, ...ports });
 }
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;

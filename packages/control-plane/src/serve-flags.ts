@@ -1,4 +1,5 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists. DESIGN §9.
+import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
 import {
   booleanFlag,
   durationFlag,
@@ -83,7 +84,9 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   }),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
-  'control-loops': listFlag('Control loops to run: none, * (all) or names.', ['*']),
+  'control-loops': controlLoopsFlag(
+    `Control loops to run: none, * (all), names, or -name for all but it. There are ${controlLoopNames.join(', ')}.`,
+  ),
   'kubeconfig-out': stringFlag('Write the admin kubeconfig to this file.'),
   'ready-file': stringFlag('Write {url, caFile, token, pid} to this file when ready.'),
 };
@@ -125,6 +128,17 @@ function storageBackendFlag(help: string): Flag<'lmdb'> {
     throw new TypeError(`unknown storage type: ${text}`);
   };
   return { parse, default: 'lmdb', help };
+}
+
+/** As kube-controller-manager's --controllers. */
+function controlLoopsFlag(help: string): Flag<readonly string[]> {
+  const { parse } = listFlag(help);
+  const checked = (text: string): readonly string[] => {
+    const list = parse(text);
+    selectControlLoops(list);
+    return list;
+  };
+  return { parse: checked, default: ['*'], help };
 }
 
 function authorizationModeFlag(help: string): Flag<'Kapstan' | 'AlwaysAllow'> {

@@ -141,6 +141,19 @@ describe('SharedInformerFactory', () => {
     expect(() => factory.informer(testConfigMaps).lister.namespace('x').get('y')).toThrow('configmaps "y" not found');
   });
 
+  it('closes and forgets the informer of a resource that is gone', async () => {
+    open();
+    const first = factory.informer(testPods);
+    factory.start();
+    await factory.removeInformer(testPods);
+    expect(first.isStopped).toBe(true);
+    const second = factory.informer(testPods);
+    expect(second).not.toBe(first);
+    factory.start();
+    expect(second.isStarted).toBe(true);
+    await expect(factory.removeInformer(testConfigMaps)).resolves.toBeUndefined();
+  });
+
   it('closes all informers and makes and starts none after (I9)', async () => {
     open();
     const informer = factory.informer(testPods);

@@ -87,6 +87,16 @@ export class SharedInformerFactory {
     return new Map(started.map(([key, informer]) => [key, informer.hasSynced]));
   }
 
+  /**
+   * Closes the informer of a resource that is no longer served and forgets it: the next request makes a new one. Resolves
+   * when it has ended; at once for an unknown one. Source: controller-runtime Informers.RemoveInformer.
+   */
+  async removeInformer(token: Resource): Promise<void> {
+    const informer = this.#informers.get(keyOf(token));
+    this.#informers.delete(keyOf(token));
+    await informer?.close();
+  }
+
   /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -1,0 +1,37 @@
+// The names of the control loops, and what a list of them selects. Read by the flags and by control-loops.ts. Names as
+// kube-controller-manager has them, with the short ones that it still takes.
+
+export const controlLoopNames = ['serviceaccount-controller', 'root-ca-certificate-publisher-controller'] as const;
+
+export type ControlLoopName = (typeof controlLoopNames)[number];
+
+/** Source: kube-controller-manager names.KCMControllerAliases. */
+const aliases: ReadonlyMap<string, ControlLoopName> = new Map([
+  ['root-ca-cert-publisher', 'root-ca-certificate-publisher-controller'],
+]);
+
+/** A full name, one without "-controller", or an old short one. Undefined for anything else. */
+export function controlLoopNamed(text: string): ControlLoopName | undefined {
+  const isMeant = (name: ControlLoopName): boolean => name === text || name === `${text}-controller`;
+  return controlLoopNames.find(isMeant) ?? aliases.get(text);
+}
+
+/**
+ * What `--control-loops` selects: nothing or "none" alone, "*" for all, names, and "-name" for all but that one beside "*".
+ * In the order of {@link controlLoopNames}. Throws TypeError naming what it does not know.
+ */
+export function selectControlLoops(list: readonly string[]): readonly ControlLoopName[] {
+  if (list.length === 1 && list[0] === 'none') return [];
+  const named = new Set<ControlLoopName>();
+  const excluded = new Set<ControlLoopName>();
+  for (const text of list) {
+    if (text === '*') continue;
+    if (text === 'none') throw new TypeError('"none" must stand alone');
+    const isExcluded = text.startsWith('-');
+    const name = controlLoopNamed(isExcluded ? text.slice(1) : text);
+    if (name === undefined) throw new TypeError(`"${text}" is not in the list of known controllers`);
+    (isExcluded ? excluded : named).add(name);
+  }
+  const isWanted = (name: ControlLoopName): boolean => named.has(name) || (list.includes('*') && !excluded.has(name));
+  return controlLoopNames.filter(isWanted);
+}

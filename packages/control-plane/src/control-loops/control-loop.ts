@@ -1,0 +1,62 @@
+// What every control loop is: a function that works until its signal aborts, and what it is given. Started by
+// control-loops.ts; each loop has a file of its own.
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import { type Reconcile, ReconcileLoop, type ReconcileOutcome } from '@kapstan/controller';
+import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
+import type { SharedInformerFactory } from '@kapstan/informers';
+import type { ServedKinds } from './served-kinds.ts';
+
+export interface ControlLoopContext {
+  readonly client: ResourceClient;
+  /** One for all loops. What a loop requests before its first pause is started for it. */
+  readonly informers: SharedInformerFactory;
+  /** An informer for every kind there is. */
+  readonly kinds: ServedKinds;
+  /** PEM of the authority that signed the serving certificate. */
+  readonly caCert: string;
+  /** How long content of a namespace may still arrive after its deletion, in milliseconds. */
+  readonly namespaceGraceMs: number;
+  readonly clock: Clock;
+  /** Of this loop. */
+  readonly logger: Logger;
+}
+
+/** Works until the signal aborts; resolves when nothing of it is under way. Its handlers are registered before its first pause. */
+export type ControlLoop = (context: ControlLoopContext, signal: AbortSignal) => Promise<void>;
+
+export interface LoopQueueOptions {
+  readonly name: string;
+  readonly rateLimiter?: RateLimiter<string>;
+}
+
+/** A queue on the loops' time. */
+export function loopQueue(context: ControlLoopContext, options: LoopQueueOptions): RateLimitingQueue<string> {
+  return new RateLimitingQueue<string>({ ...options, clock: context.clock });
+}
+
+export interface LoopWork {
+  readonly queue: RateLimitingQueue<string>;
+  readonly reconcile: Reconcile;
+  readonly workers: number;
+  readonly onOutcome?: (outcome: ReconcileOutcome) => void;
+}
+
+/** Reconciles what is in the queue until the signal aborts. */
+export function runQueue(context: ControlLoopContext, work: LoopWork, signal: AbortSignal): Promise<void> {
+  return new ReconcileLoop({ ...work, logger: context.logger }).run(signal);
+}
+
+/** False when the signal aborted first. */
+export async function settledBefore(promise: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<boolean>((resolve) => {
+    stop = () => resolve(false);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([promise.then(() => true), aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

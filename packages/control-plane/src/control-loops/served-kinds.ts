@@ -1,0 +1,200 @@
+// ServedKinds: an informer for every kind that the server has at the moment, custom ones as they come and go. What the
+// namespace controller and the garbage collector know of kinds. Above: the loops; below: the catalog and the factory.
+import {
+  apiVersionOf,
+  type CancelTimer,
+  type Clock,
+  type DeepReadonly,
+  type KubernetesObject,
+  type Resource,
+  resource,
+} from '@kapstan/api';
+import type { ResourceCatalog, ResourceDefinition, ServedResource } from '@kapstan/apiserver';
+import type { EventHandlerRegistration, SharedInformerFactory } from '@kapstan/informers';
+import { isDeletedFinalStateUnknown } from '@kapstan/informers';
+
+/** Told of objects of all followed kinds, synchronously. */
+export interface KindHandler {
+  /** `old` is absent for what is new to the handler. */
+  onChange?(
+    token: Resource,
+    object: DeepReadonly<KubernetesObject>,
+    old: DeepReadonly<KubernetesObject> | undefined,
+  ): void;
+  /** The last known state. */
+  onDelete?(token: Resource, object: DeepReadonly<KubernetesObject>): void;
+  /** Kinds came or went. */
+  onKindsChange?(): void;
+}
+
+export interface ServedKindsOptions {
+  readonly catalog: ResourceCatalog;
+  readonly informers: SharedInformerFactory;
+  readonly clock: Clock;
+}
+
+interface FollowedKind {
+  readonly token: Resource;
+  readonly registrations: EventHandlerRegistration[];
+}
+
+/** They have no dependents and are many. Source: garbagecollector.DefaultIgnoredResources. */
+const notFollowed: ReadonlySet<string> = new Set(['/events', 'events.k8s.io/events']);
+const followVerbs = ['delete', 'list', 'watch'] as const;
+
+export class ServedKinds {
+  readonly #catalog: ResourceCatalog;
+  readonly #informers: SharedInformerFactory;
+  readonly #clock: Clock;
+  readonly #handlers: KindHandler[] = [];
+  /** By "group/version/resource". */
+  readonly #followed = new Map<string, FollowedKind>();
+  readonly #syncing = new Set<EventHandlerRegistration>();
+  readonly #waiting = new Set<() => void>();
+  readonly #closing = new Set<Promise<void>>();
+  #stopListening: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: ServedKindsOptions) {
+    this.#catalog = options.catalog;
+    this.#informers = options.informers;
+    this.#clock = options.clock;
+  }
+
+  /** The handler of all kinds that are served now or later, until {@link close}. It must not throw. */
+  follow(handler: KindHandler): void {
+    if (this.#isClosed) return;
+    this.#handlers.push(handler);
+    for (const kind of this.#followed.values()) this.#register(kind, handler);
+    this.#stopListening ??= this.#catalog.onChange(() => this.#refresh());
+    this.#refresh();
+  }
+
+  /** One token for each namespaced resource whose objects can be deleted, whatever its number of versions. */
+  namespacedDeletable(): Resource[] {
+    return this.#preferred()
+      .filter(({ definition }) => definition.namespaced && definition.verbs.includes('delete'))
+      .map(({ definition }) => tokenOf(definition));
+  }
+
+  /** The resource of a kind in exactly this version; undefined when it is not served. */
+  find(apiVersion: string, kind: string): Resource | undefined {
+    const isMeant = ({ definition }: ServedResource): boolean =>
+      definition.kind === kind && apiVersionOf(tokenOf(definition)) === apiVersion;
+    const found = this.#catalog.all().find(isMeant);
+    return found === undefined ? undefined : tokenOf(found.definition);
+  }
+
+  /** Whether the handlers have been told of all that was there. */
+  get hasSynced(): boolean {
+    return this.#syncing.size === 0;
+  }
+
+  /** True when the handlers have been told of all that was there; false when the time is over or the signal aborts first. */
+  whenSynced({ timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal }): Promise<boolean> {
+    if (this.hasSynced || signal.aborted) return Promise.resolve(this.hasSynced);
+    return new Promise((resolve) => {
+      let cancel: CancelTimer = () => undefined;
+      const finish = (): void => {
+        cancel();
+        this.#waiting.delete(finish);
+        signal.removeEventListener('abort', finish);
+        resolve(this.hasSynced);
+      };
+      this.#waiting.add(finish);
+      signal.addEventListener('abort', finish, { once: true });
+      cancel = this.#clock.setBackgroundTimer(finish, timeoutMs);
+    });
+  }
+
+  /** Follows nothing any more. The informers stay the factory's. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopListening?.();
+    for (const { registrations } of this.#followed.values()) for (const one of registrations) this.#close(one);
+    this.#followed.clear();
+    await Promise.all(this.#closing);
+  }
+
+  // Atomic: the followed kinds are those of the catalog when this returns.
+  #refresh(): void {
+    const wanted = new Map(
+      this.#preferred()
+        .filter(isFollowed)
+        .map(({ definition }) => [keyOf(definition), definition]),
+    );
+    const gone = [...this.#followed].filter(([key]) => !wanted.has(key));
+    const come = [...wanted].filter(([key]) => !this.#followed.has(key));
+    if (gone.length === 0 && come.length === 0) return;
+    for (const [key, kind] of gone) this.#drop(key, kind);
+    for (const [key, definition] of come) {
+      const kind: FollowedKind = { token: tokenOf(definition), registrations: [] };
+      this.#followed.set(key, kind);
+      for (const handler of this.#handlers) this.#register(kind, handler);
+    }
+    this.#informers.start();
+    for (const handler of this.#handlers) handler.onKindsChange?.();
+  }
+
+  #drop(key: string, { token, registrations }: FollowedKind): void {
+    this.#followed.delete(key);
+    for (const one of registrations) this.#close(one);
+    this.#track(this.#informers.removeInformer(token));
+  }
+
+  #register({ token, registrations }: FollowedKind, handler: KindHandler): void {
+    const registration = this.#informers.informer(token).addEventHandler({
+      onAdd: (object) => handler.onChange?.(token, object, undefined),
+      onUpdate: (old, next) => handler.onChange?.(token, next, old),
+      onDelete: (object) => {
+        const last = isDeletedFinalStateUnknown<KubernetesObject>(object) ? object.object : object;
+        if (last !== undefined) handler.onDelete?.(token, last);
+      },
+    });
+    registrations.push(registration);
+    if (registration.hasSynced) return;
+    this.#syncing.add(registration);
+    void registration.whenSynced().then(() => this.#synced(registration));
+  }
+
+  #close(registration: EventHandlerRegistration): void {
+    this.#synced(registration);
+    this.#track(registration.close());
+  }
+
+  #synced(registration: EventHandlerRegistration): void {
+    if (!this.#syncing.delete(registration) || !this.hasSynced) return;
+    for (const finish of [...this.#waiting]) finish();
+  }
+
+  #track(closing: Promise<void>): void {
+    const tracked = closing.finally(() => this.#closing.delete(tracked));
+    this.#closing.add(tracked);
+  }
+
+  /** One version of each resource: the stored one, which needs no conversion, or else the first. */
+  #preferred(): ServedResource[] {
+    const chosen = new Map<string, ServedResource>();
+    for (const served of this.#catalog.all()) {
+      const { group, resource: name, version, storageVersion } = served.definition;
+      const isStored = storageVersion.group === group && storageVersion.version === version;
+      if (isStored || !chosen.has(`${group}/${name}`)) chosen.set(`${group}/${name}`, served);
+    }
+    return [...chosen.values()];
+  }
+}
+
+function isFollowed({ definition }: ServedResource): boolean {
+  const { group, resource: name, verbs } = definition;
+  return !notFollowed.has(`${group}/${name}`) && followVerbs.every((verb) => verbs.includes(verb));
+}
+
+function keyOf({ group, version, resource: name }: ResourceDefinition): string {
+  return `${group}/${version}/${name}`;
+}
+
+function tokenOf(definition: ResourceDefinition): Resource {
+  const { group, version, kind } = definition;
+  const scope = definition.namespaced ? 'Namespaced' : 'Cluster';
+  return resource<KubernetesObject>({ group, version, kind, plural: definition.resource, scope });
+}

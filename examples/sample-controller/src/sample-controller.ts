@@ -86,7 +86,7 @@ export class SampleController {
   }
 
   #enqueue(foo: DeepReadonly<KubernetesObject>): void {
-    this.#queue.add(metaNamespaceKey(foo as KubernetesObject));
+    this.#queue.add(metaNamespaceKey(foo));
   }
 
   /** The Foo that controls an object, if it is there. */

@@ -40,8 +40,7 @@ export interface ControllerPorts {
 export function ownedController(factory: SharedInformerFactory, options: OwnedControllerOptions): RunnableController {
   const { kind, owns, reconcile, clock, logger } = options;
   const queue = new RateLimitingQueue<string>({ name: kind.plural, clock });
-  const enqueue = (object: DeepReadonly<KubernetesObject>): void =>
-    queue.add(metaNamespaceKey(object as KubernetesObject));
+  const enqueue = (object: DeepReadonly<KubernetesObject>): void => queue.add(metaNamespaceKey(object));
   factory.informer(kind).addEventHandler({
     onAdd: enqueue,
     onUpdate: (_old, object) => enqueue(object),

@@ -1,5 +1,5 @@
 // "namespace/name" keys of objects, as the informers' stores and the work queue use them.
-import type { KubernetesObject } from './kubernetes-object.ts';
+import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
 import type { Brand } from './resource-version.ts';
 
 /** "namespace/name", or "name" for a cluster-scoped object. */
@@ -12,7 +12,7 @@ export interface ObjectName {
 }
 
 /** Key of an object. Throws TypeError when it has no metadata. Source: client-go MetaNamespaceKeyFunc. */
-export function metaNamespaceKey(object: KubernetesObject): ObjectKey {
+export function metaNamespaceKey(object: DeepReadonly<KubernetesObject>): ObjectKey {
   const meta = object.metadata;
   if (meta === undefined) throw new TypeError('object has no meta: metadata is absent');
   return objectKey(meta.namespace ?? '', meta.name ?? '');

@@ -29,7 +29,7 @@ export function deletionHandlingKey<T extends KubernetesObject>(
 ): ObjectKey {
   if (isDeletedFinalStateUnknown<T>(value)) return value.key;
   try {
-    return metaNamespaceKey(value as KubernetesObject);
+    return metaNamespaceKey(value as DeepReadonly<KubernetesObject>);
   } catch (cause) {
     throw new TypeError(`couldn't create key for object ${JSON.stringify(value)}: ${(cause as Error).message}`, {
       cause,

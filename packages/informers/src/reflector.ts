@@ -328,7 +328,7 @@ export class Reflector<T extends KubernetesObject> {
 
   #stage(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: DeepReadonly<T>): void {
     if (!(this.#staged instanceof Map)) return;
-    const key = metaNamespaceKey(object as KubernetesObject);
+    const key = metaNamespaceKey(object);
     if (type === 'DELETED') this.#staged.delete(key);
     else this.#staged.set(key, object);
   }

@@ -156,7 +156,9 @@ export class TestClient implements ResourceClient {
       activity.moved();
       connection.deliver(delivery);
     };
-    const source = of(target).watch(options);
+    const { onOpen } = options;
+    const opened = onOpen === undefined ? {} : { onOpen: () => deliver(onOpen) };
+    const source = of(target).watch({ ...options, ...opened });
     subscriber.add(
       source.subscribe({
         next: (event) => deliver(() => subscriber.next(event)),

@@ -56,12 +56,13 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
 
   #open(options: WatchOptions, subscriber: Subscriber<WatchEvent<T>>): () => void {
     const { store, contextFor, clock } = this.#scope;
-    const { namespace, signal, timeoutSeconds = 0, ...rest } = options;
+    const { namespace, signal, timeoutSeconds = 0, onOpen, ...rest } = options;
     signal?.throwIfAborted();
     const durationMs = timeoutSeconds * 1000;
     const deadline = durationMs > 0 ? { deadlineMs: clock.monotonicNow() + durationMs } : {};
     const request: WatchRequest = { ...rest, ...deadline, ...initialEvents(options) };
     const watch = store().watch(contextFor(this.#namespace(namespace), undefined), request, sinkOf(subscriber));
+    onOpen?.();
     const cancelTimer = durationMs > 0 ? clock.setBackgroundTimer(() => subscriber.complete(), durationMs) : undefined;
     const abort = (): void => subscriber.error(signal?.reason);
     signal?.addEventListener('abort', abort, { once: true });

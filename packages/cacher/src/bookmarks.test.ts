@@ -69,6 +69,15 @@ describe('Bookmarks', () => {
     expect([events.length, bookmarks.scheduled, clock.pendingTimers]).toEqual([1, 0, 0]);
   });
 
+  it('leaves out the one before the deadline when the watch knows its version already', async () => {
+    const told = watcher({ after: 7 });
+    const news = watcher({ after: 6 });
+    bookmarks.add(told.each, 10_000);
+    bookmarks.add(news.each, 10_000);
+    await clock.advance(10_000);
+    expect([told.events.length, news.events.length]).toEqual([0, 1]);
+  });
+
   it('waits for a watcher that is not live: a bookmark must not overtake an event', async () => {
     const { each, events, ring } = watcher({ isLive: false });
     bookmarks.add(each, undefined);

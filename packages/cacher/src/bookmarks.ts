@@ -76,9 +76,12 @@ export class Bookmarks<T extends KubernetesObject> {
       schedule.dueMs = moment.now + bucketMs;
       return;
     }
+    const isLast = schedule.deadlineMs !== undefined && schedule.dueMs >= schedule.deadlineMs - beforeDeadlineMs;
     const dueMs = nextBookmarkMs(moment.now, schedule.deadlineMs);
     if (dueMs === undefined) this.#schedules.delete(watcher);
     else schedule.dueMs = dueMs;
+    // The minutely ones show that the watch lives; the last one is there for its version alone.
+    if (isLast && watcher.knowsRevision(moment.revision)) return;
     watcher.bookmark(moment.revision);
   }
 }

@@ -105,6 +105,11 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     else if (passed) this.#emit({ type: 'DELETED', stored: event.lastState as Stored<T> });
   }
 
+  /** True: the watch began at this revision, or was told of it by a bookmark. Events do not count, as in kube-apiserver. */
+  knowsRevision(revision: Revision): boolean {
+    return revision <= this.#after;
+  }
+
   /** Tells a live watch that it has seen everything up to the revision. Versions never go back, so an older one is not told. */
   bookmark(revision: Revision): void {
     if (revision < this.#after) return;

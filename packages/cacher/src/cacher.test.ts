@@ -274,9 +274,39 @@ describe('a Cacher', () => {
     await clock.advance(60_000);
     expect(watch.bookmarks).toHaveLength(2);
     expect(without.events).toEqual([]);
-    const ending = bench.watch({ bookmarks: true, resourceVersion: '0', deadlineMs: clock.monotonicNow() + 10_000 });
+    const told = bench.watch({ bookmarks: true, resourceVersion: '0', deadlineMs: clock.monotonicNow() + 10_000 });
+    await settle();
     await clock.advance(10_000);
-    expect(ending.bookmarks).toHaveLength(1);
+    expect(told.bookmarks).toEqual([]);
+    const informed = bench.watch({ bookmarks: true, resourceVersion: '0', deadlineMs: clock.monotonicNow() + 10_000 });
+    await settle();
+    await bench.create('a');
+    await informed.received(1);
+    await clock.advance(10_000);
+    expect(informed.bookmarks).toEqual([await engine.currentRevision()]);
+  });
+
+  it('gives the whole rest to a continue token with version "0", whatever the limit', async () => {
+    await bench.createAll('a', 'b', 'c', 'd');
+    await bench.caughtUp();
+    const first = await bench.list({ limit: 1 });
+    const rest = await bench.list({ limit: 1, continue: first.continue, resourceVersion: '0' });
+    expect([rest.items.map(({ object }) => object.metadata?.name), rest.continue]).toEqual([['b', 'c', 'd'], '']);
+    expect((await bench.list({ limit: 1, continue: first.continue })).items).toHaveLength(1);
+  });
+
+  it('answers 410 to a watch from before a revision that it was told to forget; running ones go on', async () => {
+    const start = String(await bench.caughtUp());
+    const running = bench.watch({ resourceVersion: start });
+    await bench.create('a');
+    await running.received(1);
+    const revision = await engine.currentRevision();
+    cacher.forgetBefore(revision);
+    const late = bench.watch({ resourceVersion: start });
+    expect(isExpired(await late.ended())).toBe(true);
+    const present = bench.watch({ resourceVersion: String(revision) });
+    await bench.create('b');
+    await Promise.all([running.received(2), present.received(1)]);
   });
 
   it('keeps its watch open through an hour of silence, without a new list', async () => {

@@ -182,7 +182,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       if (plan.notBefore > 0 && this.#readiness.isReady) {
         await this.#freshness.wait(plan.notBefore, options.resourceVersion);
       }
-      return this.#storage.getList(checked, options);
+      return this.#storage.getList(checked, isWholeRest(options) ? withoutLimit(options) : options);
     }
     if (!this.#readiness.isReady) {
       if (isCheapPage(options)) return this.#storage.getList(checked, options);
@@ -252,6 +252,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   compactRevision(): Revision {
     return this.#storage.compactRevision();
+  }
+
+  /**
+   * Lets no watch begin before this revision any more: the store below was compacted to it, and someone who compacts by
+   * hand wants the past gone everywhere. Running watches go on.
+   */
+  forgetBefore(revision: Revision): void {
+    this.#cache.forgetBefore(revision);
   }
 
   inspect(): CacherInspection {
@@ -339,6 +347,15 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   #requireOpen(): void {
     if (this.#readiness.state === 'stopped') throw stoppedError();
   }
+}
+
+/** Clients that take any version get the whole list, and so the whole rest of it. Source: cacher.GetList. */
+function isWholeRest<T extends KubernetesObject>({ resourceVersion, predicate }: StorageListOptions<T>): boolean {
+  return resourceVersion === '0' && predicate.continue !== '';
+}
+
+function withoutLimit<T extends KubernetesObject>(options: StorageListOptions<T>): StorageListOptions<T> {
+  return { ...options, predicate: { ...options.predicate, limit: 0 } };
 }
 
 /** A page without selectors costs the storage little, so it is answered even before the cache is filled. */

@@ -102,6 +102,16 @@ describe('WatchCache', () => {
     expect(revisionsAfter(cache, 9)).toEqual([]);
   });
 
+  it('lets no watch begin before a revision that was forgotten, and forgets no less later', () => {
+    const cache = open();
+    cache.replace([], at(4));
+    for (let revision = 5; revision <= 8; revision++) cache.apply(change('ADDED', `p${revision}`, revision));
+    cache.forgetBefore(at(6));
+    cache.forgetBefore(at(2));
+    expect(revisionsAfter(cache, 5)).toBe('too old resource version: 5 (6)');
+    expect(revisionsAfter(cache, 6)).toEqual([7, 8]);
+  });
+
   it('moves on with the progress of the storage, never back', () => {
     const cache = open();
     cache.replace([], at(5));

@@ -34,6 +34,7 @@ export class WatchCache<T extends KubernetesObject> {
   // Invariant: store and ring reflect exactly the changes up to this revision.
   #revision = 0 as Revision;
   #listRevision = 0 as Revision;
+  #forgottenRevision = 0 as Revision;
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
@@ -85,7 +86,16 @@ export class WatchCache<T extends KubernetesObject> {
     return this.ring.firstAfter(revision);
   }
 
+  /** A watch from before this revision is answered with 410, though the ring may know what came after it. */
+  forgetBefore(revision: Revision): void {
+    if (revision > this.#forgottenRevision) this.#forgottenRevision = revision;
+  }
+
   #oldestRevision(): number {
+    return Math.max(this.#oldestKnownRevision(), this.#forgottenRevision + 1);
+  }
+
+  #oldestKnownRevision(): number {
     if (this.#listRevision > 0 && !this.ring.hasEvicted) return this.#listRevision + 1;
     const { oldest } = this.ring;
     if (oldest === undefined) throw newInternalError("watch cache isn't correctly initialized");

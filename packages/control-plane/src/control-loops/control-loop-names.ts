@@ -1,7 +1,11 @@
 // The names of the control loops, and what a list of them selects. Read by the flags and by control-loops.ts. Names as
 // kube-controller-manager has them, with the short ones that it still takes.
 
-export const controlLoopNames = ['serviceaccount-controller', 'root-ca-certificate-publisher-controller'] as const;
+export const controlLoopNames = [
+  'serviceaccount-controller',
+  'root-ca-certificate-publisher-controller',
+  'namespace-controller',
+] as const;
 
 export type ControlLoopName = (typeof controlLoopNames)[number];
 

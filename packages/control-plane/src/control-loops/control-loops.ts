@@ -12,6 +12,7 @@ import { SharedInformerFactory } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import { type ControlLoop, type ControlLoopContext, settledBefore } from './control-loop.ts';
 import type { ControlLoopName } from './control-loop-names.ts';
+import { namespaceController } from './namespace-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
@@ -34,6 +35,7 @@ export interface ControlLoopsOptions {
 const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'serviceaccount-controller': serviceAccountController,
   'root-ca-certificate-publisher-controller': rootCaCertificatePublisher,
+  'namespace-controller': namespaceController,
 };
 
 export class ControlLoops {

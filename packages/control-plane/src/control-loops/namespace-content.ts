@@ -1,0 +1,131 @@
+// One pass of deletion over all that is in a namespace: pods first, then everything else. Between namespace-controller.ts
+// and the client. Source: pkg/controller/namespace/deletion, with ordered namespace deletion.
+import {
+  type Clock,
+  type DeepReadonly,
+  isMethodNotSupported,
+  isNotFound,
+  type KubernetesObject,
+  parseTime,
+  type Resource,
+  type ResourceClient,
+} from '@kapstan/api';
+import type { Pod } from '@kapstan/kinds/core/v1';
+import type { ContentReport } from './namespace-conditions.ts';
+
+export interface NamespaceContent {
+  readonly client: ResourceClient;
+  readonly clock: Clock;
+  readonly namespace: string;
+  /** RFC 3339. */
+  readonly deletedAt: string;
+  /** Every namespaced resource with objects that can be deleted. */
+  readonly resources: readonly Resource[];
+  readonly signal: AbortSignal;
+}
+
+export interface ContentPass extends ContentReport {
+  /** How long it will take until what is left is gone, in seconds. 0 = nothing is left, or nobody knows why it is. */
+  readonly estimateSeconds: number;
+}
+
+/** What finalizers are given, in seconds. Source: finalizerEstimateSeconds. */
+const finalizerEstimateSeconds = 15;
+
+interface Tally {
+  readonly errors: string[];
+  readonly remaining: Map<string, number>;
+  readonly finalizers: Map<string, number>;
+  estimateSeconds: number;
+}
+
+/** Never rejects but for the signal: what fails is in the answer. */
+export async function deleteContent(content: NamespaceContent): Promise<ContentPass> {
+  const tally: Tally = { errors: [], remaining: new Map(), finalizers: new Map(), estimateSeconds: 0 };
+  const isPods = ({ group, plural }: Resource): boolean => group === '' && plural === 'pods';
+  for (const pods of content.resources.filter(isPods)) await deleteResource(content, pods, tally);
+  // What pods need, such as network policies and secrets, outlives them.
+  if (tally.remaining.size > 0) return tally;
+  for (const resource of content.resources) if (!isPods(resource)) await deleteResource(content, resource, tally);
+  return tally;
+}
+
+async function deleteResource(content: NamespaceContent, resource: Resource, tally: Tally): Promise<void> {
+  try {
+    const before = await list(content, resource);
+    if (before.length === 0) return;
+    await deleteAll(content, resource, before);
+    const after = await list(content, resource);
+    if (after.length > 0) countRemaining(content, resource, { before, after, tally });
+  } catch (error) {
+    content.signal.throwIfAborted();
+    tally.errors.push(error instanceof Error ? error.message : String(error));
+  }
+}
+
+type Items = readonly DeepReadonly<KubernetesObject>[];
+
+/** Nothing when the resource went meanwhile. */
+async function list({ client, namespace, signal }: NamespaceContent, resource: Resource): Promise<Items> {
+  try {
+    return (await client.listPage(resource, { namespace, signal })).items;
+  } catch (error) {
+    if (isNotFound(error) || isMethodNotSupported(error)) return [];
+    throw error;
+  }
+}
+
+/** Whole namespaces go: nothing in them is orphaned. */
+const propagationPolicy = 'Background';
+
+async function deleteAll(
+  { client, namespace, signal }: NamespaceContent,
+  resource: Resource,
+  items: Items,
+): Promise<void> {
+  try {
+    return await client.deleteCollection(resource, { namespace, propagationPolicy, signal });
+  } catch (error) {
+    if (!isNotFound(error) && !isMethodNotSupported(error)) throw error;
+  }
+  for (const { metadata } of items) {
+    const target = { namespace, name: metadata?.name ?? '' };
+    await client.delete(resource, target, { propagationPolicy, signal }).catch((error: unknown) => {
+      if (!isNotFound(error) && !isMethodNotSupported(error)) throw error;
+    });
+  }
+}
+
+interface Remainder {
+  readonly before: Items;
+  readonly after: Items;
+  readonly tally: Tally;
+}
+
+/** Throws Error when there is no reason for objects to be still there. */
+function countRemaining(content: NamespaceContent, resource: Resource, { before, after, tally }: Remainder): void {
+  const { group, version, plural } = resource;
+  tally.remaining.set(`${plural}.${group}`, after.length);
+  let hasFinalizers = false;
+  for (const { metadata } of after) {
+    for (const finalizer of metadata?.finalizers ?? []) {
+      tally.finalizers.set(finalizer, (tally.finalizers.get(finalizer) ?? 0) + 1);
+      hasFinalizers = true;
+    }
+  }
+  const graceSeconds = resource.kind === 'Pod' && group === '' ? podGraceSeconds(content, before) : 0;
+  const estimateSeconds = graceSeconds > 0 ? graceSeconds : hasFinalizers ? finalizerEstimateSeconds : 0;
+  tally.estimateSeconds = Math.max(tally.estimateSeconds, estimateSeconds);
+  if (estimateSeconds > 0) return;
+  const gvr = `${group}/${version}, Resource=${plural}`;
+  throw new Error(`unexpected items still remain in namespace: ${content.namespace} for gvr: ${gvr}`);
+}
+
+/** The longest grace period of those that run; 0 when that time is over. */
+function podGraceSeconds({ clock, deletedAt }: NamespaceContent, pods: Items): number {
+  const periods = (pods as readonly DeepReadonly<Pod>[])
+    .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed')
+    .map(({ spec }) => spec?.terminationGracePeriodSeconds ?? 0);
+  const longest = Math.max(0, ...periods);
+  return clock.now() - parseTime(deletedAt) >= longest * 1000 ? 0 : longest;
+}

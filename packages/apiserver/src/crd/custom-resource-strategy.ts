@@ -68,14 +68,25 @@ function bumpGenerationOnChange(next: UnstructuredObject, old: Custom): void {
 /** Compiled at the first write: most kinds of a cluster are only read by most of its servers. */
 function objectValidator(kind: CustomKind): (object: Custom, old: Custom | undefined) => readonly FieldError[] {
   let compiled: ValueValidator | undefined;
-  return (object, _old) => {
+  return (object, old) => {
     compiled ??= compileValidator(kind.jsonSchema);
     return [
-      ...compiled(object, ''),
+      ...valueErrors(compiled, object, old),
       ...(kind.scale === undefined
         ? []
         : [...scaleErrors(kind.scale, object, '.spec.'), ...scaleErrors(kind.scale, object, '.status.')]),
       ...embeddedResourceErrors(object, kind.schema),
     ];
   };
+}
+
+/** Lists that had repeated items before may keep having some. Source: customResourceStrategy.ValidateUpdate. */
+function valueErrors(validate: ValueValidator, object: Custom, old: Custom | undefined): readonly FieldError[] {
+  const errors = validate(object, '', old);
+  if (old === undefined || !errors.some(isDuplicate) || !validate(old, '').some(isDuplicate)) return errors;
+  return errors.filter((error) => !isDuplicate(error));
+}
+
+function isDuplicate(error: FieldError): boolean {
+  return error.type === 'FieldValueDuplicate';
 }

@@ -1,5 +1,6 @@
 // Checks the values of a custom resource against its schema, with kube-apiserver's texts. A schema is compiled once into
 // functions. Source: kube-openapi pkg/validation/validate; structure (pruning, defaults) is elsewhere.
+import { isDeepStrictEqual } from 'node:util';
 import {
   duplicateField,
   ExactNumber,
@@ -32,11 +33,12 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
     ...enumCheck(schema),
     ...objectChecks(schema),
   ];
-  return (value, path) => {
+  return (value, path, old) => {
     if (value === null && schema.nullable === true) return [];
     const errors: FieldError[] = [];
-    for (const check of checks) errors.push(...check(value, path));
-    return errors;
+    for (const check of checks) errors.push(...check(value, path, old));
+    // A schema may have become stricter since the value was written. Source: KEP 4008, CRD validation ratcheting.
+    return errors.length > 0 && old !== undefined && isDeepStrictEqual(value, old) ? [] : errors;
   };
 }
 
@@ -122,9 +124,14 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
   const { minItems, maxItems, items } = schema;
   const checkItem = isJsonObject(items) ? compileValidator(items) : undefined;
   const listKeys = listTypeKeys(schema);
-  const check = (list: readonly unknown[], path: string): FieldError[] => {
+  const check = (list: readonly unknown[], path: string, old: unknown): FieldError[] => {
     const errors: FieldError[] = [];
-    if (checkItem) errors.push(...list.flatMap((item, index) => checkItem(item, fieldIndex(path, index))));
+    if (checkItem) {
+      const before = oldItems(old, listKeys);
+      list.forEach((item, index) => {
+        errors.push(...checkItem(item, fieldIndex(path, index), before(item)));
+      });
+    }
     if (typeof minItems === 'number' && list.length < minItems) {
       errors.push(invalidField(path, list.length, `${inBody(path)} should have at least ${minItems} items`));
     }
@@ -135,7 +142,14 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
     if (listKeys !== undefined) errors.push(...duplicateItems(list, { keys: listKeys, path }));
     return errors;
   };
-  return [(value, path) => (Array.isArray(value) ? check(value, path) : [])];
+  return [(value, path, old) => (Array.isArray(value) ? check(value, path, old) : [])];
+}
+
+/** Finds what an item was before: only items of a list with keys can be told. */
+function oldItems(old: unknown, keys: readonly string[] | undefined): (item: unknown) => unknown {
+  if (!Array.isArray(old) || keys === undefined || keys.length === 0) return () => undefined;
+  const items = new Map(old.map((item: unknown) => [canonical(keyValues(item, keys)), item]));
+  return (item) => items.get(canonical(keyValues(item, keys)));
 }
 
 /** Keys that tell the items of a list apart: none for a set; undefined for an atomic list. */
@@ -197,21 +211,26 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
     }
     if (typeof maxProperties === 'number' && size > maxProperties) errors.push(tooManyField(path, size, maxProperties));
     for (const key of needed) if (!Object.hasOwn(object, key)) errors.push(requiredField(child(path, key)));
-    for (const key of Object.keys(object)) errors.push(...members(key, object[key], path));
     return errors;
   };
-  return [(value, path) => (isJsonObject(value) ? check(value, path) : [])];
+  const checkMembers = (object: Record<string, unknown>, path: string, old: unknown): FieldError[] =>
+    Object.keys(object).flatMap((key) => {
+      const before = isJsonObject(old) ? getOwn(old, key) : undefined;
+      return [...(members(key)?.(object[key], child(path, key), before) ?? [])];
+    });
+  return [
+    (value, path, old) => (isJsonObject(value) ? [...check(value, path), ...checkMembers(value, path, old)] : []),
+  ];
 }
 
-type MemberCheck = (key: string, value: unknown, path: string) => readonly FieldError[];
-
-function memberChecks(schema: JsonSchema): MemberCheck {
+/** The validator of a member, if its schema says something of it. */
+function memberChecks(schema: JsonSchema): (key: string) => ValueValidator | undefined {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
   const checks = new Map(
     Object.entries(properties).map(([key, child]) => [key, compileValidator(child as JsonSchema)]),
   );
   const rest = isJsonObject(schema.additionalProperties) ? compileValidator(schema.additionalProperties) : undefined;
-  return (key, value, path) => (checks.get(key) ?? rest)?.(value, child(path, key)) ?? [];
+  return (key) => checks.get(key) ?? rest;
 }
 
 /** "" is the object itself; the path of its member is the bare name. */

@@ -5,6 +5,7 @@ export const controlLoopNames = [
   'serviceaccount-controller',
   'root-ca-certificate-publisher-controller',
   'namespace-controller',
+  'garbage-collector-controller',
 ] as const;
 
 export type ControlLoopName = (typeof controlLoopNames)[number];
@@ -12,6 +13,7 @@ export type ControlLoopName = (typeof controlLoopNames)[number];
 /** Source: kube-controller-manager names.KCMControllerAliases. */
 const aliases: ReadonlyMap<string, ControlLoopName> = new Map([
   ['root-ca-cert-publisher', 'root-ca-certificate-publisher-controller'],
+  ['garbagecollector', 'garbage-collector-controller'],
 ]);
 
 /** A full name, one without "-controller", or an old short one. Undefined for anything else. */

@@ -12,6 +12,7 @@ import { SharedInformerFactory } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import { type ControlLoop, type ControlLoopContext, settledBefore } from './control-loop.ts';
 import type { ControlLoopName } from './control-loop-names.ts';
+import { garbageCollectorController } from './garbage-collector-controller.ts';
 import { namespaceController } from './namespace-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
@@ -36,6 +37,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'serviceaccount-controller': serviceAccountController,
   'root-ca-certificate-publisher-controller': rootCaCertificatePublisher,
   'namespace-controller': namespaceController,
+  'garbage-collector-controller': garbageCollectorController,
 };
 
 export class ControlLoops {

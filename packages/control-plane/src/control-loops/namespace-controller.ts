@@ -127,6 +127,7 @@ class NamespaceDeletion {
   ): Promise<void> {
     const { name = '', uid } = namespace.metadata ?? {};
     for (;;) {
+      signal.throwIfAborted();
       const present = await this.#find(name, signal);
       if (present === undefined || present.metadata?.uid !== uid) return;
       try {

@@ -1,0 +1,77 @@
+// garbage-collector-controller: deletes objects whose owners are gone, and lets owners wait for or part with their
+// dependents. Feeds the graph from the informers and works through what it asks for. Source: pkg/controller/garbagecollector.
+import type { DeepReadonly, KubernetesObject, Resource } from '@kapstan/api';
+import { apiVersionOf } from '@kapstan/api';
+import { EventRecorder, type ReconcileRequest } from '@kapstan/controller';
+import type { RateLimitingQueue } from '@kapstan/controller/workqueue';
+import { type ControlLoop, type ControlLoopContext, loopQueue, runQueue } from './control-loop.ts';
+import { DependencyGraph, type GraphNode } from './dependency-graph.ts';
+import { GarbageCollector } from './garbage-collector.ts';
+import { LiveObjects } from './live-objects.ts';
+import { formatIdentity, type ObjectIdentity } from './object-identity.ts';
+
+const workers = 20;
+/** A kind that cannot be listed must not stop the collection of all others. */
+const syncTimeoutMs = 30_000;
+
+export const garbageCollectorController: ControlLoop = async (context, signal) => {
+  const { client, clock, logger, kinds } = context;
+  const queue = loopQueue(context, { name: 'garbage_collector_attempt_to_delete' });
+  const events = new EventRecorder({ client, clock, logger, component: 'garbage-collector-controller' });
+  const enqueue = ({ id }: GraphNode): void => queue.add(String(id));
+  const graph = new DependencyGraph({
+    onAttempt: enqueue,
+    onRetry: ({ id }) => queue.addRateLimited(String(id)),
+    onInvalidOwner: (dependent, owner) => recordInvalidOwner(events, dependent, owner),
+  });
+  const collector = new GarbageCollector({ graph, objects: new LiveObjects(client, kinds, signal), enqueue });
+  const unknown = followKinds(context, graph, queue);
+  const whenSynced = (): Promise<boolean> => kinds.whenSynced({ timeoutMs: syncTimeoutMs, signal });
+  if (!(await whenSynced()) && !signal.aborted) logger.warn('Not all kinds could be listed; proceeding without them');
+  const reconcile = async ({ key }: ReconcileRequest): Promise<{ readonly requeueAfterMs: 0 } | undefined> => {
+    const node = graph.find(Number(key));
+    if (node === undefined) return;
+    // Dependents of a kind that has just come may not be in the graph yet, and would be taken for its garbage afterwards.
+    if (node.isOrphaning) await whenSynced();
+    const verdict = await collector.process(node);
+    if (verdict === 'done') return;
+    if (verdict === 'unknown-kind') unknown.add(key);
+    return { requeueAfterMs: 0 };
+  };
+  await runQueue(context, { queue, reconcile, workers }, signal);
+  await events.close();
+};
+
+/** Keeps the graph up to date. The answer: keys that wait for a kind that was not served when they were looked at. */
+function followKinds(
+  { kinds }: ControlLoopContext,
+  graph: DependencyGraph,
+  queue: RateLimitingQueue<string>,
+): Set<string> {
+  const unknown = new Set<string>();
+  kinds.follow({
+    onChange: (token, object, old) => {
+      // A relist tells again of what has not changed.
+      if (object.metadata?.resourceVersion === old?.metadata?.resourceVersion) return;
+      graph.observe(identityOf(token, object), object.metadata ?? {});
+    },
+    onDelete: (token, object) => graph.remove(identityOf(token, object)),
+    onKindsChange: () => {
+      for (const key of unknown) queue.add(key);
+      unknown.clear();
+    },
+  });
+  return unknown;
+}
+
+function identityOf(token: Resource, { metadata }: DeepReadonly<KubernetesObject>): ObjectIdentity {
+  const { name = '', namespace = '', uid = '' } = metadata ?? {};
+  return { apiVersion: apiVersionOf(token), kind: token.kind, name, uid, namespace };
+}
+
+function recordInvalidOwner(events: EventRecorder, dependent: ObjectIdentity, owner: ObjectIdentity): void {
+  const { apiVersion, kind, name, uid, namespace } = dependent;
+  const message = `ownerRef ${formatIdentity(owner)} does not exist in namespace ${JSON.stringify(namespace)}`;
+  const object = { apiVersion, kind, metadata: { name, uid, ...(namespace === '' ? {} : { namespace }) } };
+  events.record(object, { type: 'Warning', reason: 'OwnerRefInvalidNamespace', message });
+}

@@ -1,0 +1,79 @@
+// Who an object is, as its owner references tell and as it was seen: they may disagree, because users write references.
+// Used by dependency-graph.ts. Source: pkg/controller/garbagecollector objectReference and its helpers.
+import type { DeepReadonly, OwnerReference } from '@kapstan/api';
+
+/** What an owner reference says of the owner. */
+export interface OwnerCoordinates {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Coordinates and a namespace: "" for a cluster-scoped object. */
+export interface ObjectIdentity extends OwnerCoordinates {
+  readonly namespace: string;
+}
+
+export type References = DeepReadonly<OwnerReference[]>;
+
+/** Who the owner would be in this namespace. */
+export function ownerIdentity(reference: OwnerCoordinates, namespace: string): ObjectIdentity {
+  const { apiVersion, kind, name, uid } = reference;
+  return { apiVersion, kind, name, uid, namespace };
+}
+
+export function hasCoordinates(reference: OwnerCoordinates, owner: OwnerCoordinates): boolean {
+  const { apiVersion, kind, name, uid } = reference;
+  return owner.uid === uid && owner.name === name && owner.kind === kind && owner.apiVersion === apiVersion;
+}
+
+/** Equal for equal identities; orders them. */
+export function identityKey({ apiVersion, kind, name, uid, namespace }: ObjectIdentity): string {
+  return JSON.stringify([apiVersion, kind, namespace, name, uid]);
+}
+
+/** For logs and events. Source: objectReference.String. */
+export function formatIdentity({ apiVersion, kind, name, uid, namespace }: ObjectIdentity): string {
+  return `[${apiVersion}/${kind}, namespace: ${namespace}, name: ${name}, uid: ${uid}]`;
+}
+
+/** Something with owners, somewhere. */
+export interface Dependent {
+  readonly identity: ObjectIdentity;
+  readonly owners: References;
+}
+
+/** Whether a dependent means this owner, another one of the same uid, or (with two references) both. */
+export function meansOwner(
+  { identity, owners }: Dependent,
+  owner: ObjectIdentity,
+): { readonly matches: boolean; readonly differs: boolean } {
+  if (owner.namespace !== '' && owner.namespace !== identity.namespace) return { matches: false, differs: true };
+  const references = owners.filter(({ uid }) => uid === owner.uid);
+  const matches = references.some((reference) => hasCoordinates(reference, owner));
+  return { matches, differs: references.some((reference) => !hasCoordinates(reference, owner)) };
+}
+
+/**
+ * The next of the identities that the dependents give an owner which is not there under `absent`; round and round in
+ * order, so that each gets its turn. Undefined when there is no other.
+ */
+export function alternateIdentity(
+  dependents: readonly Dependent[],
+  absent: ObjectIdentity,
+): ObjectIdentity | undefined {
+  const alternates = new Map<string, ObjectIdentity>();
+  for (const { identity, owners } of dependents) {
+    for (const reference of owners) {
+      if (reference.uid !== absent.uid) continue;
+      const isClusterScoped = absent.namespace === '' && hasCoordinates(reference, absent);
+      const alternate = ownerIdentity(reference, isClusterScoped ? '' : identity.namespace);
+      alternates.set(identityKey(alternate), alternate);
+    }
+  }
+  alternates.delete(identityKey(absent));
+  const keys = [...alternates.keys()].sort();
+  const next = keys.find((key) => key > identityKey(absent)) ?? keys[0];
+  return next === undefined ? undefined : alternates.get(next);
+}

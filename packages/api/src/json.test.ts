@@ -51,6 +51,21 @@ describe('parseJson and stringifyJson', () => {
     },
   );
 
+  it('finds a long number wherever one can stand', () => {
+    const long = '12345678901234567890';
+    for (const text of [
+      long,
+      `-${long}`,
+      `[${long}]`,
+      `[1,${long}]`,
+      `{"a":${long}}`,
+      `{"a" : ${long} }`,
+      `\n${long}\t`,
+    ]) {
+      expect(stringifyJson(parseJson(text))).toBe(text.replace(/\s/g, ''));
+    }
+  });
+
   it('reads long texts beside long numbers', () => {
     const text = stringifyJson({
       long: 'x'.repeat(12_000_000),

@@ -28,7 +28,8 @@ let isStringifying = false;
 let exactNumberSeen = false;
 // A new secret in each process, so that no text of a user can pass for a mark.
 const sentinel = `\uE000${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}:`;
-const manyDigits = /\d[\d.]{15}/;
+// A number token starts after one of these; digits inside strings mostly do not.
+const manyDigits = /(?:^|[\s:,[-])\d[\d.]{15}/;
 // Strings in runs of plain characters: one step a character would exhaust the stack on long ones.
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');

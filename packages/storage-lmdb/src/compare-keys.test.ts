@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { compareKeys, isInRange } from './compare-keys.ts';
+import { commonPrefix, compareKeys, isInRange } from './compare-keys.ts';
 
 const text = fc.string({ unit: 'binary' }).filter((value) => !/\p{Surrogate}/u.test(value));
 const edges = fc
@@ -22,4 +22,14 @@ it('takes a range to include its start and to exclude its end', () => {
     '/a/x',
     '/a\u{10ffff}',
   ]);
+});
+
+it('knows what all keys of a range begin with', () => {
+  expect(commonPrefix({ start: '/registry/pods/', end: '/registry/pods0' })).toBe('/registry/pods');
+  expect(commonPrefix({ start: '/a', end: '/a\u0000' })).toBe('/a');
+  const property = fc.property(key, key, key, (a, b, c) => {
+    const [start = '', middle = '', end = ''] = [a, b, c].sort(compareKeys);
+    if (isInRange({ start, end }, middle)) expect(middle.startsWith(commonPrefix({ start, end }))).toBe(true);
+  });
+  fc.assert(property, { numRuns: 2_000 });
 });

@@ -20,3 +20,10 @@ function rank(unit: number): number {
 export function isInRange(range: KeyRange, key: string): boolean {
   return compareKeys(key, range.start) >= 0 && compareKeys(key, range.end) < 0;
 }
+
+/** What every key of the range begins with: whatever its two ends have in common. */
+export function commonPrefix({ start, end }: KeyRange): string {
+  let length = 0;
+  while (length < start.length && start[length] === end[length]) length += 1;
+  return start.slice(0, length);
+}

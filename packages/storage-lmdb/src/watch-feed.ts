@@ -9,7 +9,7 @@ import {
   type KeyRange,
   StorageError,
 } from '@kapstan/storage';
-import { isInRange } from './compare-keys.ts';
+import { commonPrefix, isInRange } from './compare-keys.ts';
 import type { Environment } from './environment.ts';
 import { decodeNumber, decodeVersion, encodeNumber, toKeyValue, type VersionRow } from './row-codec.ts';
 import type { TurnQueue } from './turn-queue.ts';
@@ -27,6 +27,8 @@ export interface WatchFeedOptions {
 
 interface Watcher {
   readonly range: KeyRange;
+  /** What all keys of the range begin with: most events are told apart by it. */
+  readonly prefix: string;
   readonly sink: EngineWatchSink;
   readonly wantsProgress: boolean;
   /** Every event up to here was delivered, or lies before what was asked for. */
@@ -60,7 +62,10 @@ export class WatchFeed {
 
   watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
     const { after, progressNotify = false } = options;
-    const watcher: Watcher = { range, sink, wantsProgress: progressNotify, position: after, state: 'replaying' };
+    const watcher: Watcher = {
+      ...{ range, sink, prefix: commonPrefix(range) },
+      ...{ wantsProgress: progressNotify, position: after, state: 'replaying' },
+    };
     this.#watchers.add(watcher);
     // Nothing is delivered inside the caller's turn; and a watch from the present goes live now, so that it misses nothing.
     if (after >= this.#revision) watcher.state = 'live';
@@ -77,6 +82,7 @@ export class WatchFeed {
       const single = [event];
       for (const watcher of this.#watchers) {
         if (watcher.state !== 'live' || event.revision <= watcher.position) continue;
+        if (!event.key.startsWith(watcher.prefix)) continue;
         if (isInRange(watcher.range, event.key)) this.#send(watcher, single, event.revision);
       }
     }

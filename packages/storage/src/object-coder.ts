@@ -31,6 +31,8 @@ export class ObjectCoder<T extends KubernetesObject> {
   readonly #codec: Codec<T>;
   readonly #transformer: Transformer;
   readonly #freeze: boolean;
+  /** What was read from the engine in this turn, by revision: a watch hears of a write just before its writer does. */
+  readonly #fresh = new Map<Revision, Stored<T>>();
 
   constructor(options: ObjectCoderOptions<T>) {
     this.#codec = options.codec;
@@ -41,6 +43,16 @@ export class ObjectCoder<T extends KubernetesObject> {
   read(kv: KeyValue): Stored<T> {
     const { bytes } = this.#plain(kv);
     return this.#decode(kv.key, kv.modRevision, bytes);
+  }
+
+  /** The same for a change that was just made: decoded once for its writer and all watches, which hear of it in one turn. */
+  readChange(kv: KeyValue): Stored<T> {
+    const fresh = this.#fresh.get(kv.modRevision);
+    if (fresh?.key === kv.key) return fresh;
+    const stored = this.read(kv);
+    if (this.#fresh.size === 0) setImmediate(() => this.#fresh.clear());
+    this.#fresh.set(kv.modRevision, stored);
+    return stored;
   }
 
   readState(kv: KeyValue): ReadState<T> {
@@ -67,9 +79,10 @@ export class ObjectCoder<T extends KubernetesObject> {
     return this.#transformer.toStorage(plain, key);
   }
 
-  /** What a write returns: decoded from the plain bytes, so that nobody shares state with the writer (I6). */
+  /** What a write returns: decoded from the plain bytes, so that nobody shares state with the writer (I6), if no watch has done so. */
   written(key: string, plain: Uint8Array, revision: Revision): Stored<T> {
-    return this.#decode(key, revision, plain);
+    const fresh = this.#fresh.get(revision);
+    return fresh?.key === key ? fresh : this.#decode(key, revision, plain);
   }
 
   #plain(kv: KeyValue): { readonly bytes: Uint8Array; readonly isStale: boolean } {

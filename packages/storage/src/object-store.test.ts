@@ -2,6 +2,7 @@ import { isInternalError, type StatusError } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { ObjectStore } from './object-store.ts';
+import type { StorageEvent } from './storage.ts';
 import { isStorageError, StorageError } from './storage-error.ts';
 import { jsonEncoding } from './stored.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
@@ -234,5 +235,35 @@ describe('identityTransformer', () => {
     const plain = new TextEncoder().encode('k8s:en');
     expect(identityTransformer.fromStorage(plain, '')).toEqual({ bytes: plain, isStale: false });
     expect(identityTransformer.toStorage(bytes, '')).toBe(bytes);
+  });
+});
+
+describe('changes of an ObjectStore', () => {
+  it('decodes a write once for its writer and all watches, and leaves nothing behind', async () => {
+    const { codec, ...options } = podStoreOptions(engine);
+    let decodings = 0;
+    const decode: typeof codec.decode = (bytes, revision) => {
+      decodings += 1;
+      return codec.decode(bytes, revision);
+    };
+    const storage = new ObjectStore<TestPod>({ ...options, codec: { ...codec, decode } });
+    const seen: unknown[] = [];
+    const sink = {
+      onEvent: (event: StorageEvent<TestPod>) => void seen.push(event.type === 'BOOKMARK' ? event : event.stored),
+      onEnd: () => undefined,
+    };
+    const after = await storage.currentResourceVersion();
+    for (const labels of ['', 'app=x']) {
+      storage.watch(root, { recursive: true, predicate: predicate({ labels }), resourceVersion: String(after) }, sink);
+    }
+    await settle();
+    const written = await storage.create(keyOf('a'), podOf('a', { labels: { app: 'x' } }));
+    await settle();
+    expect(seen).toHaveLength(2);
+    for (const stored of seen) expect(stored).toBe(written);
+    expect(decodings).toBe(1);
+    expect(await storage.get(keyOf('a'))).not.toBe(written);
+    expect(decodings).toBe(2);
+    await storage.close();
   });
 });

@@ -139,7 +139,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     if (event.kv === undefined) throw missingState(event, 'PUT');
     const isCreated = event.kv.createRevision === event.kv.modRevision;
     if (!isCreated && event.previous === undefined) throw missingState(event, 'PUT');
-    const stored = this.#context.coder.read(event.kv);
+    const stored = this.#context.coder.readChange(event.kv);
     if (this.#everything) {
       this.#emit({ type: isCreated ? 'ADDED' : 'MODIFIED', stored });
       return;

@@ -229,11 +229,11 @@ class RequestChain {
   /** A request that takes too long is answered with 504, and whoever works for it is told to stop. */
   async #withinTime(exchange: Exchange, info: RequestInfo, work: () => Promise<void>): Promise<void> {
     if (isLongRunning(info)) return work();
-    const message = 'request did not complete within requested timeout - context deadline exceeded';
-    const late = newTimeout(message, 0);
     const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
     const timeoutMs = requestTimeoutMs(info, exchange.query, maxMs);
     const cancel = this.#clock.setBackgroundTimer(() => {
+      const message = 'request did not complete within requested timeout - context deadline exceeded';
+      const late = newTimeout(message, 0);
       if (!exchange.hasAnswered) sendError(exchange, late);
       exchange.cancel(late);
     }, timeoutMs);

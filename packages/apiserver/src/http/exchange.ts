@@ -24,6 +24,9 @@ export interface ResponseStream {
   abort(): void;
 }
 
+// Made once: every request ends so, and a stack would say nothing.
+const connectionClosed = new Error('the connection was closed');
+
 export class Exchange {
   readonly method: string;
   /** Decoded, without the query. */
@@ -46,7 +49,7 @@ export class Exchange {
     this.rawQuery = at < 0 ? '' : url.slice(at + 1);
     this.path = decodePath(at < 0 ? url : url.slice(0, at));
     this.query = new URLSearchParams(this.rawQuery);
-    response.on('close', () => this.#controller.abort(new Error('the connection was closed')));
+    response.on('close', () => this.#controller.abort(connectionClosed));
   }
 
   /** Aborts when the peer goes away or the answer is over. */
@@ -113,23 +116,22 @@ export class Exchange {
 
   /** The whole body. Throws 413 beyond the limit; the rest is then read and dropped so that the peer gets the answer. */
   async readBody(limitBytes: number): Promise<Uint8Array> {
-    const tooLarge = newRequestEntityTooLarge(`limit is ${limitBytes}`);
     if (Number(this.header('content-length') ?? 0) > limitBytes) {
       this.#request.resume();
-      throw tooLarge;
+      throw tooLarge(limitBytes);
     }
     const chunks: Uint8Array[] = [];
     let size = 0;
     try {
-      for await (const chunk of this.#request as AsyncIterable<Uint8Array>) {
+      await readAll(this.#request, (chunk) => {
         size += chunk.length;
         if (size <= limitBytes) chunks.push(chunk);
         else chunks.length = 0;
-      }
+      });
     } catch (error) {
       throw newBadRequest(`error reading the request body: ${error instanceof Error ? error.message : String(error)}`);
     }
-    if (size > limitBytes) throw tooLarge;
+    if (size > limitBytes) throw tooLarge(limitBytes);
     return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
   }
 
@@ -157,6 +159,21 @@ export class Exchange {
     for (const [name, value] of this.#headers) response.setHeader(name, value);
     response.statusCode = status;
   }
+}
+
+function tooLarge(limitBytes: number): Error {
+  return newRequestEntityTooLarge(`limit is ${limitBytes}`);
+}
+
+/** Resolves at the end of the body. By events: an async iterator for each request costs several times as much. */
+function readAll(request: NodeRequest, onChunk: (chunk: Uint8Array) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed) return reject(connectionClosed);
+    request.on('data', onChunk);
+    request.once('end', resolve);
+    request.once('error', reject);
+    request.once('close', () => reject(connectionClosed));
+  });
 }
 
 function responseStream(response: NodeResponse): ResponseStream {

@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { connect } from 'node:http2';
 import { get as httpsGet } from 'node:https';
 import { VirtualClock } from '@kapstan/api/testing';
@@ -297,5 +298,22 @@ describe('HTTP/2', () => {
     await Promise.all([running.close(), ended]);
     server = undefined;
     session.close();
+  });
+});
+
+describe('a body that does not come whole', () => {
+  it('frees its place when the connection is lost, and writes nothing', async () => {
+    const on = await start({ maxMutatingRequestsInflight: 1 });
+    // The limit does not hold for system:masters.
+    const headers = { authorization: 'Bearer user-token', 'content-type': 'application/json' };
+    const sent = request(`${on.url}${configMaps}`, { method: 'POST', headers: { ...headers, 'content-length': 1000 } });
+    sent.on('error', () => undefined);
+    sent.write('{"metadata":{"name":"half"');
+    const create = () => on.send('POST', configMaps, { headers, body: { metadata: { name: 'whole' } } });
+    while ((await create()).status !== 429) await on.send('DELETE', `${configMaps}/whole`);
+    sent.destroy();
+    while ((await create()).status === 429);
+    const { items } = (await on.send('GET', configMaps)).json;
+    expect(items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual(['whole']);
   });
 });

@@ -46,12 +46,12 @@ async function overHttp(watchers, writes) {
   const update = (index) => call('PUT', `${path}/${name(index)}`, configMapBody(name(index), 1_000 + index));
   await inParallel(1_000, 16, update);
   let delivered = 0;
-  let allDelivered = () => {};
+  let allDelivered;
   const sockets = [];
   await inParallel(watchers, 32, async () => {
     const count = (events) => {
       delivered += events;
-      if (delivered >= watchers * writes) allDelivered();
+      if (delivered >= watchers * writes) allDelivered?.();
     };
     sockets.push(await openWatch(server, count));
   });
@@ -91,11 +91,11 @@ async function inProcess(watchers, writes) {
   const listerWatcher = client.listerWatcher(ConfigMap, { namespace: 'bench' });
   const { resourceVersion } = await listerWatcher.list({});
   let delivered = 0;
-  let allDelivered = () => {};
+  let allDelivered;
   let expected = watchers * 16;
   const next = () => {
     delivered += 1;
-    if (delivered === expected) allDelivered();
+    if (delivered === expected) allDelivered?.();
   };
   const error = (reason) => {
     throw reason;

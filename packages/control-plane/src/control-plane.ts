@@ -55,6 +55,8 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /** Default 1. */
   readonly deleteCollectionWorkers?: number;
+  /** False: deletions leave no finalizers for the garbage collector, and it does not run. Default true. */
+  readonly collectsGarbage?: boolean;
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   /** 0 = no limit. Default 400. */
   readonly maxRequestsInflight?: number;
@@ -142,12 +144,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
 const namespaceGraceMs = 500;
 
 function controlLoops(
-  { controlLoops: list = [] }: ControlPlaneOptions,
+  { controlLoops: list = [], collectsGarbage = true }: ControlPlaneOptions,
   parts: Omit<ServerParts, 'pki' | 'token'> & { readonly caCert: string | undefined },
 ): ControlLoops {
   const { resources, ...ports } = parts;
   const { client, catalog } = resources;
-  return new ControlLoops({ names: selectControlLoops(list), client, catalog, namespaceGraceMs, ...ports });
+  const names = selectControlLoops(list, { collectsGarbage });
+  return new ControlLoops({ names, client, catalog, namespaceGraceMs, ...ports });
 }
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;

@@ -25,6 +25,7 @@ export interface WatchCacheOptions {
 export interface ResourcesOptions {
   readonly watchCache?: WatchCacheOptions;
   readonly deleteCollectionWorkers?: number;
+  readonly collectsGarbage?: boolean;
   readonly serviceClusterIpRange?: string;
   readonly eventTtlSeconds?: number;
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
@@ -54,6 +55,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     admission: new AdmissionChain({ catalog, clock, ...options.admission }),
     ...watchCacheOptions(options.watchCache),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),
     ...(options.deleteCollectionWorkers === undefined
       ? {}
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),

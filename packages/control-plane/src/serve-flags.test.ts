@@ -32,6 +32,12 @@ describe('parseServeFlags', () => {
     expect(flags['event-ttl']).toBe(5_400_000);
   });
 
+  it('takes the garbage collector off with the finalizers that it would have to remove', () => {
+    const flags = parseServeFlags(['--enable-garbage-collector=false']);
+    expect(flags['enable-garbage-collector']).toBe(false);
+    expect(flags['control-loops']).toEqual(['*']);
+  });
+
   it('reads watch cache sizes by group resource', () => {
     const flags = parseServeFlags(['--watch-cache-sizes=pods#1000,deployments.apps#0']);
     expect([...flags['watch-cache-sizes']]).toEqual([
@@ -44,6 +50,14 @@ describe('parseServeFlags', () => {
     [['--no-such-flag'], 'unknown flag: --no-such-flag'],
     [['--no-such-flag=1'], 'unknown flag: --no-such-flag'],
     [['pods'], 'unexpected argument: pods'],
+    [
+      ['--control-loops=namespace,deployment'],
+      'invalid value "namespace,deployment" for --control-loops: "deployment" is not in the list of known controllers',
+    ],
+    [
+      ['--control-loops=garbagecollector', '--enable-garbage-collector=false'],
+      'invalid value "garbagecollector" for --control-loops: "garbage-collector-controller" cannot run where the garbage collector is disabled',
+    ],
     [['--data-dir'], 'flag needs an argument: --data-dir'],
     [['--secure-port=70000'], 'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535'],
     [['--secure-port=x'], 'invalid value "x" for --secure-port: must be a whole number from 0 to 65535'],

@@ -24,6 +24,7 @@ export interface ServeFlags {
   readonly 'default-watch-cache-size': number;
   readonly 'event-ttl': number;
   readonly 'delete-collection-workers': number;
+  readonly 'enable-garbage-collector': boolean;
   readonly 'token-auth-file': string;
   readonly 'client-ca-file': string;
   readonly 'tls-cert-file': string;
@@ -63,6 +64,10 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     min: 1,
     max: 1000,
   }),
+  'enable-garbage-collector': booleanFlag(
+    'Let owners wait for or part with their dependents; false also turns the loop off that deletes these.',
+    true,
+  ),
   'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
   'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
@@ -84,8 +89,9 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   }),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
-  'control-loops': controlLoopsFlag(
+  'control-loops': listFlag(
     `Control loops to run: none, * (all), names, or -name for all but it. There are ${controlLoopNames.join(', ')}.`,
+    ['*'],
   ),
   'kubeconfig-out': stringFlag('Write the admin kubeconfig to this file.'),
   'ready-file': stringFlag('Write {url, caFile, token, pid} to this file when ready.'),
@@ -101,7 +107,6 @@ const notBuilt = [
   'etcd-compaction-interval',
   'storage-media-type',
   'encryption-provider-config',
-  'enable-garbage-collector',
   'runtime-config',
   'audit-log-path',
 ];
@@ -116,8 +121,20 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
   if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file must be given together');
   }
+  checkControlLoops(values);
   if (values['data-dir'] === '') throw new UsageError('invalid value "" for --data-dir: must not be empty');
   return values;
+}
+
+function checkControlLoops(values: ServeFlags): void {
+  const list = values['control-loops'];
+  try {
+    selectControlLoops(list, { collectsGarbage: values['enable-garbage-collector'] });
+  } catch (error) {
+    throw new UsageError(`invalid value "${list.join(',')}" for --control-loops: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }
 
 function storageBackendFlag(help: string): Flag<'lmdb'> {
@@ -128,17 +145,6 @@ function storageBackendFlag(help: string): Flag<'lmdb'> {
     throw new TypeError(`unknown storage type: ${text}`);
   };
   return { parse, default: 'lmdb', help };
-}
-
-/** As kube-controller-manager's --controllers. */
-function controlLoopsFlag(help: string): Flag<readonly string[]> {
-  const { parse } = listFlag(help);
-  const checked = (text: string): readonly string[] => {
-    const list = parse(text);
-    selectControlLoops(list);
-    return list;
-  };
-  return { parse: checked, default: ['*'], help };
 }
 
 function authorizationModeFlag(help: string): Flag<'Kapstan' | 'AlwaysAllow'> {

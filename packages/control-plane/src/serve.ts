@@ -56,6 +56,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
     },
     eventTtlSeconds: Math.trunc(flags['event-ttl'] / 1000),
     deleteCollectionWorkers: flags['delete-collection-workers'],
+    collectsGarbage: flags['enable-garbage-collector'],
     admission: { enabled: flags['enable-admission-plugins'], disabled: flags['disable-admission-plugins'] },
     maxRequestsInflight: flags['max-requests-inflight'],
     maxMutatingRequestsInflight: flags['max-mutating-requests-inflight'],

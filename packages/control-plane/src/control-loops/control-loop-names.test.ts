@@ -25,6 +25,14 @@ describe('selectControlLoops', () => {
   });
 });
 
+it('leaves the garbage collector out where it is disabled, and refuses its name', () => {
+  const others = controlLoopNames.filter((name) => name !== 'garbage-collector-controller');
+  expect(selectControlLoops(['*'], { collectsGarbage: false })).toEqual(others);
+  expect(() => selectControlLoops(['garbagecollector'], { collectsGarbage: false })).toThrow(
+    new TypeError('"garbage-collector-controller" cannot run where the garbage collector is disabled'),
+  );
+});
+
 it('knows the short names that kube-controller-manager still takes', () => {
   expect(controlLoopNamed('root-ca-cert-publisher')).toBe('root-ca-certificate-publisher-controller');
   expect(controlLoopNamed('controller')).toBeUndefined();

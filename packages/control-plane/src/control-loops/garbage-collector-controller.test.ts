@@ -25,7 +25,8 @@ let client: ResourceClient;
 
 const start = async (...controlLoops: string[]): Promise<void> => {
   const admission = { enabled: [], disabled: ['ServiceAccount'] };
-  controlPlane = await startControlPlane({ dataDir, controlLoops, clock, http: 'off', admission });
+  const collectsGarbage = !controlLoops.includes('*');
+  controlPlane = await startControlPlane({ dataDir, controlLoops, clock, http: 'off', admission, collectsGarbage });
   ({ client } = controlPlane);
 };
 
@@ -295,6 +296,20 @@ describe('orphan', () => {
     const { metadata } = await client.get(Secret, { name: 'b', namespace });
     expect(metadata?.ownerReferences).toBeUndefined();
   });
+});
+
+it('is off, and leaves no finalizer for itself, where garbage collection is disabled', async () => {
+  await controlPlane.close();
+  await start('*');
+  const a = await configMap('a');
+  await secret('b', ownedBy(owner(a)));
+  for (const policy of ['Foreground', 'Orphan', 'Background'] as const) {
+    await remove(ConfigMap, 'a', policy);
+    expect(await exists(ConfigMap, 'a')).toBe(false);
+    await configMap('a');
+  }
+  await clock.advance(60_000);
+  expect(await exists(Secret, 'b')).toBe(true);
 });
 
 describe('kinds', () => {

@@ -176,7 +176,8 @@ export function newInvalid(kind: GroupKind, name: string, errors: readonly Field
     details: {
       ...(name ? { name } : {}),
       ...(kind.group === '' ? {} : { group: kind.group }),
-      kind: kind.kind,
+      // Reviews answer without a kind, as Go leaves an empty one out.
+      ...(kind.kind === '' ? {} : { kind: kind.kind }),
       causes,
     },
   });

@@ -8,14 +8,24 @@ export {
   type CertificateSubject,
   type Credentials,
   certificateAuthenticator,
-  tokenAuthenticator,
 } from './authn/authenticator.ts';
+export { type IdentityReviewsOptions, identityReviews } from './authn/identity-reviews.ts';
+export {
+  bearerAuthenticator,
+  knownTokens,
+  type TokenAuthenticationOptions,
+  type TokenAuthenticator,
+  type TokenResult,
+  tokenAuthenticator,
+} from './authn/token-authenticator.ts';
 export { parseTokenFile } from './authn/token-file.ts';
+export { accessReviews } from './authz/access-reviews.ts';
 export {
   type AuthorizationAttributes,
   type AuthorizationDecision,
   type Authorizer,
   alwaysAllow,
+  type UserRules,
   unionAuthorizer,
 } from './authz/authorizer.ts';
 export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
@@ -30,6 +40,7 @@ export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '
 export type { BuiltinServer } from './registry/builtin-kind.ts';
 export { builtinResources } from './registry/builtin-resources.ts';
 export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
+export { bindings } from './registry/core/bindings/bindings.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
 export { InProcessClient, type InProcessClientOptions, type ObjectPatching } from './registry/in-process-client.ts';
 export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';
@@ -38,3 +49,4 @@ export type { ResourceDefinition } from './registry/resource-definition.ts';
 export { ResourceStack, type ResourceStackOptions } from './registry/resource-stack.ts';
 export type { ResourceStore } from './registry/resource-store.ts';
 export type { ResourceStrategy } from './registry/strategy.ts';
+export { type VirtualKind, type VirtualResourceOptions, virtualResource } from './registry/virtual-resource.ts';

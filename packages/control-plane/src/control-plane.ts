@@ -6,18 +6,14 @@ import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock
 import {
   type ApiServer,
   type ApiServerOptions,
-  type Authenticator,
-  alwaysAllow,
-  builtinAuthorizer,
-  certificateAuthenticator,
   type HealthCheck,
   parseTokenFile,
   startApiServer,
-  tokenAuthenticator,
   type UserInfo,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import type { AccessControlOptions } from './access-control.ts';
 import { ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops } from './control-loops/control-loops.ts';
@@ -111,7 +107,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   try {
     const engine = options.engine ?? (await openEngine(options, { clock, logger }));
     if (options.engine === undefined) closers.push(() => engine.close());
-    const resources = await openResources(engine, { ...options, clock, logger });
+    const token = randomBytes(24).toString('base64url');
+    const access = accessOptions(options, token);
+    const resources = await openResources(engine, { ...options, access, clock, logger });
     closers.push(() => resources.close());
     await createFirstObjects(resources.client);
     const { client } = resources;
@@ -121,8 +119,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     loops.start();
     await loops.whenReady();
     if (pki === undefined) return { ...noServer, client, close };
-    const token = randomBytes(24).toString('base64url');
-    const server = await startApiServer(serverOptions(options, { pki, token, resources, clock, logger }));
+    const server = await startApiServer(serverOptions(options, { pki, resources, clock, logger }));
     closers.push(() => server.close());
     return {
       url: server.url,
@@ -173,7 +170,6 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
 
 interface ServerParts {
   readonly pki: Pki;
-  readonly token: string;
   readonly resources: Resources;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -185,10 +181,10 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
   return {
     catalog: resources.catalog,
     authentication: {
-      authenticators: authenticators(options, parts.token),
+      authenticators: resources.access.authenticators,
       anonymous: options.isAnonymousAllowed ?? true,
     },
-    authorizer: options.authorization === 'AlwaysAllow' ? alwaysAllow : builtinAuthorizer,
+    authorizer: resources.access.authorizer,
     tls: {
       ...(options.serving ?? pki.serving),
       clientCa: options.clientCa === undefined ? [pki.caCert] : [pki.caCert, options.clientCa],
@@ -207,10 +203,13 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
   };
 }
 
-function authenticators(options: ControlPlaneOptions, token: string): Authenticator[] {
+function accessOptions(options: ControlPlaneOptions, token: string): AccessControlOptions {
   const admin: UserInfo = { name: 'kapstan-admin', groups: ['system:masters'] };
   const file = options.tokens === undefined ? [] : parseTokenFile(options.tokens.text, options.tokens.fileName);
-  return [certificateAuthenticator, tokenAuthenticator(new Map([[token, admin], ...file]))];
+  return {
+    tokens: new Map([[token, admin], ...file]),
+    ...(options.authorization === undefined ? {} : { authorization: options.authorization }),
+  };
 }
 
 export type { ApiServer };

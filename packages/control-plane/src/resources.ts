@@ -2,6 +2,8 @@
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   AdmissionChain,
+  type BuiltinServer,
+  bindings,
   builtinResources,
   DefinitionController,
   FieldManager,
@@ -11,8 +13,10 @@ import {
   ResourceCatalog,
   ResourceStack,
   type ResourceStackOptions,
+  virtualResource,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
+import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
@@ -31,12 +35,14 @@ export interface ResourcesOptions {
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
+  readonly access?: AccessControlOptions;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 export interface Resources {
   readonly catalog: ResourceCatalog;
+  readonly access: AccessControl;
   readonly client: ResourceClient;
   readonly healthChecks: HealthCheck[];
   close(): Promise<void>;
@@ -47,12 +53,14 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const { clock, logger } = options;
   const catalog = new ResourceCatalog();
   const managedFields = new FieldManager({ clock });
+  const admission = new AdmissionChain({ catalog, clock, ...options.admission });
+  const access = createAccessControl(options.access ?? {}, { clock });
   const stackOptions: ResourceStackOptions = {
     engine,
     clock,
     logger,
     managedFields,
-    admission: new AdmissionChain({ catalog, clock, ...options.admission }),
+    admission,
     ...watchCacheOptions(options.watchCache),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),
@@ -60,14 +68,19 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
       ? {}
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
   };
+  const findStore: BuiltinServer['findStore'] = (group, version, resource) =>
+    catalog.find(group, version, resource)?.store;
   const definitions = builtinResources({
     clock,
-    findStore: (group, version, resource) => catalog.find(group, version, resource)?.store,
+    findStore,
     ...(options.serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange: options.serviceClusterIpRange }),
     ...(options.eventTtlSeconds === undefined ? {} : { eventTtlSeconds: options.eventTtlSeconds }),
   });
   const stacks = definitions.map((definition) => new ResourceStack(definition, stackOptions));
   for (const stack of stacks) catalog.install(stack.served);
+  const virtual = { managedFields, admission };
+  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
+  for (const review of access.reviews(virtual)) catalog.install(review);
   await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
   const customResources = new DefinitionController({
     catalog,
@@ -78,6 +91,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   await customResources.start();
   return {
     catalog,
+    access,
     client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
     healthChecks: [],
     close: async () => {

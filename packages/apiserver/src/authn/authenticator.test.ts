@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type AuthorizationAttributes, alwaysAllow, forbiddenError, unionAuthorizer } from '../authz/authorizer.ts';
 import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
-import { authenticate, certificateAuthenticator, tokenAuthenticator } from './authenticator.ts';
+import { authenticate, certificateAuthenticator } from './authenticator.ts';
 import { readImpersonation } from './impersonation.ts';
+import { tokenAuthenticator } from './token-authenticator.ts';
 import { parseTokenFile } from './token-file.ts';
 
 const users = parseTokenFile(

@@ -27,6 +27,7 @@ export interface Authenticator {
 }
 
 export const authenticatedGroup = 'system:authenticated';
+export const serviceAccountsGroup = 'system:serviceaccounts';
 export const unauthenticatedGroup = 'system:unauthenticated';
 export const anonymousUser = 'system:anonymous';
 
@@ -73,14 +74,4 @@ export const certificateAuthenticator: Authenticator = {
 export function bearerToken(authorization: string | undefined): string | undefined {
   const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ');
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
-}
-
-/** Tokens that are known beforehand. */
-export function tokenAuthenticator(users: ReadonlyMap<string, UserInfo>): Authenticator {
-  return {
-    authenticate: ({ authorization }) => {
-      const token = bearerToken(authorization);
-      return token === undefined ? 'none' : (users.get(token) ?? 'invalid');
-    },
-  };
 }

@@ -24,12 +24,46 @@ export interface AuthorizationDecision {
   readonly reason: string;
 }
 
-export interface Authorizer {
-  authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
+export interface ResourceRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  /** Absent = every name. */
+  readonly resourceNames?: readonly string[];
 }
 
+export interface NonResourceRule {
+  readonly verbs: readonly string[];
+  readonly nonResourceURLs: readonly string[];
+}
+
+/** All that a user may do in a namespace, as far as an authorizer can tell. */
+export interface UserRules {
+  readonly resourceRules: readonly ResourceRule[];
+  readonly nonResourceRules: readonly NonResourceRule[];
+  /** True: more may be allowed than is listed. */
+  readonly incomplete: boolean;
+  readonly evaluationError?: string;
+}
+
+export interface Authorizer {
+  authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
+  /** For SelfSubjectRulesReview. Absent = the rules cannot be listed. Source: authorizer.RuleResolver. */
+  rulesFor?(user: UserInfo, namespace: string): UserRules | Promise<UserRules>;
+}
+
+/** The rules of who may do everything. */
+export const allRules: UserRules = {
+  resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }],
+  nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+  incomplete: false,
+};
+
 /** Everything to everyone. For tests; never a default. */
-export const alwaysAllow: Authorizer = { authorize: () => ({ decision: 'allow', reason: '' }) };
+export const alwaysAllow: Authorizer = {
+  authorize: () => ({ decision: 'allow', reason: '' }),
+  rulesFor: () => allRules,
+};
 
 /** Asks in turn; the first opinion counts. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
@@ -42,6 +76,16 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
         if (answer.reason !== '') reasons.push(answer.reason);
       }
       return { decision: 'noOpinion', reason: reasons.join('\n') };
+    },
+    rulesFor: async (user, namespace) => {
+      const all = await Promise.all(authorizers.map((authorizer) => authorizer.rulesFor?.(user, namespace)));
+      const errors = all.flatMap((rules) => rules?.evaluationError ?? []);
+      return {
+        resourceRules: all.flatMap((rules) => rules?.resourceRules ?? []),
+        nonResourceRules: all.flatMap((rules) => rules?.nonResourceRules ?? []),
+        incomplete: all.some((rules) => rules?.incomplete ?? true),
+        ...(errors.length === 0 ? {} : { evaluationError: errors.join(', ') }),
+      };
     },
   };
 }

@@ -103,7 +103,11 @@ function identityOf(id: string): Identity {
 
 function storageOf(id: string): Pick<ResourceDefinition, 'storagePrefix' | 'storageVersion'> {
   const facts = storageKeyFacts().resources[id];
-  if (facts === undefined) throw new TypeError(`${id} is not stored`);
+  if (facts === undefined) {
+    if (!storageKeyFacts().notStored.includes(id)) throw new TypeError(`${id} is not stored`);
+    const { group, version } = identityOf(id);
+    return { storagePrefix: '', storageVersion: { group, version } };
+  }
   const prefix = facts.key.replace(/^\/registry/, '').replace(/(\/\{namespace\})?\/\{name\}$/, '');
   return { storagePrefix: prefix, storageVersion: parseApiVersion(facts.apiVersion) };
 }

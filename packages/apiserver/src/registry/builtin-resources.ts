@@ -59,7 +59,7 @@ import { csiNodes } from './storage/csinodes/strategy.ts';
 import { storageClasses } from './storage/storageclasses/strategy.ts';
 import { volumeAttachments } from './storage/volumeattachments/strategy.ts';
 
-/** Answered by handlers of their own, not from storage; custom resource definitions are crd/'s. */
+/** Virtual (virtual-resource.ts), not from storage; custom resource definitions are crd/'s. */
 const notServed: ReadonlySet<string> = new Set([
   'v1/bindings',
   'v1/componentstatuses',

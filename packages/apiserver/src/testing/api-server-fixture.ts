@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { UnstructuredObject } from '@kapstan/api';
 import { type Engine, jsonCodec, ObjectStore } from '@kapstan/storage';
-import { tokenAuthenticator } from '../authn/authenticator.ts';
+import { tokenAuthenticator } from '../authn/token-authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
 import { type ApiServerOptions, startApiServer } from '../http/api-server.ts';

@@ -29,7 +29,7 @@ export const createdStatus: KubernetesObject & { readonly status: string; readon
   code: 201,
 };
 
-export function bindingSubresource(server: BuiltinServer): ObjectSubresource<Pod> {
+export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): ObjectSubresource<Pod> {
   const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods'), {
     prepare: () => undefined,
     validate: () => undefined,

@@ -1,0 +1,73 @@
+// TokenAuthenticator: from a bearer token to a user, for certain audiences. The union of several answers requests
+// (bearerAuthenticator) and token reviews. Source: apiserver pkg/authentication/token, request/bearertoken.
+import type { UserInfo } from '../registry/request-context.ts';
+import { type Authenticator, bearerToken } from './authenticator.ts';
+
+/** Accepted, and for which of the asked audiences; "unknown": not this authenticator's; `error`: its own, but no good. */
+export type TokenResult =
+  | { readonly type: 'accepted'; readonly user: UserInfo; readonly audiences: readonly string[] }
+  | { readonly type: 'unknown' }
+  | { readonly type: 'refused'; readonly error: string };
+
+export interface TokenAuthenticator {
+  /** `audiences`: the token must be for at least one of them. */
+  authenticateToken(token: string, audiences: readonly string[]): TokenResult | Promise<TokenResult>;
+}
+
+export interface TokenAuthenticationOptions {
+  /** Asked in this order; the first that accepts counts. */
+  readonly authenticators: readonly TokenAuthenticator[];
+  /** Audiences of this server. Empty = tokens are not asked whom they are for. */
+  readonly apiAudiences: readonly string[];
+}
+
+const invalidBearerToken = 'invalid bearer token';
+
+/** Asks all. When none accepts, the texts say why as kube-apiserver does. `audiences` empty = those of the server. */
+export async function authenticateToken(
+  { authenticators, apiAudiences }: TokenAuthenticationOptions,
+  token: string,
+  audiences: readonly string[] = [],
+): Promise<Exclude<TokenResult, { type: 'unknown' }>> {
+  const asked = audiences.length === 0 ? apiAudiences : audiences;
+  const errors: string[] = [];
+  for (const authenticator of authenticators) {
+    const result = await authenticator.authenticateToken(token, asked);
+    if (result.type === 'accepted') return result;
+    if (result.type === 'refused') errors.push(result.error);
+  }
+  const texts = [invalidBearerToken, ...errors];
+  return { type: 'refused', error: errors.length === 0 ? invalidBearerToken : `[${texts.join(', ')}]` };
+}
+
+/** `Authorization: Bearer …` of requests. */
+export function bearerAuthenticator(options: TokenAuthenticationOptions): Authenticator {
+  return {
+    authenticate: async ({ authorization }) => {
+      const token = bearerToken(authorization);
+      if (token === undefined) return 'none';
+      const result = await authenticateToken(options, token);
+      return result.type === 'accepted' ? result.user : 'invalid';
+    },
+  };
+}
+
+/** Tokens that are known beforehand. They are for this server alone. */
+export function knownTokens(
+  users: ReadonlyMap<string, UserInfo>,
+  apiAudiences: readonly string[] = [],
+): TokenAuthenticator {
+  return {
+    authenticateToken: (token, asked) => {
+      const user = users.get(token);
+      const audiences = asked.filter((audience) => apiAudiences.includes(audience));
+      if (user === undefined || (asked.length > 0 && audiences.length === 0)) return { type: 'unknown' };
+      return { type: 'accepted', user, audiences };
+    },
+  };
+}
+
+/** Requests with one of these tokens. */
+export function tokenAuthenticator(users: ReadonlyMap<string, UserInfo>): Authenticator {
+  return bearerAuthenticator({ authenticators: [knownTokens(users)], apiAudiences: [] });
+}

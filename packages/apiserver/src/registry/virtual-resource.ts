@@ -1,0 +1,113 @@
+// VirtualResource: a built-in resource that keeps nothing: what is created is answered, and that is all. Reviews, bindings.
+// Made by authz/, authn/ and registry/core/bindings; installed in the catalog beside the stored ones.
+import {
+  type DeepReadonly,
+  type GroupResource,
+  type KubernetesObject,
+  newMethodNotSupported,
+  type Revision,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { type StorageWatch, Stored, type StoredList } from '@kapstan/storage';
+import type { AdmissionAttributes, AdmissionControl } from './admission-control.ts';
+import { defineBuiltin } from './builtin-resource.ts';
+import type { ServedResource } from './catalog.ts';
+import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
+import { ensureNamespace, metaOf } from './object-meta.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+import type { DeleteAnswer, ResourceStore, UpdateAnswer } from './resource-store.ts';
+
+/** What is created through it, and what that is answered with. */
+export interface VirtualKind<T extends KubernetesObject = UnstructuredObject> {
+  /** As the facts name it: "v1/bindings". */
+  readonly id: string;
+  /** Throws StatusError for what the server does not even pass on to validating admission. */
+  validate?(object: DeepReadonly<T>, context: RequestContext): void;
+  /** The answer: often the object itself with its status filled in, which may be done in place. */
+  answer(object: T, context: RequestContext): Promise<KubernetesObject> | KubernetesObject;
+}
+
+export interface VirtualResourceOptions {
+  readonly managedFields?: ManagedFieldsTracker;
+  readonly admission?: AdmissionControl;
+}
+
+/** Throws TypeError when the facts do not know the kind, or know it as a stored one. */
+export function virtualResource<T extends KubernetesObject>(
+  kind: VirtualKind<T>,
+  options: VirtualResourceOptions = {},
+): ServedResource {
+  const definition = defineBuiltin({ id: kind.id });
+  if (definition.storagePrefix !== '') throw new TypeError(`${kind.id} is stored`);
+  // As in defineBuiltin: the server handles all kinds alike.
+  return { definition, store: new VirtualStore(kind as unknown as VirtualKind, definition, options) };
+}
+
+class VirtualStore implements ResourceStore {
+  readonly #kind: VirtualKind;
+  readonly #definition: ResourceDefinition;
+  readonly #options: VirtualResourceOptions;
+
+  constructor(kind: VirtualKind, definition: ResourceDefinition, options: VirtualResourceOptions) {
+    this.#kind = kind;
+    this.#definition = definition;
+    this.#options = options;
+  }
+
+  async create(context: RequestContext, object: UnstructuredObject): Promise<Stored<UnstructuredObject>> {
+    const { managedFields, admission } = this.#options;
+    const definition = this.#definition;
+    ensureNamespace(metaOf(object), definition.namespaced ? context.namespace : '');
+    managedFields?.onCreate(object, { context, definition, subresource: '' });
+    await admission?.admit(this.#attributes(context, object));
+    this.#kind.validate?.(object, context);
+    if (admission?.validates(definition) === true) await admission.validate(this.#attributes(context, object));
+    const answer = await this.#kind.answer(object, context);
+    return new Stored('', 0 as Revision, answer as UnstructuredObject);
+  }
+
+  get(): Promise<Stored<UnstructuredObject>> {
+    return this.#refuse('get');
+  }
+
+  list(): Promise<StoredList<UnstructuredObject>> {
+    return this.#refuse('list');
+  }
+
+  watch(): StorageWatch {
+    throw newMethodNotSupported(this.#definition, 'watch');
+  }
+
+  update(): Promise<UpdateAnswer<UnstructuredObject>> {
+    return this.#refuse('update');
+  }
+
+  delete(): Promise<DeleteAnswer<UnstructuredObject>> {
+    return this.#refuse('delete');
+  }
+
+  deleteCollection(): Promise<StoredList<UnstructuredObject>> {
+    return this.#refuse('deletecollection');
+  }
+
+  #refuse(verb: string): Promise<never> {
+    const resource: GroupResource = this.#definition;
+    return Promise.reject(newMethodNotSupported(resource, verb));
+  }
+
+  #attributes(context: RequestContext, object: UnstructuredObject): AdmissionAttributes {
+    const { group, version, resource, kind } = this.#definition;
+    return {
+      operation: 'CREATE',
+      resource: { group, version, resource },
+      subresource: '',
+      kind: { group, version, kind },
+      name: object.metadata?.name ?? '',
+      namespace: object.metadata?.namespace ?? '',
+      object,
+      oldObject: undefined,
+      context,
+    };
+  }
+}

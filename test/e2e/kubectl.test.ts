@@ -1,7 +1,7 @@
 // kubectl, as a person uses it, against `kapstan serve`. Needs a kubectl of 1.27 or later on the PATH.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -67,6 +67,23 @@ spec:
       - {name: web, image: "${image}", ports: [{containerPort: 80}]}
 `;
 
+/** What the deployment controller makes: a replica set that the deployment owns. */
+const replicaSet = (namespace: string, uid: string): string => `apiVersion: apps/v1
+kind: ReplicaSet
+metadata:
+  name: web-1
+  namespace: ${namespace}
+  labels: {app: web}
+  ownerReferences:
+  - {apiVersion: apps/v1, kind: Deployment, name: web, uid: ${uid}, controller: true, blockOwnerDeletion: true}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
+`;
+
 const widgets = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -99,7 +116,7 @@ beforeAll(async () => {
   hasKubectl = minor >= 27;
   if (!hasKubectl) return;
   work = await mkdtemp(join(tmpdir(), 'kapstan-kubectl-'));
-  server = await startServeProcess({ flags: ['--control-loops=none'] });
+  server = await startServeProcess();
 });
 afterAll(async () => {
   await server?.close();
@@ -255,7 +272,7 @@ describe('kubectl', () => {
       'get',
       '-n',
       'watched',
-      'configmaps',
+      'secrets',
       '-w',
       '-o',
       'name',
@@ -268,12 +285,12 @@ describe('kubectl', () => {
         if (lines.length >= 2) resolve();
       });
     });
-    await kubectl('create -n watched configmap first --from-literal=a=1');
-    await kubectl('create -n watched configmap second --from-literal=a=1');
+    await kubectl('create -n watched secret generic first --from-literal=a=1');
+    await kubectl('create -n watched secret generic second --from-literal=a=1');
     await arrived;
     watcher.kill();
     await once(watcher, 'exit');
-    expect(lines.slice(0, 2)).toEqual(['configmap/first', 'configmap/second']);
+    expect(lines.slice(0, 2)).toEqual(['secret/first', 'secret/second']);
   });
 
   it('wait --for=create, jsonpath and delete end when it is so', async () => {
@@ -318,5 +335,47 @@ describe('kubectl', () => {
     expect(await kubectl('explain widget.spec.size')).toContain('How large it is.');
     expect(await kubectl('delete crd widgets.example.com')).toContain('deleted');
     expect((await tryKubectl('get widgets')).code).toBe(1);
+  });
+
+  it('run finds the account of a namespace that was made a moment ago', async () => {
+    await kubectl('create namespace quick');
+    await kubectl('run -n quick one --image=nginx:1.25');
+    expect(await kubectl('get -n quick pod one -o jsonpath={.spec.serviceAccountName}')).toBe('default');
+    await kubectl('wait -n quick --for=create configmap/kube-root-ca.crt --timeout=30s');
+    const published = await kubectl(`get -n quick configmap kube-root-ca.crt -o 'jsonpath={.data.ca\\.crt}'`);
+    expect(published).toBe(await readFile(server.caFile, 'utf8'));
+  });
+
+  it('delete namespace ends when all that was in it is gone', async () => {
+    await kubectl('create namespace doomed');
+    await kubectl('create -n doomed deployment web --image=nginx:1.25');
+    await kubectl('run -n doomed one --image=nginx:1.25');
+    await kubectl('create -n doomed configmap settings --from-literal=a=1');
+    expect(await kubectl('delete namespace doomed --timeout=40s')).toContain('"doomed" deleted');
+    expect((await tryKubectl('get namespace doomed')).stderr).toContain('Error from server (NotFound)');
+    await kubectl('create namespace doomed');
+    expect(await kubectl('get -n doomed deployments,pods -o name')).toBe('');
+    expect((await tryKubectl('get -n doomed configmap settings')).stderr).toContain('Error from server (NotFound)');
+  });
+
+  it.each(['background', 'foreground', 'orphan'])('delete --cascade=%s decides on dependents', async (cascade) => {
+    const namespace = `cascade-${cascade}`;
+    await kubectl(`create namespace ${namespace}`);
+    await kubectl(`create -n ${namespace} deployment web --image=nginx:1.25`);
+    const uid = await kubectl(`get -n ${namespace} deployment web -o jsonpath={.metadata.uid}`);
+    await kubectl('create -f -', replicaSet(namespace, uid));
+    expect(await kubectl(`delete -n ${namespace} deployment web --cascade=${cascade} --timeout=40s`)).toContain(
+      '"web" deleted',
+    );
+    if (cascade === 'orphan') {
+      const replicas = JSON.parse(await kubectl(`get -n ${namespace} replicaset web-1 -o json`));
+      expect(replicas.metadata.ownerReferences).toBeUndefined();
+      expect(replicas.metadata.deletionTimestamp).toBeUndefined();
+      return;
+    }
+    if (cascade === 'background') {
+      await kubectl(`wait -n ${namespace} --for=delete replicaset/web-1 --timeout=30s`);
+    }
+    expect((await tryKubectl(`get -n ${namespace} replicaset web-1`)).stderr).toContain('NotFound');
   });
 });

@@ -13,7 +13,7 @@ export interface HoistedSpec {
   readonly versions: DeepReadonly<CustomResourceDefinitionVersion[]>;
 }
 
-export type SharedMember = 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields';
+type SharedMember = 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields';
 
 const sharedMembers: readonly SharedMember[] = [
   'schema',

@@ -1,6 +1,7 @@
 // The end of a definition: all its objects are deleted, and only then the definition goes.
 // Source: apiextensions controller/finalizer crd_finalizer.go.
 import type { UnstructuredObject } from '@kapstan/api';
+import type { StorageWatch } from '@kapstan/storage';
 import type { RequestContext } from '../registry/request-context.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
 
@@ -28,29 +29,25 @@ export async function deleteInstances(call: CleanupCall): Promise<void> {
 function nextDeletion({ store, contextFor, signal }: CleanupCall, resourceVersion: string): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
+    let watch: StorageWatch | undefined;
+    let isOver = false;
+    // Events may come before the watch is in our hands.
     const end = (): void => {
+      isOver = true;
       signal.removeEventListener('abort', abort);
-      watch.close();
+      watch?.close();
+      resolve();
     };
     const abort = (): void => {
-      end();
       reject(signal.reason);
+      end();
     };
-    const watch = store.watch(
+    signal.addEventListener('abort', abort, { once: true });
+    watch = store.watch(
       contextFor(''),
       { resourceVersion },
-      {
-        onEvent: (event) => {
-          if (event.type !== 'DELETED') return;
-          end();
-          resolve();
-        },
-        onEnd: () => {
-          signal.removeEventListener('abort', abort);
-          resolve();
-        },
-      },
+      { onEvent: (event) => event.type === 'DELETED' && end(), onEnd: end },
     );
-    signal.addEventListener('abort', abort, { once: true });
+    if (isOver) watch.close();
   });
 }

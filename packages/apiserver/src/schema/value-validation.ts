@@ -22,7 +22,10 @@ import { isOfFormat } from './string-formats.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
-/** Compiles a schema. Throws SyntaxError for a pattern that is no regular expression of RE2. */
+/**
+ * Compiles a schema; what lies in members and items is compiled when the first value comes. Throws SyntaxError for a
+ * pattern that is no regular expression of RE2, then or now.
+ */
 export function compileValidator(schema: JsonSchema): ValueValidator {
   const checks = [
     typeCheck(schema),
@@ -122,7 +125,7 @@ function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
 
 function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
   const { minItems, maxItems, items } = schema;
-  const checkItem = isJsonObject(items) ? compileValidator(items) : undefined;
+  const checkItem = isJsonObject(items) ? lazyValidator(items) : undefined;
   const listKeys = listTypeKeys(schema);
   const check = (list: readonly unknown[], path: string, old: unknown): FieldError[] => {
     const errors: FieldError[] = [];
@@ -223,14 +226,25 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
   ];
 }
 
-/** The validator of a member, if its schema says something of it. */
+/** The validator of a member, if its schema says something of it. Compiled when it is met: definitions are large, objects are not. */
 function memberChecks(schema: JsonSchema): (key: string) => ValueValidator | undefined {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
-  const checks = new Map(
-    Object.entries(properties).map(([key, child]) => [key, compileValidator(child as JsonSchema)]),
-  );
-  const rest = isJsonObject(schema.additionalProperties) ? compileValidator(schema.additionalProperties) : undefined;
-  return (key) => checks.get(key) ?? rest;
+  const rest = isJsonObject(schema.additionalProperties) ? lazyValidator(schema.additionalProperties) : undefined;
+  const compiled = new Map<string, ValueValidator>();
+  return (key) => {
+    if (!Object.hasOwn(properties, key)) return rest;
+    const known = compiled.get(key) ?? compileValidator(properties[key] as JsonSchema);
+    compiled.set(key, known);
+    return known;
+  };
+}
+
+function lazyValidator(schema: JsonSchema): ValueValidator {
+  let compiled: ValueValidator | undefined;
+  return (value, path, old) => {
+    compiled ??= compileValidator(schema);
+    return compiled(value, path, old);
+  };
 }
 
 /** "" is the object itself; the path of its member is the bare name. */

@@ -193,6 +193,6 @@ export function conditionOf(definition: CustomResourceDefinition, type: string):
   return definition.status?.conditions?.find((condition) => condition.type === type)?.status;
 }
 
-export function asDefinition(stored: Stored<UnstructuredObject>): CustomResourceDefinition {
+function asDefinition(stored: Stored<UnstructuredObject>): CustomResourceDefinition {
   return stored.object as unknown as CustomResourceDefinition;
 }

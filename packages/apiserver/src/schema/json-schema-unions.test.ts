@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { decodeObject } from './decode-object.ts';
+
+const gvk = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' };
+
+function decodeSchema(schema: unknown): unknown {
+  const body = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    spec: { versions: [{ name: 'v1', schema: { openAPIV3Schema: schema } }] },
+  };
+  const warnings: string[] = [];
+  const object = decodeObject(Buffer.from(JSON.stringify(body)), {
+    mediaType: 'application/json',
+    gvk,
+    fieldValidation: 'Warn',
+    warn: (text) => warnings.push(text),
+  }) as unknown as typeof body;
+  expect(warnings).toEqual([]);
+  return object.spec.versions[0]?.schema.openAPIV3Schema;
+}
+
+describe('what is one of two things in a JSON schema', () => {
+  it.each<[string, unknown]>([
+    ['items as a schema', { items: { type: 'string', default: { any: [1] } } }],
+    ['items as a list', { items: [{ type: 'string' }] }],
+    ['additionalProperties as a schema', { additionalProperties: { type: 'integer', items: { type: 'string' } } }],
+    ['additionalProperties as a boolean', { additionalProperties: false }],
+    ['dependencies as names and as schemas', { dependencies: { a: ['b'], c: { type: 'string' } } }],
+  ])('is read as it is: %s', (_which, schema) => {
+    expect(decodeSchema(schema)).toEqual(schema);
+  });
+
+  it('loses unknown members without a word', () => {
+    expect(decodeSchema({ items: { type: 'string', unknown: 1 } })).toEqual({ items: { type: 'string' } });
+  });
+
+  it.each<[unknown, string]>([
+    [{ additionalProperties: 'yes' }, 'boolean or JSON schema expected'],
+    [{ items: { type: 5 } }, 'cannot unmarshal number into Go'],
+    [{ items: { properties: { a: { maxLength: 'x' } } } }, 'cannot unmarshal string into Go'],
+    [{ items: [{ type: [] }] }, 'cannot unmarshal array into Go'],
+  ])('is refused when it is neither: %j', (schema, message) => {
+    expect(() => decodeSchema(schema)).toThrow(message);
+  });
+});

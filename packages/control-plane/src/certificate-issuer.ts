@@ -5,7 +5,7 @@ import { toDate } from '@kapstan/api';
 import * as x509 from '@peculiar/x509';
 import { isAddress, type KeyPair } from './key-pair.ts';
 
-export interface LeafOptions {
+interface LeafOptions {
   readonly commonName: string;
   readonly organization?: string;
   readonly hosts?: readonly string[];

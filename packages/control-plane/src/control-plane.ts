@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
 import {
-  type ApiServer,
   type ApiServerOptions,
   type HealthCheck,
   parseTokenFile,
@@ -21,6 +20,7 @@ import { createFirstObjects } from './first-objects.ts';
 import type { KeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
 import { openResources, type Resources, type WatchCacheOptions } from './resources.ts';
+import { ensureServiceAccountKey } from './service-account-key.ts';
 
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
@@ -108,12 +108,17 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const engine = options.engine ?? (await openEngine(options, { clock, logger }));
     if (options.engine === undefined) closers.push(() => engine.close());
     const token = randomBytes(24).toString('base64url');
-    const access = accessOptions(options, token);
-    const resources = await openResources(engine, { ...options, access, clock, logger });
-    closers.push(() => resources.close());
+    const access = await accessOptions(options, token);
+    const opening = openResources(engine, { ...options, access, clock, logger }).then((opened) => {
+      closers.push(() => opened.close());
+      return opened;
+    });
+    const issuing = options.http === 'off' ? undefined : openPki(options, clock);
+    // Side by side; and when one fails nothing of the other goes on behind it.
+    await Promise.allSettled([opening, issuing]);
+    const [resources, pki] = [await opening, await issuing];
     await createFirstObjects(resources.client);
     const { client } = resources;
-    const pki = options.http === 'off' ? undefined : await openPki(options, clock);
     const loops = controlLoops(options, { resources, caCert: options.serving?.cert ?? pki?.caCert, clock, logger });
     closers.push(() => loops.close());
     loops.start();
@@ -161,7 +166,11 @@ function openEngine(
 
 function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {
   const hosts = [bindAddress, advertiseAddress].filter((host) => host !== undefined && host !== '0.0.0.0');
-  return ensurePki({ directory: join(resolve(dataDir), 'pki'), hosts: hosts as string[], clock });
+  return ensurePki({ directory: pkiDirectory({ dataDir }), hosts: hosts as string[], clock });
+}
+
+function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string {
+  return join(resolve(dataDir), 'pki');
 }
 
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
@@ -203,13 +212,12 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
   };
 }
 
-function accessOptions(options: ControlPlaneOptions, token: string): AccessControlOptions {
+async function accessOptions(options: ControlPlaneOptions, token: string): Promise<AccessControlOptions> {
   const admin: UserInfo = { name: 'kapstan-admin', groups: ['system:masters'] };
   const file = options.tokens === undefined ? [] : parseTokenFile(options.tokens.text, options.tokens.fileName);
   return {
     tokens: new Map([[token, admin], ...file]),
+    ...(options.http === 'off' ? {} : { signingKey: await ensureServiceAccountKey(pkiDirectory(options)) }),
     ...(options.authorization === undefined ? {} : { authorization: options.authorization }),
   };
 }
-
-export type { ApiServer };

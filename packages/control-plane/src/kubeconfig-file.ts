@@ -1,21 +1,14 @@
-// Writes the admin kubeconfig: one cluster, one user with a client certificate, everything inline.
+// The admin kubeconfig as text: one cluster, one user with a client certificate, everything inline.
 import { stringify } from 'yaml';
 import type { KeyPair } from './key-pair.ts';
-import { writePrivateFile } from './private-file.ts';
 
 export interface KubeconfigOptions {
-  readonly file: string;
   readonly url: string;
   readonly caCert: string;
   readonly admin: KeyPair;
 }
 
-/** The file gets mode 0600: it holds a private key of system:masters. */
-export async function writeKubeconfig(options: KubeconfigOptions): Promise<void> {
-  await writePrivateFile(options.file, formatKubeconfig(options));
-}
-
-export function formatKubeconfig({ url, caCert, admin }: Omit<KubeconfigOptions, 'file'>): string {
+export function formatKubeconfig({ url, caCert, admin }: KubeconfigOptions): string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   return stringify({
     apiVersion: 'v1',

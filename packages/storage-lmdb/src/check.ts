@@ -30,7 +30,7 @@ export interface CheckReport {
   readonly problems: readonly string[];
 }
 
-export const maxProblems = 100;
+const maxProblems = 100;
 const rowsAtOnce = 1_000;
 
 export async function checkStore(env: Environment, turns: TurnQueue): Promise<CheckReport> {

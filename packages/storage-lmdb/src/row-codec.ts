@@ -67,7 +67,7 @@ export function encodeKey(key: string): Buffer {
   return Buffer.from(key, 'utf8');
 }
 
-export function decodeKey(bytes: Buffer): string {
+function decodeKey(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 

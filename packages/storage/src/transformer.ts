@@ -1,7 +1,7 @@
 // The transformer port: bytes on their way into and out of the engine, for encryption at rest. spec/storage.md §2.11.
 // Synchronous, so that a watch decodes in order without a queue: a provider that talks to a key service fetches keys ahead.
 
-export interface Transformed {
+interface Transformed {
   readonly bytes: Uint8Array;
   /** Written with an old key or by another provider: the next update writes it anew even when nothing changed. */
   readonly isStale: boolean;

@@ -2,11 +2,11 @@
 // Source: apiserver plugin/namespace/lifecycle.
 import { type Clock, type GroupVersionResource, newForbidden, newNotFound, StatusError } from '@kapstan/api';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { refuse } from './admission-plugin.ts';
-import type { ObjectReader } from './object-reader.ts';
 
-export const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
 const immortal: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 /** For so long after a deletion a cached namespace is not believed, in milliseconds. */
 const liveLookupMs = 30_000;

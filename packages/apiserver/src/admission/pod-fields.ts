@@ -8,7 +8,7 @@ export interface Toleration {
   tolerationSeconds?: number;
 }
 
-export interface VolumeMount {
+interface VolumeMount {
   name: string;
   readOnly?: boolean;
   mountPath: string;

@@ -1,6 +1,7 @@
 // BuiltinKind: what one folder (registry/<group>/<resource>) says about its resource; all else comes from the facts.
 // builtin-resource.ts makes the definition that the server works with.
-import type { Clock, DeepReadonly, FieldError, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { Clock, DeepReadonly, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { TokenIssuer } from './core/serviceaccounts/token-issuer.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
@@ -15,12 +16,14 @@ export interface BuiltinServer {
   /** "10.96.0.0/12" */
   readonly serviceClusterIpRange: string;
   readonly serviceNodePortRange: { readonly first: number; readonly last: number };
+  /** Absent = serviceaccounts/token is refused with 501. */
+  readonly tokens?: TokenIssuer;
   /** How long events are kept (`--event-ttl`); 0 = for ever. */
   readonly eventTtlSeconds: number;
 }
 
 /** The part of a kind that its /status endpoint changes, and the rules for it. */
-export interface StatusRules<T extends KubernetesObject> {
+interface StatusRules<T extends KubernetesObject> {
   /** After everything but metadata and status was taken over from the old object. */
   prepare?(next: T, old: DeepReadonly<T>): void;
   validate?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
@@ -75,6 +78,3 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   readonly returnsDeletedObject?: boolean;
   readonly invalidKind?: GroupKind;
 }
-
-/** Errors of a validation as a strategy returns them. */
-export type FieldErrors = readonly FieldError[];

@@ -102,7 +102,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
 }
 
 /** Copies members of the old object over those of the new one; absent ones become absent. */
-export function takeOver<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, keys: readonly string[]): void {
+function takeOver<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, keys: readonly string[]): void {
   for (const key of keys) {
     const value = getOwn(old, key);
     if (value === undefined) delete (next as Fields)[key];

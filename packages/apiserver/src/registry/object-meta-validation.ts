@@ -30,7 +30,7 @@ export interface MetadataRules {
 export const orphanFinalizer = 'orphan';
 export const foregroundFinalizer = 'foregroundDeletion';
 /** Finalizers that need no domain. */
-export const standardFinalizers: ReadonlySet<string> = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
+const standardFinalizers: ReadonlySet<string> = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
 
 const root = 'metadata';
 const maxAnnotationBytes = 256 * 1024;
@@ -113,7 +113,7 @@ function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
 }
 
 /** Labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
-export function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
+function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => [
     ...qualifiedNameErrors(key).map((text) => invalidField(path, key, text)),
     ...labelValueErrors(value).map((text) => invalidField(path, value, text)),
@@ -121,7 +121,7 @@ export function validateLabels(labels: Readonly<Record<string, string>>, path: s
 }
 
 /** Annotations of an object or of a template in it. Case of keys does not matter. Source: ValidateAnnotations. */
-export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
+function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
   let bytes = 0;
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(annotations)) {

@@ -56,7 +56,7 @@ export function statusOf<T extends KubernetesObject>(
 }
 
 /** An error that the Go library leaves untyped: 500 with its own text and no reason. */
-export function plainError(message: string): StatusError {
+function plainError(message: string): StatusError {
   return new StatusError({ code: 500, reason: '', message });
 }
 

@@ -41,7 +41,7 @@ import {
 import type { ResourceStrategy } from './strategy.ts';
 
 /** Text of the 409 for a stale resourceVersion. Source: registry.OptimisticLockErrorMsg. */
-export const optimisticLockText =
+const optimisticLockText =
   'the object has been modified; please apply your changes to the latest version and try again';
 
 export async function updateObject<T extends KubernetesObject>(

@@ -40,9 +40,7 @@ export function formatLabelSelector(selector: DeepReadonly<LabelSelector> | unde
 }
 
 /** Names and images of a pod's containers, each joined by commas. Source: layoutContainerCells. */
-export function containerCells(
-  containers: readonly DeepReadonly<Container>[] | undefined,
-): [names: string, images: string] {
+function containerCells(containers: readonly DeepReadonly<Container>[] | undefined): [names: string, images: string] {
   const list = containers ?? [];
   return [list.map((container) => container.name).join(','), list.map((container) => container.image ?? '').join(',')];
 }

@@ -14,7 +14,7 @@ import type { FlowSchema, PriorityLevelConfiguration } from '@kapstan/kinds/flow
 import type { IngressClass, IPAddress, NetworkPolicy, ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
 import type { RuntimeClass } from '@kapstan/kinds/node.k8s.io/v1';
 import type { RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
-import type { DeviceClass, ResourceClaim, ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { ResourceClaim, ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 import type {
   CSIDriver,
@@ -251,8 +251,6 @@ function certificateCondition(object: DeepReadonly<CertificateSigningRequest>): 
   const failed = has('Failed') ? ',Failed' : '';
   return `${decision}${failed}${object.status?.certificate === undefined ? '' : ',Issued'}`;
 }
-
-export const deviceClassCells: Cells<DeviceClass> = (object, nowMs) => [nameOf(object), ageOf(object, nowMs)];
 
 export const resourceClaimCells: Cells<ResourceClaim> = (object, nowMs) => [
   nameOf(object),

@@ -9,7 +9,7 @@ import { StorageRecorder } from './storage-recorder.ts';
 
 const pods = { group: '', resource: 'pods' };
 
-export async function expectStorageError(work: Promise<unknown>, code: StorageErrorCode): Promise<void> {
+async function expectStorageError(work: Promise<unknown>, code: StorageErrorCode): Promise<void> {
   await expect(work).rejects.toSatisfy((error) => isStorageError(error, code));
 }
 

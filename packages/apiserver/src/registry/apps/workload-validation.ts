@@ -52,11 +52,7 @@ export function validateTemplate(
   validateRunsForever(at.child('spec'), template, owner);
 }
 
-export function validateRunsForever(
-  at: Field,
-  template: DeepReadonly<PodTemplateSpec> | undefined,
-  owner: string,
-): void {
+function validateRunsForever(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined, owner: string): void {
   const policy = template?.spec?.restartPolicy ?? '';
   // An unknown policy was told already.
   if (policy === 'OnFailure' || policy === 'Never') at.child('restartPolicy').notSupported(policy, ['Always']);

@@ -15,7 +15,7 @@ export function validateAtMost100Percent(at: Field, value: IntOrString | undefin
 }
 
 /** The number in front of the "%"; undefined when it is no percentage. */
-export function percentOf(value: IntOrString | undefined): number | undefined {
+function percentOf(value: IntOrString | undefined): number | undefined {
   return typeof value === 'string' && percentErrors(value).length === 0 ? Number(value.slice(0, -1)) : undefined;
 }
 

@@ -54,7 +54,7 @@ export function validateResourceName(at: Field, name: string): void {
 }
 
 /** Source: validateContainerResourceName. */
-export function validateContainerResourceName(at: Field, name: string): void {
+function validateContainerResourceName(at: Field, name: string): void {
   validateResourceName(at, name);
   if (!name.includes('/') && !standardContainerResources.has(name) && !isHugePages(name)) {
     at.invalid(name, 'must be a standard resource for containers');
@@ -62,7 +62,7 @@ export function validateContainerResourceName(at: Field, name: string): void {
 }
 
 /** Source: ValidateNonnegativeQuantity. */
-export function validateNonNegativeAmount(at: Field, text: QuantityText): void {
+function validateNonNegativeAmount(at: Field, text: QuantityText): void {
   if (amount(text).compare(zero) < 0) at.invalid(String(text), 'must be greater than or equal to 0');
 }
 

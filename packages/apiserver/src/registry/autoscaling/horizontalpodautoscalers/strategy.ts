@@ -84,7 +84,7 @@ function validateSpec(at: Field, spec: ReadonlySpec | undefined): void {
 }
 
 /** Source: ValidateCrossVersionObjectReference. */
-export function validateTarget(
+function validateTarget(
   at: Field,
   target: DeepReadonly<{ kind?: string; name?: string; apiVersion?: string }> | undefined,
 ): void {

@@ -8,7 +8,7 @@ import { jsonDiff } from '../../validation/json-diff.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { amount, validatePositiveAmount } from '../../validation/resource-rules.ts';
 
-export const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'] as const;
+const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'] as const;
 export const volumeModes = ['Block', 'Filesystem'] as const;
 
 /** Source: SetDefaults_PersistentVolumeClaim. Also for the claim templates of stateful sets. */

@@ -29,7 +29,7 @@ export function setPodTemplateDefaults(template: PodTemplateSpec | undefined): v
 }
 
 /** Source: SetDefaults_PodSpec and those of what is in it. */
-export function setPodSpecDefaults(spec: PodSpec): void {
+function setPodSpecDefaults(spec: PodSpec): void {
   spec.restartPolicy ||= 'Always';
   spec.dnsPolicy ||= 'ClusterFirst';
   spec.schedulerName ||= 'default-scheduler';

@@ -10,6 +10,7 @@ export {
   certificateAuthenticator,
 } from './authn/authenticator.ts';
 export { type IdentityReviewsOptions, identityReviews } from './authn/identity-reviews.ts';
+export { generateSigningKey, type IssuerDocuments, ServiceAccountTokens } from './authn/service-account-tokens.ts';
 export {
   bearerAuthenticator,
   knownTokens,
@@ -44,6 +45,7 @@ export { bindings } from './registry/core/bindings/bindings.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
 export { InProcessClient, type InProcessClientOptions, type ObjectPatching } from './registry/in-process-client.ts';
 export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';
+export { ObjectReader } from './registry/object-reader.ts';
 export type { RequestContext, UserInfo } from './registry/request-context.ts';
 export type { ResourceDefinition } from './registry/resource-definition.ts';
 export { ResourceStack, type ResourceStackOptions } from './registry/resource-stack.ts';

@@ -54,7 +54,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const catalog = new ResourceCatalog();
   const managedFields = new FieldManager({ clock });
   const admission = new AdmissionChain({ catalog, clock, ...options.admission });
-  const access = createAccessControl(options.access ?? {}, { clock });
+  const access = createAccessControl(options.access ?? {}, { catalog, clock });
   const stackOptions: ResourceStackOptions = {
     engine,
     clock,
@@ -73,6 +73,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const definitions = builtinResources({
     clock,
     findStore,
+    tokens: access.serviceAccountTokens,
     ...(options.serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange: options.serviceClusterIpRange }),
     ...(options.eventTtlSeconds === undefined ? {} : { eventTtlSeconds: options.eventTtlSeconds }),
   });

@@ -3,11 +3,11 @@
 import { type Clock, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
 import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
+import { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { defaultIngressClass, defaultStorageClass } from './default-class.ts';
 import { defaultTolerationSeconds } from './default-toleration-seconds.ts';
 import { NamespaceLifecycle } from './namespace-lifecycle.ts';
-import { ObjectReader } from './object-reader.ts';
 import { Priority } from './priority.ts';
 import { ServiceAccount } from './service-account.ts';
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts';

@@ -2,8 +2,8 @@
 // Source: plugin/pkg/admission/storage/storageclass/setdefault, plugin/pkg/admission/network/defaultingressclass.
 import type { DeepReadonly, GroupVersionResource, UnstructuredObject } from '@kapstan/api';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
 import { type AdmissionPlugin, isAbout } from './admission-plugin.ts';
-import type { ObjectReader } from './object-reader.ts';
 
 interface ClassRule {
   readonly name: string;

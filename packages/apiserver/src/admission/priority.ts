@@ -2,8 +2,8 @@
 // Source: plugin/pkg/admission/priority.
 import type { DeepReadonly, GroupVersionResource, KubernetesObject } from '@kapstan/api';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
 import { type AdmissionPlugin, isAbout, refuse } from './admission-plugin.ts';
-import type { ObjectReader } from './object-reader.ts';
 import { type PodSpec, podSpecOf } from './pod-fields.ts';
 
 const priorityClasses: GroupVersionResource = {

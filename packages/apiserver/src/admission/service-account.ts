@@ -2,8 +2,8 @@
 import { type Clock, type DeepReadonly, delay, type GroupVersionResource, type UnstructuredObject } from '@kapstan/api';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import { generateName } from '../registry/name-generator.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
 import { type AdmissionPlugin, isAbout, refuse } from './admission-plugin.ts';
-import type { ObjectReader } from './object-reader.ts';
 import { type Container, type PodSpec, podSpecOf } from './pod-fields.ts';
 
 const serviceAccounts: GroupVersionResource = { group: '', version: 'v1', resource: 'serviceaccounts' };

@@ -107,7 +107,7 @@ function coreKinds(server: BuiltinServer): Entry[] {
     define(endpoints),
     define(configMaps),
     define(secrets),
-    define(serviceAccounts),
+    define(serviceAccounts(server)),
     define(namespaces()),
     define(nodes),
     define(limitRanges),

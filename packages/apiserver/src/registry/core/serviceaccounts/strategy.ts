@@ -1,5 +1,13 @@
-// Service accounts. Source: pkg/registry/core/serviceaccount. Tokens need a signing key: /token is refused by the facts' default.
+// Service accounts. Source: pkg/registry/core/serviceaccount. Without a signing key /token is refused by the facts' default.
 import type { ServiceAccount } from '@kapstan/kinds/core/v1';
-import type { BuiltinKind } from '../../builtin-kind.ts';
+import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
+import { tokenSubresource } from './token-subresource.ts';
 
-export const serviceAccounts: BuiltinKind<ServiceAccount> = { id: 'v1/serviceaccounts', returnsDeletedObject: true };
+export function serviceAccounts(server: BuiltinServer): BuiltinKind<ServiceAccount> {
+  const { tokens } = server;
+  return {
+    id: 'v1/serviceaccounts',
+    returnsDeletedObject: true,
+    subresources: tokens === undefined ? [] : [tokenSubresource({ ...server, tokens })],
+  };
+}

@@ -1,7 +1,8 @@
-// ObjectReader: how plug-ins look at other objects: from the cache, which may lag, or live. Between the plug-ins and the catalog.
+// ObjectReader: how the server itself looks at objects: from the cache, which may lag, or live. Between admission plug-ins,
+// authenticators and the catalog.
 import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
-import type { ResourceCatalog } from '../registry/catalog.ts';
-import type { RequestContext } from '../registry/request-context.ts';
+import type { ResourceCatalog } from './catalog.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** 'cached': any state that was true once. 'live': the state now. */
 export type ReadFreshness = 'cached' | 'live';

@@ -1,0 +1,237 @@
+// ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
+// there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto';
+import { type Clock, type DeepReadonly, isJsonObject, parseTime, type UnstructuredObject } from '@kapstan/api';
+import { CompactSign, compactVerify, errors } from 'jose';
+import type { KubernetesClaims, TokenClaims, TokenIssuer } from '../registry/core/serviceaccounts/token-issuer.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
+import type { UserInfo } from '../registry/request-context.ts';
+import { serviceAccountsGroup } from './authenticator.ts';
+import type { TokenAuthenticator, TokenResult } from './token-authenticator.ts';
+
+export interface ServiceAccountTokensOptions {
+  /** The claim "iss": a URL. */
+  readonly issuer: string;
+  /** For whom tokens are when nobody is named; whoever is named in them may come in here. */
+  readonly apiAudiences: readonly string[];
+  /** Private key on the curve P-256, PKCS #8 in PEM. Absent = a new one, gone with this object. */
+  readonly signingKey?: string;
+  /** Looks whether accounts and bound objects are still there. */
+  readonly reader: ObjectReader;
+  readonly clock: Clock;
+}
+
+const algorithm = 'ES256';
+/** Clocks may differ by this much, and what was deleted so long ago is gone. Source: jwt.DefaultLeeway. */
+const leewaySeconds = 60;
+/** Tokens whose signature was found good, so that it need not be looked at again. */
+const maxRemembered = 1024;
+
+interface SignedClaims {
+  readonly aud?: readonly string[];
+  readonly exp?: number;
+  readonly iat?: number;
+  readonly nbf?: number;
+  readonly jti?: string;
+  readonly 'kubernetes.io'?: KubernetesClaims;
+}
+
+/** What others need to verify tokens. */
+export interface IssuerDocuments {
+  /** The document of `/.well-known/openid-configuration`. `origin`: how this server is reached, "https://host:port". */
+  configuration(origin: string): Readonly<Record<string, unknown>>;
+  /** The document of {@link keySetPath}. */
+  keySet(): Readonly<Record<string, unknown>>;
+}
+
+export const keySetPath = '/openid/v1/jwks';
+
+/** A key for {@link ServiceAccountTokensOptions.signingKey}. */
+export function generateSigningKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+}
+
+export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, IssuerDocuments {
+  readonly apiAudiences: readonly string[];
+  readonly #options: ServiceAccountTokensOptions;
+  readonly #privateKey: KeyObject;
+  readonly #publicKey: KeyObject;
+  readonly #keyId: string;
+  readonly #verified = new Map<string, SignedClaims>();
+
+  /** Throws TypeError for a key that is none, or of another kind. */
+  constructor(options: ServiceAccountTokensOptions) {
+    this.#options = options;
+    this.apiAudiences = options.apiAudiences;
+    this.#privateKey = createPrivateKey(options.signingKey ?? generateSigningKey());
+    if (this.#privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
+      throw new TypeError('the key that signs tokens of service accounts must be on the curve P-256');
+    }
+    this.#publicKey = createPublicKey(this.#privateKey);
+    const spki = this.#publicKey.export({ type: 'spki', format: 'der' });
+    this.#keyId = createHash('sha256').update(spki).digest('base64url');
+  }
+
+  issue({ audiences, issuedAt, expires, kubernetes }: TokenClaims): Promise<string> {
+    const { namespace, serviceaccount } = kubernetes;
+    const payload = {
+      aud: audiences,
+      exp: expires,
+      iat: issuedAt,
+      iss: this.#options.issuer,
+      jti: randomUUID(),
+      'kubernetes.io': kubernetes,
+      nbf: issuedAt,
+      sub: userName(namespace, serviceaccount.name),
+    };
+    return new CompactSign(Buffer.from(JSON.stringify(payload)))
+      .setProtectedHeader({ alg: algorithm, kid: this.#keyId })
+      .sign(this.#privateKey);
+  }
+
+  async authenticateToken(token: string, audiences: readonly string[]): Promise<TokenResult> {
+    if (issuerOf(token) !== this.#options.issuer) return { type: 'unknown' };
+    const claims = await this.#verify(token);
+    if (typeof claims === 'string') return { type: 'refused', error: claims };
+    const forWhom = claims.aud ?? [];
+    const matching = forWhom.filter((audience) => audiences.includes(audience));
+    if (matching.length === 0) {
+      const error = `token audiences ${goTexts(forWhom)} is invalid for the target audiences ${goTexts(audiences)}`;
+      return { type: 'refused', error };
+    }
+    const error = this.#timeError(claims) ?? (await this.#bindingError(claims['kubernetes.io']));
+    if (error !== undefined) return { type: 'refused', error };
+    return { type: 'accepted', user: userOf(claims), audiences: matching };
+  }
+
+  configuration(origin: string): Readonly<Record<string, unknown>> {
+    return {
+      issuer: this.#options.issuer,
+      jwks_uri: `${origin}${keySetPath}`,
+      response_types_supported: ['id_token'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: [algorithm],
+    };
+  }
+
+  keySet(): Readonly<Record<string, unknown>> {
+    const { kty, crv, x, y } = this.#publicKey.export({ format: 'jwk' });
+    return { keys: [{ use: 'sig', kty, kid: this.#keyId, crv, alg: algorithm, x, y }] };
+  }
+
+  /** The claims, or why the token is no good. */
+  async #verify(token: string): Promise<SignedClaims | string> {
+    const known = this.#verified.get(token);
+    if (known !== undefined) return known;
+    try {
+      const { payload } = await compactVerify(token, this.#publicKey, { algorithms: [algorithm] });
+      const claims = JSON.parse(Buffer.from(payload).toString()) as SignedClaims;
+      const [oldest] = this.#verified.keys();
+      if (oldest !== undefined && this.#verified.size >= maxRemembered) this.#verified.delete(oldest);
+      this.#verified.set(token, claims);
+      return claims;
+    } catch (error) {
+      if (error instanceof errors.JOSEError || error instanceof SyntaxError)
+        return 'the signature of the token is not valid';
+      throw error;
+    }
+  }
+
+  #timeError({ exp = 0, iat = 0, nbf = 0 }: SignedClaims): string | undefined {
+    const now = this.#options.clock.now() / 1000;
+    if (now - leewaySeconds > exp) return 'service account token has expired';
+    if (now + leewaySeconds < nbf) return 'service account token is not valid yet';
+    if (now + leewaySeconds < iat) return 'service account token is issued in the future';
+    return undefined;
+  }
+
+  async #bindingError(claims: KubernetesClaims | undefined): Promise<string | undefined> {
+    if (claims === undefined) return 'service account token claims could not be validated';
+    const { namespace, serviceaccount, secret, pod, node } = claims;
+    const account = await this.#find('serviceaccounts', namespace, serviceaccount);
+    if (account === undefined) return `serviceaccounts ${JSON.stringify(serviceaccount.name)} not found`;
+    const uid = account.metadata?.uid ?? '';
+    if (uid !== serviceaccount.uid) return `service account UID (${uid}) does not match claim (${serviceaccount.uid})`;
+    if (this.#isGone(account)) return 'service account has been deleted';
+    if (secret !== undefined) return this.#referenceError('secret', namespace, secret);
+    if (pod !== undefined) return this.#referenceError('pod', namespace, pod);
+    return node === undefined ? undefined : this.#referenceError('node', '', node);
+  }
+
+  async #referenceError(
+    kind: 'secret' | 'pod' | 'node',
+    namespace: string,
+    reference: { readonly name: string; readonly uid: string },
+  ): Promise<string | undefined> {
+    const object = await this.#find(`${kind}s`, namespace, reference);
+    const uid = object?.metadata?.uid ?? '';
+    if (object !== undefined && uid !== reference.uid) {
+      return `${kind} UID (${uid}) does not match service account ${kind} ref claim (${reference.uid})`;
+    }
+    return object === undefined || this.#isGone(object) ? 'service account token has been invalidated' : undefined;
+  }
+
+  /** From the cache, and live where that does not have it: an account may be newer than the cache. */
+  async #find(
+    resource: string,
+    namespace: string,
+    { name, uid }: { readonly name: string; readonly uid: string },
+  ): Promise<DeepReadonly<UnstructuredObject> | undefined> {
+    const { reader } = this.#options;
+    const target = { namespace, name };
+    const cached = await reader.get({ group: '', version: 'v1', resource }, target, 'cached');
+    if (cached?.metadata?.uid === uid) return cached;
+    return reader.get({ group: '', version: 'v1', resource }, target, 'live');
+  }
+
+  #isGone({ metadata }: DeepReadonly<UnstructuredObject>): boolean {
+    const at = metadata?.deletionTimestamp;
+    return at !== undefined && parseTime(at) < this.#options.clock.now() - leewaySeconds * 1000;
+  }
+}
+
+function userName(namespace: string, name: string): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+/** Source: serviceaccount.ServiceAccountInfo.UserInfo. */
+function userOf({ jti, 'kubernetes.io': claims }: SignedClaims): UserInfo {
+  const { namespace = '', serviceaccount, pod, node } = claims ?? {};
+  const extra = new Map<string, string>();
+  if (pod !== undefined) extra.set('pod-name', pod.name).set('pod-uid', pod.uid);
+  if (node !== undefined) extra.set('node-name', node.name);
+  if (node?.uid) extra.set('node-uid', node.uid);
+  if (jti) extra.set('credential-id', `JTI=${jti}`);
+  return {
+    name: userName(namespace, serviceaccount?.name ?? ''),
+    uid: serviceaccount?.uid ?? '',
+    groups: [serviceAccountsGroup, `${serviceAccountsGroup}:${namespace}`],
+    extra: Object.fromEntries([...extra].map(([key, value]) => [`authentication.kubernetes.io/${key}`, [value]])),
+  };
+}
+
+/** The claim "iss" of something that may be a token, before anything in it is believed. */
+function issuerOf(token: string): unknown {
+  const [, payload = '', signature, ...more] = token.split('.');
+  if (signature === undefined || more.length > 0) return undefined;
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
+    return isJsonObject(claims) ? claims.iss : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Go's %q of a list. */
+function goTexts(texts: readonly string[]): string {
+  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;
+}

@@ -1,0 +1,20 @@
+// The key that signs tokens of service accounts, kept in <data-dir>/pki/sa.key: tokens outlive a restart.
+// Used by control-plane.ts.
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { generateSigningKey } from '@kapstan/apiserver';
+import { writePrivateFile } from './private-file.ts';
+
+/** Reads the key, PEM, or makes one with mode 0600. Rejects when the file cannot be read or written. */
+export async function ensureServiceAccountKey(directory: string): Promise<string> {
+  const file = join(directory, 'sa.key');
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const key = generateSigningKey();
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await writePrivateFile(file, key);
+  return key;
+}

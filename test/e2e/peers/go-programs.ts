@@ -1,0 +1,57 @@
+// Builds the Go programs that test the server: ours in ./client-go, and the Go sample-controller, unmodified.
+// Modules, objects and binaries stay in one folder below the system's temporary one, so a second run builds nothing.
+import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const exec = promisify(execFile);
+const module = fileURLToPath(new URL('client-go/', import.meta.url));
+const cache = join(tmpdir(), 'kapstan-peers');
+const sampleController = 'k8s.io/sample-controller';
+const rerun = 'npm test -- --project e2e test/e2e/peers';
+
+/** First build on a cold machine: about 100 MB of modules, then two minutes on two cores. */
+export const buildTimeoutMs = 300_000;
+
+export interface GoPrograms {
+  readonly peers: string;
+  readonly sampleController: string;
+  /** Where the sample-controller's own manifests are. */
+  readonly manifests: string;
+}
+
+/** A string says why there are none: no Go of the version in go.mod, or its modules cannot be had. Rejects when a build fails. */
+export async function buildGoPrograms(): Promise<GoPrograms | string> {
+  const env = {
+    ...process.env,
+    CGO_ENABLED: '0',
+    GOTOOLCHAIN: 'local',
+    GOFLAGS: '-buildvcs=false -modcacherw',
+    GOMODCACHE: join(cache, 'mod'),
+    GOCACHE: join(cache, 'build'),
+  };
+  const go = (...args: string[]) => exec('go', args, { cwd: module, env, maxBuffer: 1 << 26 });
+  const missing = await go('list', '-m').then(
+    () => undefined,
+    (error: Error) => `no Go of the version in ${module}go.mod (${lastLine(error)}); install one, then: ${rerun}`,
+  );
+  if (missing !== undefined) return missing;
+  const offline = await go('mod', 'download').then(
+    () => undefined,
+    (error: Error) => `the Go modules cannot be had (${lastLine(error)}); where they can: ${rerun}`,
+  );
+  if (offline !== undefined) return offline;
+  await go('build', '-o', join(cache, 'bin/'), '.', sampleController);
+  const { stdout } = await go('list', '-m', '-f', '{{.Dir}}', sampleController);
+  return {
+    peers: join(cache, 'bin/peers'),
+    sampleController: join(cache, 'bin/sample-controller'),
+    manifests: join(stdout.trim(), 'artifacts/examples'),
+  };
+}
+
+function lastLine(error: Error): string {
+  return error.message.trim().split('\n').at(-1) ?? '';
+}

@@ -23,9 +23,11 @@ export async function serve(args: readonly string[]): Promise<number> {
       process.exit(1);
     },
   });
+  // Before anybody is told that it runs: who is told may end it at once.
+  const signalled = nextSignal();
   await writeFiles(flags, controlPlane);
   logger.info('Serving', { url: controlPlane.url, dataDir: resolve(flags['data-dir']) });
-  const signal = await nextSignal();
+  const signal = await signalled;
   logger.info('Shutting down', { signal });
   await controlPlane.close();
   if (flags['ready-file'] !== '') await rm(flags['ready-file'], { force: true });

@@ -177,6 +177,8 @@ export class DependencyGraph {
   // ---- Owners ----
 
   #setOwners(node: Mutable, next: References): void {
+    // Most objects have none.
+    if (node.owners.length === 0 && next.length === 0) return;
     const before = byUid(node.owners);
     const after = byUid(next);
     node.owners = next;

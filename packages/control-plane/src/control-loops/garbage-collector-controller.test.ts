@@ -23,6 +23,9 @@ let clock: VirtualClock;
 let controlPlane: ControlPlane;
 let client: ResourceClient;
 
+/** Stores are real, and so is the time that they take. */
+const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
+
 const start = async (...controlLoops: string[]): Promise<void> => {
   const admission = { enabled: [], disabled: ['ServiceAccount'] };
   const collectsGarbage = !controlLoops.includes('*');
@@ -69,7 +72,7 @@ const exists = (token: Resource, name: string): Promise<boolean> =>
     },
   );
 const gone = (token: Resource, name: string): Promise<void> =>
-  vi.waitFor(async () => expect(await exists(token, name), `${token.kind} ${name}`).toBe(false));
+  eventually(async () => expect(await exists(token, name), `${token.kind} ${name}`).toBe(false));
 /** The collector has seen all that was written before, when it has collected something that was written after. */
 const collectorHasSeenAll = async (): Promise<void> => {
   const marker = await configMap('marker');
@@ -100,7 +103,7 @@ describe('background', () => {
     const [a, b] = [await configMap('a'), await configMap('b')];
     await secret('shared', ownedBy(owner(a), owner(b)));
     await remove(ConfigMap, 'a');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { metadata } = await client.get(Secret, { name: 'shared', namespace });
       expect(metadata?.ownerReferences).toEqual([owner(b)]);
     });
@@ -165,8 +168,8 @@ describe('background', () => {
     const metadata = { name: 'far', namespace: 'other', ...ownedBy(owner(a)) };
     await collectorHasSeenAll();
     await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata });
-    await vi.waitFor(async () => expect(await client.get(Secret, metadata).catch(isNotFound)).toBe(true));
-    await vi.waitFor(async () => {
+    await eventually(async () => expect(await client.get(Secret, metadata).catch(isNotFound)).toBe(true));
+    await eventually(async () => {
       const { items } = await client.listPage(Event, { namespace: 'other' });
       expect(
         items.map(({ type, reason, message, involvedObject }) => [type, reason, message, involvedObject.name]),
@@ -189,7 +192,7 @@ describe('foreground', () => {
     await secret('b', { finalizers: ['example.com/hold'], ...ownedBy(owner(a, { blockOwnerDeletion: true })) });
     await collectorHasSeenAll();
     await remove(ConfigMap, 'a', 'Foreground');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { metadata } = await client.get(Secret, { name: 'b', namespace });
       expect(metadata?.deletionTimestamp).toBeDefined();
     });
@@ -284,12 +287,12 @@ describe('orphan', () => {
     await secret('b', { finalizers: ['example.com/hold'], ...ownedBy(owner(a, { blockOwnerDeletion: true })) });
     await collectorHasSeenAll();
     await remove(ConfigMap, 'a', 'Foreground');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { metadata } = await client.get(Secret, { name: 'b', namespace });
       expect(metadata?.deletionTimestamp).toBeDefined();
     });
     await remove(ConfigMap, 'a', 'Orphan');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { metadata } = await client.get(ConfigMap, { name: 'a', namespace });
       expect(metadata?.finalizers).toEqual(['example.com/hold']);
     });
@@ -325,7 +328,7 @@ describe('kinds', () => {
     },
   };
   const widget = (name: string, more: ObjectMeta = {}): Promise<KubernetesObject> =>
-    vi.waitFor(() =>
+    eventually(() =>
       client.create(widgets, { apiVersion: 'example.com/v1', kind: 'Widget', metadata: meta(name, more) }),
     );
 
@@ -349,7 +352,7 @@ describe('kinds', () => {
       await collectorHasSeenAll();
       await client.delete(CustomResourceDefinition, { name: 'widgets.example.com' });
       await gone(Secret, 'of-widget');
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect(await client.get(CustomResourceDefinition, { name: 'widgets.example.com' }).catch(isNotFound)).toBe(
           true,
         ),

@@ -14,6 +14,9 @@ let clock: VirtualClock;
 let controlPlane: ControlPlane;
 let client: ResourceClient;
 
+/** Stores are real, and so is the time that they take. */
+const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
+
 const start = async (...controlLoops: string[]): Promise<void> => {
   const admission = { enabled: [], disabled: ['ServiceAccount'] };
   controlPlane = await startControlPlane({ dataDir, controlLoops, clock, http: 'off', admission });
@@ -33,14 +36,14 @@ afterEach(async () => {
 
 const deleteNamespace = (): Promise<unknown> => client.delete(Namespace, { name: 'a' });
 const gone = (token: Resource, name: string): Promise<void> =>
-  vi.waitFor(async () => {
+  eventually(async () => {
     const target = { name, ...(token.scope === 'Cluster' ? {} : { namespace: 'a' }) };
     await expect(client.get(token, target)).rejects.toSatisfy(isNotFound);
   });
 const configMap = (name: string, finalizers: string[] = []): Promise<ConfigMap> =>
   client.create(ConfigMap, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'a', finalizers } });
 const condition = (type: string) =>
-  vi.waitFor(async () => {
+  eventually(async () => {
     const { status } = await client.get(Namespace, { name: 'a' });
     const found = status?.conditions?.find((candidate) => candidate.type === type);
     expect(found).toBeDefined();
@@ -73,7 +76,7 @@ describe('namespace-controller', () => {
   it('takes everything out of a deleted namespace, custom resources too, and lets it go', async () => {
     await client.create(CustomResourceDefinition, widgetDefinition);
     const metadata = { name: 'w', namespace: 'a' };
-    await vi.waitFor(() => client.create(widgets, { apiVersion: 'example.com/v1', kind: 'Widget', metadata }));
+    await eventually(() => client.create(widgets, { apiVersion: 'example.com/v1', kind: 'Widget', metadata }));
     await configMap('c');
     await client.create(Secret, { apiVersion: 'v1', kind: 'Secret', metadata });
     const spec = { selector: { matchLabels: { app: 'w' } }, template };
@@ -150,7 +153,7 @@ describe('namespace-controller', () => {
     await deleteNamespace();
     await clock.advance(500);
     await condition('NamespaceContentRemaining');
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       await clock.advance(5000);
       expect(await condition('NamespaceDeletionContentFailure')).toMatchObject({
         status: 'True',
@@ -167,7 +170,7 @@ describe('namespace-controller', () => {
     await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec });
     await client.delete(Namespace, { name });
     await clock.advance(500);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect((await client.get(Namespace, { name })).spec?.finalizers).toEqual(['example.com/mine']);
     });
     const held = await client.get(Namespace, { name });

@@ -11,6 +11,9 @@ let dataDir: string;
 let controlPlane: ControlPlane;
 let client: ResourceClient;
 
+/** Stores are real, and so is the time that they take. */
+const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
+
 const start = async (...controlLoops: string[]): Promise<void> => {
   controlPlane = await startControlPlane({ dataDir, controlLoops, clock: new VirtualClock(), http: 'off' });
   ({ client } = controlPlane);
@@ -39,29 +42,29 @@ describe('serviceaccount-controller', () => {
     await createNamespace('a');
     await controlPlane.close();
     await start('serviceaccount');
-    await vi.waitFor(() => client.get(ServiceAccount, account));
+    await eventually(() => client.get(ServiceAccount, account));
     await createNamespace('b');
-    await vi.waitFor(() => client.get(ServiceAccount, { ...account, namespace: 'b' }));
+    await eventually(() => client.get(ServiceAccount, { ...account, namespace: 'b' }));
   });
 
   it('makes the account anew when it is deleted', async () => {
     await start('serviceaccount');
     await createNamespace('a');
-    const first = await vi.waitFor(() => client.get(ServiceAccount, account));
+    const first = await eventually(() => client.get(ServiceAccount, account));
     await client.delete(ServiceAccount, account);
-    const second = await vi.waitFor(() => client.get(ServiceAccount, account));
+    const second = await eventually(() => client.get(ServiceAccount, account));
     expect(second.metadata?.uid).not.toBe(first.metadata?.uid);
   });
 
   it('makes nothing in a namespace that is being deleted', async () => {
     await start('serviceaccount');
     await createNamespace('a', ['example.com/hold']);
-    await vi.waitFor(() => client.get(ServiceAccount, account));
+    await eventually(() => client.get(ServiceAccount, account));
     await client.delete(Namespace, { name: 'a' });
     await client.delete(ServiceAccount, account);
     // The loop has seen both when it has served a later namespace.
     await createNamespace('later');
-    await vi.waitFor(() => client.get(ServiceAccount, { name: 'default', namespace: 'later' }));
+    await eventually(() => client.get(ServiceAccount, { name: 'default', namespace: 'later' }));
     await expect(client.get(ServiceAccount, account)).rejects.toSatisfy(isNotFound);
   });
 
@@ -78,7 +81,7 @@ describe('root-ca-certificate-publisher-controller', () => {
     controlPlane = await startControlPlane({ dataDir, controlLoops: ['root-ca-cert-publisher'] });
     ({ client } = controlPlane);
   };
-  const published = (): Promise<ConfigMap> => vi.waitFor(() => client.get(ConfigMap, target));
+  const published = (): Promise<ConfigMap> => eventually(() => client.get(ConfigMap, target));
 
   it("publishes the server's authority in every namespace", async () => {
     await serve();
@@ -86,7 +89,7 @@ describe('root-ca-certificate-publisher-controller', () => {
     expect(data).toEqual({ 'ca.crt': controlPlane.caCert });
     expect(Object.keys(metadata?.annotations ?? {})).toEqual(['kubernetes.io/description']);
     await createNamespace('a');
-    await vi.waitFor(() => client.get(ConfigMap, { ...target, namespace: 'a' }));
+    await eventually(() => client.get(ConfigMap, { ...target, namespace: 'a' }));
   });
 
   it('puts back what was deleted or changed, and leaves the rest of the object alone', async () => {
@@ -96,7 +99,7 @@ describe('root-ca-certificate-publisher-controller', () => {
     const again = await published();
     const metadata = { ...again.metadata, labels: { mine: 'yes' } };
     await client.update(ConfigMap, { ...again, metadata, data: { 'ca.crt': 'forged', more: 'x' } });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const now = await client.get(ConfigMap, target);
       expect(now.data).toEqual({ 'ca.crt': controlPlane.caCert });
       expect(now.metadata?.labels).toEqual({ mine: 'yes' });
@@ -111,13 +114,13 @@ describe('root-ca-certificate-publisher-controller', () => {
     await rm(join(dataDir, 'pki'), { recursive: true });
     await serve();
     expect(controlPlane.caCert).not.toBe(before);
-    await vi.waitFor(async () => expect((await published()).data).toEqual({ 'ca.crt': controlPlane.caCert }));
+    await eventually(async () => expect((await published()).data).toEqual({ 'ca.crt': controlPlane.caCert }));
   });
 
   it('is left out where there is no server', async () => {
     await start('*');
     await createNamespace('a');
-    await vi.waitFor(() => client.get(ServiceAccount, account));
+    await eventually(() => client.get(ServiceAccount, account));
     await expect(client.get(ConfigMap, target)).rejects.toSatisfy(isNotFound);
   });
 });

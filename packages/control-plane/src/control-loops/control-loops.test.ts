@@ -1,0 +1,70 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isNotFound, type Logger, silentLogger } from '@kapstan/api';
+import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
+import { Namespace, Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { startControlPlane } from '../control-plane.ts';
+
+let dataDir: string;
+/** Stores are real, and so is the time that they take. */
+const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'kapstan-loops-'));
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+it('refuses to start with a control loop that there is not', async () => {
+  await expect(startControlPlane({ dataDir, http: 'off', controlLoops: ['deployment'] })).rejects.toThrow(
+    new TypeError('"deployment" is not in the list of known controllers'),
+  );
+  // Everything was closed again: the directory is free.
+  const next = await startControlPlane({ dataDir, http: 'off' });
+  await next.close();
+});
+
+it('leaves nothing behind when it is closed, also in the middle of work (I9)', async () => {
+  const clock = new VirtualClock();
+  const leaks = new LeakCheck({ clock });
+  const controlPlane = await startControlPlane({ dataDir, http: 'off', controlLoops: ['*'], clock });
+  const { client } = controlPlane;
+  const create = (name: string): Promise<Namespace> =>
+    client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  await Promise.all(['a', 'b', 'c', 'd'].map(create));
+  await client.delete(Namespace, { name: 'a' });
+  await controlPlane.close();
+  await leaks.assertNone();
+});
+
+it('tells in each line which loop it is from', async () => {
+  const lines: unknown[] = [];
+  const logger: Logger = { ...silentLogger, error: (message, fields) => lines.push([message, fields]) };
+  const admission = { enabled: [], disabled: ['ServiceAccount'] };
+  const clock = new VirtualClock();
+  const options = { dataDir, http: 'off', controlLoops: ['namespace'], clock, logger, admission } as const;
+  const controlPlane = await startControlPlane(options);
+  const { client } = controlPlane;
+  await client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
+  // On a node, where no kubelet will ever end it.
+  const spec = { containers: [{ name: 'c', image: 'i' }], nodeName: 'n', terminationGracePeriodSeconds: 1 };
+  await client.create(Pod, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'a' }, spec });
+  await client.delete(Namespace, { name: 'a' });
+  await eventually(async () => {
+    await clock.advance(2000);
+    expect(lines[0]).toEqual([
+      'Error syncing; requeuing for later retry',
+      expect.objectContaining({ loop: 'namespace-controller', key: 'a' }),
+    ]);
+  });
+  await controlPlane.close();
+});
+
+it('keeps the other loops when one is left out', async () => {
+  const controlLoops = ['*', '-serviceaccount'];
+  const controlPlane = await startControlPlane({ dataDir, http: 'off', controlLoops, clock: new VirtualClock() });
+  const target = { name: 'default', namespace: 'default' };
+  await expect(controlPlane.client.get(ServiceAccount, target)).rejects.toSatisfy(isNotFound);
+  await controlPlane.close();
+});

@@ -5,7 +5,7 @@ import { ConfigMap } from '@kapstan/kinds/core/v1';
 import type { ControlLoop } from './control-loop.ts';
 import { keepInNamespaces } from './namespaced-object-loop.ts';
 
-export const rootCaConfigMapName = 'kube-root-ca.crt';
+const rootCaConfigMapName = 'kube-root-ca.crt';
 const descriptionAnnotation = 'kubernetes.io/description';
 const description = "Certificate authority of this cluster's API server, to be trusted by clients inside the cluster.";
 

@@ -167,9 +167,7 @@ export class ProxyConnection implements Connection {
   cut(): void {
     for (const lane of this.#lanes) lane.close();
     this.#client.resetAndDestroy();
-    // A socket that is still connecting cannot be reset.
-    if (this.#server.connecting) this.#server.destroy();
-    else this.#server.resetAndDestroy();
+    this.#server.resetAndDestroy();
   }
 
   hold(): void {

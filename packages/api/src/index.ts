@@ -155,4 +155,5 @@ export {
   type StatusErrorInit,
   statusErrorFrom,
 } from './status-error.ts';
+export { TokenBucket, type TokenBucketOptions } from './token-bucket.ts';
 export { type BookmarkEvent, initialEventsEndAnnotation, type ObjectEvent, type WatchEvent } from './watch-event.ts';

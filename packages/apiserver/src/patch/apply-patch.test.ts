@@ -119,6 +119,10 @@ describe('JSON patch', () => {
     ['add of the whole', [{ op: 'add', path: '', value: {} }]],
     ['prototype members are not there', [{ op: 'test', path: '/data/constructor/name', value: 'Object' }]],
     [
+      'a long number is not its text',
+      '[{"op":"add","path":"/n","value":9007199254740993},{"op":"test","path":"/n","value":"9007199254740993"}]',
+    ],
+    [
       'copies that double again and again',
       Array.from({ length: 40 }, (_, i) => ({ op: 'copy', from: '/data', path: `/data/x${i}` })),
     ],

@@ -1,15 +1,7 @@
 // application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
-import {
-  deepCopy,
-  ExactNumber,
-  getOwn,
-  isJsonObject,
-  newBadRequest,
-  StatusError,
-  setOwn,
-  stringifyJson,
-} from '@kapstan/api';
+import { deepCopy, getOwn, isJsonObject, newBadRequest, StatusError, setOwn, stringifyJson } from '@kapstan/api';
+import { jsonEqual } from '../registry/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJson } from '../schema/json-reader.ts';
 import { JsonSyntaxError, maxJsonDepth } from '../schema/json-syntax.ts';
@@ -120,7 +112,7 @@ class JsonPatcher {
       case 'replace':
         return this.#replace(path, deepCopy(value ?? null));
       case 'test':
-        return equalJson(this.#get(path) ?? null, value ?? null) ? undefined : refuse();
+        return jsonEqual(this.#get(path) ?? null, value ?? null) ? undefined : refuse();
       case 'move': {
         const moved = this.#get(from);
         this.#remove(from);
@@ -198,17 +190,4 @@ function indexIn(list: readonly unknown[], key: string): number {
   const given = /^[+-]?\d+$/.test(key) ? Number(key) : Number.NaN;
   const index = given < 0 ? given + list.length : given;
   return index >= 0 && index < list.length ? index : refuse();
-}
-
-function equalJson(left: unknown, right: unknown): boolean {
-  if (left instanceof ExactNumber || right instanceof ExactNumber) return String(left) === String(right);
-  if (Array.isArray(left)) {
-    return Array.isArray(right) && left.length === right.length && left.every((item, i) => equalJson(item, right[i]));
-  }
-  if (!isJsonObject(left) || !isJsonObject(right)) return left === right;
-  const names = Object.keys(left);
-  return (
-    names.length === Object.keys(right).length &&
-    names.every((name) => Object.hasOwn(right, name) && equalJson(left[name], right[name]))
-  );
 }

@@ -198,6 +198,7 @@ async function existsAnswer<T extends KubernetesObject>(
   const isGenerated = Boolean(failure.object.metadata?.generateName);
   let message = status.message ?? '';
   if (isGenerated) message += ', the server was not able to generate a unique name for the object';
+  // Only the words depend on it: a read that fails leaves them as they are. Source: registry.Store.Create.
   const existing = await parts.storage.get(failure.key).catch(() => undefined);
   if (existing?.object.metadata?.deletionTimestamp !== undefined) message = `object is being deleted: ${message}`;
   const details = { ...status.details, ...(isGenerated ? { retryAfterSeconds: 1 } : {}) };

@@ -1,5 +1,5 @@
-// A token bucket that starts full, as client-go's flowcontrol limiter. One per client; off unless asked for.
-import { type Clock, delay } from '@kapstan/api';
+// The client's rate limit: each request takes a token and waits for it, as client-go's flowcontrol limiter. Off unless asked for.
+import { type Clock, delay, TokenBucket } from '@kapstan/api';
 
 export interface RateLimit {
   /** Requests a second in the long run. Above 0. */
@@ -10,39 +10,26 @@ export interface RateLimit {
 
 export class RateLimiter {
   readonly #clock: Clock;
-  readonly #limit: RateLimit;
-  // Invariant: at most `burst`; negative while callers wait, one token each, so that they leave in the order they came.
-  #tokens: number;
-  #filledAtMs: number;
+  readonly #bucket: TokenBucket;
 
-  constructor(limit: RateLimit, clock: Clock) {
-    if (!(limit.qps > 0)) throw new TypeError(`rateLimit.qps must be above 0, got ${limit.qps}`);
-    if (!(limit.burst >= 1)) throw new TypeError(`rateLimit.burst must be at least 1, got ${limit.burst}`);
-    this.#limit = limit;
+  /** Throws TypeError for a limit out of range. */
+  constructor({ qps, burst }: RateLimit, clock: Clock) {
+    if (!(qps > 0)) throw new TypeError(`rateLimit.qps must be above 0, got ${qps}`);
+    if (!(burst >= 1)) throw new TypeError(`rateLimit.burst must be at least 1, got ${burst}`);
     this.#clock = clock;
-    this.#tokens = limit.burst;
-    this.#filledAtMs = clock.monotonicNow();
+    this.#bucket = new TokenBucket({ perSecond: qps, burst, clock });
   }
 
   /** Resolves when the caller may go on; rejects with the signal's reason, which gives the token back. */
   async acquire(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    const waitMs = this.#reserve();
-    if (waitMs <= 0) return;
+    const waitMs = this.#bucket.take();
+    if (waitMs === 0) return;
     try {
       await delay(this.#clock, waitMs, signal);
     } catch (error) {
-      this.#tokens++;
+      this.#bucket.giveBack();
       throw error;
     }
-  }
-
-  // Atomic: refill and take.
-  #reserve(): number {
-    const now = this.#clock.monotonicNow();
-    const { qps, burst } = this.#limit;
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAtMs) / 1000) * qps) - 1;
-    this.#filledAtMs = now;
-    return (-this.#tokens / qps) * 1000;
   }
 }

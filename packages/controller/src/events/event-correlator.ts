@@ -1,7 +1,6 @@
 // EventCorrelator: makes one event out of many alike, and drops the flood. client-go's record.EventCorrelator:
 // aggregate, count, then filter spam. spec/client.md §7.4.
-import type { Clock } from '@kapstan/api';
-import { BucketRateLimiter } from '../workqueue/index.ts';
+import { type Clock, TokenBucket } from '@kapstan/api';
 import { LruMap } from './lru-map.ts';
 
 /** What a recorder was asked to say, before it is an Event. */
@@ -57,9 +56,9 @@ export interface EventCorrelatorOptions {
   readonly maxSimilar?: number;
   /** Pause after which similar events count anew, in milliseconds. Default 600 000. */
   readonly similarWindowMs?: number;
-  /** Events per source and object that are let through at once. Default 25. */
+  /** Events per source and object that are let through at once. At least 1. Default 25. */
   readonly spamBurst?: number;
-  /** Further events per second beyond the burst. Default 1/300. */
+  /** Further events per second beyond the burst. Above 0. Default 1/300. */
   readonly spamPerSecond?: number;
 }
 
@@ -89,7 +88,7 @@ export class EventCorrelator {
   readonly #options: Required<EventCorrelatorOptions>;
   readonly #similar: LruMap<string, Similar>;
   readonly #counted: LruMap<string, Counted>;
-  readonly #buckets: LruMap<string, BucketRateLimiter<string>>;
+  readonly #buckets: LruMap<string, TokenBucket>;
 
   constructor(options: EventCorrelatorOptions) {
     this.#options = { ...defaults, ...options };
@@ -143,7 +142,7 @@ export class EventCorrelator {
     const { spamPerSecond, spamBurst, clock } = this.#options;
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
-      bucket = new BucketRateLimiter({ perSecond: spamPerSecond, burst: spamBurst, clock });
+      bucket = new TokenBucket({ perSecond: spamPerSecond, burst: spamBurst, clock });
       this.#buckets.set(key, bucket);
     }
     return !bucket.tryTake();

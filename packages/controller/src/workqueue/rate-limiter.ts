@@ -1,5 +1,5 @@
 // Rate limiters: how long a key waits before it is tried again. client-go's util/workqueue default_rate_limiters.
-import type { Clock } from '@kapstan/api';
+import { type Clock, TokenBucket, type TokenBucketOptions } from '@kapstan/api';
 
 /** Gives the delay of each new try of a key. */
 export interface RateLimiter<K> {
@@ -64,38 +64,15 @@ export class FastSlowRateLimiter<K> implements RateLimiter<K> {
 
 /** One token bucket for all keys: each try takes a token, and waits for it when the bucket is empty. */
 export class BucketRateLimiter<K> implements RateLimiter<K> {
-  readonly #perSecond: number;
-  readonly #burst: number;
-  readonly #clock: Clock;
-  #tokens: number;
-  #refilledAtMs: number;
+  readonly #bucket: TokenBucket;
 
-  constructor(options: { readonly perSecond: number; readonly burst: number; readonly clock: Clock }) {
-    this.#perSecond = options.perSecond;
-    this.#burst = options.burst;
-    this.#clock = options.clock;
-    this.#tokens = options.burst;
-    this.#refilledAtMs = options.clock.monotonicNow();
+  /** Throws TypeError for a rate that is not above 0 or a burst below 1. */
+  constructor(options: TokenBucketOptions) {
+    this.#bucket = new TokenBucket(options);
   }
 
   when(_key: K): number {
-    this.#refill();
-    this.#tokens -= 1;
-    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000;
-  }
-
-  /** Takes a token if there is one now; never waits. */
-  tryTake(): boolean {
-    this.#refill();
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
-  }
-
-  #refill(): void {
-    const now = this.#clock.monotonicNow();
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#refilledAtMs) / 1000) * this.#perSecond);
-    this.#refilledAtMs = now;
+    return this.#bucket.take();
   }
 
   forget(_key: K): void {

@@ -1,0 +1,55 @@
+// TokenBucket: how often something may happen. Starts full. Under the client's rate limit and the work queue's limiters.
+// Source: golang.org/x/time/rate, as client-go uses it.
+import type { Clock } from './clock.ts';
+
+export interface TokenBucketOptions {
+  /** Tokens a second in the long run. Above 0. */
+  readonly perSecond: number;
+  /** Tokens that a full bucket holds. At least 1. */
+  readonly burst: number;
+  readonly clock: Clock;
+}
+
+/** Keeps no timers: whoever takes a token waits for it. */
+export class TokenBucket {
+  readonly #options: TokenBucketOptions;
+  // Invariant: at most `burst`; negative while takers wait, one token each, so that they leave in the order they came.
+  #tokens: number;
+  #filledAtMs: number;
+
+  /** Throws TypeError for a rate or a burst out of range. */
+  constructor(options: TokenBucketOptions) {
+    if (!(options.perSecond > 0)) throw new TypeError(`perSecond must be above 0, got ${options.perSecond}`);
+    if (!(options.burst >= 1)) throw new TypeError(`burst must be at least 1, got ${options.burst}`);
+    this.#options = options;
+    this.#tokens = options.burst;
+    this.#filledAtMs = options.clock.monotonicNow();
+  }
+
+  /** Takes a token, from the future if need be; returns how long to wait for it, in milliseconds. 0 = go. */
+  take(): number {
+    this.#fill();
+    this.#tokens--;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1000;
+  }
+
+  /** Takes a token if there is one now. */
+  tryTake(): boolean {
+    this.#fill();
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+
+  /** Gives back a token that was taken and not used. */
+  giveBack(): void {
+    this.#tokens++;
+  }
+
+  #fill(): void {
+    const { perSecond, burst, clock } = this.#options;
+    const now = clock.monotonicNow();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAtMs) / 1000) * perSecond);
+    this.#filledAtMs = now;
+  }
+}

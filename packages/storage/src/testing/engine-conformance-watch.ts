@@ -151,7 +151,7 @@ function neighbourConformance(bench: EngineBench): void {
     const other = bench.watch(start);
     closing.onEach = () => closing.close();
     await bench.createMany(20);
-    await other.received(20);
+    await Promise.all([other.received(20), closing.received(1)]);
     expect(closing.events).toHaveLength(1);
     closing.close();
     closing.close();

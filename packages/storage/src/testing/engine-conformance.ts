@@ -262,8 +262,11 @@ function readConformance(bench: EngineBench): void {
   it('refuses a revision that does not exist yet and names the newest one', async () => {
     const current = await bench.create('/a');
     const revision = revisionOf(current + 1);
-    for (const read of [bench.engine.get('/a', { revision }), bench.engine.range(everything, { revision })]) {
-      const refused = expect(read).rejects;
+    for (const read of [
+      () => bench.engine.get('/a', { revision }),
+      () => bench.engine.range(everything, { revision }),
+    ]) {
+      const refused = expect(read()).rejects;
       await refused.toSatisfy((error) => isStorageError(error, 'FutureRevision') && error.revision === current);
     }
   });
@@ -286,8 +289,11 @@ function compactionConformance(bench: EngineBench): void {
     await bench.engine.compact(r4);
     expect(bench.engine.compactRevision()).toBe(r4);
     for (const revision of [r1, r3]) {
-      for (const read of [bench.engine.get('/a', { revision }), bench.engine.range(everything, { revision })]) {
-        await expect(read).rejects.toSatisfy((error) => isStorageError(error, 'Compacted') && error.revision === r4);
+      for (const read of [
+        () => bench.engine.get('/a', { revision }),
+        () => bench.engine.range(everything, { revision }),
+      ]) {
+        await expect(read()).rejects.toSatisfy((error) => isStorageError(error, 'Compacted') && error.revision === r4);
       }
     }
     expect(textOf((await bench.engine.get('/a', { revision: r4 })).kv)).toBe('a2');

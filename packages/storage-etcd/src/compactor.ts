@@ -1,0 +1,122 @@
+// Compaction in step with the other servers of the same cluster. Source: spec/storage.md §2.8, whose key and value this
+// shares with kube-apiserver. Started and closed by etcd-engine.ts.
+import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
+import { type Engine, type EngineWatch, isStorageError, type KeyValue } from '@kapstan/storage';
+
+/** Outside every prefix; its value is the revision that was compacted last, in decimal digits. */
+export const compactRevisionKey = 'compact_rev_key';
+
+export interface CompactorOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Time between two rounds, in ms. 0 = no rounds, and the key is not followed. */
+  readonly intervalMs: number;
+  /** Some server compacts to this revision. */
+  readonly onCompacted: (revision: Revision) => void;
+}
+
+const none = 0 as Revision;
+const watchAgainMs = 1_000;
+
+/**
+ * Each round claims the key, by the revision at which this server last saw it, and then compacts to what was the newest
+ * revision a round ago. A server that finds the key changed leaves this round to the one that changed it.
+ */
+export class Compactor {
+  readonly #options: CompactorOptions;
+  #seenAt = none;
+  /** Newest revision at the last round; 0 = there was none. */
+  #previous = none;
+  #cancelRound: CancelTimer | undefined;
+  #cancelWatch: CancelTimer | undefined;
+  #watch: EngineWatch | undefined;
+  #isClosed = false;
+
+  constructor(options: CompactorOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#options.intervalMs === 0) return;
+    this.#arm();
+    this.#follow();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelRound?.();
+    this.#cancelWatch?.();
+    this.#watch?.close();
+  }
+
+  #arm(): void {
+    if (this.#isClosed) return;
+    const { clock, intervalMs, logger } = this.#options;
+    this.#cancelRound = clock.setBackgroundTimer(() => {
+      this.round()
+        .catch((error: unknown) => {
+          if (!this.#isClosed) logger.warn('compaction failed; the next round tries again', { error });
+        })
+        .finally(() => this.#arm());
+    }, intervalMs);
+  }
+
+  /** One round. Public for who has a rhythm of their own. */
+  async round(): Promise<void> {
+    const { engine, onCompacted } = this.#options;
+    const target = this.#previous;
+    const change = { type: 'put', value: Buffer.from(String(target)) } as const;
+    const result = await engine.commit({ key: compactRevisionKey, expectedRevision: this.#seenAt, change });
+    this.#previous = result.revision;
+    if (!result.succeeded) {
+      this.#seenAt = result.current?.modRevision ?? none;
+      onCompacted(revisionIn(result.current));
+      return;
+    }
+    this.#seenAt = result.revision;
+    if (target !== none) await compactOrBeLate(engine, target);
+  }
+
+  /** Hears of the other servers' compactions as they happen. */
+  #follow(): void {
+    this.#readAndWatch().catch((error: unknown) => this.#followLater(error));
+  }
+
+  async #readAndWatch(): Promise<void> {
+    const { engine, onCompacted } = this.#options;
+    const { kv, revision } = await engine.get(compactRevisionKey);
+    if (this.#isClosed) return;
+    onCompacted(revisionIn(kv));
+    const range = { start: compactRevisionKey, end: `${compactRevisionKey}\0` };
+    this.#watch = engine.watch(
+      range,
+      { after: revision },
+      {
+        onEvents: (events) => onCompacted(revisionIn(events.at(-1)?.kv)),
+        onProgress: () => undefined,
+        onError: (error) => this.#followLater(error),
+      },
+    );
+  }
+
+  #followLater(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#options.logger.warn('cannot follow compactions; trying again', { error });
+    this.#cancelWatch = this.#options.clock.setBackgroundTimer(() => this.#follow(), watchAgainMs);
+  }
+}
+
+async function compactOrBeLate(engine: Engine, revision: Revision): Promise<void> {
+  try {
+    await engine.compact(revision);
+  } catch (error) {
+    // Someone without regard for the key went further.
+    if (!isStorageError(error, 'Compacted')) throw error;
+  }
+}
+
+function revisionIn(kv: KeyValue | undefined): Revision {
+  const value = Number(kv === undefined ? 0 : new TextDecoder().decode(kv.value));
+  return (Number.isSafeInteger(value) && value > 0 ? value : 0) as Revision;
+}

@@ -1,0 +1,107 @@
+// The connections to the members of a cluster: finds one that works, sticks to it, and moves on when it stops working.
+// Used by caller.ts for calls, and by watch-hub.ts with connections of its own, so that large answers do not delay events.
+import { type ChannelCredentials, Client, type ClientOptions, connectivityState } from '@grpc/grpc-js';
+import { StorageError } from '@kapstan/storage';
+import type { Endpoint } from './endpoint.ts';
+
+export interface EndpointPoolOptions {
+  readonly endpoints: readonly [Endpoint, ...Endpoint[]];
+  readonly credentials: (endpoint: Endpoint) => ChannelCredentials;
+  /** Largest message taken, in bytes; -1 = any. */
+  readonly maxReceiveBytes: number;
+}
+
+/** Keep-alive as kube-apiserver's client has it (spec §2.9); reconnects are quick because members are few and near. */
+const channelOptions: ClientOptions = {
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 3_000,
+  'grpc.max_send_message_length': -1,
+  // Nothing may be sent twice behind our back.
+  'grpc.enable_retries': 0,
+  // Connections end with their engine.
+  'grpc.use_local_subchannel_pool': 1,
+};
+
+export class EndpointPool {
+  readonly endpoints: readonly Endpoint[];
+  readonly #clients: readonly Client[];
+  readonly #observed: Set<Client> = new Set();
+  readonly #waiters: Set<() => void> = new Set();
+  #preferred = 0;
+  #isClosed = false;
+
+  constructor({ endpoints, credentials, maxReceiveBytes }: EndpointPoolOptions) {
+    this.endpoints = endpoints;
+    const options = { ...channelOptions, 'grpc.max_receive_message_length': maxReceiveBytes };
+    this.#clients = endpoints.map((endpoint) => new Client(endpoint.address, credentials(endpoint), options));
+  }
+
+  /** The connection to each member, in the order of the endpoints; connected or not. */
+  get clients(): readonly Client[] {
+    return this.#clients;
+  }
+
+  /** A connected member: the preferred one if it is, else the first to become so. Rejects with the signal's reason. */
+  async ready(signal: AbortSignal): Promise<Client> {
+    for (;;) {
+      if (this.#isClosed) throw new StorageError({ code: 'Closed' });
+      signal.throwIfAborted();
+      const client = this.#connected();
+      if (client !== undefined) return client;
+      await this.#change(signal);
+    }
+  }
+
+  /** Prefers another member from now on, if this one is the preferred. */
+  demote(client: Client): void {
+    if (this.#clients[this.#preferred] !== client) return;
+    this.#preferred = (this.#preferred + 1) % this.#clients.length;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const client of this.#clients) client.close();
+    this.#wake();
+  }
+
+  #connected(): Client | undefined {
+    const count = this.#clients.length;
+    for (let step = 0; step < count; step += 1) {
+      const index = (this.#preferred + step) % count;
+      const client = this.#clients[index];
+      if (client?.getChannel().getConnectivityState(true) !== connectivityState.READY) continue;
+      this.#preferred = index;
+      return client;
+    }
+    return undefined;
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    for (const client of this.#clients) this.#observe(client);
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#waiters.delete(done);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiters.add(done);
+      signal.addEventListener('abort', done);
+    });
+  }
+
+  #observe(client: Client): void {
+    if (this.#observed.has(client)) return;
+    this.#observed.add(client);
+    const channel = client.getChannel();
+    channel.watchConnectivityState(channel.getConnectivityState(true), Number.POSITIVE_INFINITY, () => {
+      this.#observed.delete(client);
+      this.#wake();
+    });
+  }
+
+  #wake(): void {
+    for (const waiter of [...this.#waiters]) waiter();
+  }
+}

@@ -1,0 +1,260 @@
+// The engine over etcd: the Engine port as gRPC calls. Ties together range-reader (reads), watch-hub, lease-pool and
+// compactor; caller.ts and endpoint-pool.ts hold what calls have in common.
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
+import { delay, type Revision } from '@kapstan/api';
+import {
+  type Commit,
+  type CommitResult,
+  type Engine,
+  type EngineRead,
+  type EngineWatch,
+  type EngineWatchOptions,
+  type EngineWatchSink,
+  isStorageError,
+  type KeyRange,
+  type RangeOptions,
+  type RangeResult,
+  StorageError,
+} from '@kapstan/storage';
+import { AuthToken } from './auth-token.ts';
+import { Caller } from './caller.ts';
+import { Compactor } from './compactor.ts';
+import { parseEndpoints } from './endpoint.ts';
+import { EndpointPool } from './endpoint-pool.ts';
+import { type EtcdEngineOptions, type ResolvedOptions, resolveOptions } from './etcd-options.ts';
+import { HealthCheck } from './health-check.ts';
+import { LeasePool } from './lease-pool.ts';
+import { RangeReader } from './range-reader.ts';
+import { ServerFeatures } from './server-features.ts';
+import { toCommitResult, toTxn } from './txn.ts';
+import { WatchHub } from './watch-hub.ts';
+import { loadWire } from './wire.ts';
+import { checkKey } from './wire-key.ts';
+
+/** How long opening waits for members that are not needed. */
+const featuresWaitMs = 1_000;
+
+/**
+ * Connects to an etcd cluster, 3.4 or later. Rejects with `Unreachable` when no member answers within `dialTimeoutMs`,
+ * and with TypeError for options that are no options.
+ */
+export async function openEtcdEngine(options: EtcdEngineOptions): Promise<EtcdEngine> {
+  const engine = new EtcdEngine(resolveOptions(options));
+  try {
+    await engine.connect();
+    return engine;
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+export class EtcdEngine implements Engine {
+  readonly #options: ResolvedOptions;
+  readonly #callPool: EndpointPool;
+  readonly #watchPool: EndpointPool;
+  readonly #caller: Caller;
+  readonly #reader: RangeReader;
+  readonly #hub: WatchHub;
+  readonly #leases: LeasePool;
+  readonly #features: ServerFeatures;
+  readonly #health: HealthCheck;
+  readonly #compactor: Compactor;
+  #compacted = 0 as Revision;
+  #refusal: StorageError | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** Use {@link openEtcdEngine}. */
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    const { clock, logger, prefix, maxMessageBytes, callTimeoutMs } = options;
+    const endpoints = parseEndpoints(options.endpoints, options.tls !== undefined);
+    const secure = secureCredentials(options);
+    const insecure = credentials.createInsecure();
+    const pool = { endpoints, credentials: ({ isSecure }: { isSecure: boolean }) => (isSecure ? secure : insecure) };
+    this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes });
+    // An event with its previous state is as large as the server lets values be.
+    this.#watchPool = new EndpointPool({ ...pool, maxReceiveBytes: -1 });
+    const token = new AuthToken(options.user);
+    this.#caller = new Caller({ pool: this.#callPool, token, clock, callTimeoutMs });
+    const quietKey = `${prefix}/`;
+    const onCompacted = (revision: Revision): void => this.#noteCompacted(revision);
+    const compactRevision = (): Revision => this.#compacted;
+    const caller = this.#caller;
+    const pageBytes = Math.ceil(maxMessageBytes / 2);
+    this.#reader = new RangeReader({ caller, quietKey, pageBytes, compactRevision, onCompacted });
+    this.#hub = new WatchHub({ pool: this.#watchPool, token, clock, logger, quietKey, onCompacted });
+    const { leaseReuseSeconds: reuseSeconds, leaseMaxObjects: maxObjects } = options;
+    this.#leases = new LeasePool({ caller, clock, reuseSeconds, maxObjects });
+    const { clients } = this.#callPool;
+    this.#features = new ServerFeatures({ clients, token, clock, logger, timeoutMs: callTimeoutMs });
+    this.#health = new HealthCheck({
+      clock,
+      timeoutMs: options.healthTimeoutMs,
+      probe: (timeoutMs) => this.#probe(timeoutMs),
+    });
+    this.#compactor = new Compactor({
+      engine: this,
+      clock,
+      logger,
+      intervalMs: options.compactionIntervalMs,
+      onCompacted,
+    });
+  }
+
+  /** Part of {@link openEtcdEngine}. */
+  async connect(): Promise<void> {
+    await this.#probe(this.#options.dialTimeoutMs);
+    await Promise.all([this.#features.known(featuresWaitMs), this.#findCompactRevision()]);
+    this.#compactor.start();
+  }
+
+  /** False when some member is older than 3.4.31, or 3.5 and older than 3.5.13, or has not told its version yet. */
+  get supportsProgressRequests(): boolean {
+    return this.#features.supportsProgressRequests;
+  }
+
+  async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
+    this.#refuseIfClosed();
+    checkKey(key);
+    return this.#reader.get(key, options);
+  }
+
+  async range(range: KeyRange, options: RangeOptions = {}): Promise<RangeResult> {
+    this.#refuseIfClosed();
+    return this.#reader.range(range, options);
+  }
+
+  async count(range: KeyRange): Promise<number> {
+    this.#refuseIfClosed();
+    return this.#reader.count(range);
+  }
+
+  async commit(commit: Commit): Promise<CommitResult> {
+    this.#refuseIfClosed();
+    checkKey(commit.key);
+    this.#checkSize(commit);
+    try {
+      const answer = await this.#caller.write(loadWire().txn, toTxn(commit), { key: commit.key });
+      return toCommitResult(answer);
+    } catch (error) {
+      if (isStorageError(error, 'InvalidObject') && commit.change.type === 'put') {
+        this.#leases.forget(commit.change.lease ?? 0);
+      }
+      throw error;
+    }
+  }
+
+  watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
+    this.#refuseIfClosed();
+    return this.#hub.watch(range, options, sink);
+  }
+
+  async currentRevision(): Promise<Revision> {
+    this.#refuseIfClosed();
+    return this.#reader.currentRevision();
+  }
+
+  /** Does nothing where progress requests are not supported: older members answer them too early. */
+  async requestProgress(): Promise<void> {
+    this.#refuseIfClosed();
+    if (this.supportsProgressRequests) this.#hub.askProgress();
+  }
+
+  async grantLease(ttlSeconds: number): Promise<number> {
+    this.#refuseIfClosed();
+    if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
+      throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
+    }
+    return this.#leases.grant(ttlSeconds);
+  }
+
+  async compact(revision: Revision): Promise<void> {
+    this.#refuseIfClosed();
+    await this.#caller.write(loadWire().compact, { revision });
+    this.#noteCompacted(revision);
+  }
+
+  compactRevision(): Revision {
+    return this.#compacted;
+  }
+
+  /**
+   * Reads `<prefix>/health`, as kube-apiserver's etcd check does. Rejects with `Unreachable` when etcd does not answer
+   * within `healthTimeoutMs`. Asked more often than every half of that time, it answers what it last answered.
+   */
+  async checkHealth(): Promise<void> {
+    if (this.#refusal !== undefined) throw new StorageError({ code: 'Closed', message: 'server is shutting down' });
+    return this.#health.check();
+  }
+
+  /** Lets calls that are under way finish, ends the watches with `Closed`, closes the connections. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const refusal = new StorageError({ code: 'Closed' });
+    this.#refusal = refusal;
+    // A sink may close the engine: the watches end in a later turn than the delivery.
+    await Promise.resolve();
+    this.#features.close();
+    this.#compactor.close();
+    this.#hub.end(refusal);
+    await this.#caller.idle();
+    this.#callPool.close();
+    this.#watchPool.close();
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+  }
+
+  #noteCompacted(revision: Revision): void {
+    if (revision > this.#compacted) this.#compacted = revision;
+  }
+
+  #checkSize({ key, change }: Commit): void {
+    const { maxRequestBytes } = this.#options;
+    if (change.type !== 'put' || change.value.length + key.length <= maxRequestBytes) return;
+    const message = `value of ${change.value.length} bytes makes a request of more than ${maxRequestBytes}`;
+    throw new StorageError({ code: 'TooLarge', key, message });
+  }
+
+  #probe(timeoutMs: number): Promise<unknown> {
+    const key = Buffer.from(`${this.#options.prefix}/health`);
+    return this.#caller.read(loadWire().range, { key }, { timeoutMs });
+  }
+
+  /** etcd tells its compact revision only to a watch that comes too late. */
+  async #findCompactRevision(): Promise<void> {
+    const quietKey = `${this.#options.prefix}/`;
+    try {
+      await this.#reader.get(quietKey, { revision: 1 as Revision });
+    } catch (error) {
+      if (!isStorageError(error, 'Compacted')) throw error;
+      await this.#compactedAsWatchesSee(quietKey);
+    }
+  }
+
+  async #compactedAsWatchesSee(quietKey: string): Promise<void> {
+    const isTold = new AbortController();
+    const done = (): void => isTold.abort();
+    const range = { start: quietKey, end: `${quietKey}\0` };
+    const after = 0 as Revision;
+    // The hub notes the revision.
+    const watch = this.#hub.watch(range, { after }, { onEvents: done, onProgress: done, onError: done });
+    await delay(this.#options.clock, this.#options.callTimeoutMs, isTold.signal).catch(() => undefined);
+    watch.close();
+  }
+}
+
+function secureCredentials({ tls = {} }: ResolvedOptions): ChannelCredentials {
+  const { ca = null, cert = null, key = null } = tls;
+  return credentials.createSsl(ca, key, cert);
+}

@@ -1,0 +1,85 @@
+// Options of the engine over etcd, their defaults and bounds. Used by etcd-engine.ts.
+import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import type { EtcdUser } from './auth-token.ts';
+
+export interface EtcdTls {
+  /** Certificates that the members' must chain to, PEM. Default: those of Node. */
+  readonly ca?: Buffer;
+  /** This side's certificate and its key, PEM; both or neither. */
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+export interface EtcdEngineOptions {
+  /** At least one member, as `http://host:port`, `https://host:port`, or `host:port`, which means https when `tls` is given. */
+  readonly endpoints: readonly string[];
+  /** Needed for https unless the members' certificates chain to a public authority. */
+  readonly tls?: EtcdTls;
+  /** Default: no user; with TLS, etcd may take the certificate's name for one. */
+  readonly user?: EtcdUser;
+  /** Where this server's keys begin; for the health check and for reads of the revision alone. Keys are not changed by it. Default "/registry". */
+  readonly prefix?: string;
+  /** Source of time for deadlines, leases, retries and compaction; gRPC's keep-alive has its own. Default {@link systemClock}. */
+  readonly clock?: Clock;
+  /** Default: says nothing. */
+  readonly logger?: Logger;
+  /** Time to connect when opening, in ms, at least 1. Default 20 000. */
+  readonly dialTimeoutMs?: number;
+  /** Time for a call with its retries, in ms, at least 1. Default 10 000: more than etcd itself gives a request (about 7 s). */
+  readonly callTimeoutMs?: number;
+  /** Time for a health check, in ms, at least 1. Default 2 000. */
+  readonly healthTimeoutMs?: number;
+  /** Largest commit sent, in bytes, at least 1; a larger one is refused as `TooLarge`. etcd has a limit too, 1.5 MiB by default. Default 2 097 152, as etcd's own client. */
+  readonly maxRequestBytes?: number;
+  /** Largest answer taken, in bytes, at least 1; larger ranges are read in pages. Watches have no limit. Default 4 194 304. */
+  readonly maxMessageBytes?: number;
+  /** Time between two compactions, in ms; history is kept for one to two of these. 0 = no compaction. Default 300 000. */
+  readonly compactionIntervalMs?: number;
+  /** Longest extra life of a lease so that keys can share it, in seconds. 0 = no sharing. Default 60. Source: spec §2.7. */
+  readonly leaseReuseSeconds?: number;
+  /** Most keys to share a lease, at least 1. Default 1 000. Source: spec §2.7. */
+  readonly leaseMaxObjects?: number;
+}
+
+const defaults = {
+  prefix: '/registry',
+  clock: systemClock,
+  logger: silentLogger,
+  dialTimeoutMs: 20_000,
+  callTimeoutMs: 10_000,
+  healthTimeoutMs: 2_000,
+  maxRequestBytes: 2_097_152,
+  maxMessageBytes: 4_194_304,
+  compactionIntervalMs: 300_000,
+  leaseReuseSeconds: 60,
+  leaseMaxObjects: 1_000,
+} as const satisfies Omit<Required<EtcdEngineOptions>, 'endpoints' | 'tls' | 'user'>;
+
+export type ResolvedOptions = Required<Omit<EtcdEngineOptions, 'tls' | 'user'>> &
+  Pick<EtcdEngineOptions, 'tls' | 'user'>;
+
+const least = {
+  dialTimeoutMs: 1,
+  callTimeoutMs: 1,
+  healthTimeoutMs: 1,
+  maxRequestBytes: 1,
+  maxMessageBytes: 1,
+  compactionIntervalMs: 0,
+  leaseReuseSeconds: 0,
+  leaseMaxObjects: 1,
+} as const;
+
+/** Throws TypeError for options out of range. */
+export function resolveOptions(options: EtcdEngineOptions): ResolvedOptions {
+  const resolved = { ...defaults, ...options };
+  for (const [name, minimum] of Object.entries(least) as [keyof typeof least, number][]) {
+    const value = resolved[name];
+    if (!Number.isSafeInteger(value) || value < minimum) {
+      throw new TypeError(`${name} must be a whole number of at least ${minimum}, not ${value}`);
+    }
+  }
+  const { cert, key } = options.tls ?? {};
+  if ((cert === undefined) !== (key === undefined)) throw new TypeError('tls.cert and tls.key belong together');
+  if (options.user?.name === '') throw new TypeError('user.name must not be empty');
+  return resolved;
+}

@@ -1,0 +1,36 @@
+import { VirtualClock } from '@kapstan/api/testing';
+import { ObjectStore } from '@kapstan/storage';
+import { podStoreOptions, storageConformance } from '@kapstan/storage/testing';
+import { afterAll, describe, it, vi } from 'vitest';
+import { openEtcdEngine } from './index.ts';
+import { findEtcd, howToInstall } from './testing/etcd-process.ts';
+import { EtcdSpare } from './testing/etcd-spare.ts';
+
+// Thousands of calls to another process, on whatever machine this is.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
+
+const binary = findEtcd();
+if (binary === undefined) {
+  console.warn(`SKIPPED: objects in etcd are not tested: no etcd found; ${howToInstall}`);
+  describe.skip('ObjectStore on etcd', () => it('needs etcd', () => undefined));
+} else {
+  const spare = new EtcdSpare(binary);
+  afterAll(() => spare.close());
+
+  storageConformance('ObjectStore on etcd', async () => {
+    const etcd = await spare.take();
+    const clock = new VirtualClock();
+    const engine = await openEtcdEngine({ endpoints: [etcd.endpoint], compactionIntervalMs: 0, clock });
+    const storage = new ObjectStore(podStoreOptions(engine));
+    return {
+      storage,
+      engine,
+      clock,
+      isCached: false,
+      dispose: async () => {
+        await storage.close();
+        await spare.giveBack(etcd, engine);
+      },
+    };
+  });
+}

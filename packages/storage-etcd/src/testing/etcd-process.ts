@@ -1,0 +1,134 @@
+// Real etcd servers for tests: found or installed, started on free ports of the loopback in a temporary folder, ended.
+// Used by the tests of this package.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+const install = ['apt-get', 'install', '-y', 'etcd-server'] as const;
+
+/** How to get etcd where it is missing. */
+export const howToInstall: string = `set KAPSTAN_ETCD to an etcd binary, or run: ${install.join(' ')}`;
+
+/** Path of an etcd binary: $KAPSTAN_ETCD, or on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it. */
+export function findEtcd(): string | undefined {
+  const named = process.env.KAPSTAN_ETCD;
+  if (named !== undefined && named !== '') {
+    if (!existsSync(named)) throw new Error(`KAPSTAN_ETCD names no file: ${named}`);
+    return named;
+  }
+  const found = onPath();
+  if (found !== undefined || !mayInstall()) return found;
+  execFileSync(install[0], install.slice(1), {
+    stdio: 'inherit',
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  return onPath();
+}
+
+function onPath(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, 'etcd')).find((file) => existsSync(file));
+}
+
+function mayInstall(): boolean {
+  const isAsked = process.env.CI === 'true' || process.env.KAPSTAN_TEST_INSTALL === '1';
+  return isAsked && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+}
+
+/** One member of a cluster, or a cluster of one. */
+export interface EtcdProcess {
+  readonly endpoint: string;
+  /** Ends it without grace; its data stay until {@link remove}. */
+  kill(): Promise<void>;
+  /** Starts it again on the same data and ports. */
+  start(): void;
+  /** Stops and continues it, as a machine that hangs. */
+  freeze(): void;
+  thaw(): void;
+  remove(): Promise<void>;
+}
+
+export interface EtcdProcessOptions {
+  readonly binary: string;
+  /** Number of members. Default 1. */
+  readonly members?: number;
+  readonly flags?: readonly string[];
+}
+
+/** Starts a cluster. Its members are not ready yet: openEtcdEngine waits for them. */
+export async function startEtcd(options: EtcdProcessOptions): Promise<readonly [EtcdProcess, ...EtcdProcess[]]> {
+  const { members = 1 } = options;
+  const ports = await freePorts(2 * members);
+  const names = Array.from({ length: members }, (_, index) => {
+    const [client, peer] = [ports[2 * index], ports[2 * index + 1]];
+    return { name: `m${index}`, client: `http://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
+  });
+  const cluster = names.map(({ name, peer }) => `${name}=${peer}`).join(',');
+  const [first, ...rest] = names.map((member) => startMember(options, { ...member, cluster }));
+  if (first === undefined) throw new TypeError('a cluster has at least one member');
+  return [first, ...rest];
+}
+
+interface Member {
+  readonly name: string;
+  readonly client: string;
+  readonly peer: string;
+  readonly cluster: string;
+}
+
+function startMember({ binary, flags = [] }: EtcdProcessOptions, member: Member): EtcdProcess {
+  // Where there is memory for it: the disk's fsync is not what is tested.
+  const root = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+  const folder = mkdtempSync(join(root, 'kapstan-etcd-'));
+  const args = [
+    `--name=${member.name}`,
+    `--data-dir=${folder}`,
+    `--listen-client-urls=${member.client}`,
+    `--advertise-client-urls=${member.client}`,
+    `--listen-peer-urls=${member.peer}`,
+    `--initial-advertise-peer-urls=${member.peer}`,
+    `--initial-cluster=${member.cluster}`,
+    '--heartbeat-interval=20',
+    '--election-timeout=200',
+    ...flags,
+  ];
+  const start = (): ChildProcess => spawn(binary, args, { stdio: 'ignore' });
+  let child = start();
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await exited;
+  };
+  return {
+    endpoint: member.client,
+    kill,
+    start: () => {
+      child = start();
+    },
+    freeze: () => child.kill('SIGSTOP'),
+    thaw: () => child.kill('SIGCONT'),
+    remove: async () => {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => {
+    const address = server.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  });
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}

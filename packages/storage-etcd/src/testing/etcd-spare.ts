@@ -1,0 +1,66 @@
+// One etcd for test after test, as long as no test leaves traces that another could see; and the next one started ahead.
+// Used by the conformance tests of this package, which need an empty store each.
+import type { Engine } from '@kapstan/storage';
+import { type EtcdProcess, startEtcd } from './etcd-process.ts';
+
+const everything = { start: '', end: '\u{10ffff}' };
+
+export class EtcdSpare {
+  readonly #binary: string;
+  #next: Promise<EtcdProcess> | undefined;
+
+  constructor(binary: string) {
+    this.#binary = binary;
+  }
+
+  /** An etcd without keys and other users, and never compacted. It may have a past. */
+  async take(): Promise<EtcdProcess> {
+    const taken = this.#next ?? this.#start();
+    this.#next = undefined;
+    return taken;
+  }
+
+  /** As {@link take}, without a past. */
+  async takeNew(): Promise<EtcdProcess> {
+    const taken = await this.take();
+    this.#next = this.#start();
+    return taken;
+  }
+
+  /** Closes the engine and keeps its etcd for the next test, or removes it. */
+  async giveBack(etcd: EtcdProcess, engine: Engine): Promise<void> {
+    const isClean = engine.compactRevision() === 0 && (await clear(engine));
+    await engine.close();
+    if (isClean && this.#next === undefined) {
+      this.#next = Promise.resolve(etcd);
+      return;
+    }
+    this.#next ??= this.#start();
+    await etcd.remove();
+  }
+
+  async close(): Promise<void> {
+    const spare = await this.#next;
+    this.#next = undefined;
+    await spare?.remove();
+  }
+
+  async #start(): Promise<EtcdProcess> {
+    const [process] = await startEtcd({ binary: this.#binary });
+    return process;
+  }
+}
+
+/** False when the store cannot be cleared at little cost. */
+async function clear(engine: Engine): Promise<boolean> {
+  try {
+    const { kvs, more } = await engine.range(everything, { limit: 500 });
+    const removals = kvs.map(({ key, modRevision }) =>
+      engine.commit({ key, expectedRevision: modRevision, change: { type: 'delete' } }),
+    );
+    return (await Promise.all(removals)).every(({ succeeded }) => succeeded) && !more;
+  } catch {
+    // The test closed it.
+    return false;
+  }
+}

@@ -1,0 +1,50 @@
+// Keys, ranges and key-values between the Engine port and the wire. Used by range-reader.ts, etcd-engine.ts, watch-hub.ts.
+import type { Revision } from '@kapstan/api';
+import { type KeyRange, type KeyValue, StorageError } from '@kapstan/storage';
+import type { WireKeyValue } from './wire.ts';
+
+export interface WireRange {
+  readonly key: Uint8Array;
+  /** Absent: the one key. */
+  readonly rangeEnd?: Uint8Array;
+}
+
+const leastKey = Uint8Array.of(0);
+
+/** Throws `InvalidKey` for a key that is empty or would come back changed. */
+export function checkKey(key: string): void {
+  if (key === '') throw new StorageError({ code: 'InvalidKey', key, message: 'key is empty' });
+  // A lone surrogate would be stored as U+FFFD.
+  if (/\p{Surrogate}/u.test(key)) {
+    throw new StorageError({ code: 'InvalidKey', key, message: 'key is not valid Unicode' });
+  }
+}
+
+export function keyBytes(key: string): Uint8Array {
+  return Buffer.from(key);
+}
+
+/** The range as etcd writes it; undefined when no key can be in it. */
+export function toWireRange({ start, end }: KeyRange): WireRange | undefined {
+  const key = start === '' ? leastKey : keyBytes(start);
+  const rangeEnd = keyBytes(end);
+  // etcd gives the ends "" (the one key) and "\0" (no end) meanings that the port does not know: no key is below them.
+  if (Buffer.compare(key, rangeEnd) >= 0) return undefined;
+  return end === `${start}\0` ? { key } : { key, rangeEnd };
+}
+
+/** The least key above this one. */
+export function keyAfter(key: Uint8Array): Uint8Array {
+  return Buffer.concat([key, leastKey]);
+}
+
+export function toKeyValue({ key, value, createRevision, modRevision, lease }: WireKeyValue): KeyValue {
+  return {
+    key: key.toString(),
+    // A copy: the decoder's is a view that would keep the whole message alive.
+    value: Buffer.from(value),
+    createRevision: createRevision as Revision,
+    modRevision: modRevision as Revision,
+    lease,
+  };
+}

@@ -1,5 +1,5 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
-import { newBadRequest, newMethodNotSupported, parseJson, type StatusDetails } from '@kapstan/api';
+import { isStatusError, newBadRequest, newMethodNotSupported, parseJson, type StatusDetails } from '@kapstan/api';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import type { WireFormat } from '../codec/wire-format.ts';
 import type { RequestContext } from '../registry/request-context.ts';
@@ -42,7 +42,7 @@ function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOpti
   try {
     return deleteOptionsFromBody(readBody(format, body));
   } catch (error) {
-    if (!(error instanceof Error) || error.name === 'StatusError') throw error;
+    if (!(error instanceof Error) || isStatusError(error)) throw error;
     throw newBadRequest(`couldn't get version/kind; json parse error: ${error.message}`);
   }
 }

@@ -1,5 +1,12 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
-import { type Clock, type GroupVersionKind, newBadRequest, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import {
+  type Clock,
+  type GroupVersionKind,
+  isStatusError,
+  newBadRequest,
+  stringifyJson,
+  type UnstructuredObject,
+} from '@kapstan/api';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { jsonFormat, yamlFormat } from '../codec/wire-format.ts';
@@ -101,7 +108,7 @@ function readProtobuf(call: ResourceCall, body: Uint8Array): Uint8Array {
   try {
     return Buffer.from(stringifyJson(readEnvelope(body, kind)));
   } catch (error) {
-    if (!(error instanceof Error) || error.name === 'StatusError') throw error;
+    if (!(error instanceof Error) || isStatusError(error)) throw error;
     const shown = body.length === 0 ? '<empty>' : Buffer.from(body.subarray(0, 30)).toString('hex');
     const summary = body.length > 30 ? `${shown} ...` : shown;
     throw newBadRequest(

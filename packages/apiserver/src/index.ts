@@ -10,7 +10,12 @@ export {
   certificateAuthenticator,
 } from './authn/authenticator.ts';
 export { type IdentityReviewsOptions, identityReviews } from './authn/identity-reviews.ts';
-export { generateSigningKey, type IssuerDocuments, ServiceAccountTokens } from './authn/service-account-tokens.ts';
+export {
+  generateSigningKey,
+  type IssuerDocuments,
+  keySetPath,
+  ServiceAccountTokens,
+} from './authn/service-account-tokens.ts';
 export {
   bearerAuthenticator,
   knownTokens,
@@ -36,6 +41,7 @@ export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-man
 export { type ApiServer, type ApiServerOptions, type IncomingRequest, startApiServer } from './http/api-server.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
+export type { Page, PageAnswer, PageRequest } from './http/page.ts';
 export { objectPatching } from './in-process-patching.ts';
 export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';
 export type { BuiltinServer } from './registry/builtin-kind.ts';

@@ -235,9 +235,19 @@ export class Client implements ResourceClient {
 
   /** Bytes of a container's log. With `follow` it ends when the container does; destroying the stream aborts the request. */
   async podLog(target: ObjectTarget, options: PodLogOptions = {}): Promise<Readable> {
-    const request: HttpRequest = { method: 'GET', path: podLogPath(target, options), accept: '*/*' };
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.openTimeoutMs };
-    const { answer, scope } = await this.#transport.open(request, limits);
+    const { signal, timeoutMs } = options;
+    const limits = { ...(signal === undefined ? {} : { signal }), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    return await this.rawStream({ path: podLogPath(target, options), accept: '*/*', ...limits });
+  }
+
+  /**
+   * Any other request, its answer as bytes when they come; destroying the stream aborts the request. `timeoutMs` bounds
+   * the time to the answer's headers.
+   */
+  async rawStream(request: RawRequest): Promise<Readable> {
+    const { signal, timeoutMs = this.#options.openTimeoutMs, query = {}, method = 'GET', ...rest } = request;
+    const path = `${request.path}${formatQuery(query)}`;
+    const { answer, scope } = await this.#transport.open({ ...rest, method, path }, { signal, timeoutMs });
     answer.body.once('close', () => scope.close());
     return answer.body;
   }

@@ -5,7 +5,7 @@ const usage = `kapstan: the Kubernetes API server and its machinery, in one proc
 
 Usage:
   kapstan serve [flags]     run the control plane; 'kapstan serve --help' lists the flags
-  kapstan store compact     compact the store of a running server to its present revision
+  kapstan store COMMAND     look after the store; 'kapstan store help' lists the commands
   kapstan version           print the version
 `;
 

@@ -17,10 +17,12 @@ import { ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops } from './control-loops/control-loops.ts';
 import { createFirstObjects } from './first-objects.ts';
+import { issuerPages } from './issuer-pages.ts';
 import type { KeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
 import { openResources, type Resources, type WatchCacheOptions } from './resources.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
+import { storePages } from './store-pages.ts';
 
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
@@ -124,7 +126,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     loops.start();
     await loops.whenReady();
     if (pki === undefined) return { ...noServer, client, close };
-    const server = await startApiServer(serverOptions(options, { pki, resources, clock, logger }));
+    const server = await startApiServer(serverOptions(options, { engine, pki, resources, clock, logger }));
     closers.push(() => server.close());
     return {
       url: server.url,
@@ -147,7 +149,7 @@ const namespaceGraceMs = 500;
 
 function controlLoops(
   { controlLoops: list = [], collectsGarbage = true }: ControlPlaneOptions,
-  parts: Omit<ServerParts, 'pki' | 'token'> & { readonly caCert: string | undefined },
+  parts: Omit<ServerParts, 'engine' | 'pki'> & { readonly caCert: string | undefined },
 ): ControlLoops {
   const { resources, ...ports } = parts;
   const { client, catalog } = resources;
@@ -178,6 +180,7 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
 }
 
 interface ServerParts {
+  readonly engine: Engine;
   readonly pki: Pki;
   readonly resources: Resources;
   readonly clock: Clock;
@@ -185,7 +188,7 @@ interface ServerParts {
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parameters<typeof startApiServer>[0] {
-  const { pki, resources, clock, logger } = parts;
+  const { engine, pki, resources, clock, logger } = parts;
   const healthChecks: HealthCheck[] = resources.healthChecks;
   return {
     catalog: resources.catalog,
@@ -201,6 +204,10 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
     healthChecks,
+    pages: [
+      ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
+      ...issuerPages(resources.access.serviceAccountTokens),
+    ],
     ...(options.maxRequestsInflight === undefined ? {} : { maxRequestsInflight: options.maxRequestsInflight }),
     ...(options.maxMutatingRequestsInflight === undefined
       ? {}

@@ -1,5 +1,5 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
-import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
 import {
   AdmissionChain,
   type BuiltinServer,
@@ -11,6 +11,7 @@ import {
   InProcessClient,
   objectPatching,
   ResourceCatalog,
+  type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
   virtualResource,
@@ -45,6 +46,8 @@ export interface Resources {
   readonly access: AccessControl;
   readonly client: ResourceClient;
   readonly healthChecks: HealthCheck[];
+  /** No watch may begin before this revision any more: the store was compacted to it. */
+  forgetBefore(revision: Revision): void;
   close(): Promise<void>;
 }
 
@@ -55,6 +58,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const managedFields = new FieldManager({ clock });
   const admission = new AdmissionChain({ catalog, clock, ...options.admission });
   const access = createAccessControl(options.access ?? {}, { catalog, clock });
+  const open = new Set<ResourceStack>();
   const stackOptions: ResourceStackOptions = {
     engine,
     clock,
@@ -67,6 +71,12 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     ...(options.deleteCollectionWorkers === undefined
       ? {}
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
+    onClosed: (stack) => open.delete(stack),
+  };
+  const createStack = (definition: ResourceDefinition): ResourceStack => {
+    const stack = new ResourceStack(definition, stackOptions);
+    open.add(stack);
+    return stack;
   };
   const findStore: BuiltinServer['findStore'] = (group, version, resource) =>
     catalog.find(group, version, resource)?.store;
@@ -77,7 +87,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     ...(options.serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange: options.serviceClusterIpRange }),
     ...(options.eventTtlSeconds === undefined ? {} : { eventTtlSeconds: options.eventTtlSeconds }),
   });
-  const stacks = definitions.map((definition) => new ResourceStack(definition, stackOptions));
+  const stacks = definitions.map(createStack);
   for (const stack of stacks) catalog.install(stack.served);
   const virtual = { managedFields, admission };
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
@@ -87,7 +97,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     catalog,
     clock,
     logger,
-    createStack: (definition) => new ResourceStack(definition, stackOptions),
+    createStack,
   });
   await customResources.start();
   return {
@@ -95,6 +105,9 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     access,
     client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
     healthChecks: [],
+    forgetBefore: (revision) => {
+      for (const { cacher } of open) cacher?.forgetBefore(revision);
+    },
     close: async () => {
       await customResources.close();
       await Promise.all(stacks.map((stack) => stack.close()));

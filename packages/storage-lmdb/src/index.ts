@@ -1,3 +1,4 @@
 export type { CheckReport } from './check.ts';
+export { dataFileName } from './environment.ts';
 export { LmdbEngine, type LmdbEngineOptions, type LmdbEngineStats, openLmdbEngine } from './lmdb-engine.ts';
 export { type RestoreOptions, restoreLmdbBackup } from './store-restore.ts';

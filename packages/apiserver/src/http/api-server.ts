@@ -14,6 +14,7 @@ import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 import { InflightLimit } from './inflight-limit.ts';
+import type { Page } from './page.ts';
 import { type HealthCheck, PathRouter } from './path-router.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
@@ -37,6 +38,8 @@ export interface ApiServerOptions {
   readonly port?: number;
   /** Checks of /readyz, /livez and /healthz beside ping. */
   readonly healthChecks?: readonly HealthCheck[];
+  /** Paths outside the API that are served too. Default none. */
+  readonly pages?: readonly Page[];
   /** Largest body of a request, in bytes. Default 3 145 728. */
   readonly maxBodyBytes?: number;
   /** Reads at once; 0 = no limit. Default 400. */
@@ -146,6 +149,7 @@ class RequestChain {
       catalog: options.catalog,
       healthChecks: options.healthChecks ?? [],
       metrics: this.#metrics,
+      pages: options.pages ?? [],
       clock: this.#clock,
     });
   }

@@ -12,6 +12,7 @@ import type { Exchange } from './exchange.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
 import { negotiatePlainOutput, notAcceptableHere } from './negotiation.ts';
 import { serveOpenApi } from './openapi-endpoints.ts';
+import { type Page, servePage } from './page.ts';
 import { methodNotAllowed, resourceNotFound } from './route-errors.ts';
 import type { ServerMetrics } from './server-metrics.ts';
 import { outputRequestOf, sendPageNotFound, sendValue } from './status-response.ts';
@@ -22,6 +23,7 @@ export interface PathRouterOptions {
   readonly catalog: ResourceCatalog;
   readonly healthChecks: readonly HealthCheck[];
   readonly metrics: ServerMetrics;
+  readonly pages: readonly Page[];
   readonly clock: Clock;
 }
 
@@ -33,12 +35,14 @@ export class PathRouter {
   readonly #openApi: OpenApiDocuments;
   readonly #clock: Clock;
   readonly #exact: ReadonlyMap<string, PathHandler>;
+  readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: PathRouterOptions) {
     this.#discovery = new DiscoveryIndex(options.catalog);
     this.#health = new HealthEndpoints(options.healthChecks);
     this.#openApi = new OpenApiDocuments(options.catalog);
     this.#clock = options.clock;
+    this.#pages = new Map(options.pages.map((page) => [page.path, page]));
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', (exchange) => serveDocument(exchange, versionInfo)],
@@ -51,6 +55,11 @@ export class PathRouter {
     const { path } = exchange;
     const exact = this.#exact.get(path);
     if (exact !== undefined) return exact(exchange);
+    const page = this.#pages.get(path) ?? this.#pages.get(path.replace(/\/$/, ''));
+    if (page !== undefined) {
+      if (exchange.method !== page.method) throw methodNotAllowed();
+      return servePage(exchange, page);
+    }
     if (await this.#health.serve(exchange)) return;
     if (serveOpenApi(exchange, this.#openApi, this.#clock)) return;
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
@@ -68,7 +77,13 @@ export class PathRouter {
 
   #serveIndex(exchange: Exchange): void {
     sendValue(exchange, 200, {
-      paths: [...this.#discovery.current().paths(), ...this.#health.paths(), '/metrics', '/version'].sort(),
+      paths: [
+        ...this.#discovery.current().paths(),
+        ...this.#health.paths(),
+        ...this.#pages.keys(),
+        '/metrics',
+        '/version',
+      ].sort(),
     });
   }
 }

@@ -123,9 +123,9 @@ function trimSlashes(path: string): string {
   return path.replace(/^\/+/, '').replace(/\/+$/, '');
 }
 
-/** Watches and subresources that stay open: no request timeout, not counted as in flight. */
+/** Watches, subresources that stay open and debugging: no request timeout, not counted as in flight. */
 export function isLongRunning(info: RequestInfo): boolean {
-  if (info.type === 'path') return false;
+  if (info.type === 'path') return info.path.startsWith('/debug/');
   if (info.verb === 'watch' || info.verb === 'proxy') return true;
   return ['attach', 'exec', 'proxy', 'log', 'portforward'].includes(info.subresource);
 }

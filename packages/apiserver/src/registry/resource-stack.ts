@@ -29,6 +29,8 @@ export interface ResourceStackOptions extends StoreHooks {
   /** Freezes everything that is handed out, for tests of I6. Default false. */
   readonly freeze?: boolean;
   readonly logger?: Logger;
+  /** Called when a stack has been closed. Default: nothing. */
+  readonly onClosed?: (stack: ResourceStack) => void;
 }
 
 /** Kubernetes keeps no cache of events: they are many, written once and hardly read. Source: DefaultWatchCacheSizes. */
@@ -76,6 +78,7 @@ export class ResourceStack {
   async close(): Promise<void> {
     await this.cacher?.close();
     await this.#objects.close();
+    this.#options.onClosed?.(this);
   }
 }
 

@@ -1,0 +1,52 @@
+// Page: a path outside the API that the builder of a server adds: the documents of the token issuer, work on the store.
+// Served by path-router.ts, after authentication and authorisation.
+import type { Exchange } from './exchange.ts';
+
+export interface PageRequest {
+  /** How the client names this server: "https://127.0.0.1:6443". */
+  readonly origin: string;
+  readonly query: URLSearchParams;
+  /** Aborts when the client goes away. */
+  readonly signal: AbortSignal;
+}
+
+export interface PageAnswer {
+  readonly contentType: string;
+  /** Default "no-cache, private". */
+  readonly cacheControl?: string;
+  /** Pieces are sent as they come, as fast as the client takes them; an error among them cuts the connection. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+}
+
+export interface Page {
+  /** "/openid/v1/jwks". Below /debug/ it may take as long as it wants. */
+  readonly path: string;
+  readonly method: 'GET' | 'POST';
+  /** Throws StatusError to refuse. */
+  respond(request: PageRequest): PageAnswer | Promise<PageAnswer>;
+}
+
+/** Answers with the page. */
+export async function servePage(exchange: Exchange, page: Page): Promise<void> {
+  const host = exchange.header('host') ?? exchange.header(':authority') ?? '';
+  const origin = `${exchange.socket?.encrypted === true ? 'https' : 'http'}://${host}`;
+  const answer = await page.respond({ origin, query: exchange.query, signal: exchange.signal });
+  exchange.setHeader('Content-Type', answer.contentType);
+  if (answer.cacheControl !== undefined) exchange.setHeader('Cache-Control', answer.cacheControl);
+  if (answer.body instanceof Uint8Array) return exchange.send(200, answer.body);
+  await sendPieces(exchange, answer.body);
+}
+
+async function sendPieces(exchange: Exchange, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const stream = exchange.open(200);
+  try {
+    for await (const piece of pieces) {
+      if (stream.isClosed) return;
+      if (!stream.write(piece)) await stream.drained();
+    }
+  } catch (error) {
+    stream.abort();
+    throw error;
+  }
+  stream.end();
+}

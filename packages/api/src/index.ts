@@ -22,6 +22,7 @@ export {
   toDate,
 } from './clock.ts';
 export { deepFreeze } from './deep-freeze.ts';
+export { parseDuration } from './duration.ts';
 export {
   duplicateField,
   type FieldError,

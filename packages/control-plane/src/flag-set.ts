@@ -1,6 +1,7 @@
 // Command-line flags in the manner of the Kubernetes commands: --name=value or --name value, booleans bare or with a
 // value, errors that name the flag. Over node:util parseArgs. Used by serve-flags.ts and store-command.ts.
 import { parseArgs } from 'node:util';
+import { parseDuration } from '@kapstan/api';
 
 /** One flag. `parse` throws TypeError with what is wrong with a value. */
 export interface Flag<T> {
@@ -54,15 +55,12 @@ export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> 
   return { parse, default: defaultValue, help, isBoolean: true };
 }
 
-const durationUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** A Go duration such as 1h30m, in milliseconds. */
+/** A Go duration such as 1h30m, in milliseconds. Not negative. */
 export function durationFlag(help: string, defaultMs: number): Flag<number> {
   const parse = (text: string): number => {
-    if (text === '0') return 0;
-    if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/.test(text)) throw new TypeError('must be a duration such as 90s or 1h30m');
-    const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
-    return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (durationUnits[unit ?? ''] ?? 0), 0);
+    const ms = parseDuration(text);
+    if (typeof ms === 'number' && ms >= 0) return ms;
+    throw new TypeError('must be a duration such as 90s or 1h30m');
   };
   return { parse, default: defaultMs, help };
 }

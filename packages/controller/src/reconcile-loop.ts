@@ -1,6 +1,6 @@
 // ReconcileLoop: N workers on one queue, each handing a key to the user's reconcile function and putting it back when it
 // failed. Below it workqueue/; what users of the builder never see.
-import { isStatusError, type Logger, type ObjectName, silentLogger, splitMetaNamespaceKey } from '@kapstan/api';
+import { isStatusError, type Logger, type ObjectName, silentLogger } from '@kapstan/api';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
 /** Which object to reconcile. It may be gone. */
@@ -106,7 +106,7 @@ export class ReconcileLoop {
   }
 
   async #runOnce(key: string, signal: AbortSignal): Promise<ReconcileOutcome> {
-    const request = { key, ...splitMetaNamespaceKey(key) };
+    const request = requestOf(key);
     try {
       const result = await this.#reconcile(request, { signal, attempt: this.#queue.numRequeues(key) });
       return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
@@ -135,4 +135,10 @@ export class ReconcileLoop {
     this.#queue.forget(key);
     if (isTerminal(error)) this.#logger.error('Error syncing; waiting for the next change', fields);
   }
+}
+
+/** Keys are the user's: one with several slashes is split at the first rather than ending the worker. */
+function requestOf(key: string): ReconcileRequest {
+  const slash = key.indexOf('/');
+  return { key, namespace: key.slice(0, Math.max(0, slash)), name: key.slice(slash + 1) };
 }

@@ -109,7 +109,7 @@ describe('names', () => {
 });
 
 describe('versions', () => {
-  const schemaOf = (...fields: string[]): { openAPIV3Schema: { type: string; properties: object } } => ({
+  const schemaOf = (...fields: string[]) => ({
     openAPIV3Schema: {
       type: 'object',
       properties: {

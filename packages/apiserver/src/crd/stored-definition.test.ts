@@ -84,12 +84,10 @@ describe('the stored form of a definition', () => {
   it('is what lies in the store, under the key of kube-apiserver', async () => {
     const fixture = await DefinitionFixture.open(openLmdbEngine);
     await fixture.establish(widgets());
-    const kv = await fixture.stores.engine.get(
+    const { kv } = await fixture.stores.engine.get(
       '/registry/apiextensions.k8s.io/customresourcedefinitions/widgets.example.com',
     );
-    const text = Buffer.from(
-      (kv as { kv?: { value: Uint8Array } }).kv?.value ?? (kv as { value: Uint8Array }).value,
-    ).toString();
+    const text = Buffer.from(kv?.value ?? []).toString();
     expect(JSON.parse(text)).toMatchObject({
       apiVersion: 'apiextensions.k8s.io/v1beta1',
       spec: { version: 'v1', validation: {} },

@@ -12,8 +12,8 @@ const cache = join(tmpdir(), 'kapstan-peers');
 const sampleController = 'k8s.io/sample-controller';
 const rerun = 'npm test -- --project e2e test/e2e/peers';
 
-/** First build on a cold machine: about 100 MB of modules, then two minutes on two cores. */
-export const buildTimeoutMs = 300_000;
+/** A first build takes two minutes of CPU and 60 MB of modules; the limit leaves room for a busy machine. */
+export const buildTimeoutMs = 600_000;
 
 export interface GoPrograms {
   readonly peers: string;

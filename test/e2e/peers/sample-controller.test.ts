@@ -9,6 +9,7 @@ import {
   CoreV1Api,
   CustomObjectsApi,
   KubeConfig,
+  type KubernetesObject,
   KubernetesObjectApi,
   loadYaml,
   PatchStrategy,
@@ -57,9 +58,8 @@ async function stopController(): Promise<number | null> {
 }
 
 async function createFrom(file: string): Promise<void> {
-  await KubernetesObjectApi.makeApiClient(config).create(
-    loadYaml(await readFile(join(programs.manifests, file), 'utf8')),
-  );
+  const manifest: KubernetesObject = loadYaml(await readFile(join(programs.manifests, file), 'utf8'));
+  await KubernetesObjectApi.makeApiClient(config).create(manifest);
 }
 
 async function scaleFoo(replicas: number): Promise<void> {

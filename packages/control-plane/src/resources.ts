@@ -104,7 +104,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     catalog,
     access,
     client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
-    healthChecks: [],
+    healthChecks: healthChecks(engine, open),
     forgetBefore: (revision) => {
       for (const { cacher } of open) cacher?.forgetBefore(revision);
     },
@@ -113,6 +113,32 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
       await Promise.all(stacks.map((stack) => stack.close()));
     },
   };
+}
+
+/** Under kube-apiserver's names: whether the store answers, and whether the caches have caught up with it. */
+function healthChecks(engine: Engine, open: ReadonlySet<ResourceStack>): HealthCheck[] {
+  const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+  return [
+    {
+      name: 'etcd',
+      check: () =>
+        engine.currentRevision().then(
+          () => undefined,
+          (error: unknown) => asError(error),
+        ),
+    },
+    {
+      name: 'storage-readiness',
+      endpoints: ['readyz'],
+      check: () => {
+        for (const stack of open) {
+          const reason = stack.readiness();
+          if (reason !== undefined) return reason;
+        }
+        return undefined;
+      },
+    },
+  ];
 }
 
 function watchCacheOptions(

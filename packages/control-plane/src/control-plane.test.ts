@@ -1,0 +1,81 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ControlPlane, startControlPlane } from './control-plane.ts';
+
+let dataDir: string;
+let running: ControlPlane[];
+
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'kapstan-plane-'));
+  running = [];
+});
+afterEach(async () => {
+  for (const plane of running) await plane.close();
+  await rm(dataDir, { recursive: true });
+});
+
+async function start(): Promise<ControlPlane> {
+  const plane = await startControlPlane({ dataDir });
+  running.push(plane);
+  return plane;
+}
+
+function get(plane: ControlPlane, path: string, token?: string): Promise<{ status: number; text: string }> {
+  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  return new Promise((resolve, reject) => {
+    request(new URL(path, plane.url), { ca: plane.caCert, headers, agent: false }, async (answer) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of answer) chunks.push(chunk as Buffer);
+      resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString() });
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+describe('startControlPlane', () => {
+  it('serves HTTPS under its own authority, and the first namespaces', async () => {
+    const plane = await start();
+    expect(await readFile(plane.caFile, 'utf8')).toBe(plane.caCert);
+    const names = (await plane.client.listPage(Namespace)).items.map((namespace) => namespace.metadata?.name);
+    expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
+    expect((await get(plane, '/api/v1/namespaces/default', plane.token)).status).toBe(200);
+    expect((await get(plane, '/api/v1/namespaces/default', 'no such token')).status).toBe(401);
+    expect((await get(plane, '/api/v1/namespaces/default')).status).toBe(403);
+  });
+
+  it('is healthy when its store answers and its caches are filled', async () => {
+    const plane = await start();
+    const { status, text } = await get(plane, '/readyz?verbose');
+    expect(status).toBe(200);
+    expect(text).toContain('[+]etcd ok');
+    expect(text).toContain('[+]storage-readiness ok');
+    expect((await get(plane, '/livez/etcd', plane.token)).status).toBe(200);
+  });
+
+  it('finds its data again, and its authority', async () => {
+    const first = await start();
+    await first.client.create(ConfigMap, { metadata: { name: 'kept', namespace: 'default' }, data: { a: '1' } });
+    await first.close();
+    const second = await start();
+    expect(second.caCert).toBe(first.caCert);
+    expect(second.token, 'the token is new').not.toBe(first.token);
+    expect((await second.client.get(ConfigMap, { name: 'kept', namespace: 'default' })).data).toEqual({ a: '1' });
+  });
+
+  it('refuses a data directory that is in use and leaves the one that uses it alone', async () => {
+    const plane = await start();
+    await expect(startControlPlane({ dataDir })).rejects.toThrow(/in use|locked/);
+    expect((await get(plane, '/readyz')).status).toBe(200);
+  });
+
+  it('closes once, however often it is asked', async () => {
+    const plane = await start();
+    await Promise.all([plane.close(), plane.close()]);
+    await expect(get(plane, '/readyz')).rejects.toThrow(/ECONNREFUSED/);
+  });
+});

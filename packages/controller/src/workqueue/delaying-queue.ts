@@ -10,6 +10,8 @@ export interface DelayingQueueOptions extends WorkQueueOptions {
 interface WaitingKey<K> {
   readonly key: K;
   readyAtMs: number;
+  /** Place in the heap. */
+  index: number;
 }
 
 /** Keeps delayed keys in a heap by the time they are due, with one timer for the earliest. */
@@ -35,14 +37,15 @@ export class DelayingQueue<K> extends WorkQueue<K> {
     if (!(delayMs > 0)) return this.add(key);
     const readyAtMs = this.#clock.monotonicNow() + delayMs;
     const waiting = this.#waiting.get(key);
-    if (waiting !== undefined) {
-      if (waiting.readyAtMs <= readyAtMs) return;
-      // The old entry stays in the heap and is passed over when it comes up: it is no longer in #waiting.
-      this.#waiting.delete(key);
-    }
-    const entry = { key, readyAtMs };
-    this.#waiting.set(key, entry);
-    pushHeap(this.#heap, entry);
+    if (waiting === undefined) {
+      const entry = { key, readyAtMs, index: this.#heap.length };
+      this.#waiting.set(key, entry);
+      this.#heap.push(entry);
+      siftUp(this.#heap, entry);
+    } else if (readyAtMs < waiting.readyAtMs) {
+      waiting.readyAtMs = readyAtMs;
+      siftUp(this.#heap, waiting);
+    } else return;
     this.#arm();
   }
 
@@ -82,7 +85,6 @@ export class DelayingQueue<K> extends WorkQueue<K> {
     const now = this.#clock.monotonicNow();
     for (let first = this.#heap[0]; first !== undefined && first.readyAtMs <= now; first = this.#heap[0]) {
       popHeap(this.#heap);
-      if (this.#waiting.get(first.key) !== first) continue;
       this.#waiting.delete(first.key);
       this.add(first.key);
     }
@@ -90,31 +92,43 @@ export class DelayingQueue<K> extends WorkQueue<K> {
   }
 }
 
-function pushHeap<K>(heap: WaitingKey<K>[], entry: WaitingKey<K>): void {
-  let index = heap.push(entry) - 1;
-  while (index > 0) {
-    const parent = (index - 1) >> 1;
-    if ((heap[parent] as WaitingKey<K>).readyAtMs <= entry.readyAtMs) break;
-    heap[index] = heap[parent] as WaitingKey<K>;
-    index = parent;
-  }
+// Invariant: heap[entry.index] is the entry, and no entry is due before its parent, at (index - 1) >> 1.
+
+function place<K>(heap: WaitingKey<K>[], entry: WaitingKey<K>, index: number): void {
   heap[index] = entry;
+  entry.index = index;
 }
 
+/** Moves an entry that became due earlier, or is new at the end, towards the root. */
+function siftUp<K>(heap: WaitingKey<K>[], entry: WaitingKey<K>): void {
+  let { index } = entry;
+  while (index > 0) {
+    const parent = heap[(index - 1) >> 1] as WaitingKey<K>;
+    if (parent.readyAtMs <= entry.readyAtMs) break;
+    const above = parent.index;
+    place(heap, parent, index);
+    index = above;
+  }
+  place(heap, entry, index);
+}
+
+/** Removes the root. */
 function popHeap<K>(heap: WaitingKey<K>[]): void {
   const last = heap.pop();
   if (last === undefined || heap.length === 0) return;
   let index = 0;
   for (;;) {
-    const left = 2 * index + 1;
-    if (left >= heap.length) break;
-    const right = left + 1;
-    const isRightFirst =
-      right < heap.length && (heap[right] as WaitingKey<K>).readyAtMs < (heap[left] as WaitingKey<K>).readyAtMs;
-    const child = isRightFirst ? right : left;
-    if (last.readyAtMs <= (heap[child] as WaitingKey<K>).readyAtMs) break;
-    heap[index] = heap[child] as WaitingKey<K>;
-    index = child;
+    const child = earlierChild(heap, index);
+    if (child === undefined || last.readyAtMs <= child.readyAtMs) break;
+    const below = child.index;
+    place(heap, child, index);
+    index = below;
   }
-  heap[index] = last;
+  place(heap, last, index);
+}
+
+function earlierChild<K>(heap: readonly WaitingKey<K>[], index: number): WaitingKey<K> | undefined {
+  const left = heap[2 * index + 1];
+  const right = heap[2 * index + 2];
+  return right !== undefined && left !== undefined && right.readyAtMs < left.readyAtMs ? right : left;
 }

@@ -198,6 +198,29 @@ describe('DelayingQueue', () => {
     expect(queue.length, 'the later time is gone').toBe(0);
   });
 
+  it('releases keys in the order of the earliest time that each was given, whatever the calls', async () => {
+    const call = fc.record({ key: fc.integer({ min: 0, max: 20 }), delayMs: fc.integer({ min: 1, max: 1000 }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(call, { maxLength: 60 }), async (calls) => {
+        const clock = new VirtualClock();
+        const queue = new DelayingQueue<number>({ clock });
+        const earliest = new Map<number, number>();
+        for (const { key, delayMs } of calls) {
+          queue.addAfter(key, delayMs);
+          earliest.set(key, Math.min(delayMs, earliest.get(key) ?? delayMs));
+        }
+        expect(queue.delayed).toBe(earliest.size);
+        await clock.advance(1000);
+        const released: number[] = [];
+        while (queue.length > 0) released.push((await queue.get()) as number);
+        const times = released.map((key) => earliest.get(key));
+        expect(times).toEqual([...earliest.values()].sort((a, b) => a - b));
+        expect(clock.pendingTimers).toBe(0);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
   it('releases many keys in the order of their times', async () => {
     const clock = new VirtualClock();
     const queue = new DelayingQueue<number>({ clock });

@@ -1,8 +1,11 @@
 // The connections to the members of a cluster: finds one that works, sticks to it, and moves on when it stops working.
 // Used by caller.ts for calls, and by watch-hub.ts with connections of its own, so that large answers do not delay events.
-import { type ChannelCredentials, Client, type ClientOptions, connectivityState } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, type ClientOptions, connectivityState, Metadata } from '@grpc/grpc-js';
 import { StorageError } from '@kapstan/storage';
 import type { Endpoint } from './endpoint.ts';
+import { isGrpcError } from './etcd-error.ts';
+import { unary } from './unary.ts';
+import { loadWire } from './wire.ts';
 
 export interface EndpointPoolOptions {
   readonly endpoints: readonly [Endpoint, ...Endpoint[]];
@@ -58,6 +61,16 @@ export class EndpointPool {
   demote(client: Client): void {
     if (this.#clients[this.#preferred] !== client) return;
     this.#preferred = (this.#preferred + 1) % this.#clients.length;
+  }
+
+  /** What gRPC says about members that cannot be reached; "" when it does not say. Asks without waiting for a connection. */
+  async whyNot(signal: AbortSignal): Promise<string> {
+    const call = { metadata: new Metadata(), signal };
+    const asked = this.#clients.map((client) => unary(loadWire().status, {}, { client, ...call }));
+    const errors = (await Promise.allSettled(asked)).map((result) =>
+      result.status === 'rejected' ? result.reason : '',
+    );
+    return errors.find(isGrpcError)?.details ?? '';
   }
 
   close(): void {

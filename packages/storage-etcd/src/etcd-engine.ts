@@ -33,6 +33,7 @@ import { checkKey } from './wire-key.ts';
 
 /** How long opening waits for members that are not needed. */
 const featuresWaitMs = 1_000;
+const reasonWaitMs = 500;
 
 /**
  * Connects to an etcd cluster, 3.4 or later. Rejects with `Unreachable` when no member answers within `dialTimeoutMs`,
@@ -104,7 +105,7 @@ export class EtcdEngine implements Engine {
 
   /** Part of {@link openEtcdEngine}. */
   async connect(): Promise<void> {
-    await this.#probe(this.#options.dialTimeoutMs);
+    await this.#dial();
     await Promise.all([this.#features.known(featuresWaitMs), this.#findCompactRevision()]);
     this.#compactor.start();
   }
@@ -229,6 +230,22 @@ export class EtcdEngine implements Engine {
   #probe(timeoutMs: number): Promise<unknown> {
     const key = Buffer.from(`${this.#options.prefix}/health`);
     return this.#caller.read(loadWire().range, { key }, { timeoutMs });
+  }
+
+  async #dial(): Promise<void> {
+    const { clock, dialTimeoutMs } = this.#options;
+    const refused = await this.#probe(dialTimeoutMs).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    if (refused === undefined) return;
+    if (!isStorageError(refused, 'Unreachable')) throw refused;
+    const scope = new AbortController();
+    const cancelTimer = clock.setTimer(() => scope.abort(), reasonWaitMs);
+    const reason = await this.#callPool.whyNot(scope.signal);
+    cancelTimer();
+    if (reason === '') throw refused;
+    throw new StorageError({ code: 'Unreachable', message: `${refused.detail}: ${reason}`, cause: refused });
   }
 
   /** etcd tells its compact revision only to a watch that comes too late. */

@@ -40,6 +40,7 @@ function mayInstall(): boolean {
 /** One member of a cluster, or a cluster of one. */
 export interface EtcdProcess {
   readonly endpoint: string;
+  readonly dataDir: string;
   /** Ends it without grace; its data stay until {@link remove}. */
   kill(): Promise<void>;
   /** Starts it again on the same data and ports. */
@@ -54,16 +55,18 @@ export interface EtcdProcessOptions {
   readonly binary: string;
   /** Number of members. Default 1. */
   readonly members?: number;
+  /** The certificate is its own authority: fixtures/client/cert.pem in the data folder. Default "http". */
+  readonly scheme?: 'http' | 'https';
   readonly flags?: readonly string[];
 }
 
 /** Starts a cluster. Its members are not ready yet: openEtcdEngine waits for them. */
 export async function startEtcd(options: EtcdProcessOptions): Promise<readonly [EtcdProcess, ...EtcdProcess[]]> {
-  const { members = 1 } = options;
+  const { members = 1, scheme = 'http' } = options;
   const ports = await freePorts(2 * members);
   const names = Array.from({ length: members }, (_, index) => {
     const [client, peer] = [ports[2 * index], ports[2 * index + 1]];
-    return { name: `m${index}`, client: `http://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
+    return { name: `m${index}`, client: `${scheme}://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
   });
   const cluster = names.map(({ name, peer }) => `${name}=${peer}`).join(',');
   const [first, ...rest] = names.map((member) => startMember(options, { ...member, cluster }));
@@ -78,7 +81,7 @@ interface Member {
   readonly cluster: string;
 }
 
-function startMember({ binary, flags = [] }: EtcdProcessOptions, member: Member): EtcdProcess {
+function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member: Member): EtcdProcess {
   // Where there is memory for it: the disk's fsync is not what is tested.
   const root = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
   const folder = mkdtempSync(join(root, 'kapstan-etcd-'));
@@ -92,6 +95,7 @@ function startMember({ binary, flags = [] }: EtcdProcessOptions, member: Member)
     `--initial-cluster=${member.cluster}`,
     '--heartbeat-interval=20',
     '--election-timeout=200',
+    ...(scheme === 'https' ? ['--auto-tls'] : []),
     ...flags,
   ];
   const start = (): ChildProcess => spawn(binary, args, { stdio: 'ignore' });
@@ -104,6 +108,7 @@ function startMember({ binary, flags = [] }: EtcdProcessOptions, member: Member)
   };
   return {
     endpoint: member.client,
+    dataDir: folder,
     kill,
     start: () => {
       child = start();

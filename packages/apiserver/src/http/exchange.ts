@@ -144,6 +144,13 @@ export class Exchange {
     else this.#response.end(body);
   }
 
+  /** An answer without a body: 204. */
+  sendNothing(): void {
+    if (this.#response.headersSent) return;
+    this.#writeHead(204);
+    this.#response.end();
+  }
+
   /** Begins an answer whose length is not known. The head goes out at once. */
   open(status: number): ResponseStream {
     this.#writeHead(status);

@@ -1,11 +1,15 @@
 // GET of one object or of a subresource. Source: apiserver handlers/get.go.
-
+import type { UnstructuredObject } from '@kapstan/api';
+import type { ByteSubresource } from '../registry/resource-definition.ts';
 import { sendObject, sendStored } from './object-response.ts';
+import { sendPieces } from './page.ts';
+import { decodeOptions } from './query-parameters.ts';
 import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
 import { methodNotAllowed } from './route-errors.ts';
 
 export async function handleGet(call: ResourceCall): Promise<void> {
   const { exchange, served, subresource, ports } = call;
+  if (subresource?.type === 'bytes') return sendBytes(call, subresource);
   const form = negotiateAnswer(call);
   const answer = { definition: served.definition, form, status: 200, clock: ports.clock };
   const context = contextOf(call);
@@ -17,4 +21,14 @@ export async function handleGet(call: ResourceCall): Promise<void> {
   const resourceVersion = exchange.query.get('resourceVersion') ?? '';
   const options = resourceVersion === '' ? {} : { resourceVersion };
   sendStored(exchange, await served.store.get(context, call.name, options), answer);
+}
+
+/** As they come from where they are kept; 204 when there are none. Source: responsewriters.StreamObject. */
+async function sendBytes(call: ResourceCall, subresource: ByteSubresource<UnstructuredObject>): Promise<void> {
+  const { exchange, served, name } = call;
+  const options = decodeOptions(exchange.query, subresource.queryOptions);
+  const answer = await subresource.get(served.store, contextOf(call), { name, options });
+  if (answer === undefined) return exchange.sendNothing();
+  exchange.setHeader('Content-Type', answer.contentType);
+  await sendPieces(exchange, answer.pieces);
 }

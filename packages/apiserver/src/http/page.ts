@@ -37,7 +37,8 @@ export async function servePage(exchange: Exchange, page: Page): Promise<void> {
   await sendPieces(exchange, answer.body);
 }
 
-async function sendPieces(exchange: Exchange, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+/** Sends bytes of unknown length. */
+export async function sendPieces(exchange: Exchange, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const stream = exchange.open(200);
   try {
     for await (const piece of pieces) {

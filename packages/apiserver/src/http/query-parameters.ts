@@ -1,5 +1,7 @@
 // Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
 import { newBadRequest } from '@kapstan/api';
+import type { ByteSubresource, QueryOptions } from '../registry/resource-definition.ts';
+import { canonicalTime, GoTimeError } from '../schema/go-time.ts';
 
 const maxInt64 = 9_223_372_036_854_775_807n;
 const minInt64 = -9_223_372_036_854_775_808n;
@@ -20,6 +22,36 @@ export function decodeInteger(text: string | null): number | undefined {
   }
   const clamped = Math.min(Math.max(Number(value), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
   return clamped;
+}
+
+/** The options of a subresource, by the types that it declares. Throws 400 for what cannot be read. */
+export function decodeOptions(query: URLSearchParams, types: ByteSubresource<never>['queryOptions']): QueryOptions {
+  const entries = Object.entries(types).map(([name, type]) => [name, decodeOption(query.get(name), type)] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+function decodeOption(text: string | null, type: ByteSubresource<never>['queryOptions'][string]): QueryOptions[string] {
+  switch (type) {
+    case 'string':
+      return text ?? undefined;
+    case 'boolean':
+      return decodeBoolean(text);
+    case 'integer':
+      return decodeInteger(text);
+    case 'time':
+      return decodeTime(text);
+  }
+}
+
+/** In its canonical form. Throws the 400 of time.Parse. */
+function decodeTime(text: string | null): string | undefined {
+  if (text === null || text === '' || text === 'null') return undefined;
+  try {
+    return canonicalTime(text, 'seconds');
+  } catch (error) {
+    if (error instanceof GoTimeError) throw newBadRequest(error.message);
+    throw error;
+  }
 }
 
 function goQuote(text: string): string {

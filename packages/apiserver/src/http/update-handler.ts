@@ -24,7 +24,7 @@ export async function handleUpdate(call: ResourceCall): Promise<void> {
   const result = await served.store.update(context, {
     name,
     transform: () => deepCopy(object),
-    ...(subresource === undefined ? {} : { strategy: subresource.strategy, subresource: subresource.name }),
+    ...(subresource?.type === 'strategy' ? { strategy: subresource.strategy, subresource: subresource.name } : {}),
     ...(uid === '' ? {} : { preconditions: { uid } }),
   });
   sendStored(exchange, result.stored, { ...answer, status: result.created ? 201 : 200 });

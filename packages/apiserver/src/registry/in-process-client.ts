@@ -99,6 +99,7 @@ export class InProcessClient implements ResourceClient {
       if (part.get === undefined) throw notAllowed();
       return (await part.get(served.store, context, target.name)) as T;
     }
+    if (part?.type === 'bytes') throw newNotImplemented(`the subresource ${part.name} is no object`);
     const version = options.resourceVersion === undefined ? {} : { resourceVersion: options.resourceVersion };
     return ownCopy<T>((await served.store.get(context, target.name, version)).object);
   }

@@ -39,7 +39,34 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   ): Promise<KubernetesObject>;
 }
 
-export type Subresource<T extends KubernetesObject> = StrategySubresource<T> | ObjectSubresource<T>;
+/** Options of a request as its query gives them; absent ones are absent. */
+export type QueryOptions = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Bytes that are no object, sent as they come. */
+export interface ByteAnswer {
+  readonly contentType: string;
+  readonly pieces: AsyncIterable<Uint8Array>;
+}
+
+/** A subresource that is read as bytes: log. */
+export interface ByteSubresource<T extends KubernetesObject> {
+  readonly type: 'bytes';
+  readonly name: string;
+  readonly verbs: readonly Verb[];
+  /** Options that the query may hold; others are passed over. */
+  readonly queryOptions: Readonly<Record<string, 'string' | 'boolean' | 'integer' | 'time'>>;
+  /** Undefined = there is nothing to read (204). */
+  get(
+    store: ResourceStore<T>,
+    context: RequestContext,
+    call: { readonly name: string; readonly options: QueryOptions },
+  ): Promise<ByteAnswer | undefined>;
+}
+
+export type Subresource<T extends KubernetesObject> =
+  | StrategySubresource<T>
+  | ObjectSubresource<T>
+  | ByteSubresource<T>;
 
 /** Called when the write that it was reserved for has happened (`true`) or not (`false`, also for a dry run). Once. */
 export type FinishReservation = (committed: boolean) => void;

@@ -1,4 +1,4 @@
-// Endpoints of a pod that lead to its node: log, exec, attach, portforward, proxy. There are no nodes behind this server:
+// Endpoints of a pod that lead to its node: exec, attach, portforward, proxy. There are no nodes behind this server:
 // what can be answered without one is answered as Kubernetes does, the rest is refused with 501.
 import { type DeepReadonly, newBadRequest, newNotImplemented } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
@@ -24,7 +24,6 @@ const connections: readonly Connection[] = [
     verbs: ['create', 'delete', 'get', 'patch', 'update'],
     check: requireAddress,
   },
-  { name: 'log', kind: 'Pod', verbs: ['get'], check: () => undefined },
 ];
 
 export function connectSubresources(): ObjectSubresource<Pod>[] {

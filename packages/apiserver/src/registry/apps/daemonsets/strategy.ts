@@ -3,6 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { DaemonSet, DaemonSetUpdateStrategy } from '@kapstan/kinds/apps/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
+import { templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
@@ -14,6 +15,7 @@ const templateGeneration = 'deprecated.daemonset.template.generation';
 
 export const daemonSets: BuiltinKind<DaemonSet> = {
   id: 'apps/v1/daemonsets',
+  warnings: (next, old) => templateWarnings('spec.template', next.spec?.template, { next, old }),
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     setPodTemplateDefaults(spec.template);

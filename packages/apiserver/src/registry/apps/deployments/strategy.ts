@@ -3,6 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Deployment, DeploymentStrategy } from '@kapstan/kinds/apps/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
+import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { scaleSubresource } from '../../scale.ts';
 import type { Field } from '../../validation/field.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
@@ -15,6 +16,10 @@ import {
 
 export const deployments: BuiltinKind<Deployment> = {
   id: 'apps/v1/deployments',
+  warnings: (next, old) => [
+    ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
+    ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+  ],
   annotationsRaiseGeneration: true,
   setDefaults: (object) => {
     const spec = object.spec;

@@ -2,6 +2,7 @@
 import type { ReplicaSet } from '@kapstan/kinds/apps/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
+import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { scaleSubresource } from '../../scale.ts';
 import { selectorText } from '../../validation/selector-text.ts';
 import {
@@ -12,6 +13,10 @@ import {
 
 export const replicaSets: BuiltinKind<ReplicaSet> = {
   id: 'apps/v1/replicasets',
+  warnings: (next, old) => [
+    ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
+    ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+  ],
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     setPodTemplateDefaults(spec.template);

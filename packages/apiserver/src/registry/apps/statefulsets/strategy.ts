@@ -4,6 +4,7 @@ import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '@k
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setClaimDefaults } from '../../core/persistentvolumeclaims/strategy.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
+import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { nameIsDnsLabel } from '../../names.ts';
 import { scaleSubresource } from '../../scale.ts';
@@ -14,6 +15,10 @@ import { validateReplicaCounts, validateSelectorAndTemplate } from '../workload-
 
 export const statefulSets: BuiltinKind<StatefulSet> = {
   id: 'apps/v1/statefulsets',
+  warnings: (next, old) => [
+    ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
+    ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+  ],
   validateName: nameIsDnsLabel,
   setDefaults: ({ spec }) => {
     if (spec !== undefined) setSpecDefaults(spec);

@@ -3,6 +3,7 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { CronJob, CronJobSpec } from '@kapstan/kinds/batch/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
+import { templateWarnings } from '../../core/pods/pod-warnings.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateJobSpec } from '../job-spec.ts';
 import { cronScheduleError } from './cron-schedule.ts';
@@ -12,6 +13,8 @@ const maxNameLength = 52;
 
 export const cronJobs: BuiltinKind<CronJob> = {
   id: 'batch/v1/cronjobs',
+  warnings: (next, old) =>
+    templateWarnings('spec.jobTemplate.spec.template', next.spec?.jobTemplate.spec?.template, { next, old }),
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     spec.concurrencyPolicy ||= 'Allow';

@@ -2,6 +2,7 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { Job } from '@kapstan/kinds/batch/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
@@ -12,6 +13,10 @@ const nameLabel = 'batch.kubernetes.io/job-name';
 
 export const jobs: BuiltinKind<Job> = {
   id: 'batch/v1/jobs',
+  warnings: (next, old) => [
+    ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
+    ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+  ],
   strategy: { defaultGarbageCollection: 'Orphan', canonicalize: takePodLabels },
   setDefaults: (object) => {
     if (object.spec !== undefined) setJobSpecDefaults(object.spec);

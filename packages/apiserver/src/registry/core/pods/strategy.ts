@@ -7,10 +7,12 @@ import { ipErrors } from '../../validation/value-rules.ts';
 import { bindingSubresource } from './binding.ts';
 import { connectSubresources } from './connect.ts';
 import { evictionSubresource } from './eviction.ts';
+import { logSubresource } from './log.ts';
 import { ephemeralContainersSubresource, resizeSubresource } from './pod-part-subresources.ts';
 import { setPodDefaults } from './pod-spec-defaults.ts';
 import { validatePodSpec } from './pod-spec-validation.ts';
 import { validatePodChange } from './pod-update-validation.ts';
+import { hostNameWarnings, podWarnings } from './pod-warnings.ts';
 import { qosClassOf } from './qos-class.ts';
 
 export function pods(server: BuiltinServer): BuiltinKind<Pod> {
@@ -36,7 +38,9 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     },
     validate: (root, object) => validatePodSpec(root.child('spec'), object.spec),
     validateChange: (root, next, old) => validatePodChange(root.child('spec'), next, old),
-    warnings: deprecatedVolumes,
+    // Nobody reads warnings of updates: they come from the machinery.
+    warnings: (object, old) =>
+      old === undefined ? [...hostNameWarnings(object, "the Pod's hostname"), ...podWarnings(object)] : [],
     fields: podFields,
     status: {
       prepare: prepareStatus,
@@ -51,6 +55,7 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       evictionSubresource(server),
       ephemeralContainersSubresource(),
       resizeSubresource(),
+      logSubresource(server),
       ...connectSubresources(),
     ],
   };
@@ -113,25 +118,4 @@ function podFields({ spec, status }: DeepReadonly<Pod>): Readonly<Record<string,
     'status.podIPs': status?.podIPs?.[0]?.ip ?? '',
     'status.nominatedNodeName': status?.nominatedNodeName ?? '',
   };
-}
-
-const deprecatedSources: Readonly<Record<string, string>> = {
-  photonPersistentDisk: 'deprecated in v1.11, non-functional in v1.16+',
-  gitRepo: 'deprecated in v1.11, and disabled by default in v1.33+',
-  scaleIO: 'deprecated in v1.16, non-functional in v1.22+',
-  flocker: 'deprecated in v1.22, non-functional in v1.25+',
-  storageos: 'deprecated in v1.22, non-functional in v1.25+',
-  quobyte: 'deprecated in v1.22, non-functional in v1.25+',
-  glusterfs: 'deprecated in v1.25, non-functional in v1.26+',
-  cephfs: 'deprecated in v1.28, non-functional in v1.31+',
-  rbd: 'deprecated in v1.28, non-functional in v1.31+',
-};
-
-function deprecatedVolumes({ spec }: DeepReadonly<Pod>, old: DeepReadonly<Pod> | undefined): readonly string[] {
-  if (old !== undefined) return [];
-  return (spec?.volumes ?? []).flatMap((volume, index) =>
-    Object.keys(volume)
-      .filter((name) => Object.hasOwn(deprecatedSources, name))
-      .map((name) => `spec.volumes[${index}].${name}: ${deprecatedSources[name]}`),
-  );
 }

@@ -6,9 +6,14 @@ import { scaleSubresource } from '../../scale.ts';
 import { nameIsLongName } from '../../validation/long-name.ts';
 import { labelMapText } from '../../validation/selector-text.ts';
 import { setPodTemplateDefaults } from '../pods/pod-spec-defaults.ts';
+import { hostNameWarnings, templateWarnings } from '../pods/pod-warnings.ts';
 
 export const replicationControllers: BuiltinKind<ReplicationController> = {
   id: 'v1/replicationcontrollers',
+  warnings: (next, old) => [
+    ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
+    ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+  ],
   validateName: nameIsLongName,
   strategy: { defaultGarbageCollection: 'Orphan' },
   setDefaults: (object) => {

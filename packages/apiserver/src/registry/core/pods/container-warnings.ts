@@ -1,0 +1,126 @@
+// Warnings about the containers of a pod: what is allowed and yet most likely wrong. Part of pod-warnings.ts.
+// Source: pkg/api/pod/warnings.go (1.36).
+import { type DeepReadonly, fieldChild, fieldIndex, fieldKey } from '@kapstan/api';
+import type { Container, ContainerPort, EnvVar, EphemeralContainer, PodSpec } from '@kapstan/kinds/core/v1';
+import { amount, isWhole } from '../../validation/resource-rules.ts';
+
+type AnyContainer = DeepReadonly<Container | EphemeralContainer>;
+
+/** A container and its place: "spec.containers[0]". */
+interface PlacedContainer {
+  readonly container: AnyContainer;
+  readonly path: string;
+}
+
+/** `path`: that of the pod's spec. */
+export function containerWarnings(spec: DeepReadonly<PodSpec>, path: string): string[] {
+  const containers = placedContainers(spec, path);
+  return [
+    ...containers.flatMap((placed) => [...envWarnings(placed), ...fractionWarnings(placed)]),
+    ...portWarnings(containers),
+    ...portNameWarnings(containers),
+  ];
+}
+
+/** In the order in which Kubernetes visits them. */
+export function placedContainers(spec: DeepReadonly<PodSpec>, path: string): PlacedContainer[] {
+  const place = (name: string, containers: readonly AnyContainer[] | undefined): PlacedContainer[] =>
+    (containers ?? []).map((container, index) => ({ container, path: fieldIndex(fieldChild(path, name), index) }));
+  return [
+    ...place('initContainers', spec.initContainers),
+    ...place('containers', spec.containers),
+    ...place('ephemeralContainers', spec.ephemeralContainers),
+  ];
+}
+
+function envWarnings({ container, path }: PlacedContainer): string[] {
+  const seen = new Set<string>();
+  return (container.env ?? []).flatMap((variable, index) => {
+    const { name } = variable;
+    const hides = seen.has(name) && !extendsEarlier(variable);
+    seen.add(name);
+    const where = fieldIndex(fieldChild(path, 'env'), index);
+    return hides
+      ? [`${where}: hides previous definition of ${JSON.stringify(name)}, which may be dropped when using apply`]
+      : [];
+  });
+}
+
+/** X="$(X)123" builds on the X before it. */
+function extendsEarlier({ name, value = '', valueFrom }: DeepReadonly<EnvVar>): boolean {
+  const reference = `$(${name})`;
+  return valueFrom === undefined && value !== reference && value.includes(reference);
+}
+
+function fractionWarnings({ container, path }: PlacedContainer): string[] {
+  return ['memory', 'ephemeral-storage'].flatMap((resource) =>
+    (['limits', 'requests'] as const).flatMap((list) => {
+      const text = container.resources?.[list]?.[resource];
+      if (text === undefined || isWhole(text)) return [];
+      const where = fieldKey(fieldChild(fieldChild(path, 'resources'), list), resource);
+      return [`${where}: fractional byte value ${JSON.stringify(String(amount(text)))} is invalid, must be an integer`];
+    }),
+  );
+}
+
+interface PlacedPort {
+  readonly port: DeepReadonly<ContainerPort>;
+  readonly path: string;
+}
+
+function placedPorts(containers: readonly PlacedContainer[]): PlacedPort[] {
+  return containers.flatMap(({ container, path }) =>
+    (container.ports ?? []).map((port, index) => ({ port, path: fieldIndex(fieldChild(path, 'ports'), index) })),
+  );
+}
+
+function portWarnings(containers: readonly PlacedContainer[]): string[] {
+  const earlier = new Map<string, PlacedPort[]>();
+  return placedPorts(containers).flatMap((placed) => {
+    const { port, path } = placed;
+    const key = `${port.containerPort}/${port.protocol ?? ''}`;
+    const others = earlier.get(key) ?? [];
+    earlier.set(key, [...others, placed]);
+    const lonely = port.hostIP && !port.hostPort ? [`${path}: hostIP set without hostPort: ${goPort(port)}`] : [];
+    const clashes = others.flatMap((other) => {
+      const clash = clashOf(port, other.port);
+      return clash === undefined ? [] : [`${path}: ${clash} port definition with ${other.path}`];
+    });
+    return [...lonely, ...clashes];
+  });
+}
+
+/** How two definitions of one port and protocol stand to each other; undefined when both make sense. */
+function clashOf(a: DeepReadonly<ContainerPort>, b: DeepReadonly<ContainerPort>): string | undefined {
+  const [portA, portB] = [a.hostPort ?? 0, b.hostPort ?? 0];
+  const [ipA, ipB] = [a.hostIP ?? '', b.hostIP ?? ''];
+  if (portA === portB && ipA === ipB) return 'duplicate';
+  if (portA === 0 || portB === 0) return 'overlapping';
+  return portA === portB && (ipA === '') !== (ipB === '') ? 'dangerously ambiguous' : undefined;
+}
+
+/** Go's %+v of the struct. */
+function goPort({
+  name = '',
+  hostPort = 0,
+  containerPort,
+  protocol,
+  hostIP = '',
+}: DeepReadonly<ContainerPort>): string {
+  return `{Name:${name} HostPort:${hostPort} ContainerPort:${containerPort} Protocol:${protocol ?? ''} HostIP:${hostIP}}`;
+}
+
+function portNameWarnings(containers: readonly PlacedContainer[]): string[] {
+  const first = new Map<string, string>();
+  return placedPorts(containers).flatMap(({ port: { name }, path }) => {
+    if (!name) return [];
+    const where = fieldChild(path, 'name');
+    const other = first.get(name);
+    if (other === undefined) {
+      first.set(name, where);
+      return [];
+    }
+    const why = `services and probes that select ports by name will use ${other}`;
+    return [`${where}: duplicate port name ${JSON.stringify(name)} with ${other}, ${why}`];
+  });
+}

@@ -1,0 +1,214 @@
+// Warnings about pods and pod templates: deprecated fields, labels and annotations, and what hardly anyone means.
+// Used by the strategies of pods and of everything that makes pods. Source: pkg/api/pod/warnings.go, pkg/api/node/util.go (1.36).
+import {
+  type DeepReadonly,
+  dnsLabelErrors,
+  fieldChild,
+  fieldIndex,
+  fieldKey,
+  type KubernetesObject,
+  labelValueErrors,
+  type ObjectMeta,
+} from '@kapstan/api';
+import type { NodeSelectorTerm, PodAffinity, PodAntiAffinity, PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import { containerWarnings, placedContainers } from './container-warnings.ts';
+
+interface PodLike {
+  readonly metadata?: DeepReadonly<ObjectMeta>;
+  readonly spec?: DeepReadonly<PodSpec>;
+}
+
+/** `path`: where the pod stands; "" for a pod itself. */
+export function podWarnings({ metadata = {}, spec }: PodLike, path = ''): string[] {
+  if (spec === undefined) return [];
+  const at = fieldChild(path, 'spec');
+  return [
+    ...nodeLabelWarnings(spec, at),
+    ...annotationWarnings(metadata, spec, path),
+    ...volumeWarnings(spec, at),
+    ...repetitionWarnings(spec, at),
+    ...containerWarnings(spec, at),
+    ...graceWarnings(spec, at),
+    ...affinityWarnings(spec, at),
+  ];
+}
+
+/** Of a kind that makes pods: on a create, and on an update that changed what it makes. */
+export function templateWarnings(
+  path: string,
+  template: DeepReadonly<PodTemplateSpec> | undefined,
+  change: { readonly next: DeepReadonly<KubernetesObject>; readonly old: DeepReadonly<KubernetesObject> | undefined },
+): string[] {
+  const isSame = change.old !== undefined && change.next.metadata?.generation === change.old.metadata?.generation;
+  return template === undefined || isSame ? [] : podWarnings(template, path);
+}
+
+/** A name that becomes part of host names. `where`: what is made of it. */
+export function hostNameWarnings({ metadata }: DeepReadonly<KubernetesObject>, where: string): string[] {
+  const messages = dnsLabelErrors(metadata?.name ?? '');
+  if (messages.length === 0) return [];
+  const why = `this is used in ${where}, which can result in surprising behavior; a DNS label is recommended`;
+  return [`metadata.name: ${why}: [${messages.join(' ')}]`];
+}
+
+const deprecatedLabels: ReadonlyMap<string, string> = new Map([
+  ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
+  ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
+  ['failure-domain.beta.kubernetes.io/region', 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],
+  ['failure-domain.beta.kubernetes.io/zone', 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'],
+  ['beta.kubernetes.io/instance-type', 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'],
+]);
+
+function nodeLabelWarnings(
+  { nodeSelector, affinity, topologySpreadConstraints }: DeepReadonly<PodSpec>,
+  at: string,
+): string[] {
+  const node = affinity?.nodeAffinity;
+  const path = ['affinity', 'nodeAffinity'].reduce(fieldChild, at);
+  const required = ['requiredDuringSchedulingIgnoredDuringExecution', 'nodeSelectorTerms'].reduce(fieldChild, path);
+  const preferred = fieldChild(path, 'preferredDuringSchedulingIgnoredDuringExecution');
+  return [
+    ...Object.keys(nodeSelector ?? {}).flatMap((key) => {
+      const why = deprecatedLabels.get(key);
+      return why === undefined ? [] : [`${fieldKey(fieldChild(at, 'nodeSelector'), key)}: ${why}`];
+    }),
+    ...(node?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []).flatMap((term, index) =>
+      termWarnings(term, fieldIndex(required, index)),
+    ),
+    ...(node?.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap(({ preference }, index) => {
+      const where = fieldChild(fieldIndex(preferred, index), 'preference');
+      return [...termWarnings(preference, where), ...valueWarnings(preference, where)];
+    }),
+    ...(topologySpreadConstraints ?? []).flatMap(({ topologyKey, labelSelector }, index) => {
+      const where = fieldIndex(fieldChild(at, 'topologySpreadConstraints'), index);
+      const why = deprecatedLabels.get(topologyKey);
+      return [
+        ...(why === undefined ? [] : [`${fieldChild(where, 'topologyKey')}: ${topologyKey} is ${why}`]),
+        ...(labelSelector === undefined ? [matchesNothing(where)] : []),
+      ];
+    }),
+  ];
+}
+
+function termWarnings({ matchExpressions = [] }: DeepReadonly<NodeSelectorTerm>, at: string): string[] {
+  return matchExpressions.flatMap(({ key }, index) => {
+    const why = deprecatedLabels.get(key);
+    const where = fieldChild(fieldIndex(fieldChild(at, 'matchExpressions'), index), 'key');
+    return why === undefined ? [] : [`${where}: ${key} is ${why}`];
+  });
+}
+
+function valueWarnings({ matchExpressions = [] }: DeepReadonly<NodeSelectorTerm>, at: string): string[] {
+  return matchExpressions.flatMap(({ values = [] }, index) => {
+    const where = fieldChild(fieldIndex(fieldChild(at, 'matchExpressions'), index), 'values');
+    return values.flatMap((value, valueIndex) =>
+      labelValueErrors(value).map((why) => `${fieldIndex(where, valueIndex)}: ${value} is invalid, ${why}`),
+    );
+  });
+}
+
+const seccompText = 'non-functional in v1.27+; use the "seccompProfile" field instead';
+const deprecatedAnnotations: ReadonlyMap<string, string> = new Map([
+  ['scheduler.alpha.kubernetes.io/critical-pod', 'non-functional in v1.16+; use the "priorityClassName" field instead'],
+  ['seccomp.security.alpha.kubernetes.io/pod', seccompText],
+  ['security.alpha.kubernetes.io/sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
+  ['security.alpha.kubernetes.io/unsafe-sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
+]);
+const seccompPrefix = 'container.seccomp.security.alpha.kubernetes.io/';
+const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/';
+
+function annotationWarnings(
+  { annotations = {} }: DeepReadonly<ObjectMeta>,
+  spec: DeepReadonly<PodSpec>,
+  path: string,
+): string[] {
+  const where = fieldChild(fieldChild(path, 'metadata'), 'annotations');
+  const deprecated = Object.keys(annotations).flatMap((key) => {
+    const why = deprecatedAnnotations.get(key) ?? (key.startsWith(seccompPrefix) ? seccompText : undefined);
+    return why === undefined ? [] : [`${fieldKey(where, key)}: ${why}`];
+  });
+  const appArmor = placedContainers(spec, '').flatMap(({ container }) => {
+    const key = `${appArmorPrefix}${container.name}`;
+    const isReplaced = container.securityContext?.appArmorProfile !== undefined;
+    if (isReplaced || !Object.hasOwn(annotations, key)) return [];
+    return [`${fieldKey(where, key)}: deprecated since v1.30; use the "appArmorProfile" field instead`];
+  });
+  return [...deprecated, ...appArmor];
+}
+
+const deprecatedSources: Readonly<Record<string, string>> = {
+  photonPersistentDisk: 'deprecated in v1.11, non-functional in v1.16+',
+  gitRepo: 'deprecated in v1.11, and disabled by default in v1.33+',
+  scaleIO: 'deprecated in v1.16, non-functional in v1.22+',
+  flocker: 'deprecated in v1.22, non-functional in v1.25+',
+  storageos: 'deprecated in v1.22, non-functional in v1.25+',
+  quobyte: 'deprecated in v1.22, non-functional in v1.25+',
+  glusterfs: 'deprecated in v1.25, non-functional in v1.26+',
+  cephfs: 'deprecated in v1.28, non-functional in v1.31+',
+  rbd: 'deprecated in v1.28, non-functional in v1.31+',
+};
+
+function volumeWarnings({ volumes }: DeepReadonly<PodSpec>, at: string): string[] {
+  return (volumes ?? []).flatMap((volume, index) =>
+    Object.keys(volume)
+      .filter((name) => Object.hasOwn(deprecatedSources, name))
+      .map((name) => `${fieldChild(fieldIndex(fieldChild(at, 'volumes'), index), name)}: ${deprecatedSources[name]}`),
+  );
+}
+
+/** Lists that are merged by a key, so that apply would drop what repeats it. */
+function repetitionWarnings({ hostAliases = [], imagePullSecrets = [] }: DeepReadonly<PodSpec>, at: string): string[] {
+  const aliases = hostAliases.map(({ ip }) => ip);
+  const secrets = imagePullSecrets.map(({ name = '' }) => name);
+  const empty = secrets.flatMap((name, index) =>
+    name === ''
+      ? [`${fieldChild(fieldIndex(fieldChild(at, 'imagePullSecrets'), index), 'name')}: invalid empty name ""`]
+      : [],
+  );
+  return [
+    ...repeated(aliases, fieldChild(at, 'hostAliases'), 'ip'),
+    ...repeated(secrets, fieldChild(at, 'imagePullSecrets'), 'name'),
+    ...empty,
+  ];
+}
+
+function repeated(values: readonly string[], at: string, field: string): string[] {
+  return values.flatMap((value, index) =>
+    values.indexOf(value) < index
+      ? [`${fieldChild(fieldIndex(at, index), field)}: duplicate ${field} ${JSON.stringify(value)}`]
+      : [],
+  );
+}
+
+function graceWarnings({ terminationGracePeriodSeconds = 0 }: DeepReadonly<PodSpec>, at: string): string[] {
+  if (terminationGracePeriodSeconds >= 0) return [];
+  const why = 'must be >= 0; negative values are invalid and will be treated as 1';
+  return [`${fieldChild(at, 'terminationGracePeriodSeconds')}: ${why}`];
+}
+
+function affinityWarnings({ affinity }: DeepReadonly<PodSpec>, at: string): string[] {
+  const path = fieldChild(at, 'affinity');
+  return [
+    ...podAffinityWarnings(affinity?.podAffinity, fieldChild(path, 'podAffinity')),
+    ...podAffinityWarnings(affinity?.podAntiAffinity, fieldChild(path, 'podAntiAffinity')),
+  ];
+}
+
+function podAffinityWarnings(affinity: DeepReadonly<PodAffinity | PodAntiAffinity> | undefined, at: string): string[] {
+  const required = fieldChild(at, 'requiredDuringSchedulingIgnoredDuringExecution');
+  const preferred = fieldChild(at, 'preferredDuringSchedulingIgnoredDuringExecution');
+  return [
+    ...(affinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap(({ labelSelector }, index) =>
+      labelSelector === undefined ? [matchesNothing(fieldIndex(required, index))] : [],
+    ),
+    ...(affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap(({ podAffinityTerm }, index) =>
+      podAffinityTerm.labelSelector === undefined
+        ? [matchesNothing(fieldChild(fieldIndex(preferred, index), 'podAffinityTerm'))]
+        : [],
+    ),
+  ];
+}
+
+function matchesNothing(at: string): string {
+  return `${fieldChild(at, 'labelSelector')}: a null labelSelector results in matching no pod`;
+}

@@ -322,7 +322,30 @@ describe('discovery and health', () => {
     });
     expect(known.status).toBe(304);
     expect((await server.send('GET', '/openapi/v3/apis/none/v1')).status).toBe(404);
-    expect((await server.send('GET', '/openapi/v2')).status).toBe(404);
+  });
+
+  it('publishes all resources in one OpenAPI v2 document that refers only to itself', async () => {
+    const document = await server.send('GET', '/openapi/v2');
+    expect([document.status, document.headers['content-type']]).toEqual([200, 'application/json']);
+    const { definitions, paths, swagger } = document.json;
+    expect(swagger).toBe('2.0');
+    for (const [, name] of document.text.matchAll(/"\$ref":"([^"]+)"/g))
+      expect(definitions).toHaveProperty([String(name).replace('#/definitions/', '')]);
+    const patch = paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'].patch;
+    expect(patch.parameters.map((p: { name: string }) => p.name)).toContain('fieldValidation');
+    const headers = { 'if-none-match': String(document.headers.etag) };
+    expect((await server.send('GET', '/openapi/v2', { headers })).status).toBe(304);
+  });
+
+  it.each([
+    ['application/com.github.proto-openapi.spec.v2@v1.0+protobuf', 200, 'spec.v2.v1.0+protobuf'],
+    ['application/com.github.proto-openapi.spec.v2.v1.0+protobuf;q=0.9, text/html', 200, 'spec.v2.v1.0+protobuf'],
+    ['application/*', 200, 'application/json'],
+    ['text/html', 406, 'text/plain'],
+  ])('answers OpenAPI v2 for Accept: %s', async (accept, status, contentType) => {
+    const document = await server.send('GET', '/openapi/v2', { headers: { accept } });
+    expect(document.status).toBe(status);
+    expect(document.headers['content-type']).toContain(contentType);
   });
 
   it('reports its health and its numbers', async () => {

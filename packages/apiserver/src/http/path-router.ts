@@ -6,12 +6,13 @@ import { DiscoveryIndex, type DiscoverySnapshot } from '../discovery/discovery-i
 import { apiVersionsDocument, groupDocument, groupListDocument, resourceListDocument } from '../discovery/documents.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import { OpenApiDocuments } from '../openapi/openapi-documents.ts';
+import { SwaggerDocuments } from '../openapi/swagger-documents.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
 import { negotiatePlainOutput, notAcceptableHere } from './negotiation.ts';
-import { serveOpenApi } from './openapi-endpoints.ts';
+import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
 import { type Page, servePage } from './page.ts';
 import { methodNotAllowed, resourceNotFound } from './route-errors.ts';
 import type { ServerMetrics } from './server-metrics.ts';
@@ -43,10 +44,12 @@ export class PathRouter {
     this.#openApi = new OpenApiDocuments(options.catalog);
     this.#clock = options.clock;
     this.#pages = new Map(options.pages.map((page) => [page.path, page]));
+    const swagger = new SwaggerDocuments(options.catalog);
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
       ['/version', (exchange) => serveDocument(exchange, versionInfo)],
       ['/version/', (exchange) => serveDocument(exchange, versionInfo)],
+      ['/openapi/v2', (exchange) => serveSwagger(exchange, swagger, options.clock)],
       ['/metrics', (exchange) => options.metrics.serve(exchange)],
     ]);
   }
@@ -82,6 +85,7 @@ export class PathRouter {
         ...this.#health.paths(),
         ...this.#pages.keys(),
         '/metrics',
+        '/openapi/v2',
         '/version',
       ].sort(),
     });

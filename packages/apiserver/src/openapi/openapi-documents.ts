@@ -80,20 +80,30 @@ function hashOf(definitions: readonly ResourceDefinition[]): string {
 function buildDocument(definitions: readonly ResourceDefinition[]): Readonly<Record<string, unknown>> {
   const schemas = new ComponentSchemas();
   const paths: Record<string, unknown> = {};
-  for (const definition of definitions) {
-    const name = schemas.addResource(definition);
-    addSubresourceKinds(definition, schemas);
-    Object.assign(paths, resourcePaths(definition, name));
-  }
-  for (const shared of ['meta/v1.Status', 'meta/v1.DeleteOptions', 'meta/v1.WatchEvent', 'meta/v1.Patch']) {
-    schemas.add(shared);
-  }
+  for (const definition of definitions) Object.assign(paths, describeResource(definition, schemas));
+  addSharedSchemas(schemas);
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: versionInfo.gitVersion },
     paths,
     components: { schemas: schemas.all() },
   };
+}
+
+/** Adds what a resource's kinds refer to; gives its paths. */
+export function describeResource(
+  definition: ResourceDefinition,
+  schemas: ComponentSchemas,
+): Readonly<Record<string, unknown>> {
+  const name = schemas.addResource(definition);
+  addSubresourceKinds(definition, schemas);
+  return resourcePaths(definition, name);
+}
+
+export function addSharedSchemas(schemas: ComponentSchemas): void {
+  for (const shared of ['meta/v1.Status', 'meta/v1.DeleteOptions', 'meta/v1.WatchEvent', 'meta/v1.Patch']) {
+    schemas.add(shared);
+  }
 }
 
 function addSubresourceKinds(definition: ResourceDefinition, schemas: ComponentSchemas): void {

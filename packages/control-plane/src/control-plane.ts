@@ -11,6 +11,7 @@ import {
   type UserInfo,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
+import { type EtcdEngineOptions, openEtcdEngine } from '@kapstan/storage-etcd';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import type { AccessControlOptions } from './access-control.ts';
 import { ensurePki, type Pki } from './certificates.ts';
@@ -29,6 +30,8 @@ export interface ControlPlaneOptions {
   readonly dataDir: string;
   /** A store in place of the embedded one in `dataDir`; it stays its owner's and is not closed. */
   readonly engine?: Engine;
+  /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
+  readonly etcd?: EtcdEngineOptions;
   /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
   readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
   /** Default 127.0.0.1. */
@@ -160,9 +163,10 @@ function controlLoops(
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
 
 function openEngine(
-  { dataDir, onFatal }: ControlPlaneOptions,
+  { dataDir, etcd, onFatal }: ControlPlaneOptions,
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<Engine> {
+  if (etcd !== undefined) return openEtcdEngine({ ...ports, ...etcd });
   return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
 }
 

@@ -8,7 +8,9 @@ describe('parseServeFlags', () => {
       'bind-address': '127.0.0.1',
       'secure-port': 6443,
       'data-dir': '.kapstan',
-      'storage-backend': 'lmdb',
+      'storage-backend': 'default',
+      'etcd-servers': [],
+      'etcd-compaction-interval': 300_000,
       'watch-cache': true,
       'default-watch-cache-size': 100,
       'control-loops': ['*'],
@@ -65,10 +67,6 @@ describe('parseServeFlags', () => {
     [
       ['--storage-backend=etcd2'],
       'invalid value "etcd2" for --storage-backend: etcd2 is no longer a supported storage backend',
-    ],
-    [
-      ['--storage-backend=etcd3'],
-      'invalid value "etcd3" for --storage-backend: the etcd3 backend is not supported by this version of kapstan',
     ],
     [['--storage-backend=foo'], 'invalid value "foo" for --storage-backend: unknown storage type: foo'],
     [

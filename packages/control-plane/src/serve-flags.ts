@@ -10,15 +10,15 @@ import {
   stringFlag,
   UsageError,
 } from './flag-set.ts';
+import { checkStoreFlags, type StoreFlags, storeFlags } from './store-flags.ts';
 
 const maxInt = 2_147_483_647;
 
 /** The flags as read. Times are milliseconds but where the flag's name says seconds. */
-export interface ServeFlags {
+export interface ServeFlags extends StoreFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
-  readonly 'storage-backend': 'lmdb';
   readonly 'watch-cache': boolean;
   readonly 'watch-cache-sizes': ReadonlyMap<string, number>;
   readonly 'default-watch-cache-size': number;
@@ -48,7 +48,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'bind-address': stringFlag('Address to listen on.', '127.0.0.1'),
   'secure-port': intFlag('Port for HTTPS; 0 takes any free one.', { default: 6443, min: 0, max: 65_535 }),
   'data-dir': stringFlag('Directory of the embedded store and of the certificates.', '.kapstan'),
-  'storage-backend': storageBackendFlag('Where objects are kept: lmdb (embedded).'),
+  ...storeFlags,
   'watch-cache': booleanFlag('Serve lists and watches from a cache in memory.', true),
   'watch-cache-sizes': watchCacheSizesFlag(
     'Per resource, as resource[.group]#size; size 0 turns the cache of that resource off.',
@@ -98,18 +98,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
 };
 
 /** Flags of kube-apiserver that are known but not built: refused by name rather than ignored. */
-const notBuilt = [
-  'etcd-servers',
-  'etcd-cafile',
-  'etcd-certfile',
-  'etcd-keyfile',
-  'etcd-prefix',
-  'etcd-compaction-interval',
-  'storage-media-type',
-  'encryption-provider-config',
-  'runtime-config',
-  'audit-log-path',
-];
+const notBuilt = ['encryption-provider-config', 'runtime-config', 'audit-log-path'];
 
 /** Reads and checks the flags of `kapstan serve`. Throws UsageError naming the flag. */
 export function parseServeFlags(args: readonly string[]): ServeFlags {
@@ -121,6 +110,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
   if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file must be given together');
   }
+  checkStoreFlags(values);
   checkControlLoops(values);
   if (values['data-dir'] === '') throw new UsageError('invalid value "" for --data-dir: must not be empty');
   return values;
@@ -135,16 +125,6 @@ function checkControlLoops(values: ServeFlags): void {
       cause: error,
     });
   }
-}
-
-function storageBackendFlag(help: string): Flag<'lmdb'> {
-  const parse = (text: string): 'lmdb' => {
-    if (text === 'lmdb') return text;
-    if (text === 'etcd2') throw new TypeError('etcd2 is no longer a supported storage backend');
-    if (text === 'etcd3') throw new TypeError('the etcd3 backend is not supported by this version of kapstan');
-    throw new TypeError(`unknown storage type: ${text}`);
-  };
-  return { parse, default: 'lmdb', help };
 }
 
 function authorizationModeFlag(help: string): Flag<'Kapstan' | 'AlwaysAllow'> {

@@ -6,6 +6,7 @@ import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '
 import { formatFlags } from './flag-set.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
+import { etcdOptions } from './store-flags.ts';
 
 /** Runs until a signal ends it. 0 = drained and closed. Rejects with what went wrong at the start. */
 export async function serve(args: readonly string[]): Promise<number> {
@@ -41,8 +42,10 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
   const clientCa = await read(flags['client-ca-file']);
   const cert = await read(flags['tls-cert-file']);
   const key = await read(flags['tls-private-key-file']);
+  const etcd = await etcdOptions(flags);
   return {
     dataDir: flags['data-dir'],
+    ...(etcd === undefined ? {} : { etcd }),
     bindAddress: flags['bind-address'],
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),

@@ -4,7 +4,7 @@ import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { type Engine, type EngineWatch, isStorageError, type KeyValue } from '@kapstan/storage';
 
 /** Outside every prefix; its value is the revision that was compacted last, in decimal digits. */
-export const compactRevisionKey = 'compact_rev_key';
+const compactRevisionKey = 'compact_rev_key';
 
 export interface CompactorOptions {
   readonly engine: Engine;

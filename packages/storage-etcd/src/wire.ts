@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 
-export interface WireHeader {
+interface WireHeader {
   readonly revision: number;
 }
 
@@ -54,7 +54,7 @@ export interface RequestOp {
   readonly requestDeleteRange?: { readonly key: Uint8Array; readonly prevKv: boolean };
 }
 
-export interface ResponseOp {
+interface ResponseOp {
   readonly responseRange?: { readonly kvs: readonly WireKeyValue[] };
   readonly responsePut?: { readonly prevKv: WireKeyValue | null };
   readonly responseDeleteRange?: { readonly prevKvs: readonly WireKeyValue[] };

@@ -1,5 +1,5 @@
 // Real etcd servers for tests: found or installed, started on free ports of the loopback in a temporary folder, ended.
-// Used by the tests of this package.
+// Used by the tests of this package and of those above it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isConflict } from '@kapstan/api';
+import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
+import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
+import { describe, expect, it } from 'vitest';
+import { type ControlPlane, startControlPlane } from './control-plane.ts';
+
+const binary = findEtcd();
+if (binary === undefined) console.warn(`SKIPPED: no server on etcd is tested: no etcd found; ${howToInstall}`);
+
+describe.skipIf(binary === undefined)('startControlPlane on etcd', () => {
+  it('shares its objects with another server on the same cluster, each seeing at once what the other wrote', {
+    timeout: 60_000,
+  }, async () => {
+    const [etcd] = await startEtcd({ binary: binary ?? '' });
+    const folders = [await mkdtemp(join(tmpdir(), 'kapstan-a-')), await mkdtemp(join(tmpdir(), 'kapstan-b-'))];
+    const planes: ControlPlane[] = [];
+    for (const dataDir of folders) {
+      planes.push(await startControlPlane({ dataDir, etcd: { endpoints: [etcd.endpoint] }, http: 'off' }));
+    }
+    const [one, two] = planes as [ControlPlane, ControlPlane];
+    const { items, resourceVersion } = await two.client.listPage(Namespace);
+    expect(items.map((item) => item.metadata?.name)).toContain('kube-system');
+    expect(Number(resourceVersion)).toBeGreaterThan(1);
+    for (let round = 0; round < 5; round += 1) {
+      const metadata = { name: `shared-${round}`, namespace: 'default' };
+      const created = await one.client.create(ConfigMap, { metadata, data: { round: String(round) } });
+      // A list without a version comes from the cache of the other server, once that is as new as etcd.
+      const list = await two.client.listPage(ConfigMap, { namespace: 'default' });
+      expect(list.items.at(-1)?.metadata).toEqual(created.metadata);
+      await two.client.update(ConfigMap, { ...created, data: { round: 'done' } });
+      await expect(one.client.update(ConfigMap, created)).rejects.toSatisfy(isConflict);
+    }
+    for (const plane of planes) await plane.close();
+    await etcd.remove();
+    for (const folder of folders) await rm(folder, { recursive: true });
+  });
+});

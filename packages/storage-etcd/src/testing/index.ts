@@ -1,0 +1,1 @@
+export { type EtcdProcess, type EtcdProcessOptions, findEtcd, howToInstall, startEtcd } from './etcd-process.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isConflict } from '@kapstan/api';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 
 const binary = findEtcd();
@@ -17,6 +17,11 @@ describe.skipIf(binary === undefined)('startControlPlane on etcd', () => {
     const [etcd] = await startEtcd({ binary: binary ?? '' });
     const folders = [await mkdtemp(join(tmpdir(), 'kapstan-a-')), await mkdtemp(join(tmpdir(), 'kapstan-b-'))];
     const planes: ControlPlane[] = [];
+    onTestFinished(async () => {
+      for (const plane of planes) await plane.close();
+      await etcd.remove();
+      for (const folder of folders) await rm(folder, { recursive: true });
+    });
     for (const dataDir of folders) {
       planes.push(await startControlPlane({ dataDir, etcd: { endpoints: [etcd.endpoint] }, http: 'off' }));
     }
@@ -33,8 +38,5 @@ describe.skipIf(binary === undefined)('startControlPlane on etcd', () => {
       await two.client.update(ConfigMap, { ...created, data: { round: 'done' } });
       await expect(one.client.update(ConfigMap, created)).rejects.toSatisfy(isConflict);
     }
-    for (const plane of planes) await plane.close();
-    await etcd.remove();
-    for (const folder of folders) await rm(folder, { recursive: true });
   });
 });

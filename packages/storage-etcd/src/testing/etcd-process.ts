@@ -100,6 +100,9 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
   ];
   const start = (): ChildProcess => spawn(binary, args, { stdio: 'ignore' });
   let child = start();
+  // A test process that is ended in the middle of a test leaves nothing running.
+  const onExit = (): void => void child.kill('SIGKILL');
+  process.once('exit', onExit);
   const kill = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const exited = new Promise((resolve) => child.once('exit', resolve));
@@ -117,6 +120,7 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
     thaw: () => child.kill('SIGCONT'),
     remove: async () => {
       await kill();
+      process.off('exit', onExit);
       rmSync(folder, { recursive: true, force: true });
     },
   };

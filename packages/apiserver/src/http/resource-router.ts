@@ -3,6 +3,7 @@
 import { newMethodNotSupported, newNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
 import type { Subresource, Verb } from '../registry/resource-definition.ts';
+import { handleConnect } from './connect-handler.ts';
 import { handleCreate } from './create-handler.ts';
 import { handleDeleteCollection } from './delete-collection-handler.ts';
 import { handleDelete } from './delete-handler.ts';
@@ -107,10 +108,11 @@ function subresourceRoute(
     throw definition.isCustom === true ? newNotFound(definition, path.name) : resourceNotFound();
   }
   const entry = method === 'POST' ? { verb: 'create' as const, handler: handleCreate } : itemHandlers.get(method);
-  if (entry === undefined || entry.verb === 'delete' || !subresource.verbs.includes(entry.verb)) {
+  const connects = subresource.type === 'object' && subresource.connect !== undefined;
+  if (entry === undefined || !subresource.verbs.includes(entry.verb) || (entry.verb === 'delete' && !connects)) {
     throw refuseMethod(served, entry?.verb ?? '');
   }
-  return { served, subresource, name: path.name, handler: entry.handler };
+  return { served, subresource, name: path.name, handler: connects ? handleConnect : entry.handler };
 }
 
 function refuseMethod(served: ServedResource, verb: string): Error {

@@ -207,7 +207,7 @@ describe('pods', () => {
     await create('v1/pods', pod('p'));
     await create('v1/pods', pod('q', { nodeName: 'n' }));
     const connect = (name: string): Promise<unknown> =>
-      objectSubresource('v1/pods', 'exec').get!(served('v1/pods').store, testContext(), name);
+      objectSubresource('v1/pods', 'exec').connect!(served('v1/pods').store, testContext(), name);
     expect(await message(connect('p'))).toEqual([400, 'pod p does not have a host assigned']);
     expect((await message(connect('q')))[0]).toBe(501);
     expect((await message(connect('none')))[0]).toBe(404);

@@ -37,6 +37,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
     context: RequestContext,
     call: { readonly name: string; readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject> },
   ): Promise<KubernetesObject>;
+  /** Answers every method in place of the others, without a look at the body: exec, proxy. So far, all refuse. */
+  connect?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<never>;
 }
 
 /** Options of a request as its query gives them; absent ones are absent. */

@@ -2,9 +2,7 @@
 // what can be answered without one is answered as Kubernetes does, the rest is refused with 501.
 import { type DeepReadonly, newBadRequest, newNotImplemented } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
-import type { RequestContext } from '../../request-context.ts';
 import type { ObjectSubresource, Verb } from '../../resource-definition.ts';
-import type { ResourceStore } from '../../resource-store.ts';
 
 interface Connection {
   readonly name: string;
@@ -28,18 +26,15 @@ const connections: readonly Connection[] = [
 
 export function connectSubresources(): ObjectSubresource<Pod>[] {
   return connections.map((connection) => {
-    const refuse = async (store: ResourceStore<Pod>, context: RequestContext, name: string): Promise<never> => {
-      connection.check((await store.get(context, name)).object);
-      throw newNotImplemented(`pods/${connection.name} is not served here: there are no nodes`);
-    };
     return {
       type: 'object',
       name: connection.name,
       kind: { group: '', version: 'v1', kind: connection.kind },
       verbs: connection.verbs,
-      get: refuse,
-      create: (store, context, { name }) => refuse(store, context, name),
-      update: (store, context, { name }) => refuse(store, context, name),
+      connect: async (store, context, name) => {
+        connection.check((await store.get(context, name)).object);
+        throw newNotImplemented(`pods/${connection.name} is not served here: there are no nodes`);
+      },
     };
   });
 }

@@ -176,8 +176,12 @@ describe('a token of a service account', () => {
     await create('nodes', 'n');
     await create('pods', 'p', { serviceAccountName: 'bot', nodeName: 'n' });
     const { status, spec } = await request({ ...(bindTo('Pod', 'p') as object), expirationSeconds: 3607 });
-    const { exp = 0, iat = 0, 'kubernetes.io': claims } = decodeJwt(status.token) as Record<string, never>;
-    expect([exp - iat, (claims as { warnafter: number }).warnafter - iat]).toEqual([365 * 86_400, 3607]);
+    const {
+      exp = 0,
+      iat = 0,
+      'kubernetes.io': claims,
+    } = decodeJwt<{ 'kubernetes.io': { warnafter: number } }>(status.token);
+    expect([exp - iat, claims.warnafter - iat]).toEqual([365 * 86_400, 3607]);
     expect(spec).toMatchObject({ expirationSeconds: 3607 });
     expect(await tokens.authenticateToken(status.token, ['api'])).toMatchObject({
       user: {

@@ -1,3 +1,4 @@
+import type { UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ByteSubresource, QueryOptions } from '../registry/resource-definition.ts';
@@ -22,7 +23,7 @@ async function* broken(): AsyncGenerator<Uint8Array, void> {
 describe('a subresource of bytes', () => {
   it('gets its options by their types, and sends what comes, or nothing', async () => {
     const asked: QueryOptions[] = [];
-    const text: ByteSubresource<never> = {
+    const text: ByteSubresource<UnstructuredObject> = {
       type: 'bytes',
       name: 'text',
       verbs: ['get'],

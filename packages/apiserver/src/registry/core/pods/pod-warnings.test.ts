@@ -158,7 +158,7 @@ describe('warnings about a pod', () => {
       'metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: non-functional in v1.27+; use the "seccompProfile" field instead',
       'metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead',
     ]);
-    const securityContext = { appArmorProfile: { type: 'Unconfined' } };
+    const securityContext = { appArmorProfile: { type: 'Unconfined' as const } };
     const given = spec({ containers: [container({ securityContext })] });
     expect(podWarnings({ metadata: { annotations }, spec: given })).toHaveLength(1);
   });

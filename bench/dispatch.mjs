@@ -135,5 +135,5 @@ for (const { watchers, writes, peer } of httpCases) {
   figure({ bench, what: `longest stall, ${watchers} watches over HTTPS`, unit: 'ms', samples: of('stallMs') });
 }
 const samples = [];
-for (let run = 0; run < runs; run += 1) samples.push(await inProcess(10_000, 100));
+for (let run = 0; run < runs; run += 1) samples.push(await inProcess(10_000, 1_000));
 figure({ bench, what: 'CPU per delivered event, 10000 watches in process, writes not included', unit: 'us', samples });

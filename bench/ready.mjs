@@ -7,7 +7,7 @@ const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
 const idleMs = 5_000;
 
 async function start(dataDir) {
-  const server = await startServer({ dataDir });
+  const server = await startServer({ dataDir, stalls: false });
   const { cpuUs } = await server.measure();
   await sleep(idleMs);
   const idle = await server.measure();

@@ -1,9 +1,10 @@
-// Loaded into a measured server with --import: answers each message with the process's CPU, memory and longest stall since
-// the message before. Nothing of the product knows of it. Asked by server-process.mjs.
+// Loaded into a measured server with --import: answers each message with the process's CPU and memory, and as
+// probe.mjs?stalls also with the longest stall since the message before (its timer costs about 1 % of a core).
+// Nothing of the product knows of it. Asked by server-process.mjs.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const delay = monitorEventLoopDelay({ resolution: 1 });
-delay.enable();
+if (import.meta.url.endsWith('?stalls')) delay.enable();
 
 process.on('message', () => {
   const { user, system } = process.cpuUsage();

@@ -10,26 +10,41 @@ import { fileURLToPath } from 'node:url';
 const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
 const probe = new URL('probe.mjs', import.meta.url).href;
 
-/** A folder for data directories, removed at the end of this process. */
+const folders = new Set();
+const children = new Set();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A folder for a data directory, removed at the end of this process. */
 export function temporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'kapstan-bench-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  folders.add(folder);
   return folder;
 }
 
 // KAPSTAN_BENCH_NODE_FLAGS="--cpu-prof --cpu-prof-dir=DIR" profiles the servers.
 const nodeFlags = (process.env.KAPSTAN_BENCH_NODE_FLAGS ?? '').split(' ').filter((flag) => flag !== '');
 
-/** Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. */
-export async function startServer({ dataDir = temporaryFolder(), flags = [] } = {}) {
+/** Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. `stalls`: watch the event loop. */
+export async function startServer({ dataDir = temporaryFolder(), stalls = true } = {}) {
   const readyFile = join(dataDir, 'ready.json');
   rmSync(readyFile, { force: true });
   const begin = performance.now();
   const child = spawn(
     process.execPath,
     [
-      ...['--import', probe, ...nodeFlags, command, 'serve', '--secure-port=0', '--control-loops=none'],
-      ...[`--data-dir=${dataDir}`, `--ready-file=${readyFile}`, ...flags],
+      ...[
+        '--import',
+        stalls ? `${probe}?stalls` : probe,
+        ...nodeFlags,
+        command,
+        'serve',
+        '--secure-port=0',
+        '--control-loops=none',
+      ],
+      ...[`--data-dir=${dataDir}`, `--ready-file=${readyFile}`],
     ],
     { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
   );
@@ -37,8 +52,7 @@ export async function startServer({ dataDir = temporaryFolder(), flags = [] } = 
   child.stderr.on('data', (text) => {
     log += text;
   });
-  const kill = () => child.kill('SIGKILL');
-  process.on('exit', kill);
+  children.add(child);
   const ended = once(child, 'exit');
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null) throw new Error(`kapstan serve ended with ${child.exitCode}: ${log}`);
@@ -56,7 +70,7 @@ export async function startServer({ dataDir = temporaryFolder(), flags = [] } = 
     close: async () => {
       child.kill('SIGTERM');
       await ended;
-      process.off('exit', kill);
+      children.delete(child);
     },
   };
 }

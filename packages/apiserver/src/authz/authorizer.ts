@@ -24,7 +24,7 @@ export interface AuthorizationDecision {
   readonly reason: string;
 }
 
-export interface ResourceRule {
+interface ResourceRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -32,7 +32,7 @@ export interface ResourceRule {
   readonly resourceNames?: readonly string[];
 }
 
-export interface NonResourceRule {
+interface NonResourceRule {
   readonly verbs: readonly string[];
   readonly nonResourceURLs: readonly string[];
 }

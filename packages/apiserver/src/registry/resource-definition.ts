@@ -45,7 +45,7 @@ export interface ObjectSubresource<T extends KubernetesObject> {
 export type QueryOptions = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Bytes that are no object, sent as they come. */
-export interface ByteAnswer {
+interface ByteAnswer {
   readonly contentType: string;
   readonly pieces: AsyncIterable<Uint8Array>;
 }

@@ -29,6 +29,7 @@ const sentences = {
   'informer-lister-and-index': 'a filtered informer feeds an index, a lister and a work queue',
   discovery: 'discovery is aggregated and tells preferred resources',
   'rest-mapper': 'a REST mapper finds kinds, short names and a kind defined since',
+  'openapi-v2': 'the OpenAPI v2 client reads built-in and custom kinds from protobuf',
   'openapi-v3': 'the OpenAPI v3 client reads the schemas of a group',
   'dynamic-custom-resources': 'a dynamic client defines a kind, uses it and removes it',
   'dynamic-informer': 'a dynamic informer follows custom resources',
@@ -44,7 +45,7 @@ const sentences = {
   'json-when-asked': 'a client that asks for JSON reads what protobuf wrote',
   'secret-bytes-and-service-addresses': 'bytes of Secrets survive and Services get addresses',
   'unauthorized-and-forbidden': 'unknown tokens and users without rights get their own errors',
-  'unserved-is-a-clear-error': 'what is not served answers with a Status',
+  'unserved-is-a-clear-error': 'what needs a node answers with a Status',
 } as const;
 
 const outcomes = new Map<string, string>();

@@ -24,6 +24,7 @@ var dynamicChecks = []check{
 	{"discovery", discover},
 	{"rest-mapper", restMapper},
 	{"openapi-v3", openAPI},
+	{"openapi-v2", openAPIV2},
 	{"dynamic-custom-resources", dynamicCustomResources},
 	{"dynamic-informer", dynamicInformer},
 	{"metadata-client", metadataClient},
@@ -97,6 +98,35 @@ func openAPI(_ context.Context, e *env) error {
 	}
 	document, err := apps.Schema("application/json")
 	return first(err, expect(strings.Contains(string(document), `"io.k8s.api.apps.v1.Deployment"`), "no Deployment in %d bytes", len(document)))
+}
+
+// openAPIV2 checks what kubectl needs: the schema of a kind, and whether its patch takes fieldValidation.
+func openAPIV2(ctx context.Context, e *env) error {
+	if _, err := defineGadgets(ctx, e, "described"); err != nil {
+		return err
+	}
+	document, err := e.clients.Discovery().OpenAPISchema()
+	if err != nil {
+		return err
+	}
+	properties := map[string]int{}
+	for _, definition := range document.GetDefinitions().GetAdditionalProperties() {
+		properties[definition.GetName()] = len(definition.GetValue().GetProperties().GetAdditionalProperties())
+	}
+	patches := 0
+	for _, path := range document.GetPaths().GetPath() {
+		for _, parameter := range path.GetValue().GetPatch().GetParameters() {
+			if parameter.GetParameter().GetNonBodyParameter().GetQueryParameterSubSchema().GetName() == "fieldValidation" {
+				patches++
+			}
+		}
+	}
+	return first(
+		expect(document.GetSwagger() == "2.0" && len(properties) > 200, "version %s, %d definitions", document.GetSwagger(), len(properties)),
+		expect(properties["io.k8s.api.apps.v1.Deployment"] == 5, "a Deployment has %d properties", properties["io.k8s.api.apps.v1.Deployment"]),
+		expect(properties["com.example.described.v1.Gadget"] == 5, "a Gadget has %d properties", properties["com.example.described.v1.Gadget"]),
+		expect(patches > 50, "%d patches validate fields", patches),
+	)
 }
 
 // defineGadgets installs a CustomResourceDefinition and waits until it is served.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"strings"
 
-	authv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -122,12 +122,17 @@ func unauthorizedAndForbidden(ctx context.Context, e *env) error {
 }
 
 func unserved(ctx context.Context, e *env) error {
-	if _, err := e.clients.CoreV1().Pods(e.namespace).Create(ctx, pod("one"), metav1.CreateOptions{}); err != nil {
+	placed := pod("one")
+	placed.Spec.NodeName = "node-1"
+	pods := e.clients.CoreV1().Pods(e.namespace)
+	if _, err := pods.Create(ctx, placed, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	_, logs := e.clients.CoreV1().Pods(e.namespace).GetLogs("one", &corev1.PodLogOptions{}).DoRaw(ctx)
-	_, token := e.clients.AuthenticationV1().TokenReviews().Create(ctx, &authv1.TokenReview{}, metav1.CreateOptions{})
-	for name, err := range map[string]error{"logs": logs, "token review": token} {
+	_, logs := pods.GetLogs("one", &corev1.PodLogOptions{}).DoRaw(ctx)
+	_, proxy := pods.ProxyGet("http", "one", "80", "/", nil).DoRaw(ctx)
+	exec := e.clients.CoreV1().RESTClient().Post().Namespace(e.namespace).Resource("pods").Name("one").SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Command: []string{"ls"}}, scheme.ParameterCodec).Do(ctx).Error()
+	for name, err := range map[string]error{"logs": logs, "proxy": proxy, "exec": exec} {
 		status, isStatus := err.(apierrors.APIStatus)
 		if err := expect(isStatus && status.Status().Message != "", "%s gave %v", name, err); err != nil {
 			return err

@@ -293,7 +293,8 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, wat
     expect(seen.phases).toEqual(['syncing', 'retrying', 'live']);
   });
 
-  it.runIf(transport === 'in process')('holds the very objects of the watch cache, frozen (I6)', async () => {
+  it('holds the very objects of the watch cache, frozen (I6)', async (context) => {
+    if (transport !== 'in process') context.skip('over HTTP the objects are copies by nature');
     await create('a');
     await start();
     await create('b');

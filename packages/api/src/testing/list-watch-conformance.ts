@@ -211,7 +211,7 @@ export async function listWatchConformance(name: string, open: () => Promise<Lis
     });
 
     it('answers a watch from a version that is gone with 410', async ({ skip }) => {
-      if (fixture.compact === undefined) return skip();
+      if (fixture.compact === undefined) return skip('this fixture cannot make versions unavailable');
       await create('a');
       const { resourceVersion } = await fixture.listerWatcher.list({});
       for (const value of ['2', '3', '4']) await update('a', value);

@@ -23,6 +23,8 @@ type Pending = WatchItem | { readonly type: 'FRAME'; readonly bytes: Uint8Array 
 
 /** Bytes written to a socket before others get their turn. */
 const sliceBytes = 256 * 1024;
+/** What may wait for a reader that goes on reading, in bounds of one that does not. */
+const boundsInAll = 8;
 
 /**
  * Events wait as references until the socket takes them, so the initial events of a large list cost no copy. Live
@@ -35,6 +37,10 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #head = 0;
   /** Size of the live events in the queue. */
   #waitingBytes = 0;
+  /** The socket has had no room since the last flush. */
+  #isBlocked = false;
+  /** What came since it was last seen to take bytes. */
+  #bytesWhileBlocked = 0;
   #isInitial = true;
   #isScheduled = false;
   #isEnding = false;
@@ -71,17 +77,24 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     }
     // The first event carries the columns of a Table, so it is made before those that come later.
     if (isInitial && this.#hasBegun) this.#queue.push(event);
-    else this.#pushFrame(event, isInitial ? Number.POSITIVE_INFINITY : this.#options.maxBufferedBytes);
+    else this.#pushFrame(event);
     this.#hasBegun = true;
     this.#schedule();
   }
 
-  #pushFrame(event: StorageEvent<UnstructuredObject>, maxBufferedBytes: number): void {
+  /**
+   * Slow is who takes nothing: more than the bound has come since the socket last had room, and it still has none. A burst
+   * within one turn says nothing about the reader. In all, a reader that is merely behind may have several bounds waiting.
+   */
+  #pushFrame(event: StorageEvent<UnstructuredObject>): void {
     const bytes = this.#options.frames.of(event);
     if (bytes === undefined) return this.finish();
     this.#waitingBytes += bytes.length;
+    if (this.#isBlocked) this.#bytesWhileBlocked += bytes.length;
+    const { maxBufferedBytes } = this.#options;
     const buffered = this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0);
-    if (buffered > maxBufferedBytes) this.#overflow();
+    const isStuck = this.#isBlocked && this.#bytesWhileBlocked > maxBufferedBytes;
+    if (!this.#isInitial && (isStuck || buffered > maxBufferedBytes * boundsInAll)) this.#overflow();
     else this.#queue.push({ type: 'FRAME', bytes });
   }
 
@@ -134,7 +147,12 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   /** Keeps `#isScheduled` set, so that events that come meanwhile only queue up. */
   #resumeWhenDrained(stream: ResponseStream): void {
     this.#isScheduled = true;
-    void stream.drained().then(() => this.#flush());
+    this.#isBlocked = true;
+    this.#bytesWhileBlocked = 0;
+    void stream.drained().then(() => {
+      this.#isBlocked = false;
+      this.#flush();
+    });
   }
 
   #writeSlice(stream: ResponseStream): boolean {

@@ -23,6 +23,7 @@ import type { KeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
 import { openResources, type Resources, type WatchCacheOptions } from './resources.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
+import { startStoreCompactor } from './store-compactor.ts';
 import { storePages } from './store-pages.ts';
 
 export interface ControlPlaneOptions {
@@ -30,6 +31,11 @@ export interface ControlPlaneOptions {
   readonly dataDir: string;
   /** A store in place of the embedded one in `dataDir`; it stays its owner's and is not closed. */
   readonly engine?: Engine;
+  /**
+   * Time between two compactions of the embedded store, in milliseconds; history lasts one to two of these. 0 = none, which
+   * lets the store grow until it is full. Default 300 000. An etcd has its own, in `etcd`; a given `engine` has none.
+   */
+  readonly compactionIntervalMs?: number;
   /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
   readonly etcd?: EtcdEngineOptions;
   /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
@@ -112,6 +118,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   try {
     const engine = options.engine ?? (await openEngine(options, { clock, logger }));
     if (options.engine === undefined) closers.push(() => engine.close());
+    closers.push(compaction(engine, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
     const opening = openResources(engine, { ...options, access, clock, logger }).then((opened) => {
@@ -180,7 +187,12 @@ function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string
 }
 
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
-  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
+  const errors: unknown[] = [];
+  // One that fails must not keep the next from closing: the last of them frees the data directory.
+  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
+    await closer().catch((error: unknown) => errors.push(error));
+  }
+  if (errors.length > 0) throw new AggregateError(errors, 'the control plane did not close cleanly');
 }
 
 interface ServerParts {
@@ -221,6 +233,17 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     clock,
     logger,
   };
+}
+
+/** Starts it; the result ends it. */
+function compaction(
+  engine: Engine,
+  options: ControlPlaneOptions & { readonly clock: Clock; readonly logger: Logger },
+): () => Promise<void> {
+  const isEmbedded = options.engine === undefined && options.etcd === undefined;
+  const intervalMs = isEmbedded ? (options.compactionIntervalMs ?? 300_000) : 0;
+  const stop = startStoreCompactor({ engine, intervalMs, clock: options.clock, logger: options.logger });
+  return () => Promise.resolve(stop());
 }
 
 async function accessOptions(options: ControlPlaneOptions, token: string): Promise<AccessControlOptions> {

@@ -46,6 +46,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
   return {
     dataDir: flags['data-dir'],
     ...(etcd === undefined ? {} : { etcd }),
+    compactionIntervalMs: flags['etcd-compaction-interval'],
     bindAddress: flags['bind-address'],
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),

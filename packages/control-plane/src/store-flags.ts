@@ -26,7 +26,7 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
   'etcd-keyfile': stringFlag('Key of --etcd-certfile.'),
   'etcd-prefix': onlyFlag('Where keys begin.', '/registry'),
   'etcd-compaction-interval': durationFlag(
-    'Time between two compactions of etcd; history is kept for one to two of these; 0 = no compaction.',
+    'Time between two compactions of the store, embedded or etcd; history is kept for one to two of these; 0 = no compaction.',
     300_000,
   ),
   'storage-media-type': onlyFlag('How objects are written to the store.', 'application/json'),

@@ -10,7 +10,7 @@ export interface ReconcileRequest extends ObjectName {
 }
 
 export interface ReconcileContext {
-  /** Aborts when the loop is stopped and its grace period is over. */
+  /** Aborts when the loop is stopped; the loop then waits for this run to end. */
   readonly signal: AbortSignal;
   /** 0 on the first try, one more after each failure. */
   readonly attempt: number;

@@ -109,7 +109,7 @@ function createNodeServer(
       maxHeaderListSize: maxHeaderSize,
     },
     // Unlike node:http, this server leaves Nagle's algorithm on: an event could wait 40 ms for an acknowledgement.
-    ...{ maxHeaderSize, noDelay: true },
+    ...{ maxHeaderSize, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
   });
   server.on('request', listener);
   // HTTP/1.1 on this server reads these members, as node:http does.

@@ -1,6 +1,6 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind. spec/storage.md §5.6.
-import type { UnstructuredObject } from '@kapstan/api';
+import { newInternalError, type UnstructuredObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { Exchange, ResponseStream } from './exchange.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
@@ -177,9 +177,20 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
 
   #take(): Uint8Array | undefined {
     const item = this.#queue[this.#head++] as Pending;
-    if (item.type !== 'FRAME') return this.#options.frames.of(item);
+    if (item.type !== 'FRAME') return this.#encode(item);
     this.#waitingBytes -= item.bytes.length;
     return item.bytes;
+  }
+
+  /** What cannot be encoded ends this watch with its error, and no other (I8). */
+  #encode(item: WatchItem): Uint8Array | undefined {
+    try {
+      return this.#options.frames.of(item);
+    } catch (error) {
+      this.#isEnding = true;
+      this.#queue.length = this.#head;
+      return this.#options.frames.of({ type: 'ERROR', error: newInternalError(error) });
+    }
   }
 
   #end(): void {

@@ -63,7 +63,9 @@ function filteredWatches(bench: StorageBench): void {
     await bench.create('ns/b');
     await bench.create('ns2/a', { node: 'n2' });
     await bench.create('ns2/c', { node: 'n1' });
+    // Two watches of one store over a network need not hear of a change at the same time.
     await everyone.received(4);
+    await watch.received(expected.length);
     await settle();
     const seen = watch.events.map((event) =>
       event.type === 'BOOKMARK' ? '' : event.stored.key.slice(root.length + 1),

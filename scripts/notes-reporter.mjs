@@ -1,5 +1,5 @@
-// A vitest reporter that writes reports/vitest.json: every test with its state, errors and, when skipped, the reason given
-// to `ctx.skip('reason')`, which vitest's own JSON reporter leaves out.
+// A vitest reporter that writes reports/vitest.json, or $KAPSTAN_TEST_REPORT: every test with its state, errors and, when
+// skipped, the reason given to `ctx.skip('reason')`, which vitest's own JSON reporter leaves out.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
@@ -31,6 +31,7 @@ export default class NotesReporter {
       }
     }
     mkdirSync('reports', { recursive: true });
-    writeFileSync('reports/vitest.json', `${JSON.stringify({ reason, tests, errors }, null, 2)}\n`);
+    const path = process.env.KAPSTAN_TEST_REPORT ?? 'reports/vitest.json';
+    writeFileSync(path, `${JSON.stringify({ reason, tests, errors }, null, 2)}\n`);
   }
 }

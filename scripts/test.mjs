@@ -4,6 +4,7 @@
 //   npm test -- packages/cacher       the tests whose path matches, without lint and type check
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readTables, reportParity } from './parity.mjs';
 import { bin, build, checkNode, install, root, run } from './set-up.mjs';
 
 const filters = process.argv.slice(2);
@@ -72,6 +73,13 @@ async function runTests() {
   const result = readReport();
   if (result === undefined) fail('tests', `vitest crashed: ${signal ?? `status ${code}`}`);
   else countTests(result, code ?? signal);
+  return result;
+}
+
+function checkParity(result) {
+  progress('parity (docs/parity)');
+  if (reportParity(readTables(), result)) outcome.passed += 1;
+  else fail('parity', 'the rows are named above; npm run parity runs their tests alone');
 }
 
 async function main() {
@@ -91,7 +99,8 @@ async function main() {
     await step('lint: layers (dependency-cruiser)', () => run(node, cruise));
     await step('types, tests included', () => run(node, [bin('typescript/bin/tsc'), '-p', 'tsconfig.check.json']));
   }
-  await runTests();
+  const result = await runTests();
+  if (isWhole && result !== undefined) checkParity(result);
 }
 
 await main().catch((error) => fail('npm test itself', String(error?.stack ?? error)));

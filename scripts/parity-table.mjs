@@ -1,0 +1,130 @@
+// docs/parity/*.md against a report of notes-reporter.mjs: which rows name a test that ran and passed. Pure: texts in,
+// findings out. Used by parity.mjs and test.mjs; the format is told in docs/parity/README.md.
+
+const header = ['Inventory item', 'Our test', 'Note'];
+const reasons = ['Go-only', 'alpha gate', 'removed upstream', 'other issue'];
+const maxRowsPerTest = 3;
+/** Share of rows of one file that may have no test. */
+const maxWithout = 0.2;
+
+/** Tests that need a program which a machine may not have. Where it is missing, they skip or are not even defined. */
+const peers = [
+  { files: /^packages\/storage-etcd\//, needs: 'etcd (set KAPSTAN_ETCD, or install etcd-server)' },
+  { files: /^test\/e2e\//, needs: 'kubectl or Go on the PATH' },
+];
+
+const cellsOf = (line) =>
+  line
+    .replace(/^\||\|\s*$/g, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
+const isRule = (cells) => cells.every((cell) => /^:?-+:?$/.test(cell));
+
+function parseTarget(text) {
+  const plain = text.replace(/^`(.*)`$/, '$1');
+  if (plain.startsWith('n/a')) {
+    const reason = /^n\/a: (.*)$/.exec(plain)?.[1] ?? '';
+    return reasons.includes(reason)
+      ? { reason }
+      : { problem: `"${plain}" gives none of the reasons ${reasons.join(', ')}` };
+  }
+  const [file, name] = [plain.split(' › ', 1)[0], plain.split(' › ').slice(1).join(' › ')];
+  if (name === '') return { problem: `"${plain}" is neither "<file> › <test>" nor "n/a: <reason>"` };
+  return { file, name };
+}
+
+/** Rows and problems of one Markdown file. A row is { item, where, file, name } or { item, where, reason }. */
+export function parseTable(path, text) {
+  const rows = [];
+  const problems = [];
+  const items = new Set();
+  let inTable = false;
+  for (const [index, line] of text.split('\n').entries()) {
+    const where = `${path}:${index + 1}`;
+    const cells = line.startsWith('|') ? cellsOf(line) : undefined;
+    if (cells === undefined) inTable = false;
+    else if (!inTable) {
+      inTable = true;
+      if (cells.join('|') !== header.join('|'))
+        problems.push(`${where}: a table begins with | ${header.join(' | ')} |`);
+    } else if (!isRule(cells)) readRow(cells, where);
+  }
+  if (rows.length === 0 && problems.length === 0) problems.push(`${path}: has no rows`);
+  return { rows, problems };
+
+  function readRow(cells, where) {
+    const [item = '', target = ''] = cells;
+    if (cells.length !== header.length) problems.push(`${where}: has ${cells.length} columns, not ${header.length}`);
+    else if (item === '') problems.push(`${where}: names no item`);
+    else if (items.has(item)) problems.push(`${where}: ${item} has a row already`);
+    else {
+      items.add(item);
+      const { problem, ...parsed } = parseTarget(target);
+      if (problem === undefined) rows.push({ item, where, ...parsed });
+      else problems.push(`${where}: ${item}: ${problem}`);
+    }
+  }
+}
+
+/** The states in which each test of the report ended: "file › name" → states; and the files that ran at least one. */
+function indexOf(report) {
+  const states = new Map();
+  const ran = new Set();
+  for (const test of report.tests) {
+    const file = test.file.replace(/ \[[^\]]*\]$/, '');
+    const id = `${file} › ${test.name}`;
+    states.set(id, [...(states.get(id) ?? []), test.state]);
+    if (test.state !== 'skipped') ran.add(file);
+  }
+  return { states, ran };
+}
+
+/** What is wrong with a row, or which peer it waits for, or nothing: it holds. */
+function judge(row, { states, ran }) {
+  const seen = states.get(`${row.file} › ${row.name}`) ?? [];
+  if (seen.some((state) => state === 'failed')) return { problem: 'failed' };
+  if (seen.includes('passed')) return {};
+  const peer = peers.find(({ files }) => files.test(row.file));
+  // A file of a peer that ran anything had its peer, so what did not run there is a mistake.
+  if (peer !== undefined && (seen.length > 0 || !ran.has(row.file))) return { waitsFor: peer.needs };
+  return { problem: seen.length > 0 ? `did not pass: ${seen.join(', ')}` : 'is no test of this run' };
+}
+
+/**
+ * Judges all rows. `files`: [path, text] of each table; `report`: what notes-reporter.mjs wrote. Gives one line a
+ * problem, the numbers of rows, and for each missing peer how many rows nobody could look at.
+ */
+export function checkParity(files, report) {
+  const index = indexOf(report);
+  const problems = files.length === 0 ? ['no tables in docs/parity'] : [];
+  const counts = { held: 0, without: 0 };
+  const unseen = new Map();
+  const uses = new Map();
+  for (const [path, text] of files) {
+    const parsed = parseTable(path, text);
+    problems.push(...parsed.problems);
+    const without = parsed.rows.filter((row) => row.reason !== undefined).length;
+    counts.without += without;
+    if (without > 0 && without >= maxWithout * parsed.rows.length)
+      problems.push(`${path}: ${without} of ${parsed.rows.length} rows are n/a; fewer than 20 % may be`);
+    for (const row of parsed.rows) if (row.reason === undefined) take(row);
+  }
+  return { problems, counts, unseen };
+
+  function take(row) {
+    const id = `${row.file} › ${row.name}`;
+    const rows = (uses.get(id) ?? 0) + 1;
+    uses.set(id, rows);
+    if (rows > maxRowsPerTest) problems.push(`${row.where}: ${row.item}: ${id} holds ${maxRowsPerTest} rows already`);
+    const { problem, waitsFor } = judge(row, index);
+    if (problem !== undefined) problems.push(`${row.where}: ${row.item}: ${id}: ${problem}`);
+    else if (waitsFor !== undefined) unseen.set(waitsFor, (unseen.get(waitsFor) ?? 0) + 1);
+    else counts.held += 1;
+  }
+}
+
+/** The test files that the tables name. */
+export function namedFiles(files) {
+  const rows = files.flatMap(([path, text]) => parseTable(path, text).rows);
+  return [...new Set(rows.flatMap((row) => (row.file === undefined ? [] : [row.file])))].sort();
+}

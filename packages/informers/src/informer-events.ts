@@ -3,6 +3,7 @@ import type { KubernetesObject, ObjectKey } from '@kapstan/api';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent } from './object-change.ts';
 
+/** `next` is told each event, `end` once when the informer closes. */
 export interface InformerObserver<T extends KubernetesObject> {
   readonly next: (event: InformerEvent<T>) => void;
   readonly end: () => void;

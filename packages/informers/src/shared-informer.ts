@@ -7,7 +7,6 @@ import {
   type ListerWatcher,
   type ObjectKey,
   type Resource,
-  SerialEmitter,
   systemClock,
 } from '@kapstan/api';
 import { Observable } from 'rxjs';
@@ -19,7 +18,7 @@ import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry } from './handler-registry.ts';
 import { InOrderFifo } from './in-order-fifo.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
-import { informerEvents } from './informer-events.ts';
+import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { type MutationDetection, MutationDetector } from './mutation-detector.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
@@ -87,8 +86,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly #reflector: Reflector<T>;
   readonly #handlers: HandlerRegistry<T>;
   readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
-  readonly #events: SerialEmitter<InformerEvent<T>>;
-  readonly #ends = new Set<() => void>();
+  // Invariant: replaced, never changed, so that who joins during a delivery does not get that change twice.
+  #observers: readonly InformerObserver<T>[] = [];
   readonly #synced = new SyncSignal();
   readonly #detector: MutationDetector;
   #transform: Transform<T> | undefined;
@@ -115,7 +114,6 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       clock: this.#clock,
       onError: report,
     });
-    this.#events = new SerialEmitter<InformerEvent<T>>({ onListenerError: (error) => report(error) });
     this.#detector = new MutationDetector({
       name: options.resource?.plural ?? 'informer',
       mode: options.mutationDetection ?? 'off',
@@ -124,10 +122,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     });
     this.#reflector = this.#createReflector(listerWatcher);
     this.status$ = this.#reflector.status$;
-    this.events$ = new Observable((subscriber) => {
-      const stop = this.#observe({ next: (event) => subscriber.next(event), end: () => subscriber.complete() });
-      return stop;
-    });
+    this.events$ = new Observable((subscriber) =>
+      this.#observe({ next: (event) => subscriber.next(event), end: () => subscriber.complete() }),
+    );
   }
 
   // ---- State ----
@@ -181,7 +178,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       this.#fifo.close();
       this.#detector.close();
       await this.#reflector.close();
-      for (const end of [...this.#ends]) end();
+      for (const observer of this.#observers) observer.end();
     }
     await this.#handlers.close();
   }
@@ -239,24 +236,22 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return informerEvents((observer) => this.#observe(observer), options.signal);
   }
 
-  #observe(observer: { readonly next: (event: InformerEvent<T>) => void; readonly end: () => void }): () => void {
+  #observe({ next, end }: InformerObserver<T>): () => void {
     if (this.isStopped) {
-      observer.end();
+      end();
       return () => undefined;
     }
-    this.#ends.add(observer.end);
-    let unsubscribe: (() => void) | undefined;
     let isOver = false;
+    const observer: InformerObserver<T> = { next: (event) => isOver || next(event), end };
     // Atomic: replay and subscription, as for handlers.
     this.#exclusively(() => {
-      for (const change of this.#presentObjects()) if (!isOver) observer.next(change);
-      if (this.hasSynced && !isOver) observer.next({ type: 'synced' });
-      if (!isOver) unsubscribe = this.#events.subscribe(observer.next);
+      this.#observers = [...this.#observers, observer];
+      for (const change of this.#presentObjects()) observer.next(change);
+      if (this.hasSynced) observer.next({ type: 'synced' });
     });
     return () => {
       isOver = true;
-      this.#ends.delete(observer.end);
-      unsubscribe?.();
+      this.#observers = this.#observers.filter((other) => other !== observer);
     };
   }
 
@@ -333,7 +328,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     if (this.#fifo.hasSynced && !this.#synced.isDone && !this.isStopped) {
       this.#synced.finish();
       this.#handlers.noteSynced();
-      this.#events.emit({ type: 'synced' });
+      this.#tell(this.#observers, { type: 'synced' });
     }
   }
 
@@ -384,8 +379,20 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 
   #distribute(change: ObjectChange<T>, audience: 'all' | 'resync'): void {
+    // Taken first: an observer that a handler brings in gets this change in its replay.
+    const observers = audience === 'all' ? this.#observers : [];
     this.#handlers.deliver(change, audience);
-    if (audience === 'all') this.#events.emit(change);
+    this.#tell(observers, change);
+  }
+
+  #tell(observers: readonly InformerObserver<T>[], event: InformerEvent<T>): void {
+    for (const observer of observers) {
+      try {
+        observer.next(event);
+      } catch (error) {
+        this.#reportError(error);
+      }
+    }
   }
 
   #reportError(error: unknown, change?: ObjectChange<T>): void {

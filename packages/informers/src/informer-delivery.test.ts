@@ -1,0 +1,105 @@
+import type { DeepReadonly } from '@kapstan/api';
+import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { InformerEvent } from './object-change.ts';
+import { SharedInformer, type SharedInformerOptions } from './shared-informer.ts';
+
+type Pod = DeepReadonly<TestPod>;
+let clock: VirtualClock;
+let source: FakeListerWatcher<TestPod>;
+let informer: SharedInformer<TestPod>;
+let errors: unknown[];
+let leaks: LeakCheck;
+
+async function started(options: SharedInformerOptions<TestPod> = {}): Promise<void> {
+  informer = new SharedInformer<TestPod>(source, {
+    clock,
+    random: () => 0,
+    resource: testPods,
+    onHandlerError: (error) => errors.push(error),
+    ...options,
+  });
+  informer.start();
+  await settle();
+}
+
+const nameOf = (object: Pod | undefined): string => object?.metadata?.name ?? '';
+const describeEvent = (event: InformerEvent<TestPod>): string =>
+  event.type === 'synced' ? 'synced' : `${event.type} ${nameOf(event.object)}`;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  leaks = new LeakCheck({ clock });
+  source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
+  errors = [];
+});
+afterEach(async () => {
+  await informer.close();
+  expect(source.openWatches).toBe(0);
+  await leaks.assertNone();
+});
+
+describe('SharedInformer: who joins during a delivery', () => {
+  it('tells an observer that a handler subscribes of that change once, in its replay', async () => {
+    await started();
+    const seen: string[] = [];
+    informer.addEventHandler({
+      onAdd: (object) => {
+        if (nameOf(object) === 'a') informer.events$.subscribe((event) => seen.push(describeEvent(event)));
+      },
+    });
+    source.add(pod({ name: 'a' }));
+    source.add(pod({ name: 'b' }));
+    expect(seen).toEqual(['added a', 'synced', 'added b']);
+  });
+
+  it('does not tell an observer of a deletion that was before it', async () => {
+    source.add(pod({ name: 'a' }));
+    await started();
+    const seen: string[] = [];
+    informer.addEventHandler({
+      onDelete: () => void informer.events$.subscribe((event) => seen.push(describeEvent(event))),
+    });
+    source.delete({ name: 'a' });
+    source.add(pod({ name: 'b' }));
+    expect(seen).toEqual(['synced', 'added b']);
+  });
+
+  it('tells a handler and an observer that an observer brings in of each change once', async () => {
+    await started();
+    const seen: string[] = [];
+    let hasJoined = false;
+    informer.events$.subscribe((event) => {
+      if (event.type !== 'added' || hasJoined) return;
+      hasJoined = true;
+      informer.addEventHandler({ onAdd: (object) => void seen.push(`handler ${nameOf(object)}`) });
+      informer.events$.subscribe((each) => seen.push(`observer ${describeEvent(each)}`));
+    });
+    source.add(pod({ name: 'a' }));
+    source.add(pod({ name: 'b' }));
+    expect(seen).toEqual(['handler a', 'observer added a', 'observer synced', 'handler b', 'observer added b']);
+  });
+
+  it('does not tell an observer any more that a handler has unsubscribed in the same delivery', async () => {
+    await started();
+    const seen: string[] = [];
+    const subscription = informer.events$.subscribe((event) => seen.push(describeEvent(event)));
+    const loop = informer.events()[Symbol.asyncIterator]();
+    informer.addEventHandler({ onAdd: () => subscription.unsubscribe() });
+    expect(await loop.next()).toEqual({ done: false, value: { type: 'synced' } });
+    source.add(pod({ name: 'a' }));
+    expect(seen).toEqual(['synced']);
+    expect(await loop.next()).toMatchObject({ value: { type: 'added' } });
+  });
+
+  it('tells `synced` once to an observer that subscribes when it hears of it', async () => {
+    source.add(pod({ name: 'a' }));
+    const seen: string[] = [];
+    const starting = started();
+    informer.events$.subscribe((event) => {
+      if (event.type === 'synced') informer.events$.subscribe((each) => seen.push(describeEvent(each)));
+    });
+    await starting;
+    expect(seen).toEqual(['added a', 'synced']);
+  });
+});

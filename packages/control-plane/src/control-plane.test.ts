@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { controlLoopNames } from './control-loops/control-loop-names.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 
 let dataDir: string;
@@ -55,6 +56,21 @@ describe('startControlPlane', () => {
     expect(text).toContain('[+]etcd ok');
     expect(text).toContain('[+]storage-readiness ok');
     expect((await get(plane, '/livez/etcd', plane.token)).status).toBe(200);
+  });
+
+  it('has a health check and metrics for each control loop, and all pass when it is there', async () => {
+    const plane = await startControlPlane({ dataDir, controlLoops: ['*'] });
+    running.push(plane);
+    const { status, text } = await get(plane, '/readyz?verbose');
+    expect(status).toBe(200);
+    for (const name of controlLoopNames) {
+      expect(text).toContain(`[+]poststarthook/${name} ok`);
+      expect((await get(plane, `/readyz/poststarthook/${name}`, plane.token)).text).toBe('ok');
+    }
+    expect((await get(plane, '/livez?verbose')).text).not.toContain('poststarthook');
+    const metrics = (await get(plane, '/metrics', plane.token)).text;
+    expect(metrics).toContain('running_managed_controllers{name="namespace-controller",manager="kapstan"} 1\n');
+    expect(metrics).toContain('apiserver_request_total{');
   });
 
   it('finds its data again, and its authority', async () => {

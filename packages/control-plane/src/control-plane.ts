@@ -3,13 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
-import {
-  type ApiServerOptions,
-  type HealthCheck,
-  parseTokenFile,
-  startApiServer,
-  type UserInfo,
-} from '@kapstan/apiserver';
+import { type ApiServerOptions, parseTokenFile, startApiServer, type UserInfo } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import { type EtcdEngineOptions, openEtcdEngine } from '@kapstan/storage-etcd';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -136,7 +130,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     loops.start();
     await loops.whenReady();
     if (pki === undefined) return { ...noServer, client, close };
-    const server = await startApiServer(serverOptions(options, { engine, pki, resources, clock, logger }));
+    const server = await startApiServer(serverOptions(options, { engine, pki, resources, loops, clock, logger }));
     closers.push(() => server.close());
     return {
       url: server.url,
@@ -159,7 +153,7 @@ const namespaceGraceMs = 500;
 
 function controlLoops(
   { controlLoops: list = [], collectsGarbage = true }: ControlPlaneOptions,
-  parts: Omit<ServerParts, 'engine' | 'pki'> & { readonly caCert: string | undefined },
+  parts: Omit<ServerParts, 'engine' | 'pki' | 'loops'> & { readonly caCert: string | undefined },
 ): ControlLoops {
   const { resources, ...ports } = parts;
   const { client, catalog } = resources;
@@ -199,13 +193,13 @@ interface ServerParts {
   readonly engine: Engine;
   readonly pki: Pki;
   readonly resources: Resources;
+  readonly loops: ControlLoops;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parameters<typeof startApiServer>[0] {
-  const { engine, pki, resources, clock, logger } = parts;
-  const healthChecks: HealthCheck[] = resources.healthChecks;
+  const { engine, pki, resources, loops, clock, logger } = parts;
   return {
     catalog: resources.catalog,
     authentication: {
@@ -219,7 +213,8 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     },
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
-    healthChecks,
+    healthChecks: [...resources.healthChecks, ...loops.healthChecks],
+    metrics: [loops.metrics],
     pages: [
       ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),

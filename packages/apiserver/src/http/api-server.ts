@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { type Clock, type Logger, newTimeout, newUnauthorized, silentLogger, systemClock } from '@kapstan/api';
+import type { Registry } from 'prom-client';
 import { type AuthenticationOptions, authenticate } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
 import { readImpersonation } from '../authn/impersonation.ts';
@@ -38,6 +39,8 @@ export interface ApiServerOptions {
   readonly port?: number;
   /** Checks of /readyz, /livez and /healthz beside ping. */
   readonly healthChecks?: readonly HealthCheck[];
+  /** What /metrics shows beside the numbers of the HTTP layer. Default none. */
+  readonly metrics?: readonly Registry[];
   /** Paths outside the API that are served too. Default none. */
   readonly pages?: readonly Page[];
   /** Largest body of a request, in bytes. Default 3 145 728. */
@@ -144,7 +147,12 @@ class RequestChain {
       maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
       maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
     });
-    this.#metrics = new ServerMetrics({ catalog: options.catalog, limit: this.#limit, watches: this.#ports.watches });
+    this.#metrics = new ServerMetrics({
+      catalog: options.catalog,
+      limit: this.#limit,
+      watches: this.#ports.watches,
+      others: options.metrics ?? [],
+    });
     this.#paths = new PathRouter({
       catalog: options.catalog,
       healthChecks: options.healthChecks ?? [],

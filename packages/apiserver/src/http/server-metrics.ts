@@ -12,16 +12,20 @@ export interface ServerMetricsSources {
   readonly catalog: ResourceCatalog;
   readonly limit: InflightLimit;
   readonly watches: WatchRegistry;
+  /** Shown too. */
+  readonly others: readonly Registry[];
 }
 
 export class ServerMetrics {
   readonly #catalog: ResourceCatalog;
   readonly #registry = new Registry();
+  readonly #others: readonly Registry[];
   readonly #requests: Counter<(typeof labels)[number]>;
   readonly #durations: Histogram<'verb' | 'group' | 'resource'>;
 
   constructor(sources: ServerMetricsSources) {
     this.#catalog = sources.catalog;
+    this.#others = sources.others;
     const registers = [this.#registry];
     this.#requests = new Counter({
       name: 'apiserver_request_total',
@@ -85,8 +89,8 @@ export class ServerMetrics {
   }
 
   async serve(exchange: Exchange): Promise<void> {
-    const text = await this.#registry.metrics();
+    const texts = await Promise.all([this.#registry, ...this.#others].map((registry) => registry.metrics()));
     exchange.setHeader('Content-Type', this.#registry.contentType);
-    exchange.send(200, Buffer.from(text));
+    exchange.send(200, Buffer.from(texts.join('')));
   }
 }

@@ -19,19 +19,32 @@ export interface ControlLoopContext {
   readonly clock: Clock;
   /** Of this loop. */
   readonly logger: Logger;
+  /** The loop calls it when it has seen all that it works on: from then on it counts as running. */
+  readonly onSynced: () => void;
 }
 
-/** Works until the signal aborts; resolves when nothing of it is under way. Its handlers are registered before its first pause. */
+/**
+ * Works until the signal aborts; resolves when nothing of it is under way. Its handlers are registered before its first pause
+ * and taken away when it ends, also when it fails: it will be started again, see supervised-loop.ts.
+ */
 export type ControlLoop = (context: ControlLoopContext, signal: AbortSignal) => Promise<void>;
 
 export interface LoopQueueOptions {
   readonly name: string;
   readonly rateLimiter?: RateLimiter<string>;
+  /** Of the loop's run: what it leaves in the queue must not outlive it. */
+  readonly signal: AbortSignal;
 }
 
-/** A queue on the loops' time. */
-export function loopQueue(context: ControlLoopContext, options: LoopQueueOptions): RateLimitingQueue<string> {
-  return new RateLimitingQueue<string>({ ...options, clock: context.clock });
+/** A queue on the loops' time, shut down with the signal. */
+export function loopQueue(
+  { clock }: ControlLoopContext,
+  { signal, ...options }: LoopQueueOptions,
+): RateLimitingQueue<string> {
+  const queue = new RateLimitingQueue<string>({ ...options, clock });
+  if (signal.aborted) queue.shutDown();
+  signal.addEventListener('abort', () => queue.shutDown(), { once: true });
+  return queue;
 }
 
 export interface LoopWork {

@@ -1,22 +1,26 @@
 // ControlLoops: the loops of a control plane, started together and stopped together. Between control-plane.ts and the loops.
 import {
   type Clock,
+  delay,
   type LogFields,
   type Logger,
   metaNamespaceKey,
   objectKey,
   type ResourceClient,
 } from '@kapstan/api';
-import type { ResourceCatalog } from '@kapstan/apiserver';
+import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { SharedInformerFactory } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
-import { type ControlLoop, type ControlLoopContext, settledBefore } from './control-loop.ts';
+import type { Registry } from 'prom-client';
+import type { ControlLoop } from './control-loop.ts';
+import { controlLoopMetrics } from './control-loop-metrics.ts';
 import type { ControlLoopName } from './control-loop-names.ts';
 import { garbageCollectorController } from './garbage-collector-controller.ts';
 import { namespaceController } from './namespace-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
+import { SupervisedLoop } from './supervised-loop.ts';
 
 export interface ControlLoopsOptions {
   readonly names: readonly ControlLoopName[];
@@ -29,6 +33,8 @@ export interface ControlLoopsOptions {
    * Kubernetes waits 5000, for the sake of other API servers on the same store.
    */
   readonly namespaceGraceMs: number;
+  /** Loops in place of the real ones of these names. For tests. */
+  readonly loops?: Readonly<Partial<Record<ControlLoopName, ControlLoop>>>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -40,44 +46,64 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'garbage-collector-controller': garbageCollectorController,
 };
 
+/** Longer than the garbage collector waits for kinds that cannot be listed. */
+const readyTimeoutMs = 60_000;
+
 export class ControlLoops {
   readonly #options: ControlLoopsOptions;
   readonly #stop = new AbortController();
   readonly #informers: SharedInformerFactory;
   readonly #kinds: ServedKinds;
+  readonly #loops: readonly SupervisedLoop[];
   #running: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
   constructor(options: ControlLoopsOptions) {
-    const { client, catalog, clock, logger } = options;
+    const { client, catalog, clock, logger, names, caCert } = options;
     this.#options = options;
     const onHandlerError = (error: unknown): void =>
       logger.error('A handler of a control loop failed', { error: String(error) });
     this.#informers = new SharedInformerFactory(client, { clock, onHandlerError });
     this.#kinds = new ServedKinds({ catalog, informers: this.#informers, clock });
+    const wanted = names.filter((name) => name !== 'root-ca-certificate-publisher-controller' || caCert !== undefined);
+    this.#loops = wanted.map((name) => this.#supervise(name));
+  }
+
+  /** Under kube-apiserver's names for what comes up after the start: not healthy before the first sync, nor while it is down. */
+  get healthChecks(): readonly HealthCheck[] {
+    return this.#loops.map((loop) => ({
+      name: `poststarthook/${loop.name}`,
+      // Starting the process anew, as a failing livez asks for, is no better than starting the loop anew.
+      endpoints: ['healthz', 'readyz'],
+      check: () => loop.readiness(),
+    }));
+  }
+
+  get metrics(): Registry {
+    return controlLoopMetrics(this.#loops);
   }
 
   /** Starts them; they come up on their own. Once. */
   start(): void {
-    const { names, caCert } = this.#options;
-    const wanted = names.filter((name) => name !== 'root-ca-certificate-publisher-controller' || caCert !== undefined);
-    this.#running = Promise.all(wanted.map((name) => this.#run(name)));
+    this.#running = Promise.all(this.#loops.map((loop) => loop.run(this.#stop.signal)));
     this.#informers.start();
   }
 
-  /** Resolves when pods can be created in the namespace "default": its account is there, if a loop makes it. */
+  /**
+   * Resolves when every loop has seen all that it works on and pods can be created in the namespace "default": its account
+   * is there, if a loop makes it. Rejects, saying which loop is not ready and why, after a minute and when they are closed.
+   */
   async whenReady(): Promise<void> {
-    if (!this.#options.names.includes('serviceaccount-controller')) return;
-    const wanted = objectKey('default', defaultAccountName);
-    const accounts = this.#informers.informer(ServiceAccount);
-    const { promise, resolve } = withResolver();
-    const registration = accounts.addEventHandler({
-      onAdd: (account) => {
-        if (metaNamespaceKey(account as ServiceAccount) === wanted) resolve();
-      },
-    });
-    await settledBefore(promise, this.#stop.signal);
-    await registration.close();
+    const account = this.#followDefaultAccount();
+    const over = new AbortController();
+    const late = delay(this.#options.clock, readyTimeoutMs, AbortSignal.any([over.signal, this.#stop.signal]));
+    try {
+      const ready = Promise.all([account.promise, ...this.#loops.map((loop) => loop.whenSynced())]);
+      await Promise.race([ready, late.then(() => Promise.reject(this.#notReady()))]);
+    } finally {
+      over.abort();
+      await account.close();
+    }
   }
 
   /** Resolves when nothing of them is under way. Idempotent. */
@@ -93,21 +119,34 @@ export class ControlLoops {
     await this.#informers.close();
   }
 
-  /** A loop that fails ends alone. */
-  async #run(name: ControlLoopName): Promise<void> {
-    const logger = loggerOf(name, this.#options.logger);
-    try {
-      await loops[name](this.#contextFor(logger), this.#stop.signal);
-    } catch (error) {
-      logger.error('The control loop ended', {
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-      });
+  #followDefaultAccount(): { readonly promise: Promise<void>; close(): Promise<void> } {
+    if (!this.#options.names.includes('serviceaccount-controller')) {
+      return { promise: Promise.resolve(), close: () => Promise.resolve() };
     }
+    const wanted = objectKey('default', defaultAccountName);
+    const { promise, resolve } = withResolver();
+    const registration = this.#informers.informer(ServiceAccount).addEventHandler({
+      onAdd: (account) => {
+        if (metaNamespaceKey(account) === wanted) resolve();
+      },
+    });
+    return { promise, close: () => registration.close() };
   }
 
-  #contextFor(logger: Logger): ControlLoopContext {
+  #notReady(): Error {
+    const reasons = this.#loops.flatMap((loop) => {
+      const reason = loop.readiness();
+      return reason === undefined ? [] : [`${loop.name}: ${reason.message}`];
+    });
+    const why = reasons.length > 0 ? reasons.join('; ') : 'there is no service account "default" in "default"';
+    return new Error(`the control loops were not ready after ${readyTimeoutMs / 1000} s: ${why}`);
+  }
+
+  #supervise(name: ControlLoopName): SupervisedLoop {
     const { client, caCert = '', namespaceGraceMs, clock } = this.#options;
-    return { client, informers: this.#informers, kinds: this.#kinds, caCert, namespaceGraceMs, clock, logger };
+    const logger = loggerOf(name, this.#options.logger);
+    const context = { client, informers: this.#informers, kinds: this.#kinds, caCert, namespaceGraceMs, clock, logger };
+    return new SupervisedLoop({ name, loop: this.#options.loops?.[name] ?? loops[name], context });
   }
 }
 

@@ -16,7 +16,7 @@ const syncTimeoutMs = 30_000;
 
 export const garbageCollectorController: ControlLoop = async (context, signal) => {
   const { client, clock, logger, kinds } = context;
-  const queue = loopQueue(context, { name: 'garbage_collector_attempt_to_delete' });
+  const queue = loopQueue(context, { name: 'garbage_collector_attempt_to_delete', signal });
   const events = new EventRecorder({ client, clock, logger, component: 'garbage-collector-controller' });
   const enqueue = ({ id }: GraphNode): void => queue.add(String(id));
   const graph = new DependencyGraph({
@@ -25,9 +25,8 @@ export const garbageCollectorController: ControlLoop = async (context, signal) =
     onInvalidOwner: (dependent, owner) => recordInvalidOwner(events, dependent, owner),
   });
   const collector = new GarbageCollector({ graph, objects: new LiveObjects(client, kinds, signal), enqueue });
-  const unknown = followKinds(context, graph, queue);
+  const { unknown, unfollow } = followKinds(context, graph, queue);
   const whenSynced = (): Promise<boolean> => kinds.whenSynced({ timeoutMs: syncTimeoutMs, signal });
-  if (!(await whenSynced()) && !signal.aborted) logger.warn('Not all kinds could be listed; proceeding without them');
   const reconcile = async ({ key }: ReconcileRequest): Promise<{ readonly requeueAfterMs: 0 } | undefined> => {
     const node = graph.find(Number(key));
     if (node === undefined) return;
@@ -38,18 +37,30 @@ export const garbageCollectorController: ControlLoop = async (context, signal) =
     if (verdict === 'unknown-kind') unknown.add(key);
     return { requeueAfterMs: 0 };
   };
-  await runQueue(context, { queue, reconcile, workers }, signal);
-  await events.close();
+  try {
+    if (!(await whenSynced()) && !signal.aborted) logger.warn('Not all kinds could be listed; proceeding without them');
+    context.onSynced();
+    await runQueue(context, { queue, reconcile, workers }, signal);
+  } finally {
+    unfollow();
+    await events.close();
+  }
 };
 
-/** Keeps the graph up to date. The answer: keys that wait for a kind that was not served when they were looked at. */
+interface FollowedGraph {
+  /** Keys that wait for a kind that was not served when they were looked at. */
+  readonly unknown: Set<string>;
+  readonly unfollow: () => void;
+}
+
+/** Keeps the graph up to date. */
 function followKinds(
   { kinds }: ControlLoopContext,
   graph: DependencyGraph,
   queue: RateLimitingQueue<string>,
-): Set<string> {
+): FollowedGraph {
   const unknown = new Set<string>();
-  kinds.follow({
+  const unfollow = kinds.follow({
     onChange: (token, object, old) => {
       // A relist tells again of what has not changed.
       if (object.metadata?.resourceVersion === old?.metadata?.resourceVersion) return;
@@ -61,7 +72,7 @@ function followKinds(
       unknown.clear();
     },
   });
-  return unknown;
+  return { unknown, unfollow };
 }
 
 function identityOf(token: Resource, { metadata }: DeepReadonly<KubernetesObject>): ObjectIdentity {

@@ -22,21 +22,25 @@ export const namespaceController: ControlLoop = async (context, signal) => {
     new ExponentialFailureRateLimiter({ baseMs: 5, maxMs: 60_000 }),
     new BucketRateLimiter({ perSecond: 10, burst: 100, clock: context.clock }),
   ]);
-  const queue = loopQueue(context, { name: 'namespace', rateLimiter });
+  const queue = loopQueue(context, { name: 'namespace', rateLimiter, signal });
   const registration = followNamespaces(context, queue);
   const waiting = new Set<string>();
-  context.kinds.follow({
+  const unfollow = context.kinds.follow({
     onDelete: (_token, { metadata }) => {
       const namespace = metadata?.namespace ?? '';
       if (waiting.has(namespace)) queue.addAfter(namespace, gatherMs);
     },
   });
-  if (await settledBefore(registration.whenSynced(), signal)) {
-    const deletion = new NamespaceDeletion(context, waiting);
-    const reconcile: NamespaceDeletion['reconcile'] = (request, run) => deletion.reconcile(request, run);
+  const deletion = new NamespaceDeletion(context, waiting);
+  const reconcile: NamespaceDeletion['reconcile'] = (request, run) => deletion.reconcile(request, run);
+  try {
+    if (!(await settledBefore(registration.whenSynced(), signal))) return;
+    context.onSynced();
     await runQueue(context, { queue, reconcile, workers }, signal);
+  } finally {
+    unfollow();
+    await registration.close();
   }
-  await registration.close();
 };
 
 function followNamespaces(

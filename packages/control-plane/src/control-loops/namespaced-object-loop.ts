@@ -24,10 +24,9 @@ export async function keepInNamespaces<T extends KubernetesObject>(
 ): Promise<void> {
   const namespaces = context.informers.informer(Namespace);
   const objects = context.informers.informer(kept.resource);
-  const queue = loopQueue(context, { name: kept.resource.plural });
+  const queue = loopQueue(context, { name: kept.resource.plural, signal });
   const registrations = [followNamespaces(namespaces, queue), followObjects(objects, kept.name, queue)];
   const synced = Promise.all(registrations.map((registration) => registration.whenSynced()));
-  if (!(await settledBefore(synced, signal))) return;
   const reconcile = async ({ name: namespace }: { readonly name: string }): Promise<undefined> => {
     if (namespaces.lister.find(namespace)?.status?.phase !== 'Active') return;
     try {
@@ -37,8 +36,13 @@ export async function keepInNamespaces<T extends KubernetesObject>(
       if (!isNotFound(error) && !isTerminating(error)) throw error;
     }
   };
-  await runQueue(context, { queue, reconcile, workers }, signal);
-  await Promise.all(registrations.map((registration) => registration.close()));
+  try {
+    if (!(await settledBefore(synced, signal))) return;
+    context.onSynced();
+    await runQueue(context, { queue, reconcile, workers }, signal);
+  } finally {
+    await Promise.all(registrations.map((registration) => registration.close()));
+  }
 }
 
 /** Source: corev1.NamespaceTerminatingCause. */

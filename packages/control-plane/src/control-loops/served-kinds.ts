@@ -35,7 +35,7 @@ export interface ServedKindsOptions {
 
 interface FollowedKind {
   readonly token: Resource;
-  readonly registrations: EventHandlerRegistration[];
+  readonly registrations: Map<KindHandler, EventHandlerRegistration>;
 }
 
 /** They have no dependents and are many. Source: garbagecollector.DefaultIgnoredResources. */
@@ -46,7 +46,7 @@ export class ServedKinds {
   readonly #catalog: ResourceCatalog;
   readonly #informers: SharedInformerFactory;
   readonly #clock: Clock;
-  readonly #handlers: KindHandler[] = [];
+  readonly #handlers = new Set<KindHandler>();
   /** By "group/version/resource". */
   readonly #followed = new Map<string, FollowedKind>();
   readonly #syncing = new Set<EventHandlerRegistration>();
@@ -61,13 +61,14 @@ export class ServedKinds {
     this.#clock = options.clock;
   }
 
-  /** The handler of all kinds that are served now or later, until {@link close}. It must not throw. */
-  follow(handler: KindHandler): void {
-    if (this.#isClosed) return;
-    this.#handlers.push(handler);
+  /** The handler of all kinds that are served now or later, until {@link close} or the result is called. It must not throw. */
+  follow(handler: KindHandler): () => void {
+    if (this.#isClosed) return () => undefined;
+    this.#handlers.add(handler);
     for (const kind of this.#followed.values()) this.#register(kind, handler);
     this.#stopListening ??= this.#catalog.onChange(() => this.#refresh());
     this.#refresh();
+    return () => this.#unfollow(handler);
   }
 
   /** One token for each namespaced resource whose objects can be deleted, whatever its number of versions. */
@@ -111,7 +112,7 @@ export class ServedKinds {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopListening?.();
-    for (const { registrations } of this.#followed.values()) for (const one of registrations) this.#close(one);
+    for (const kind of this.#followed.values()) this.#closeAll(kind);
     this.#followed.clear();
     await Promise.all(this.#closing);
   }
@@ -128,7 +129,7 @@ export class ServedKinds {
     if (gone.length === 0 && come.length === 0) return;
     for (const [key, kind] of gone) this.#drop(key, kind);
     for (const [key, definition] of come) {
-      const kind: FollowedKind = { token: tokenOf(definition), registrations: [] };
+      const kind: FollowedKind = { token: tokenOf(definition), registrations: new Map() };
       this.#followed.set(key, kind);
       for (const handler of this.#handlers) this.#register(kind, handler);
     }
@@ -136,10 +137,23 @@ export class ServedKinds {
     for (const handler of this.#handlers) handler.onKindsChange?.();
   }
 
-  #drop(key: string, { token, registrations }: FollowedKind): void {
+  #drop(key: string, kind: FollowedKind): void {
     this.#followed.delete(key);
-    for (const one of registrations) this.#close(one);
-    this.#track(this.#informers.removeInformer(token));
+    this.#closeAll(kind);
+    this.#track(this.#informers.removeInformer(kind.token));
+  }
+
+  #unfollow(handler: KindHandler): void {
+    this.#handlers.delete(handler);
+    for (const { registrations } of this.#followed.values()) {
+      const registration = registrations.get(handler);
+      registrations.delete(handler);
+      if (registration !== undefined) this.#close(registration);
+    }
+  }
+
+  #closeAll({ registrations }: FollowedKind): void {
+    for (const one of registrations.values()) this.#close(one);
   }
 
   #register({ token, registrations }: FollowedKind, handler: KindHandler): void {
@@ -151,7 +165,7 @@ export class ServedKinds {
         if (last !== undefined) handler.onDelete?.(token, last);
       },
     });
-    registrations.push(registration);
+    registrations.set(handler, registration);
     if (registration.hasSynced) return;
     this.#syncing.add(registration);
     void registration.whenSynced().then(() => this.#synced(registration));

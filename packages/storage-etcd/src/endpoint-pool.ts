@@ -12,12 +12,12 @@ export interface EndpointPoolOptions {
   readonly credentials: (endpoint: Endpoint) => ChannelCredentials;
   /** Largest message taken, in bytes; -1 = any. */
   readonly maxReceiveBytes: number;
+  readonly keepAliveMs: number;
+  readonly keepAliveTimeoutMs: number;
 }
 
-/** Keep-alive as kube-apiserver's client has it (spec §2.9); reconnects are quick because members are few and near. */
+/** Reconnects are quick because members are few and near. */
 const channelOptions: ClientOptions = {
-  'grpc.keepalive_time_ms': 30_000,
-  'grpc.keepalive_timeout_ms': 10_000,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 3_000,
   'grpc.max_send_message_length': -1,
@@ -35,9 +35,14 @@ export class EndpointPool {
   #preferred = 0;
   #isClosed = false;
 
-  constructor({ endpoints, credentials, maxReceiveBytes }: EndpointPoolOptions) {
+  constructor({ endpoints, credentials, maxReceiveBytes, keepAliveMs, keepAliveTimeoutMs }: EndpointPoolOptions) {
     this.endpoints = endpoints;
-    const options = { ...channelOptions, 'grpc.max_receive_message_length': maxReceiveBytes };
+    const options = {
+      ...channelOptions,
+      'grpc.max_receive_message_length': maxReceiveBytes,
+      'grpc.keepalive_time_ms': keepAliveMs,
+      'grpc.keepalive_timeout_ms': keepAliveTimeoutMs,
+    };
     this.#clients = endpoints.map((endpoint) => new Client(endpoint.address, credentials(endpoint), options));
   }
 

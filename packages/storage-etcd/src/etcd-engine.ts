@@ -72,7 +72,9 @@ export class EtcdEngine implements Engine {
     const endpoints = parseEndpoints(options.endpoints, options.tls !== undefined);
     const secure = secureCredentials(options);
     const insecure = credentials.createInsecure();
-    const pool = { endpoints, credentials: ({ isSecure }: { isSecure: boolean }) => (isSecure ? secure : insecure) };
+    const { keepAliveMs, keepAliveTimeoutMs } = options;
+    const credentialsFor = ({ isSecure }: { isSecure: boolean }): ChannelCredentials => (isSecure ? secure : insecure);
+    const pool = { endpoints, credentials: credentialsFor, keepAliveMs, keepAliveTimeoutMs };
     this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes });
     // An event with its previous state is as large as the server lets values be.
     this.#watchPool = new EndpointPool({ ...pool, maxReceiveBytes: -1 });

@@ -29,6 +29,10 @@ export interface EtcdEngineOptions {
   readonly callTimeoutMs?: number;
   /** Time for a health check, in ms, at least 1. Default 2 000. */
   readonly healthTimeoutMs?: number;
+  /** Silence on a connection before the member is asked whether it is there, in ms; etcd refuses less than 5 000. Default 30 000. Source: spec §2.9. */
+  readonly keepAliveMs?: number;
+  /** Time for that answer, in ms, at least 1; then the connection is broken. Default 10 000. */
+  readonly keepAliveTimeoutMs?: number;
   /** Largest commit sent, in bytes, at least 1; a larger one is refused as `TooLarge`. etcd has a limit too, 1.5 MiB by default. Default 2 097 152, as etcd's own client. */
   readonly maxRequestBytes?: number;
   /** Largest answer taken, in bytes, at least 1; larger ranges are read in pages. Watches have no limit. Default 4 194 304. */
@@ -48,6 +52,8 @@ const defaults = {
   dialTimeoutMs: 20_000,
   callTimeoutMs: 10_000,
   healthTimeoutMs: 2_000,
+  keepAliveMs: 30_000,
+  keepAliveTimeoutMs: 10_000,
   maxRequestBytes: 2_097_152,
   maxMessageBytes: 4_194_304,
   compactionIntervalMs: 300_000,
@@ -62,6 +68,8 @@ const least = {
   dialTimeoutMs: 1,
   callTimeoutMs: 1,
   healthTimeoutMs: 1,
+  keepAliveMs: 5_000,
+  keepAliveTimeoutMs: 1,
   maxRequestBytes: 1,
   maxMessageBytes: 1,
   compactionIntervalMs: 0,

@@ -8,7 +8,13 @@ import { certificateAuthenticator } from '../authn/authenticator.ts';
 import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ServedResource } from '../registry/catalog.ts';
-import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import {
+  adminToken,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+  type TestStream,
+} from '../testing/api-server-fixture.ts';
 
 const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
 const configMaps = '/api/v1/namespaces/default/configmaps';
@@ -217,27 +223,43 @@ describe('watches', () => {
     expect(field.json).toMatchObject({ code: 400 });
   });
 
+  const big = (n: number, size: number) => ({
+    body: { metadata: { name: `c${n}` }, data: { k: 'x'.repeat(size) } },
+  });
+  const readAll = async (stream: TestStream, count: number): Promise<number> => {
+    let seen = 0;
+    while (seen < count && (await stream.next()) !== undefined) seen++;
+    return seen;
+  };
+
   it('end for a client that does not read, without harm to others', async () => {
-    const running = await start({ maxWatchBufferBytes: 256 * 1024 });
+    const clock = new VirtualClock();
+    const running = await start({ maxWatchBufferBytes: 256 * 1024, clock });
     const slow = await running.stream(`${configMaps}?watch=1&resourceVersion=1`);
     const quick = await running.stream(`${configMaps}?watch=1&resourceVersion=1`);
     slow.response.pause();
-    const seen = (async () => {
-      let count = 0;
-      while (count < 60 && (await quick.next()) !== undefined) count++;
-      return count;
-    })();
-    for (let i = 0; i < 60; i++) {
-      await running.send('POST', configMaps, {
-        body: { metadata: { name: `c${i}` }, data: { k: 'x'.repeat(200_000) } },
-      });
-    }
+    const seen = readAll(quick, 60);
+    for (let i = 0; i < 60; i++) await running.send('POST', configMaps, big(i, 200_000));
     expect(await seen).toBe(60);
-    const metrics = await running.send('GET', '/metrics');
-    expect(metrics.text).toContain('apiserver_terminated_watchers_total 1');
-    expect(metrics.text).toContain('apiserver_longrunning_requests 1');
-    slow.close();
+    const metrics = async () => (await running.send('GET', '/metrics')).text;
+    expect(await metrics()).toContain('apiserver_terminated_watchers_total 1');
+    // Its socket is full, so it does not even take the end: the connection is cut.
+    await clock.advance(10_000);
+    expect(await metrics()).toContain('apiserver_longrunning_requests 1');
+    const broken = await readAll(slow, 60).catch((error: Error) => error.message);
+    expect(broken).toBe('aborted');
     quick.close();
+  });
+
+  it('go on through a replay and through events that are larger than what may wait', async () => {
+    const running = await start({ maxWatchBufferBytes: 1_048_576 });
+    for (let i = 0; i < 6; i++) await running.send('POST', configMaps, big(i, 1_000_000));
+    const resumed = await running.stream(`${configMaps}?watch=1&resourceVersion=1`);
+    expect(await readAll(resumed, 6)).toBe(6);
+    await Promise.all(Array.from({ length: 6 }, (_, i) => running.send('POST', configMaps, big(100 + i, 1_000_000))));
+    expect(await readAll(resumed, 6)).toBe(6);
+    expect((await running.send('GET', '/metrics')).text).toContain('apiserver_terminated_watchers_total 0');
+    resumed.close();
   });
 });
 

@@ -8,6 +8,9 @@ import { parseIncludeObject } from './table-response.ts';
 import { WatchFrames } from './watch-frames.ts';
 import { WatchResponse } from './watch-response.ts';
 
+/** Time for the peer to take what waits at the end of its watch; then the connection is cut. */
+const lingerMs = 10_000;
+
 /** Resolves when the stream is over. Throws while the answer can still be a plain one. */
 export async function handleWatch(call: ResourceCall): Promise<void> {
   const { exchange, served, ports, name } = call;
@@ -26,7 +29,9 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     allowBookmarks: options.allowWatchBookmarks,
     maxBufferedBytes: ports.maxWatchBufferBytes,
     flusher: ports.flusher,
+    clock: ports.clock,
     onOverflow: () => ports.watches.overflows++,
+    onEnding: () => exchange.onClose(ports.clock.setBackgroundTimer(() => response.abort(), lingerMs)),
     onEnd: () => over(),
   });
   const sendsInitialEvents = options.sendInitialEvents === true;
@@ -37,7 +42,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   try {
     refuseEarly(response);
     exchange.setHeader('Content-Type', streamMediaType(form));
-    response.open(exchange);
+    response.open(exchange.open(200));
     if (!sendsInitialEvents) response.endInitialEvents();
     await runUntilEnd(call, { response, timeoutMs, ended });
   } finally {

@@ -1,8 +1,8 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind. spec/storage.md §5.6.
-import { newInternalError, type UnstructuredObject } from '@kapstan/api';
+import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
-import type { Exchange, ResponseStream } from './exchange.ts';
+import type { ResponseStream } from './exchange.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
 import type { WatchFrames, WatchItem } from './watch-frames.ts';
 
@@ -12,8 +12,11 @@ export interface WatchResponseOptions {
   /** Bytes of live events that may wait for the peer; the initial events do not count. */
   readonly maxBufferedBytes: number;
   readonly flusher: TurnFlusher;
+  readonly clock: Clock;
   /** The peer was too slow and its watch is ended. */
   onOverflow(): void;
+  /** No more events are taken; what waits is still sent. Called once, before `onEnd`. */
+  onEnding(): void;
   /** The stream is over, for whatever reason. Called once. */
   onEnd(): void;
 }
@@ -25,10 +28,17 @@ type Pending = WatchItem | { readonly type: 'FRAME'; readonly bytes: Uint8Array 
 const sliceBytes = 256 * 1024;
 /** What may wait for a reader that goes on reading, in bounds of one that does not. */
 const boundsInAll = 8;
+/** A socket that has taken nothing for so long is stuck. A burst within one turn says nothing about its reader. */
+const stuckMs = 500;
 
 /**
  * Events wait as references until the socket takes them, so the initial events of a large list cost no copy. Live
- * events are bounded by `maxBufferedBytes`; beyond it the stream ends and the client resumes from its last version.
+ * events are bounded in bytes, and there are two ways to be too slow:
+ * - stuck: for {@link stuckMs} the socket took nothing, and more than `maxBufferedBytes` came meanwhile. The stream is
+ *   aborted: bytes in a full socket can never be ended in peace, and the client has to see that they are not whole.
+ * - behind: the socket takes bytes, but several bounds of them wait. No more events are taken, what waits is sent, then
+ *   the stream ends in peace, as when kube-apiserver's cache terminates a watcher. The client has got further, so a
+ *   resume from its last version makes progress however much there is to replay.
  */
 export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   readonly #options: WatchResponseOptions;
@@ -39,6 +49,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #waitingBytes = 0;
   /** The socket has had no room since the last flush. */
   #isBlocked = false;
+  #blockedSinceMs = 0;
   /** What came since it was last seen to take bytes. */
   #bytesWhileBlocked = 0;
   #isInitial = true;
@@ -57,9 +68,9 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     return this.#stream === undefined && first?.type === 'ERROR' ? first.error : undefined;
   }
 
-  /** Sends the head and what has come so far. */
-  open(exchange: Exchange): void {
-    this.#stream = exchange.open(200);
+  /** Sends what has come so far and what will come. */
+  open(stream: ResponseStream): void {
+    this.#stream = stream;
     this.#schedule();
   }
 
@@ -77,25 +88,47 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     }
     // The first event carries the columns of a Table, so it is made before those that come later.
     if (isInitial && this.#hasBegun) this.#queue.push(event);
-    else this.#pushFrame(event);
+    else this.#pushLive(event);
     this.#hasBegun = true;
     this.#schedule();
   }
 
-  /**
-   * Slow is who takes nothing: more than the bound has come since the socket last had room, and it still has none. A burst
-   * within one turn says nothing about the reader. In all, a reader that is merely behind may have several bounds waiting.
-   */
+  /** A live event that cannot be encoded ends this watch after those before it; its source never hears of it (I8). */
+  #pushLive(event: StorageEvent<UnstructuredObject>): void {
+    try {
+      this.#pushFrame(event);
+    } catch (error) {
+      this.onEnd(newInternalError(error));
+    }
+  }
+
   #pushFrame(event: StorageEvent<UnstructuredObject>): void {
     const bytes = this.#options.frames.of(event);
     if (bytes === undefined) return this.finish();
+    this.#queue.push({ type: 'FRAME', bytes });
     this.#waitingBytes += bytes.length;
     if (this.#isBlocked) this.#bytesWhileBlocked += bytes.length;
-    const { maxBufferedBytes } = this.#options;
+    if (this.#isInitial) return;
+    if (this.#isStuck()) this.#overflow(() => this.abort());
+    else if (this.#isBehind()) this.#overflow(() => this.finish());
+  }
+
+  #isStuck(): boolean {
+    const { clock, maxBufferedBytes } = this.#options;
+    if (!this.#isBlocked || this.#bytesWhileBlocked <= maxBufferedBytes) return false;
+    return clock.monotonicNow() - this.#blockedSinceMs >= stuckMs;
+  }
+
+  /** Not before the socket was tried: what comes in one turn, as the replay of a resume may, was not slow to be read. */
+  #isBehind(): boolean {
+    if (!this.#isBlocked) return false;
     const buffered = this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0);
-    const isStuck = this.#isBlocked && this.#bytesWhileBlocked > maxBufferedBytes;
-    if (!this.#isInitial && (isStuck || buffered > maxBufferedBytes * boundsInAll)) this.#overflow();
-    else this.#queue.push({ type: 'FRAME', bytes });
+    return buffered > this.#options.maxBufferedBytes * boundsInAll;
+  }
+
+  #overflow(end: () => void): void {
+    this.#options.onOverflow();
+    end();
   }
 
   onEnd(error?: Error): void {
@@ -106,21 +139,33 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
 
   /** Ends the stream after what waits: the time is up, or the store said so. */
   finish(): void {
-    this.#isEnding = true;
+    this.#beginEnd();
     this.#schedule();
   }
 
-  /** Ends the stream at once: the peer is gone or the server stops. */
+  /** Ends the stream after what is written: the peer is gone or the form asked for has no events. */
   close(): void {
-    this.#isEnding = true;
-    this.#queue = [];
-    this.#head = 0;
+    this.#drop();
     this.#end();
   }
 
-  #overflow(): void {
-    this.#options.onOverflow();
-    this.close();
+  /** Ends the stream at once, so that the peer sees it: it does not read. */
+  abort(): void {
+    this.#drop();
+    this.#stream?.abort();
+    this.#end();
+  }
+
+  #drop(): void {
+    this.#beginEnd();
+    this.#queue = [];
+    this.#head = 0;
+  }
+
+  #beginEnd(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#options.onEnding();
   }
 
   #schedule(): void {
@@ -136,18 +181,21 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     if (stream.isClosed) return this.close();
     const hasRoom = this.#writeSlice(stream);
     if (this.#isEnded) return;
-    if (this.#head === this.#queue.length) {
+    const isEmpty = this.#head === this.#queue.length;
+    if (isEmpty) {
       this.#queue = [];
       this.#head = 0;
-      if (this.#isEnding) this.#end();
-    } else if (hasRoom) this.#schedule();
-    else this.#resumeWhenDrained(stream);
+      if (this.#isEnding) return this.#end();
+    }
+    if (!hasRoom) this.#resumeWhenDrained(stream);
+    else if (!isEmpty) this.#schedule();
   }
 
   /** Keeps `#isScheduled` set, so that events that come meanwhile only queue up. */
   #resumeWhenDrained(stream: ResponseStream): void {
     this.#isScheduled = true;
     this.#isBlocked = true;
+    this.#blockedSinceMs = this.#options.clock.monotonicNow();
     this.#bytesWhileBlocked = 0;
     void stream.drained().then(() => {
       this.#isBlocked = false;
@@ -182,12 +230,12 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     return item.bytes;
   }
 
-  /** What cannot be encoded ends this watch with its error, and no other (I8). */
+  /** An initial event that cannot be encoded ends this watch with its error, and no other (I8). */
   #encode(item: WatchItem): Uint8Array | undefined {
     try {
       return this.#options.frames.of(item);
     } catch (error) {
-      this.#isEnding = true;
+      this.#beginEnd();
       this.#queue.length = this.#head;
       return this.#options.frames.of({ type: 'ERROR', error: newInternalError(error) });
     }

@@ -1,0 +1,234 @@
+import type { Revision, UnstructuredObject } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
+import { type StorageEvent, Stored } from '@kapstan/storage';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { testDefinition } from '../testing/store-fixture.ts';
+import type { ResponseStream } from './exchange.ts';
+import { TurnFlusher } from './turn-flusher.ts';
+import { WatchFrames } from './watch-frames.ts';
+import { WatchResponse } from './watch-response.ts';
+
+type Line = { readonly type: string; readonly object: UnstructuredObject & { readonly message?: string } };
+
+/** A socket that takes `roomBytes` at a time, each time that it is drained. */
+class FakeStream implements ResponseStream {
+  bufferedBytes = 0;
+  end_: 'open' | 'ended' | 'aborted' = 'open';
+  written = 0;
+  corks = 0;
+  readonly #roomBytes: number;
+  readonly #texts: string[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor(roomBytes: number) {
+    this.#roomBytes = roomBytes;
+  }
+
+  get isClosed(): boolean {
+    return this.end_ !== 'open';
+  }
+  get lines(): Line[] {
+    const text = this.#texts.join('');
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Line]));
+  }
+  write(bytes: Uint8Array): boolean {
+    this.#texts.push(Buffer.from(bytes).toString());
+    this.bufferedBytes += bytes.length;
+    this.written += bytes.length;
+    return this.bufferedBytes < this.#roomBytes;
+  }
+  drained(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+  drain(): void {
+    this.bufferedBytes = 0;
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+  cork(): void {
+    this.corks++;
+  }
+  uncork(): void {
+    this.corks--;
+  }
+  end(): void {
+    if (!this.isClosed) this.end_ = 'ended';
+  }
+  abort(): void {
+    this.end_ = 'aborted';
+  }
+}
+
+class Unencodable extends Stored<UnstructuredObject> {
+  override encoded(): never {
+    throw new Error('no bytes');
+  }
+}
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+const definition = testDefinition();
+const form = {
+  format: { name: 'json', mediaType: 'application/json' },
+  isPretty: false,
+  target: undefined,
+} as never;
+const objectOf = (name: string, size = 0): UnstructuredObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  ...(size === 0 ? {} : { data: { k: 'x'.repeat(size) } }),
+});
+const added = (name: string, size?: number): StorageEvent<UnstructuredObject> => ({
+  type: 'ADDED',
+  stored: new Stored(`/configmaps/${name}`, 1 as Revision, objectOf(name, size)),
+});
+const broken = (name: string): StorageEvent<UnstructuredObject> => ({
+  type: 'MODIFIED',
+  stored: new Unencodable(`/configmaps/${name}`, 1 as Revision, objectOf(name)),
+});
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+const flusher = new TurnFlusher();
+let clock: VirtualClock;
+let overflows = 0;
+let ends = 0;
+let endings = 0;
+beforeEach(() => {
+  clock = new VirtualClock();
+  overflows = 0;
+  ends = 0;
+  endings = 0;
+});
+
+function watchOf(maxBufferedBytes = 4 * mebibyte): WatchResponse {
+  return new WatchResponse({
+    frames: new WatchFrames({ definition, form, includeObject: 'None', clock }),
+    allowBookmarks: true,
+    maxBufferedBytes,
+    flusher,
+    clock,
+    onOverflow: () => overflows++,
+    onEnding: () => endings++,
+    onEnd: () => ends++,
+  });
+}
+
+function liveWatch(stream: FakeStream, maxBufferedBytes?: number): WatchResponse {
+  const watch = watchOf(maxBufferedBytes);
+  watch.open(stream);
+  watch.endInitialEvents();
+  return watch;
+}
+
+const shown = (stream: FakeStream) =>
+  stream.lines.map(({ type, object }) => `${type} ${object.metadata?.name ?? object.message}`);
+const why = 'ERROR Internal error occurred: no bytes';
+
+describe('an event that cannot be encoded', () => {
+  it('ends its own watch with an ERROR, after the events before it', async () => {
+    const streams = [new FakeStream(mebibyte), new FakeStream(mebibyte)];
+    const [bad, good] = streams.map((stream) => liveWatch(stream));
+    bad?.onEvent(added('a'));
+    bad?.onEvent(broken('b'));
+    bad?.onEvent(added('c'));
+    good?.onEvent(added('d'));
+    await nextTurn();
+    expect(streams.map(shown)).toEqual([['ADDED a', why], ['ADDED d']]);
+    expect(streams.map(({ end_ }) => end_)).toEqual(['ended', 'open']);
+    expect([ends, endings, overflows]).toEqual([1, 1, 0]);
+  });
+
+  it('does so among the initial events too, which are encoded while they are written', async () => {
+    const streams = [new FakeStream(mebibyte), new FakeStream(mebibyte)];
+    for (const stream of streams) {
+      const watch = watchOf();
+      watch.open(stream);
+      watch.onEvent(added('a'));
+      watch.onEvent(stream === streams[0] ? broken('b') : added('b'));
+      watch.onEvent(added('c'));
+    }
+    await nextTurn();
+    expect(streams.map(shown)).toEqual([
+      ['ADDED a', why],
+      ['ADDED a', 'ADDED b', 'ADDED c'],
+    ]);
+    expect(streams.map(({ end_ }) => end_)).toEqual(['ended', 'open']);
+  });
+
+  it('does so as the very first one', async () => {
+    const stream = new FakeStream(mebibyte);
+    const watch = watchOf();
+    watch.onEvent(broken('a'));
+    watch.open(stream);
+    await nextTurn();
+    expect([shown(stream), stream.end_]).toEqual([['ERROR Internal error occurred: no bytes'], 'ended']);
+  });
+});
+
+describe('bursts that a healthy reader survives', () => {
+  /** Room for one write a turn: the reader reads, the events come faster for a while. */
+  async function drainAll(stream: FakeStream): Promise<void> {
+    for (let turns = 0; turns < 200; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+  }
+
+  it.each([
+    ['events of 1 MB, six in each of four turns', 4, 6, mebibyte],
+    ['30,000 small events in one turn', 1, 30_000, 100],
+    ['many small events in many turns', 50, 500, 100],
+    ['a replay of 40 MB in one turn', 1, 40, mebibyte],
+  ])('%s', async (_, turns, perTurn, size) => {
+    const stream = new FakeStream(64 * kibibyte);
+    const watch = liveWatch(stream);
+    for (let turn = 0; turn < turns; turn++) {
+      for (let n = 0; n < perTurn; n++) watch.onEvent(added(`${turn}-${n}`, size));
+      await nextTurn();
+    }
+    await drainAll(stream);
+    expect(stream.lines).toHaveLength(turns * perTurn);
+    expect([stream.end_, overflows]).toEqual(['open', 0]);
+  });
+});
+
+describe('a reader that is too slow', () => {
+  it('is cut off when its socket takes nothing while more than the bound comes', async () => {
+    const stream = new FakeStream(kibibyte);
+    const watch = liveWatch(stream, 64 * kibibyte);
+    let sent = 0;
+    while (ends === 0 && sent < 1000) {
+      watch.onEvent(added(`${sent++}`, 8 * kibibyte));
+      await nextTurn();
+      await clock.advance(100);
+    }
+    expect([stream.end_, overflows, ends, endings]).toEqual(['aborted', 1, 1, 1]);
+    expect(sent).toBeLessThanOrEqual(10);
+    expect(stream.written).toBeLessThan(16 * kibibyte);
+    watch.onEvent(added('late'));
+    watch.abort();
+    expect([overflows, ends]).toEqual([1, 1]);
+  });
+
+  it('gets what waits and a peaceful end when it reads but is several bounds behind', async () => {
+    const stream = new FakeStream(kibibyte);
+    const watch = liveWatch(stream, 64 * kibibyte);
+    watch.onEvent(added('0', 8 * kibibyte));
+    await nextTurn();
+    for (let n = 1; n < 200; n++) watch.onEvent(added(`${n}`, 8 * kibibyte));
+    expect([overflows, endings, ends]).toEqual([1, 1, 0]);
+    for (let turns = 0; turns < 100; turns++) {
+      await nextTurn();
+      stream.drain();
+    }
+    expect(stream.corks).toBe(0);
+    const count = stream.lines.length;
+    expect(count).toBeGreaterThanOrEqual(64);
+    expect(count).toBeLessThan(70);
+    expect(shown(stream)).toEqual(Array.from({ length: count }, (_, n) => `ADDED ${n}`));
+    expect([stream.end_, ends]).toEqual(['ended', 1]);
+  });
+});

@@ -36,3 +36,10 @@ export function deletionHandlingKey<T extends KubernetesObject>(
     });
   }
 }
+
+/** Version that an object brings into the cache; undefined for a tombstone, which carries an old one. */
+export function incomingVersion<T extends KubernetesObject>(
+  object: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
+): string | undefined {
+  return isDeletedFinalStateUnknown<T>(object) ? undefined : (object as KubernetesObject).metadata?.resourceVersion;
+}

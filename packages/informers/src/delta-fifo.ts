@@ -4,6 +4,7 @@ import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import {
   DeletedFinalStateUnknown,
   deletionHandlingKey,
+  incomingVersion,
   isDeletedFinalStateUnknown,
 } from './deleted-final-state-unknown.ts';
 import {
@@ -14,11 +15,13 @@ import {
   type FifoOptions,
   type ProcessDeltas,
 } from './fifo.ts';
+import { VersionTrail } from './version-trail.ts';
 
 /** Keyed queue of changes. A key keeps its place in line while changes are added to it. */
 export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   // Invariant: a key is here exactly while it has changes; Map order is the order of the queue.
   readonly #items = new Map<ObjectKey, Delta<T>[]>();
+  readonly #versions = new VersionTrail();
   readonly #options: FifoOptions<T>;
   #isPopulated = false;
   #initialPopulation = 0;
@@ -40,14 +43,20 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     return this.#isClosed;
   }
 
+  get resourceVersion(): string {
+    return this.#versions.reached;
+  }
+
   add(object: DeepReadonly<T>): void {
     this.#isPopulated = true;
     this.#queue('Added', object);
+    this.#versions.note(incomingVersion(object));
   }
 
   update(object: DeepReadonly<T>): void {
     this.#isPopulated = true;
     this.#queue('Updated', object);
+    this.#versions.note(incomingVersion(object));
   }
 
   /** Ignored when nobody has heard of the object. */
@@ -56,19 +65,25 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     this.#isPopulated = true;
     const isKnown = this.#options.knownObjects?.getByKey(key) !== undefined;
     if (isKnown || this.#items.has(key)) this.#queue('Deleted', object);
+    this.#versions.note(incomingVersion(object));
   }
 
   // Atomic: the list, its tombstones and the count of the initial population belong together.
-  replace(objects: Iterable<DeepReadonly<T>>): void {
+  replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void {
     const listed = new Set<ObjectKey>();
     for (const object of objects) {
       listed.add(deletionHandlingKey(object));
       this.#queue('Replaced', object);
     }
     const deletions = this.#buryQueued(listed) + this.#buryKnown(listed);
+    this.#versions.note(resourceVersion);
     if (this.#isPopulated) return;
     this.#isPopulated = true;
     this.#initialPopulation = listed.size + deletions;
+  }
+
+  bookmark(resourceVersion: string): void {
+    this.#versions.note(resourceVersion);
   }
 
   resync(): void {
@@ -78,7 +93,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
       // What is queued is newer than what is known.
       if (this.#items.has(key)) continue;
       const object = known.getByKey(key);
-      if (object !== undefined) this.#items.set(key, [{ type: 'Sync', object }]);
+      if (object !== undefined) this.#append(key, { type: 'Sync', object });
     }
   }
 
@@ -90,6 +105,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     }
     const [key, deltas] = next.value;
     this.#items.delete(key);
+    this.#versions.notePopped();
     const isInInitialList = !this.hasSynced;
     try {
       process(deltas, isInInitialList);
@@ -107,12 +123,18 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     const key = deletionHandlingKey(incoming);
     const { transform } = this.#options;
     const object = transform === undefined || isDeletedFinalStateUnknown<T>(incoming) ? incoming : transform(incoming);
+    this.#append(key, { type, object });
+  }
+
+  #append(key: ObjectKey, delta: Delta<T>): void {
     const deltas = this.#items.get(key);
-    if (deltas === undefined) this.#items.set(key, [{ type, object }]);
-    else {
-      deltas.push({ type, object });
-      collapseDeletions(deltas);
+    if (deltas === undefined) {
+      this.#items.set(key, [delta]);
+      this.#versions.noteQueued();
+      return;
     }
+    deltas.push(delta);
+    collapseDeletions(deltas);
   }
 
   #buryQueued(listed: ReadonlySet<ObjectKey>): number {

@@ -39,11 +39,15 @@ export interface Fifo<T extends KubernetesObject> {
   /** True once everything of the first replace was popped and processed, or at once when a change came before any replace. */
   readonly hasSynced: boolean;
   readonly isClosed: boolean;
+  /** Version up to which everything that came has been popped: of an event, a list or a bookmark. "" at first. */
+  readonly resourceVersion: string;
   add(object: DeepReadonly<T>): void;
   update(object: DeepReadonly<T>): void;
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void;
   /** These are all there are: known and queued objects that are missing get a tombstone (invariant I7). */
-  replace(objects: Iterable<DeepReadonly<T>>): void;
+  replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void;
+  /** Nothing more up to this version; it counts once what is queued before it is popped. */
+  bookmark(resourceVersion: string): void;
   /** Queues a `Sync` for each known object that has nothing queued. */
   resync(): void;
   /** Hands the oldest entry to `process` and returns true; false when there is none. Throws what `process` throws; the entry is gone then. */

@@ -5,6 +5,7 @@ import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import {
   DeletedFinalStateUnknown,
   deletionHandlingKey,
+  incomingVersion,
   isDeletedFinalStateUnknown,
 } from './deleted-final-state-unknown.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type FifoOptions,
   type ProcessDeltas,
 } from './fifo.ts';
+import { VersionTrail } from './version-trail.ts';
 
 interface Entry<T extends KubernetesObject> {
   readonly key: ObjectKey;
@@ -26,6 +28,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
   // Invariant: entries before #head are popped; they are cut off in bulk, so that a pop costs O(1).
   #entries: Entry<T>[] = [];
   #head = 0;
+  readonly #versions = new VersionTrail();
   readonly #options: FifoOptions<T>;
   #isPopulated = false;
   #initialPopulation = 0;
@@ -47,23 +50,30 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
     return this.#isClosed;
   }
 
+  get resourceVersion(): string {
+    return this.#versions.reached;
+  }
+
   add(object: DeepReadonly<T>): void {
     this.#isPopulated = true;
     this.#queue('Added', object);
+    this.#versions.note(incomingVersion(object));
   }
 
   update(object: DeepReadonly<T>): void {
     this.#isPopulated = true;
     this.#queue('Updated', object);
+    this.#versions.note(incomingVersion(object));
   }
 
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
     this.#isPopulated = true;
     this.#queue('Deleted', object);
+    this.#versions.note(incomingVersion(object));
   }
 
   // Atomic: the tombstones, the list and the count of the initial population belong together.
-  replace(objects: Iterable<DeepReadonly<T>>): void {
+  replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void {
     const items = [...objects];
     const listed = new Set(items.map(deletionHandlingKey));
     const queued = this.#newestQueued();
@@ -77,9 +87,14 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
       this.#queue('Deleted', new DeletedFinalStateUnknown<T>(key, known?.getByKey(key)));
     }
     for (const object of items) this.#queue('Replaced', object);
+    this.#versions.note(resourceVersion);
     if (this.#isPopulated) return;
     this.#isPopulated = true;
     this.#initialPopulation = this.length;
+  }
+
+  bookmark(resourceVersion: string): void {
+    this.#versions.note(resourceVersion);
   }
 
   resync(): void {
@@ -88,7 +103,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
     const queued = this.#newestQueued();
     for (const key of [...known.listKeys()]) {
       const object = queued.has(key) ? undefined : known.getByKey(key);
-      if (object !== undefined) this.#entries.push({ key, delta: { type: 'Sync', object } });
+      if (object !== undefined) this.#append({ key, delta: { type: 'Sync', object } });
     }
   }
 
@@ -114,6 +129,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
     const entry = this.#entries[this.#head];
     if (entry === undefined) return undefined;
     this.#head++;
+    this.#versions.notePopped();
     if (this.#head === this.#entries.length || this.#head >= 1024) {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;
@@ -125,7 +141,12 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
     const key = deletionHandlingKey(incoming);
     const { transform } = this.#options;
     const object = transform === undefined || isDeletedFinalStateUnknown<T>(incoming) ? incoming : transform(incoming);
-    this.#entries.push({ key, delta: { type, object } });
+    this.#append({ key, delta: { type, object } });
+  }
+
+  #append(entry: Entry<T>): void {
+    this.#entries.push(entry);
+    this.#versions.noteQueued();
   }
 
   #newestQueued(): Map<ObjectKey, Delta<T>> {

@@ -1,11 +1,7 @@
 // The local cache: objects by key, with indexes. Written by the shared informer, read by listers. Source: client-go
 // ThreadSafeStore, spec/client.md §3. Methods are synchronous: one turn is one critical section.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
-import {
-  type DeletedFinalStateUnknown,
-  deletionHandlingKey,
-  isDeletedFinalStateUnknown,
-} from './deleted-final-state-unknown.ts';
+import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 
 /** Values under which an object is found; none, one or several. Undefined is no value. Must not throw. */
 export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
@@ -46,23 +42,26 @@ export class Indexer<T extends KubernetesObject> {
 
   // ---- Writing ----
 
-  /** Stores or replaces an object. Throws TypeError for one without metadata, and Error for a failing index function; then nothing changed. */
-  add(object: DeepReadonly<T>): void {
+  /** Stores or replaces an object; `resourceVersion` is the cache's from now on, by default the object's. Throws TypeError for one without metadata, and Error for a failing index function; then nothing changed. */
+  add(object: DeepReadonly<T>, resourceVersion: string | undefined = incomingVersion(object)): void {
     const key = deletionHandlingKey(object);
     const before = this.#objects.get(key);
     this.#move(key, before, object);
     this.#objects.set(key, object);
     this.#snapshot = undefined;
-    this.#noteVersion(object);
+    this.bookmark(resourceVersion);
   }
 
   /** The same as {@link add}. */
-  update(object: DeepReadonly<T>): void {
-    this.add(object);
+  update(object: DeepReadonly<T>, resourceVersion?: string): void {
+    this.add(object, resourceVersion);
   }
 
-  /** Removes an object by its key. Unknown ones are no error. */
-  delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
+  /** Removes an object by its key. Unknown ones are no error. `resourceVersion`: as for {@link add}; a tombstone has none. */
+  delete(
+    object: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
+    resourceVersion: string | undefined = incomingVersion(object),
+  ): void {
     const key = deletionHandlingKey(object);
     const before = this.#objects.get(key);
     if (before !== undefined) {
@@ -70,7 +69,7 @@ export class Indexer<T extends KubernetesObject> {
       this.#objects.delete(key);
       this.#snapshot = undefined;
     }
-    if (!isDeletedFinalStateUnknown<T>(object)) this.#noteVersion(object);
+    this.bookmark(resourceVersion);
   }
 
   // Atomic: contents and every index change together.
@@ -83,9 +82,9 @@ export class Indexer<T extends KubernetesObject> {
     this.#resourceVersion = resourceVersion;
   }
 
-  /** Nothing changed up to this version. */
-  bookmark(resourceVersion: string): void {
-    this.#resourceVersion = resourceVersion;
+  /** The contents are those of this version. "" and absence say nothing. */
+  bookmark(resourceVersion: string | undefined): void {
+    if (resourceVersion !== undefined && resourceVersion !== '') this.#resourceVersion = resourceVersion;
   }
 
   // ---- Reading ----
@@ -164,11 +163,6 @@ export class Indexer<T extends KubernetesObject> {
       if (object !== undefined) objects.push(object);
     }
     return objects;
-  }
-
-  #noteVersion(object: DeepReadonly<T>): void {
-    const version = (object as KubernetesObject).metadata?.resourceVersion;
-    if (version !== undefined && version !== '') this.#resourceVersion = version;
   }
 
   /** All values are computed before anything moves, so that a failing function leaves no half. */

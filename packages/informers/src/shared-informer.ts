@@ -21,7 +21,7 @@ import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './in
 import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { type MutationDetection, MutationDetector } from './mutation-detector.ts';
-import type { InformerEvent, ObjectChange } from './object-change.ts';
+import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { Reflector, type ReflectorOptions, type ReflectorStatus } from './reflector.ts';
 import { type Syncable, SyncSignal } from './sync-signal.ts';
 
@@ -150,7 +150,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#reflector.status;
   }
 
-  /** Version up to which the cache is known to be; "" before the first list. */
+  /** Version that list and watch have reached; "" before. The cache's own, `indexer.resourceVersion`, follows it. */
   get lastSyncResourceVersion(): string {
     return this.#reflector.lastSyncResourceVersion;
   }
@@ -288,8 +288,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       add: (object: DeepReadonly<T>) => queue(() => this.#fifo.add(object)),
       update: (object: DeepReadonly<T>) => queue(() => this.#fifo.update(object)),
       delete: (object: DeepReadonly<T>) => queue(() => this.#fifo.delete(object)),
-      replace: (objects: Iterable<DeepReadonly<T>>) => queue(() => this.#fifo.replace(objects)),
-      bookmark: (resourceVersion: string) => this.indexer.bookmark(resourceVersion),
+      replace: (objects: Iterable<DeepReadonly<T>>, resourceVersion: string) =>
+        queue(() => this.#fifo.replace(objects, resourceVersion)),
+      bookmark: (resourceVersion: string) => queue(() => this.#fifo.bookmark(resourceVersion)),
       resync: () => queue(() => this.#fifo.resync()),
     };
     return new Reflector(listerWatcher, store, {
@@ -325,6 +326,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
         return;
       }
     }
+    // What left no entry to pop: a bookmark, an empty list, the deletion of an unknown object.
+    this.indexer.bookmark(this.#fifo.resourceVersion);
     if (this.#fifo.hasSynced && !this.#synced.isDone && !this.isStopped) {
       this.#synced.finish();
       this.#handlers.noteSynced();
@@ -350,20 +353,24 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 
   #processDeltas(deltas: Deltas<T>, isInInitialList: boolean): void {
-    for (const delta of deltas) {
-      const key = deletionHandlingKey(delta.object);
-      if (delta.type === 'Deleted') this.#remove(key, delta);
-      else this.#store(key, delta.object as DeepReadonly<T>, isInInitialList);
+    for (const [i, { type, object }] of deltas.entries()) {
+      const key = deletionHandlingKey(object);
+      const isLast = i === deltas.length - 1;
+      // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
+      const resourceVersion = isLast ? this.#fifo.resourceVersion : this.indexer.resourceVersion;
+      if (type === 'Deleted') this.#remove(key, object, resourceVersion);
+      else this.#store({ key, object: object as DeepReadonly<T>, isInInitialList }, resourceVersion);
     }
   }
 
   /** An addition of what is cached is an update, and an update of what is not is an addition. */
-  #store(key: ObjectKey, object: DeepReadonly<T>, isInInitialList: boolean): void {
+  #store(present: Omit<AddedChange<T>, 'type'>, resourceVersion: string): void {
+    const { key, object } = present;
     const oldObject = this.indexer.getByKey(key);
     this.#detector.watch(object);
-    this.indexer.add(object);
+    this.indexer.add(object, resourceVersion);
     if (oldObject === undefined) {
-      this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
+      this.#distribute({ type: 'added', ...present }, 'all');
       return;
     }
     // A version that did not change: a resync, or a relist in which nothing happened to this object.
@@ -371,8 +378,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#distribute({ type: 'updated', key, object, oldObject }, isSame ? 'resync' : 'all');
   }
 
-  #remove(key: ObjectKey, { object }: Delta<T>): void {
-    this.indexer.delete(object);
+  #remove(key: ObjectKey, object: Delta<T>['object'], resourceVersion: string): void {
+    this.indexer.delete(object, resourceVersion);
     const isFinalStateUnknown = isDeletedFinalStateUnknown<T>(object);
     const last = isFinalStateUnknown ? object.object : (object as DeepReadonly<T>);
     this.#distribute({ type: 'deleted', key, object: last, isFinalStateUnknown }, 'all');

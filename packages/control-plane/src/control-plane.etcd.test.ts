@@ -1,10 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isConflict } from '@kapstan/api';
+import { isConflict, isNotFound } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 
 const binary = findEtcd();
@@ -38,5 +39,33 @@ describe.skipIf(binary === undefined)('startControlPlane on etcd', () => {
       await two.client.update(ConfigMap, { ...created, data: { round: 'done' } });
       await expect(one.client.update(ConfigMap, created)).rejects.toSatisfy(isConflict);
     }
+  });
+
+  it('gives writes through other servers the time that Kubernetes gives them before it empties a namespace', {
+    timeout: 60_000,
+  }, async () => {
+    const [etcd] = await startEtcd({ binary: binary ?? '' });
+    const dataDir = await mkdtemp(join(tmpdir(), 'kapstan-a-'));
+    const clock = new VirtualClock();
+    const options = { dataDir, clock, controlLoops: ['namespace'], http: 'off' } as const;
+    const plane = await startControlPlane({ ...options, etcd: { endpoints: [etcd.endpoint] } });
+    onTestFinished(async () => {
+      await plane.close();
+      await etcd.remove();
+      await rm(dataDir, { recursive: true });
+    });
+    const { client } = plane;
+    const create = (name: string): Promise<Namespace> =>
+      client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await create('a');
+    await client.delete(Namespace, { name: 'a' });
+    // A server that begins too soon has the time of these requests to end it.
+    for (let round = 0; round < 20; round += 1) {
+      await clock.advance(240);
+      await create(`other-${round}`);
+    }
+    expect((await client.get(Namespace, { name: 'a' })).status?.phase).toBe('Terminating');
+    await clock.advance(200);
+    await vi.waitFor(() => expect(client.get(Namespace, { name: 'a' })).rejects.toSatisfy(isNotFound), 8000);
   });
 });

@@ -23,7 +23,10 @@ import { storePages } from './store-pages.ts';
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
   readonly dataDir: string;
-  /** A store in place of the embedded one in `dataDir`; it stays its owner's and is not closed. */
+  /**
+   * A store in place of the embedded one in `dataDir`; it stays its owner's and is not closed. No other control plane may
+   * write to it: for an etcd that several share there is the option `etcd`.
+   */
   readonly engine?: Engine;
   /**
    * Time between two compactions of the embedded store, in milliseconds; history lasts one to two of these. 0 = none, which
@@ -69,7 +72,10 @@ export interface ControlPlaneOptions {
   readonly serviceClusterIpRange?: string;
   /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
-   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out.
+   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. No leader is elected: of
+   * several servers on one etcd one should run them, the others none. Where more do, the objects come out right all the
+   * same (writes are conditional), at the price of the same work twice; but root-ca-certificate-publisher-controller must
+   * run once, unless all servers have one authority: each would put its own back.
    */
   readonly controlLoops?: readonly string[];
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
@@ -148,17 +154,22 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   }
 }
 
-/** All that writes is in this process, so what is late is so by a request under way, not by another server's cache. */
-const namespaceGraceMs = 500;
+/**
+ * How long after the deletion of a namespace its content may still arrive. On a store of our own all that writes is in this
+ * process: late is only a request that was admitted before and is under way. On an etcd others write too, each admitting by
+ * its own watch cache, which may not have heard of the deletion: what Kubernetes waits. Source: namespaceDeletionGracePeriod.
+ */
+const namespaceGraceMs = { ownStore: 500, sharedStore: 5000 };
 
 function controlLoops(
-  { controlLoops: list = [], collectsGarbage = true }: ControlPlaneOptions,
+  { controlLoops: list = [], collectsGarbage = true, etcd }: ControlPlaneOptions,
   parts: Omit<ServerParts, 'engine' | 'pki' | 'loops'> & { readonly caCert: string | undefined },
 ): ControlLoops {
   const { resources, ...ports } = parts;
   const { client, catalog } = resources;
   const names = selectControlLoops(list, { collectsGarbage });
-  return new ControlLoops({ names, client, catalog, namespaceGraceMs, ...ports });
+  const graceMs = etcd === undefined ? namespaceGraceMs.ownStore : namespaceGraceMs.sharedStore;
+  return new ControlLoops({ names, client, catalog, namespaceGraceMs: graceMs, ...ports });
 }
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
@@ -171,9 +182,13 @@ function openEngine(
   return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
 }
 
+/** Addresses to listen on under which nobody is reached. */
+const everyAddress: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
 function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {
-  const hosts = [bindAddress, advertiseAddress].filter((host) => host !== undefined && host !== '0.0.0.0');
-  return ensurePki({ directory: pkiDirectory({ dataDir }), hosts: hosts as string[], clock });
+  const isName = (host: string | undefined): host is string => host !== undefined && !everyAddress.has(host);
+  const hosts = [bindAddress, advertiseAddress].filter(isName);
+  return ensurePki({ directory: pkiDirectory({ dataDir }), hosts, clock });
 }
 
 function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string {

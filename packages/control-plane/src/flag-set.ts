@@ -65,15 +65,6 @@ export function durationFlag(help: string, defaultMs: number): Flag<number> {
   return { parse, default: defaultMs, help };
 }
 
-export function choiceFlag<T extends string>(help: string, choices: readonly T[], defaultValue: T): Flag<T> {
-  const parse = (text: string): T => {
-    const found = choices.find((choice) => choice === text);
-    if (found === undefined) throw new TypeError(`must be one of ${choices.join(', ')}`);
-    return found;
-  };
-  return { parse, default: defaultValue, help };
-}
-
 /** Reads arguments. Throws {@link UsageError} for unknown flags, missing or bad values and stray arguments. */
 export function parseFlags<F extends Readonly<Record<string, Flag<unknown>>>>(
   flags: F,

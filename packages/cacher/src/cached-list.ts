@@ -1,4 +1,4 @@
-// Answers a list from the watch cache: candidates in one turn, filtered in slices. spec/storage.md §3.8.
+// Answers a list from the watch cache: candidates in one turn, filtered in slices. Used by list-reader.ts. spec/storage.md §3.8.
 import { formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
 import {
   isEverything,
@@ -20,45 +20,75 @@ export interface CachedListCall<T extends KubernetesObject> {
   readonly key: string;
   readonly options: StorageListOptions<T>;
   readonly indexedFields: readonly string[];
+  /** First key of the page, when a token names one. */
+  readonly fromKey?: string;
+  /** The past revision to show. Absent = the present. */
+  readonly revision?: Revision;
 }
 
-/** The list at the revision that the cache has now. Later changes do not show, however long the filter takes. */
+export interface CachedList<T extends KubernetesObject> {
+  readonly list: StoredList<T>;
+  /** Objects that were looked at. */
+  readonly fetched: number;
+  /** "f:spec.nodeName", the index that was used; "" = none. */
+  readonly index: string;
+}
+
+interface Candidates<T extends KubernetesObject> {
+  readonly entries: readonly CacheEntry<T>[];
+  readonly index: string;
+}
+
+/**
+ * The list at the asked revision, or at the one that the cache has now. Later changes do not show, however long the
+ * filter takes. Undefined when the state at the asked revision is not known any more.
+ */
 export async function listFromCache<T extends KubernetesObject>(
   cache: WatchCache<T>,
   call: CachedListCall<T>,
-): Promise<StoredList<T>> {
+): Promise<CachedList<T> | undefined> {
   const { predicate, resourceVersion, recursive } = call.options;
   // Atomic: the candidates and their revision are taken in one turn.
-  const revision = cache.revision;
+  const revision = call.revision ?? cache.revision;
   const candidates = candidatesOf(cache, call);
-  // Clients that take any version get the whole list: a page of it could not be continued.
+  if (candidates === undefined) return undefined;
+  const { entries, index } = candidates;
+  // Clients that take any version get the whole list, and so the whole rest of it. Source: cacher.go computeListLimit.
   const limit = recursive && resourceVersion !== '0' ? Math.max(0, predicate.limit) : 0;
-  const page = await take(candidates, predicate, limit);
+  const page = await take(entries, predicate, limit);
   const list = { resourceVersion: formatRevision(revision), items: page.items };
-  if (!page.hasMore) return { ...list, continue: '' };
-  return { ...list, ...nextPage(pageEnd(call, revision, { ...page, limit, count: candidates.length })) };
+  const successor = page.hasMore
+    ? nextPage(pageEnd(call, revision, { ...page, limit, count: entries.length }))
+    : { continue: '' };
+  return { list: { ...list, ...successor }, fetched: page.looked, index };
 }
 
 function candidatesOf<T extends KubernetesObject>(
   cache: WatchCache<T>,
   call: CachedListCall<T>,
-): readonly CacheEntry<T>[] {
-  const { key, options, indexedFields } = call;
+): Candidates<T> | undefined {
+  const { key, options, indexedFields, fromKey, revision } = call;
   if (!options.recursive) {
     const entry = cache.store.get(key);
-    return entry === undefined ? [] : [entry];
+    return { entries: entry === undefined ? [] : [entry], index: '' };
   }
-  const range = { start: key, end: `${key.slice(0, -1)}0` };
-  for (const field of indexedFields) {
+  const range = { start: fromKey ?? key, end: `${key.slice(0, -1)}0` };
+  if (revision !== undefined) {
+    const entries = cache.stateAt(revision, range);
+    return entries === undefined ? undefined : { entries, index: '' };
+  }
+  // As in kube-apiserver, pages do not use the index: a page must end at the same key with and without it.
+  for (const field of fromKey === undefined ? indexedFields : []) {
     const value = options.predicate.fields.exactValue(field);
     const found = value === undefined ? undefined : cache.store.byField(field, value, range);
-    if (found !== undefined) return found;
+    if (found !== undefined) return { entries: found, index: `f:${field}` };
   }
-  return cache.store.range(range.start, range.end);
+  return { entries: cache.store.range(range.start, range.end), index: '' };
 }
 
 interface Page<T extends KubernetesObject> {
   readonly items: readonly Stored<T>[];
+  readonly looked: number;
   readonly hasMore: boolean;
   readonly lastKey: string;
 }
@@ -68,19 +98,20 @@ async function take<T extends KubernetesObject>(
   predicate: SelectionPredicate<T>,
   limit: number,
 ): Promise<Page<T>> {
+  const { length } = candidates;
   if (isEverything(predicate)) {
-    const end = limit === 0 ? candidates.length : Math.min(limit, candidates.length);
+    const end = limit === 0 ? length : Math.min(limit, length);
     const items = candidates.slice(0, end).map((entry) => entry.stored);
-    return { items, hasMore: end < candidates.length, lastKey: candidates[end - 1]?.key ?? '' };
+    return { items, looked: end, hasMore: end < length, lastKey: candidates[end - 1]?.key ?? '' };
   }
   const items: Stored<T>[] = [];
   for (const [index, entry] of candidates.entries()) {
     if (index > 0 && index % entriesPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
     if (!matchesAttributes(predicate, entry.attributes)) continue;
     items.push(entry.stored);
-    if (items.length === limit) return { items, hasMore: index < candidates.length - 1, lastKey: entry.key };
+    if (items.length === limit) return { items, looked: index + 1, hasMore: index < length - 1, lastKey: entry.key };
   }
-  return { items, hasMore: false, lastKey: '' };
+  return { items, looked: length, hasMore: false, lastKey: '' };
 }
 
 function pageEnd<T extends KubernetesObject>(

@@ -1,14 +1,6 @@
 // Cacher: a Storage that answers reads and watches from memory, kept up to date by one watch on the Storage below.
 // Above: the registry. The walk of one event: feed.ts → watch-cache.ts → dispatcher.ts → cache-watcher.ts.
-import {
-  type Clock,
-  isTooLargeResourceVersion,
-  type KubernetesObject,
-  type Logger,
-  type Revision,
-  silentLogger,
-  systemClock,
-} from '@kapstan/api';
+import { type Clock, type KubernetesObject, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import {
   type GetAttributes,
   type GuaranteedUpdateOptions,
@@ -27,16 +19,14 @@ import {
   type Stored,
   type StoredList,
   type TryUpdate,
-  validateListOptions,
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
 import { CacheWatcher } from './cache-watcher.ts';
-import { listFromCache } from './cached-list.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Feed } from './feed.ts';
 import { Freshness } from './freshness.ts';
 import { defaultHistoryWindowMs } from './history-ring.ts';
-import { planList } from './list-plan.ts';
+import { type ListCounts, ListReader } from './list-reader.ts';
 import { Readiness, stoppedError } from './readiness.ts';
 import { WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
@@ -83,9 +73,14 @@ export interface CacherInspection {
     readonly eventsDispatched: number;
     readonly initializations: number;
     readonly terminatedWatchers: number;
+    /** Consistent reads that the cache answered. */
     readonly consistentReads: number;
     /** Consistent reads that the storage below had to answer because the cache lagged. */
     readonly consistentReadFallbacks: number;
+    /** Lists of a past state that left the history while the cache caught up, so that the storage below answered. */
+    readonly exactReadFallbacks: number;
+    /** Lists that the cache answered, by the index that was used ("" = none), with the objects looked at and returned. */
+    readonly lists: readonly ListCounts[];
   };
 }
 
@@ -93,14 +88,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   readonly keys: KeySpace;
   readonly #storage: Storage<T>;
   readonly #logger: Logger;
-  readonly #indexedFields: readonly string[];
   readonly #cache: WatchCache<T>;
   readonly #feed: Feed<T>;
   readonly #dispatcher: Dispatcher<T>;
   readonly #bookmarks: Bookmarks<T>;
   readonly #freshness: Freshness;
   readonly #readiness: Readiness;
-  readonly #counters = { eventsReceived: 0, consistentReads: 0, consistentReadFallbacks: 0 };
+  readonly #lists: ListReader<T>;
+  readonly #counters = { eventsReceived: 0 };
 
   /** Throws TypeError for a history window that is too short. */
   constructor(options: CacherOptions<T>) {
@@ -111,22 +106,29 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.keys = new KeySpace(options);
     this.#storage = storage;
     this.#logger = logger;
-    this.#indexedFields = options.indexedFields ?? [];
+    const indexedFields = options.indexedFields ?? [];
     const minCapacity = options.minHistory === undefined ? {} : { minCapacity: options.minHistory };
     this.#cache = new WatchCache<T>({
       clock,
       getAttributes: options.getAttributes,
-      indexedFields: this.#indexedFields,
+      indexedFields,
       history: { windowMs: historyWindowMs, ...minCapacity },
       freeze: options.freeze ?? false,
       logger,
     });
-    const triggers = [...this.#indexedFields, 'metadata.name', 'metadata.namespace'];
+    const triggers = [...indexedFields, 'metadata.name', 'metadata.namespace'];
     this.#dispatcher = new Dispatcher<T>(this.#cache.ring, triggers);
     const revision = (): Revision => this.#cache.revision;
     this.#bookmarks = new Bookmarks<T>({ clock, revision });
     this.#freshness = new Freshness({ clock, current: revision, requestProgress: () => this.#requestProgress() });
     this.#readiness = new Readiness(clock);
+    this.#lists = new ListReader<T>({
+      storage,
+      cache: this.#cache,
+      freshness: this.#freshness,
+      readiness: this.#readiness,
+      indexedFields,
+    });
     const feedOptions = { storage, prefix: this.keys.prefix, clock, logger, random: options.random ?? Math.random };
     this.#feed = new Feed<T>(feedOptions, {
       onReplace: (items, at) => this.#onReplace(items, at),
@@ -175,20 +177,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   async getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
     const checked = options.recursive ? this.keys.recursive(key) : this.keys.single(key);
     this.#requireOpen();
-    const position = validateListOptions(checked, options);
-    const support = { progressRequests: this.#storage.supportsProgressRequests };
-    const plan = planList(options, position, support);
-    if (plan.source === 'storage') {
-      if (plan.notBefore > 0 && this.#readiness.isReady) {
-        await this.#freshness.wait(plan.notBefore, options.resourceVersion);
-      }
-      return this.#storage.getList(checked, isWholeRest(options) ? withoutLimit(options) : options);
-    }
-    if (!this.#readiness.isReady) {
-      if (isCheapPage(options)) return this.#storage.getList(checked, options);
-      throw this.#readiness.refusal();
-    }
-    return plan.isConsistent ? this.#consistentList(checked, options) : this.#cachedList(checked, options);
+    return this.#lists.read(checked, options);
   }
 
   /** The cached object, if any, is tried before a fresh read; compare-and-set keeps that correct. */
@@ -277,6 +266,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       lastError: this.#readiness.lastError,
       counters: {
         ...this.#counters,
+        ...this.#lists.inspect(),
         eventsDispatched: this.#dispatcher.counters.dispatched,
         terminatedWatchers: this.#dispatcher.counters.terminatedWatchers,
         initializations: this.#readiness.generation,
@@ -311,24 +301,6 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     if (options.predicate.allowWatchBookmarks) this.#bookmarks.add(watcher, options.deadlineMs);
   }
 
-  async #consistentList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
-    this.#counters.consistentReads++;
-    try {
-      await this.#freshness.wait(await this.#storage.currentResourceVersion());
-    } catch (error) {
-      if (!isTooLargeResourceVersion(error)) throw error;
-      this.#counters.consistentReadFallbacks++;
-      return this.#storage.getList(key, options);
-    }
-    return listFromCache(this.#cache, { key, options, indexedFields: this.#indexedFields });
-  }
-
-  async #cachedList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
-    const { resourceVersion = '' } = options;
-    await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
-    return listFromCache(this.#cache, { key, options, indexedFields: this.#indexedFields });
-  }
-
   #onReplace(items: readonly Stored<T>[], revision: Revision): void {
     this.#cache.replace(items, revision);
     this.#readiness.setReady();
@@ -347,18 +319,4 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   #requireOpen(): void {
     if (this.#readiness.state === 'stopped') throw stoppedError();
   }
-}
-
-/** Clients that take any version get the whole list, and so the whole rest of it. Source: cacher.GetList. */
-function isWholeRest<T extends KubernetesObject>({ resourceVersion, predicate }: StorageListOptions<T>): boolean {
-  return resourceVersion === '0' && predicate.continue !== '';
-}
-
-function withoutLimit<T extends KubernetesObject>(options: StorageListOptions<T>): StorageListOptions<T> {
-  return { ...options, predicate: { ...options.predicate, limit: 0 } };
-}
-
-/** A page without selectors costs the storage little, so it is answered even before the cache is filled. */
-function isCheapPage<T extends KubernetesObject>({ predicate }: StorageListOptions<T>): boolean {
-  return predicate.limit > 0 && predicate.labels.isEmpty && predicate.fields.isEmpty;
 }

@@ -77,6 +77,11 @@ export class IndexedStore<T extends KubernetesObject> {
     for (let i = 0; i < sorted.length; i += maxChunk / 2) this.#chunks.push(sorted.slice(i, i + maxChunk / 2));
   }
 
+  /** Order of two keys, as in {@link range}: below, above or 0. */
+  compareKeys(a: string, b: string): number {
+    return this.#compare(a, b);
+  }
+
   /** Entries with start <= key < end, in order: a copy that later changes do not touch. */
   range(start: string, end: string): CacheEntry<T>[] {
     const found: CacheEntry<T>[][] = [];

@@ -16,48 +16,80 @@ interface Row {
   readonly continue?: string;
 }
 
-function plan(row: Row, recursive: boolean, progressRequests: boolean): string {
+/** `past`: which past revisions are known: from 5 on, none at all, or none because they are not trusted. */
+function plan(
+  row: Row,
+  recursive: boolean,
+  support: { progress: boolean; past?: 'known' | 'unknown' | 'distrusted' },
+): string {
   const options: StorageListOptions<TestPod> = {
     resourceVersion: row.resourceVersion ?? '',
     resourceVersionMatch: row.match ?? '',
     predicate: predicate({ limit: row.limit ?? 0, continue: row.continue ?? '' }),
     recursive,
   };
-  const answer = planList(options, validateListOptions(prefix, options), { progressRequests });
-  if (answer.source === 'storage')
-    return answer.notBefore === (0 as Revision) ? 'storage' : `storage from ${answer.notBefore}`;
-  return answer.isConsistent ? 'consistent' : 'cache';
+  const { progress, past = 'known' } = support;
+  const answer = planList(options, validateListOptions(prefix, options), {
+    progressRequests: progress,
+    revision: 8 as Revision,
+    pastStates: past !== 'distrusted',
+    knowsState: (revision) => past === 'known' && revision >= 5,
+  });
+  if (answer.source === 'storage') return 'storage';
+  return answer.state === 'exact' ? `exact ${answer.revision}` : answer.state;
 }
 
-describe('planList', () => {
+describe('planList (ShouldDelegateList)', () => {
   it.each<[Row, string, string]>([
-    // [options, answer, answer without progress requests]; the table of spec/storage.md §3.8 without snapshots.
-    [{}, 'consistent', 'storage'],
-    [{ limit: 5 }, 'consistent', 'storage'],
-    [{ resourceVersion: '0' }, 'cache', 'cache'],
-    [{ resourceVersion: '0', limit: 5 }, 'cache', 'cache'],
-    [{ resourceVersion: '7' }, 'cache', 'cache'],
-    [{ resourceVersion: '7', limit: 5 }, 'storage from 7', 'storage'],
-    [{ resourceVersion: '7', match: 'Exact' }, 'storage from 7', 'storage'],
-    [{ resourceVersion: '7', match: 'Exact', limit: 5 }, 'storage from 7', 'storage'],
-    [{ resourceVersion: '0', match: 'NotOlderThan' }, 'cache', 'cache'],
-    [{ resourceVersion: '7', match: 'NotOlderThan', limit: 5 }, 'cache', 'cache'],
-    [{ continue: token }, 'storage', 'storage'],
-    [{ continue: token, resourceVersion: '0', limit: 5 }, 'storage', 'storage'],
-    [{ continue: inconsistent }, 'storage', 'storage'],
+    // [options, answer, answer without progress requests]
+    [{}, 'newest', 'storage'],
+    [{ limit: 5 }, 'newest', 'storage'],
+    [{ resourceVersion: '0' }, 'present', 'present'],
+    [{ resourceVersion: '0', limit: 5 }, 'present', 'present'],
+    [{ resourceVersion: '7' }, 'present', 'present'],
+    [{ resourceVersion: '9' }, 'present', 'present'],
+    [{ resourceVersion: '7', limit: 5 }, 'exact 7', 'exact 7'],
+    [{ resourceVersion: '7', match: 'Exact' }, 'exact 7', 'exact 7'],
+    [{ resourceVersion: '7', match: 'Exact', limit: 5 }, 'exact 7', 'exact 7'],
+    [{ resourceVersion: '4', match: 'Exact' }, 'storage', 'storage'],
+    [{ resourceVersion: '4', limit: 5 }, 'storage', 'storage'],
+    // The future: only a cache that learns of progress can tell when it is there.
+    [{ resourceVersion: '9', match: 'Exact' }, 'exact 9', 'storage'],
+    [{ resourceVersion: '9', limit: 5 }, 'exact 9', 'storage'],
+    [{ resourceVersion: '0', match: 'NotOlderThan' }, 'present', 'present'],
+    [{ resourceVersion: '7', match: 'NotOlderThan', limit: 5 }, 'present', 'present'],
+    [{ continue: token }, 'exact 5', 'exact 5'],
+    [{ continue: token, resourceVersion: '0', limit: 5 }, 'exact 5', 'exact 5'],
+    [{ continue: inconsistent }, 'newest', 'storage'],
+    [{ continue: inconsistent, resourceVersion: '0' }, 'newest', 'storage'],
   ])('%j: %s, without progress requests %s', (row, expected, withoutProgress) => {
-    expect(plan(row, true, true)).toBe(expected);
-    expect(plan(row, true, false)).toBe(withoutProgress);
+    expect(plan(row, true, { progress: true })).toBe(expected);
+    expect(plan(row, true, { progress: false })).toBe(withoutProgress);
+  });
+
+  it.each<[Row, string, string]>([
+    // [options, answer when no past state is known, answer when none is trusted]
+    [{ resourceVersion: '7', match: 'Exact' }, 'storage', 'storage'],
+    [{ resourceVersion: '9', match: 'Exact' }, 'exact 9', 'storage'],
+    [{ resourceVersion: '7', limit: 5 }, 'storage', 'storage'],
+    [{ continue: token }, 'storage', 'storage'],
+    [{ continue: inconsistent }, 'newest', 'storage'],
+    [{ resourceVersion: '7' }, 'present', 'present'],
+    [{}, 'newest', 'newest'],
+  ])('without the past, %j: %s; with one that is not trusted: %s', (row, unknown, distrusted) => {
+    expect(plan(row, true, { progress: true, past: 'unknown' })).toBe(unknown);
+    expect(plan(row, true, { progress: true, past: 'distrusted' })).toBe(distrusted);
   });
 
   it.each<[Row, string]>([
-    [{}, 'consistent'],
-    [{ resourceVersion: '0' }, 'cache'],
-    [{ resourceVersion: '7' }, 'cache'],
+    [{}, 'newest'],
+    [{ resourceVersion: '0' }, 'present'],
+    [{ resourceVersion: '7' }, 'present'],
+    [{ resourceVersion: '7', match: 'NotOlderThan' }, 'present'],
     [{ resourceVersion: '7', limit: 5 }, 'storage'],
     [{ resourceVersion: '7', match: 'Exact' }, 'storage'],
     [{ continue: 'x' }, 'storage'],
   ])('for one key, %j: %s', (row, expected) => {
-    expect(plan(row, false, true)).toBe(expected);
+    expect(plan(row, false, { progress: true })).toBe(expected);
   });
 });

@@ -1,35 +1,51 @@
-// Whether a list is answered by the cache or by the storage below: the table of spec/storage.md §3.8.
+// Whether a list is answered by the cache or by the storage below, and in which state: the table of spec/storage.md §3.8.
+// Used by list-reader.ts.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { ListPosition, StorageListOptions } from '@kapstan/storage';
 
 export type ListPlan =
-  /** The storage below answers; with `notBefore` only once the cache has that revision, so that a future one is refused here. */
-  | { readonly source: 'storage'; readonly notBefore: Revision }
-  /** The cache answers, as soon as it has the newest revision of the storage. */
-  | { readonly source: 'cache'; readonly isConsistent: true }
-  /** The cache answers with what it has, at least at the asked version. */
-  | { readonly source: 'cache'; readonly isConsistent: false };
+  | { readonly source: 'storage' }
+  /** The cache answers with what it has: `present`, at least at the asked version; `newest`, once it has the storage's newest revision. */
+  | { readonly source: 'cache'; readonly state: 'present' | 'newest' }
+  /** The cache answers with what there was at this revision, which may still have to come. */
+  | { readonly source: 'cache'; readonly state: 'exact'; readonly revision: Revision };
 
-const storage: ListPlan = { source: 'storage', notBefore: 0 as Revision };
+/** What the cache and the storage below can do at this moment. */
+export interface ListSupport {
+  readonly progressRequests: boolean;
+  /** The revision that the cache has reached. */
+  readonly revision: Revision;
+  /** False: past states are not to be trusted, whatever `knowsState` says. */
+  readonly pastStates: boolean;
+  /** True when the state at a revision up to the cache's can be told. */
+  knowsState(revision: Revision): boolean;
+}
 
-/**
- * Lists at one past revision (Exact, continue tokens, a version with a limit) go to the storage: this cache keeps no
- * snapshots. `position` is that of validateListOptions.
- */
+const storage: ListPlan = { source: 'storage' };
+
+/** `position` is that of validateListOptions. */
 export function planList<T extends KubernetesObject>(
   options: StorageListOptions<T>,
   position: ListPosition,
-  support: { readonly progressRequests: boolean },
+  support: ListSupport,
 ): ListPlan {
-  const { resourceVersion = '', resourceVersionMatch = '', recursive } = options;
-  if (resourceVersionMatch === 'NotOlderThan') return { source: 'cache', isConsistent: false };
-  const hasToken = options.predicate.continue !== '';
-  const isPastPage = options.predicate.limit > 0 && resourceVersion !== '' && resourceVersion !== '0';
-  if (resourceVersionMatch === 'Exact' || isPastPage) {
-    const waits = recursive && support.progressRequests;
-    return waits ? { source: 'storage', notBefore: position.pinned } : storage;
+  const { resourceVersion = '', resourceVersionMatch = '', recursive, predicate } = options;
+  if (resourceVersionMatch === 'NotOlderThan') return { source: 'cache', state: 'present' };
+  const hasToken = predicate.continue !== '';
+  const isPastPage = predicate.limit > 0 && resourceVersion !== '' && resourceVersion !== '0';
+  if (resourceVersionMatch === 'Exact' || hasToken || isPastPage) {
+    if (!recursive || !support.pastStates) return storage;
+    // A token without a revision goes on at the newest one.
+    return hasToken && position.pinned === 0 ? newest(support) : exact(position.pinned, support);
   }
-  if (hasToken) return storage;
-  if (resourceVersion !== '') return { source: 'cache', isConsistent: false };
-  return support.progressRequests ? { source: 'cache', isConsistent: true } : storage;
+  return resourceVersion === '' ? newest(support) : { source: 'cache', state: 'present' };
+}
+
+function newest(support: ListSupport): ListPlan {
+  return support.progressRequests ? { source: 'cache', state: 'newest' } : storage;
+}
+
+function exact(revision: Revision, support: ListSupport): ListPlan {
+  const isWithinReach = revision > support.revision ? support.progressRequests : support.knowsState(revision);
+  return isWithinReach ? { source: 'cache', state: 'exact', revision } : storage;
 }

@@ -9,7 +9,7 @@ import {
   newInternalError,
   type Revision,
 } from '@kapstan/api';
-import type { Attributes, GetAttributes, StorageEvent, Stored } from '@kapstan/storage';
+import type { Attributes, GetAttributes, KeyRange, StorageEvent, Stored } from '@kapstan/storage';
 import { type CacheEntry, CacheEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
 import { IndexedStore } from './indexed-store.ts';
@@ -35,6 +35,8 @@ export class WatchCache<T extends KubernetesObject> {
   #revision = 0 as Revision;
   #listRevision = 0 as Revision;
   #forgottenRevision = 0 as Revision;
+  #pastStates = true;
+  #trustedRevision = 0 as Revision;
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
@@ -72,6 +74,7 @@ export class WatchCache<T extends KubernetesObject> {
   replace(items: readonly Stored<T>[], revision: Revision): void {
     this.store.replace(items.map((stored) => this.#entryOf(stored)));
     this.ring.clear();
+    this.#trustedRevision = 0 as Revision;
     this.#listRevision = revision;
     this.#revision = revision;
   }
@@ -86,9 +89,71 @@ export class WatchCache<T extends KubernetesObject> {
     return this.ring.firstAfter(revision);
   }
 
+  /** False once {@link markConsistent} was told so: only the present is told. */
+  get pastStates(): boolean {
+    return this.#pastStates;
+  }
+
+  /**
+   * Whether the cache was found to hold what the storage holds. Unless it does, no past state is told; once it does again,
+   * those from then on.
+   */
+  markConsistent(isConsistent: boolean): void {
+    if (isConsistent && !this.#pastStates) this.#trustedRevision = this.#revision;
+    this.#pastStates = isConsistent;
+  }
+
+  /** Whether {@link stateAt} can answer. */
+  knowsState(revision: Revision): boolean {
+    if (!this.#pastStates || this.#listRevision === 0 || revision > this.#revision) return false;
+    return revision >= this.#oldestState();
+  }
+
+  /** Past revisions whose state can be told: oldest and newest. Undefined when there are none. */
+  get knownStates(): { readonly oldest: number; readonly newest: number } | undefined {
+    if (!this.knowsState(this.#revision)) return undefined;
+    return { oldest: this.#oldestState(), newest: this.#revision };
+  }
+
+  /**
+   * What there was under start <= key < end at a revision, in order: the present with the changes since then undone. The
+   * history is the snapshot, so keeping the past costs nothing. Undefined when it does not reach back so far.
+   */
+  stateAt(revision: Revision, range: KeyRange): CacheEntry<T>[] | undefined {
+    if (!this.knowsState(revision)) return undefined;
+    const present = this.store.range(range.start, range.end);
+    const before = this.#statesBefore(revision, range);
+    if (before.size === 0) return present;
+    const kept: CacheEntry<T>[] = [];
+    for (const entry of present) {
+      const was = before.has(entry.key) ? before.get(entry.key) : entry;
+      if (was !== undefined) kept.push(was);
+    }
+    const gone: CacheEntry<T>[] = [];
+    for (const [key, was] of before) if (was !== undefined && this.store.get(key) === undefined) gone.push(was);
+    return gone.length === 0 ? kept : kept.concat(gone).sort((a, b) => this.store.compareKeys(a.key, b.key));
+  }
+
+  /** For each key of the range that changed after the revision: what there was under it. */
+  #statesBefore(revision: Revision, range: KeyRange): ReadonlyMap<string, CacheEntry<T> | undefined> {
+    const { ring, store } = this;
+    const before = new Map<string, CacheEntry<T> | undefined>();
+    for (let position = ring.firstAfter(revision); position < ring.end; position++) {
+      const event = ring.at(position);
+      if (event === undefined || before.has(event.key)) continue;
+      if (store.compareKeys(event.key, range.start) >= 0 && store.compareKeys(event.key, range.end) < 0)
+        before.set(event.key, event.previous);
+    }
+    return before;
+  }
+
   /** A watch from before this revision is answered with 410, though the ring may know what came after it. */
   forgetBefore(revision: Revision): void {
     if (revision > this.#forgottenRevision) this.#forgottenRevision = revision;
+  }
+
+  #oldestState(): number {
+    return Math.max(this.#oldestRevision() - 1, this.#trustedRevision);
   }
 
   #oldestRevision(): number {

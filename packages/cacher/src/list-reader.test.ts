@@ -1,0 +1,181 @@
+// TestLists with snapshots, TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics,
+// TestComputeListLimit, TestListIndexer of the inventory: which lists reach the storage below, and what they cost.
+import { isExpired, isTooLargeResourceVersion } from '@kapstan/api';
+import { settle } from '@kapstan/api/testing';
+import { StorageError } from '@kapstan/storage';
+import { keyOf, namesOf, podOf } from '@kapstan/storage/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openCacherBench } from './testing/cacher-bench.ts';
+
+const { bench, parts } = openCacherBench();
+
+/** What the storage below is asked while a call runs. */
+async function asked(call: () => Promise<unknown>): Promise<string[]> {
+  const operations: string[] = [];
+  parts().engine.beforeOperation = (operation) => void operations.push(operation);
+  await call();
+  parts().engine.beforeOperation = () => undefined;
+  return operations;
+}
+
+const exactly = (revision: number) => ({ resourceVersion: String(revision), resourceVersionMatch: 'Exact' as const });
+
+describe('lists of a past state', () => {
+  beforeEach(() => parts().start());
+
+  it('are answered from memory: exact ones, pages at a version, and continue tokens', async () => {
+    const [a] = await bench.createAll('a', 'b', 'c');
+    const revision = await bench.caughtUp();
+    await bench.remove('b');
+    await bench.caughtUp();
+    expect(
+      await asked(async () => {
+        expect(await bench.names(exactly(a?.revision ?? 0))).toEqual(['a']);
+        expect(await bench.names(exactly(revision))).toEqual(['a', 'b', 'c']);
+        const page = await bench.list({ resourceVersion: String(revision), limit: 1 });
+        expect([namesOf(page), page.remainingItemCount, page.resourceVersion]).toEqual([['a'], 2, String(revision)]);
+        const next = await bench.list({ continue: page.continue, limit: 1 });
+        expect([namesOf(next), next.remainingItemCount, next.resourceVersion]).toEqual([['b'], 1, String(revision)]);
+        const rest = await bench.list({ continue: page.continue, limit: 1, resourceVersion: '0' });
+        expect([namesOf(rest), rest.continue]).toEqual([['b', 'c'], '']);
+      }),
+    ).toEqual([]);
+  });
+
+  it('select by label and field in the state of that time', async () => {
+    await bench.create('a', { node: 'n1', labels: { app: 'web' } });
+    await bench.create('b', { node: 'n1' });
+    const before = await bench.caughtUp();
+    await bench.update('a', { node: 'n2' });
+    await bench.update('b', { node: 'n2', labels: { app: 'web' } });
+    await bench.caughtUp();
+    expect(
+      await asked(async () => {
+        expect(await bench.names({ ...exactly(before), fields: 'spec.nodeName=n1' })).toEqual(['a', 'b']);
+        expect(await bench.names({ ...exactly(before), labels: 'app=web' })).toEqual(['a']);
+      }),
+    ).toEqual([]);
+  });
+
+  it('wait for a revision that is still to come, and are refused with 504 after 3 s', async () => {
+    const { clock, cacher } = parts();
+    await bench.create('a');
+    const next = Number(await cacher.currentResourceVersion()) + 1;
+    const listing = bench.names(exactly(next));
+    await settle();
+    expect(cacher.inspect().waiting).toBe(1);
+    await bench.create('b');
+    expect(await listing).toEqual(['a', 'b']);
+    const refused = bench.list(exactly(next + 10)).catch((error: unknown) => error);
+    await clock.advance(3_000);
+    expect(isTooLargeResourceVersion(await refused)).toBe(true);
+  });
+
+  it('go to the storage when the history does not reach back so far', async () => {
+    const { store } = parts();
+    await bench.createAll('a', 'b');
+    const past = await bench.caughtUp();
+    await bench.create('c');
+    await parts().relist();
+    await store.create(keyOf('d'), podOf('d'));
+    expect(await asked(async () => expect(await bench.names(exactly(past))).toEqual(['a', 'b']))).toEqual(['range']);
+  });
+
+  it('ask the storage once more when the state is lost while the cache catches up', async () => {
+    const { cacher, clock, engine } = parts();
+    await bench.create('a');
+    await bench.caughtUp();
+    const next = Number(await cacher.currentResourceVersion()) + 1;
+    const listing = bench.names(exactly(next));
+    await settle();
+    engine.breakWatches(new StorageError({ code: 'Compacted', revision: 1 }));
+    await bench.createAll('b', 'c');
+    await clock.advance(200);
+    expect(await listing).toEqual(['a', 'b']);
+    expect(cacher.inspect().counters.exactReadFallbacks).toBe(1);
+  });
+
+  it('end with the storage: what is compacted is gone here at once', async () => {
+    const { engine } = parts();
+    const [a, b] = await bench.createAll('a', 'b', 'c');
+    const page = await bench.list({ limit: 1, resourceVersion: String(b?.revision) });
+    await bench.caughtUp();
+    await engine.compact((await bench.create('d')).revision);
+    for (const call of [exactly(a?.revision ?? 0), { continue: page.continue }]) {
+      expect(isExpired(await bench.list(call).catch((error: unknown) => error))).toBe(true);
+    }
+    expect(await bench.names({ resourceVersion: String(a?.revision) })).toEqual(['a', 'b', 'c', 'd']);
+  });
+});
+
+describe('consistent lists', () => {
+  beforeEach(() => parts().start());
+
+  it('go on at the newest state with an inconsistent token, from memory', async () => {
+    await bench.createAll('a', 'b', 'c');
+    const page = await bench.list({ limit: 1 });
+    const { start } = JSON.parse(Buffer.from(page.continue, 'base64url').toString());
+    const token = Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: -1, start })).toString('base64url');
+    await bench.remove('b');
+    expect(await asked(async () => expect(await bench.names({ continue: token })).toEqual(['c']))).toEqual([]);
+  });
+
+  it('answer with the failure of the storage when that has to stand in and fails too', async () => {
+    const { cacher, clock, engine } = parts();
+    await bench.create('a');
+    await bench.caughtUp();
+    parts().loseProgress();
+    await parts().store.create(keyOf('b'), podOf('b'));
+    engine.beforeOperation = (operation) => {
+      if (operation === 'range') throw new StorageError({ code: 'Unreachable' });
+    };
+    const [failure] = await Promise.all([bench.list().catch((error: unknown) => error), clock.advance(3_000)]);
+    expect(failure).toMatchObject({ code: 'Unreachable' });
+    expect(cacher.inspect().counters).toMatchObject({ consistentReads: 0, consistentReadFallbacks: 1 });
+  });
+});
+
+describe('the cost of lists', () => {
+  beforeEach(() => parts().start());
+
+  it.each([
+    ['all of them for a client that takes any version', { resourceVersion: '0', limit: 2 }, 3],
+    ['the page for one that wants the newest', { limit: 2 }, 2],
+    ['all of them without a limit', {}, 3],
+    ['one for one key, whatever the limit', { limit: 2, recursive: false }, 1],
+  ])('%s', async (_what, call, expected) => {
+    await bench.createAll('a', 'b', 'c');
+    await bench.caughtUp();
+    const key = 'recursive' in call ? keyOf('a') : undefined;
+    expect((await bench.list(call, key)).items).toHaveLength(expected);
+  });
+
+  it('is counted by index: lists, objects looked at, objects returned', async () => {
+    const { cacher } = parts();
+    for (let i = 0; i < 6; i++) await bench.create(`p${i}`, { node: `n${i % 2}`, labels: { odd: String(i % 2) } });
+    await bench.caughtUp();
+    const before = cacher.inspect().counters.lists.find(({ index }) => index === '');
+    await bench.list({ resourceVersion: '0', fields: 'spec.nodeName=n1' });
+    await bench.list({ resourceVersion: '0', fields: 'spec.nodeName=n1', labels: 'odd=0' });
+    await bench.list({ resourceVersion: '0', labels: 'odd=1' });
+    await bench.list({ limit: 2 });
+    const counts = new Map(cacher.inspect().counters.lists.map(({ index, ...rest }) => [index, rest]));
+    expect(counts.get('f:spec.nodeName')).toEqual({ lists: 2, fetched: 6, returned: 3 });
+    const plain = counts.get('');
+    expect([
+      (plain?.lists ?? 0) - (before?.lists ?? 0),
+      (plain?.fetched ?? 0) - (before?.fetched ?? 0),
+      (plain?.returned ?? 0) - (before?.returned ?? 0),
+    ]).toEqual([2, 8, 5]);
+  });
+
+  it('does not use an index where a token says where to begin', async () => {
+    const { cacher } = parts();
+    for (const name of ['a', 'b', 'c']) await bench.create(name, { node: 'n1' });
+    await bench.caughtUp();
+    const page = await bench.list({ limit: 1, fields: 'spec.nodeName=n1' });
+    expect(await bench.names({ continue: page.continue, fields: 'spec.nodeName=n1' })).toEqual(['b', 'c']);
+    const indexed = cacher.inspect().counters.lists.find(({ index }) => index === 'f:spec.nodeName');
+    expect(indexed?.lists).toBe(1);
+  });
+});

@@ -1,0 +1,150 @@
+// ListReader: answers lists from the cache where it can and from the storage below where it must. Between cacher.ts and
+// cached-list.ts. spec/storage.md §3.8.
+import { isTooLargeResourceVersion, type KubernetesObject } from '@kapstan/api';
+import {
+  type ListPosition,
+  parseResourceVersion,
+  type Storage,
+  type StorageListOptions,
+  type StoredList,
+  validateListOptions,
+} from '@kapstan/storage';
+import { type CachedListCall, listFromCache } from './cached-list.ts';
+import type { Freshness } from './freshness.ts';
+import { type ListPlan, planList } from './list-plan.ts';
+import type { Readiness } from './readiness.ts';
+import type { WatchCache } from './watch-cache.ts';
+
+/** What lists cost, for one index. Never goes back. */
+export interface ListCounts {
+  /** "f:spec.nodeName"; "" = no index. */
+  readonly index: string;
+  readonly lists: number;
+  /** Objects that were looked at. */
+  readonly fetched: number;
+  readonly returned: number;
+}
+
+interface ListCounters {
+  consistentReads: number;
+  consistentReadFallbacks: number;
+  exactReadFallbacks: number;
+}
+
+export interface ListReaderParts<T extends KubernetesObject> {
+  readonly storage: Storage<T>;
+  readonly cache: WatchCache<T>;
+  readonly freshness: Freshness;
+  readonly readiness: Readiness;
+  readonly indexedFields: readonly string[];
+}
+
+export class ListReader<T extends KubernetesObject> {
+  readonly #counters: ListCounters = { consistentReads: 0, consistentReadFallbacks: 0, exactReadFallbacks: 0 };
+  readonly #byIndex = new Map<string, ListCounts>();
+  readonly #parts: ListReaderParts<T>;
+
+  constructor(parts: ListReaderParts<T>) {
+    this.#parts = parts;
+  }
+
+  inspect(): Readonly<ListCounters> & { readonly lists: readonly ListCounts[] } {
+    return { ...this.#counters, lists: [...this.#byIndex.values()] };
+  }
+
+  /** `key`: checked; a prefix with a slash at its end when the list is recursive. */
+  async read(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    const { storage, readiness } = this.#parts;
+    const position = validateListOptions(key, options);
+    const plan = this.#plan(options, position);
+    if (plan.source === 'storage') return this.#fromStorage(key, options);
+    if (!readiness.isReady) {
+      if (isCheapPage(options)) return storage.getList(key, options);
+      throw readiness.refusal();
+    }
+    if (!(await this.#becomeFresh(plan, options))) {
+      this.#counters.consistentReadFallbacks++;
+      return this.#fromStorage(key, options);
+    }
+    const answer = await this.#fromCache(key, options, {
+      ...(position.fromKey === undefined ? {} : { fromKey: position.fromKey }),
+      ...(plan.state === 'exact' ? { revision: plan.revision } : {}),
+    });
+    if (plan.state === 'newest') this.#counters.consistentReads++;
+    if (answer !== undefined) return answer;
+    this.#counters.exactReadFallbacks++;
+    return this.#fromStorage(key, options);
+  }
+
+  #plan(options: StorageListOptions<T>, position: ListPosition): ListPlan {
+    const { storage, cache } = this.#parts;
+    return planList(options, position, {
+      progressRequests: storage.supportsProgressRequests,
+      revision: cache.revision,
+      pastStates: cache.pastStates,
+      // What is compacted below is gone here at once.
+      knowsState: (revision) => revision >= storage.compactRevision() && cache.knowsState(revision),
+    });
+  }
+
+  /** False when the cache did not get to the newest revision in time. Rejects with 504 when the client named the version. */
+  async #becomeFresh(plan: Exclude<ListPlan, { source: 'storage' }>, options: StorageListOptions<T>): Promise<boolean> {
+    const { storage, freshness } = this.#parts;
+    const { resourceVersion = '', predicate } = options;
+    if (plan.state === 'exact') {
+      // A token carries its revision itself.
+      await (predicate.continue === ''
+        ? freshness.wait(plan.revision, resourceVersion)
+        : freshness.wait(plan.revision));
+      return true;
+    }
+    if (plan.state === 'present') {
+      await freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
+      return true;
+    }
+    return freshness.wait(await storage.currentResourceVersion()).then(
+      () => true,
+      (error: unknown) => {
+        if (isTooLargeResourceVersion(error)) return false;
+        throw error;
+      },
+    );
+  }
+
+  async #fromCache(
+    key: string,
+    options: StorageListOptions<T>,
+    at: Pick<CachedListCall<T>, 'fromKey' | 'revision'>,
+  ): Promise<StoredList<T> | undefined> {
+    const { cache, indexedFields } = this.#parts;
+    const answer = await listFromCache(cache, { key, options, indexedFields, ...at });
+    if (answer === undefined) return undefined;
+    const { index, fetched, list } = answer;
+    const counts = this.#byIndex.get(index) ?? { index, lists: 0, fetched: 0, returned: 0 };
+    this.#byIndex.set(index, {
+      index,
+      lists: counts.lists + 1,
+      fetched: counts.fetched + fetched,
+      returned: counts.returned + list.items.length,
+    });
+    return list;
+  }
+
+  #fromStorage(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    return this.#parts.storage.getList(key, isWholeRest(options) ? withoutLimit(options) : options);
+  }
+}
+
+/** Clients that take any version get the whole list, and so the whole rest of it, whoever answers. */
+function isWholeRest<T extends KubernetesObject>({ resourceVersion, predicate }: StorageListOptions<T>): boolean {
+  return resourceVersion === '0' && predicate.continue !== '';
+}
+
+function withoutLimit<T extends KubernetesObject>(options: StorageListOptions<T>): StorageListOptions<T> {
+  return { ...options, predicate: { ...options.predicate, limit: 0 } };
+}
+
+/** A page without selectors costs the storage little, so it is answered even before the cache is filled. */
+function isCheapPage<T extends KubernetesObject>({ predicate }: StorageListOptions<T>): boolean {
+  return predicate.limit > 0 && predicate.labels.isEmpty && predicate.fields.isEmpty;
+}

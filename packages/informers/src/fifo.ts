@@ -20,7 +20,7 @@ export interface KnownObjects<T extends KubernetesObject> {
   getByKey(key: ObjectKey): DeepReadonly<T> | undefined;
 }
 
-/** Makes the object that is cached from the one that came. Must return the same for what it returned. May not change its argument. */
+/** Makes the object that is cached from the one that came. Must return the same for what it returned, and keep name and namespace. May not change its argument. */
 export type Transform<T extends KubernetesObject> = (object: DeepReadonly<T>) => DeepReadonly<T>;
 
 export interface FifoOptions<T extends KubernetesObject> {

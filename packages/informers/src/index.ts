@@ -21,7 +21,14 @@ export {
   type Transform,
 } from './fifo.ts';
 export { InOrderFifo } from './in-order-fifo.ts';
-export { Indexer, type Indexers, type IndexFunction, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
+export {
+  Indexer,
+  type IndexerOptions,
+  type Indexers,
+  type IndexFunction,
+  metaNamespaceIndex,
+  namespaceIndex,
+} from './indexer.ts';
 export { Lister, type NamespaceLister } from './lister.ts';
 export type { MutationDetection } from './mutation-detector.ts';
 export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';

@@ -146,6 +146,34 @@ describe('Indexer', () => {
     expect(indexer.listIndexFuncValues('node')).toEqual(['n1']);
   });
 
+  it('stores what an index function throws for, where somebody wants to be told, and tells once', () => {
+    const told: string[] = [];
+    const picky = (object: Pod): string[] => {
+      if (object.spec?.nodeName === undefined) throw new Error('no');
+      return [object.spec.nodeName];
+    };
+    const indexer = new Indexer<TestPod>({ picky }, { onIndexError: ({ message }) => void told.push(message) });
+    indexer.replace([make('a'), make('b', { node: 'n1' })], '5');
+    expect([indexer.size, indexer.indexKeys('picky', 'n1')]).toEqual([2, ['default/b']]);
+    indexer.update(make('a', { node: 'n1' }));
+    expect(indexer.indexKeys('picky', 'n1')).toEqual(['default/a', 'default/b']);
+    expect(told).toEqual(['unable to calculate an index entry for key "default/a" on index "picky": no']);
+    expect(() => indexer.index('picky', make('c'))).toThrow('unable to calculate');
+  });
+
+  it('keeps all indexes as they are when a replace fails', () => {
+    const indexer = new Indexer<TestPod>({
+      ...byNode,
+      picky: (object) => {
+        if (object.spec?.nodeName === 'bad') throw new Error('no');
+        return ['ok'];
+      },
+    });
+    indexer.add(make('a', { node: 'n1' }));
+    expect(() => indexer.replace([make('b', { node: 'bad' })], '9')).toThrow('unable to calculate');
+    expect([indexer.listKeys(), indexer.listIndexFuncValues('node')]).toEqual([['default/a'], ['n1']]);
+  });
+
   it('refuses objects without metadata', () => {
     expect(() => new Indexer<TestPod>().add({} as Pod)).toThrow('object has no meta');
     expect(() => metaNamespaceIndex({})).toThrow('object has no meta');

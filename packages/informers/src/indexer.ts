@@ -3,7 +3,7 @@
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 
-/** Values under which an object is found; none, one or several. Undefined is no value. Must not throw. */
+/** Values under which an object is found; none, one or several. Undefined is no value. Should not throw, see {@link IndexerOptions}. */
 export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
 export type Indexers<T extends KubernetesObject> = Readonly<Record<string, IndexFunction<T>>>;
 
@@ -15,9 +15,21 @@ export function metaNamespaceIndex(object: DeepReadonly<KubernetesObject>): read
   return [object.metadata.namespace ?? ''];
 }
 
-interface Index<T extends KubernetesObject> {
+interface NamedFunction<T extends KubernetesObject> {
+  readonly name: string;
   readonly valuesOf: IndexFunction<T>;
+}
+
+interface Index<T extends KubernetesObject> extends NamedFunction<T> {
   readonly keys: Map<string, Set<ObjectKey>>;
+}
+
+export interface IndexerOptions {
+  /**
+   * Told what an index function threw for an object that is written. The object is stored all the same and found under its
+   * key and in the other indexes, only not in that one. Default: the write throws and changes nothing. (client-go panics.)
+   */
+  readonly onIndexError?: (error: Error) => void;
 }
 
 /** Objects are shared by all readers: read-only (invariant I6). A list that was returned stays as it is. */
@@ -27,7 +39,13 @@ export class Indexer<T extends KubernetesObject> {
   #resourceVersion = '';
   #snapshot: readonly DeepReadonly<T>[] | undefined;
 
-  constructor(indexers: Indexers<T> = {}) {
+  readonly #onIndexError: (error: Error) => void;
+  /** For what was cached already: its failure was told when it was written. */
+  readonly #onFormerIndexError: (error: Error) => void;
+
+  constructor(indexers: Indexers<T> = {}, options: IndexerOptions = {}) {
+    this.#onIndexError = options.onIndexError ?? rethrow;
+    this.#onFormerIndexError = options.onIndexError === undefined ? rethrow : () => undefined;
     this.addIndexers(indexers);
   }
 
@@ -42,7 +60,7 @@ export class Indexer<T extends KubernetesObject> {
 
   // ---- Writing ----
 
-  /** Stores or replaces an object; `resourceVersion` is the cache's from now on, by default the object's. Throws TypeError for one without metadata, and Error for a failing index function; then nothing changed. */
+  /** Stores or replaces an object; `resourceVersion` is the cache's from now on, by default the object's. Throws TypeError for one without metadata; then nothing changed. */
   add(object: DeepReadonly<T>, resourceVersion: string | undefined = incomingVersion(object)): void {
     const key = deletionHandlingKey(object);
     const before = this.#objects.get(key);
@@ -76,7 +94,8 @@ export class Indexer<T extends KubernetesObject> {
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void {
     const next = new Map<ObjectKey, DeepReadonly<T>>();
     for (const object of objects) next.set(deletionHandlingKey(object), object);
-    for (const [name, index] of this.#indexes) this.#indexes.set(name, buildIndex(name, index.valuesOf, next));
+    const rebuilt = [...this.#indexes.values()].map((index) => buildIndex(index, next, this.#onIndexError));
+    for (const index of rebuilt) this.#indexes.set(index.name, index);
     this.#objects = next;
     this.#snapshot = undefined;
     this.#resourceVersion = resourceVersion;
@@ -108,11 +127,11 @@ export class Indexer<T extends KubernetesObject> {
     return [...this.#objects.keys()];
   }
 
-  /** Objects that share a value with the given one. Throws Error for an unknown index. */
+  /** Objects that share a value with the given one. Throws Error for an unknown index, and when its function throws. */
   index(name: string, object: DeepReadonly<T>): DeepReadonly<T>[] {
     const index = this.#indexNamed(name);
     const keys = new Set<ObjectKey>();
-    for (const value of valuesOf(name, index.valuesOf, object)) {
+    for (const value of valuesOf(index, object, rethrow)) {
       for (const key of index.keys.get(value) ?? []) keys.add(key);
     }
     return this.#objectsOf(keys);
@@ -141,13 +160,15 @@ export class Indexer<T extends KubernetesObject> {
     return Object.fromEntries([...this.#indexes].map(([name, index]) => [name, index.valuesOf]));
   }
 
-  /** Adds indexes, at any time: what is stored is indexed. Throws Error when a name is taken, and adds none then. */
+  /** Adds indexes, at any time: what is stored is indexed. Throws Error when a name is taken or a function throws, and adds none then. */
   addIndexers(indexers: Indexers<T>): void {
     const names = Object.keys(indexers);
     const taken = names.filter((name) => this.#indexes.has(name));
     if (taken.length > 0) throw new Error(`indexer conflict: {${taken.sort().join(', ')}}`);
-    const built = Object.entries(indexers).map(([name, fn]) => [name, buildIndex(name, fn, this.#objects)] as const);
-    for (const [name, index] of built) this.#indexes.set(name, index);
+    const built = Object.entries(indexers).map(([name, valuesOf]) =>
+      buildIndex({ name, valuesOf }, this.#objects, rethrow),
+    );
+    for (const index of built) this.#indexes.set(index.name, index);
   }
 
   #indexNamed(name: string): Index<T> {
@@ -169,9 +190,9 @@ export class Indexer<T extends KubernetesObject> {
   #move(key: ObjectKey, before: DeepReadonly<T> | undefined, after: DeepReadonly<T> | undefined): void {
     if (this.#indexes.size === 0) return;
     const moves: [Index<T>, readonly string[], readonly string[]][] = [];
-    for (const [name, index] of this.#indexes) {
-      const old = before === undefined ? [] : valuesOf(name, index.valuesOf, before);
-      const next = after === undefined ? [] : valuesOf(name, index.valuesOf, after);
+    for (const index of this.#indexes.values()) {
+      const old = before === undefined ? [] : valuesOf(index, before, this.#onFormerIndexError);
+      const next = after === undefined ? [] : valuesOf(index, after, this.#onIndexError);
       if (old.length !== 1 || next.length !== 1 || old[0] !== next[0]) moves.push([index, old, next]);
     }
     for (const [index, old, next] of moves) {
@@ -182,25 +203,34 @@ export class Indexer<T extends KubernetesObject> {
 }
 
 function buildIndex<T extends KubernetesObject>(
-  name: string,
-  fn: IndexFunction<T>,
+  { name, valuesOf: fn }: NamedFunction<T>,
   objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
+  onError: (error: Error) => void,
 ): Index<T> {
-  const keys = new Map<string, Set<ObjectKey>>();
-  for (const [key, object] of objects) for (const value of valuesOf(name, fn, object)) addKey(keys, value, key);
-  return { valuesOf: fn, keys };
+  const index: Index<T> = { name, valuesOf: fn, keys: new Map() };
+  for (const [key, object] of objects)
+    for (const value of valuesOf(index, object, onError)) addKey(index.keys, value, key);
+  return index;
 }
 
-function valuesOf<T extends KubernetesObject>(name: string, fn: IndexFunction<T>, object: DeepReadonly<T>): string[] {
+/** None when the function throws and `onError` takes it. */
+function valuesOf<T extends KubernetesObject>(
+  index: NamedFunction<T>,
+  object: DeepReadonly<T>,
+  onError: (error: Error) => void,
+): string[] {
   try {
-    return fn(object).filter((value) => value !== undefined);
+    return index.valuesOf(object).filter((value) => value !== undefined);
   } catch (cause) {
-    const key = deletionHandlingKey(object);
-    throw new Error(
-      `unable to calculate an index entry for key ${JSON.stringify(key)} on index ${JSON.stringify(name)}: ${(cause as Error).message}`,
-      { cause },
-    );
+    const names = `key ${JSON.stringify(deletionHandlingKey(object))} on index ${JSON.stringify(index.name)}`;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    onError(new Error(`unable to calculate an index entry for ${names}: ${why}`, { cause }));
+    return [];
   }
+}
+
+function rethrow(error: Error): never {
+  throw error;
 }
 
 function addKey(keys: Map<string, Set<ObjectKey>>, value: string, key: ObjectKey): void {

@@ -103,3 +103,63 @@ describe('SharedInformer: who joins during a delivery', () => {
     expect(seen).toEqual(['added a', 'synced']);
   });
 });
+
+describe.each(['delta', 'inOrder'] as const)('SharedInformer: an index function that throws (%s)', (fifo) => {
+  const byNode = (object: Pod): string[] => {
+    if (object.spec?.nodeName === undefined) throw new Error('no node');
+    return [object.spec.nodeName];
+  };
+
+  it('costs the entry in that index only: the cache, the other indexes and the consumers go on', async () => {
+    await started({ fifo, indexers: { node: byNode, first: (object) => [nameOf(object)[0]] } });
+    const seen: string[] = [];
+    informer.addEventHandler({
+      onAdd: (object) => void seen.push(`add ${nameOf(object)}`),
+      onUpdate: (_before, object) => void seen.push(`update ${nameOf(object)} ${object.spec?.nodeName}`),
+      onDelete: (object) => void seen.push(`delete ${nameOf(object as Pod)}`),
+    });
+    const keys = (): string[] => informer.indexer.indexKeys('node', 'n1');
+    source.add(pod({ name: 'a' }));
+    expect(informer.indexer.indexKeys('first', 'a')).toEqual(['default/a']);
+    expect(keys()).toEqual([]);
+    source.modify(pod({ name: 'a' }, { spec: { nodeName: 'n1' } }));
+    expect(keys()).toEqual(['default/a']);
+    source.modify(pod({ name: 'a' }));
+    expect(keys()).toEqual([]);
+    source.delete({ name: 'a' });
+    expect(seen).toEqual(['add a', 'update a n1', 'update a undefined', 'delete a']);
+    expect(errors.map(String)).toEqual(
+      Array(2).fill('Error: unable to calculate an index entry for key "default/a" on index "node": no node'),
+    );
+    expect(informer.handlerErrors).toBe(2);
+    expect(informer.indexer.resourceVersion).toBe('14');
+  });
+
+  it('does not drop the other changes of that object', async () => {
+    await started({ fifo, indexers: { node: byNode } });
+    const seen: string[] = [];
+    informer.addEventHandler({
+      onAdd: (object) => {
+        seen.push(`add ${nameOf(object)}`);
+        if (nameOf(object) !== 'trigger') return;
+        // All of it waits until this call has ended, under one key.
+        source.add(pod({ name: 'a' }));
+        source.modify(pod({ name: 'a' }, { spec: { nodeName: 'n2' } }));
+        source.delete({ name: 'a' });
+        source.add(pod({ name: 'a' }, { spec: { nodeName: 'n3' } }));
+      },
+      onUpdate: (_before, object) => void seen.push(`update ${nameOf(object)} ${object.spec?.nodeName}`),
+      onDelete: (object) => void seen.push(`delete ${nameOf(object as Pod)}`),
+    });
+    source.add(pod({ name: 'trigger' }, { spec: { nodeName: 'n1' } }));
+    expect(seen).toEqual(['add trigger', 'add a', 'update a n2', 'delete a', 'add a']);
+    expect(informer.indexer.indexKeys('node', 'n3')).toEqual(['default/a']);
+  });
+
+  it('refuses an index that cannot be computed for what is cached', async () => {
+    source.add(pod({ name: 'a' }));
+    await started({ fifo });
+    expect(() => informer.addIndexers({ node: byNode })).toThrow('unable to calculate an index entry');
+    expect(informer.indexer.hasIndex('node')).toBe(false);
+  });
+});

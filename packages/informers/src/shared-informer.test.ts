@@ -150,7 +150,7 @@ describe('SharedInformer: the walk of one event', () => {
       },
     });
     for (const name of ['bad', 'worse', 'good']) source.add(pod({ name }));
-    expect(names()).toBe('good');
+    expect(names()).toBe('good worse');
     expect(errors.map(String)).toEqual([
       'Error: bad transform',
       'Error: unable to calculate an index entry for key "default/worse" on index "picky": bad index',

@@ -41,7 +41,8 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly mutationDetection?: MutationDetection;
   /**
    * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a process
-   * warning. Never stops the informer (I8).
+   * warning. Never stops the informer (I8): the object that an index function failed for is cached and told of, but missing in
+   * that index; one that the transform failed for stays as it was, until its next change or a list.
    */
   readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;
 }
@@ -102,13 +103,14 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#transform = options.transform;
-    this.indexer = new Indexer<T>({ [namespaceIndex]: metaNamespaceIndex, ...options.indexers });
+    const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
+    const indexers = { [namespaceIndex]: metaNamespaceIndex, ...options.indexers };
+    this.indexer = new Indexer<T>(indexers, { onIndexError: report });
     this.lister = new Lister(this.indexer, options.resource ?? { group: '', plural: '' });
     this.#fifo = createFifo(options.fifo ?? 'delta', {
       knownObjects: this.indexer,
       transform: (object) => this.#transform?.(object) ?? object,
     });
-    const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
     this.#handlers = new HandlerRegistry<T>({
       resyncCheckMs: options.resyncMs ?? 0,
       clock: this.#clock,
@@ -320,7 +322,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #processQueue(): void {
     const untilMs = this.#clock.monotonicNow() + sliceMs;
     for (let pops = 1; this.#fifo.length > 0 && !this.isStopped; pops++) {
-      this.#popOne();
+      this.#fifo.pop((deltas, isInInitialList) => this.#processDeltas(deltas, isInInitialList));
       if (pops % popsPerLook === 0 && this.#clock.monotonicNow() > untilMs) {
         this.#continueLater();
         return;
@@ -344,22 +346,19 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     });
   }
 
-  #popOne(): void {
-    try {
-      this.#fifo.pop((deltas, isInInitialList) => this.#processDeltas(deltas, isInInitialList));
-    } catch (error) {
-      this.#reportError(error);
-    }
-  }
-
   #processDeltas(deltas: Deltas<T>, isInInitialList: boolean): void {
     for (const [i, { type, object }] of deltas.entries()) {
-      const key = deletionHandlingKey(object);
       const isLast = i === deltas.length - 1;
       // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
       const resourceVersion = isLast ? this.#fifo.resourceVersion : this.indexer.resourceVersion;
-      if (type === 'Deleted') this.#remove(key, object, resourceVersion);
-      else this.#store({ key, object: object as DeepReadonly<T>, isInInitialList }, resourceVersion);
+      try {
+        const key = deletionHandlingKey(object);
+        if (type === 'Deleted') this.#remove(key, object, resourceVersion);
+        else this.#store({ key, object: object as DeepReadonly<T>, isInInitialList }, resourceVersion);
+      } catch (error) {
+        // An object that a transform left without a name. The other changes count all the same.
+        this.#reportError(error);
+      }
     }
   }
 

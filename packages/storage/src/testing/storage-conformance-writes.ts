@@ -33,6 +33,13 @@ function createConformance(bench: StorageBench): void {
     expect(wire).toEqual(created.object);
   });
 
+  it('stores and returns no selfLink', async () => {
+    const withLink = { ...podOf('a'), metadata: { ...podOf('a').metadata, selfLink: '/self' } };
+    const created = await bench.storage.create(keyOf('a'), withLink);
+    expect(created.object.metadata).not.toHaveProperty('selfLink');
+    expect(await bench.rawText('a')).not.toContain('/self');
+  });
+
   it('refuses to create an object that carries a version', async () => {
     const withVersion = { ...podOf('a'), metadata: { ...podOf('a').metadata, resourceVersion: '1' } };
     await expect(bench.storage.create(keyOf('a'), withVersion)).rejects.toThrow(
@@ -288,5 +295,22 @@ function corruptConformance(bench: StorageBench): void {
     expect(deleted.revision).toBe(await bench.engine.currentRevision());
     expect(await bench.storage.get(keyOf('a'))).toBeUndefined();
     await expectStorageError(bench.storage.delete(keyOf('a'), ask), 'KeyNotFound');
+  });
+
+  it('refuses the unsafe deletion of an object that became readable meanwhile', async () => {
+    await bench.create('a');
+    const readable = await bench.rawText('a');
+    await bench.overwrite('a', 'garbage');
+    const seen: unknown[] = [];
+    const refused = bench.storage.delete(keyOf('a'), {
+      ignoreDecodeErrors: true,
+      validateDeletion: async (object) => {
+        seen.push(object);
+        await bench.overwrite('a', readable);
+      },
+    });
+    await expectStorageError(refused, 'InvalidObject');
+    expect(seen).toEqual([undefined]);
+    expect((await bench.storage.get(keyOf('a')))?.object.metadata?.name).toBe('a');
   });
 }

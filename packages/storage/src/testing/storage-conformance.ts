@@ -1,7 +1,9 @@
 // The suite that every Storage passes, in the words of RunTest… of the Go library. spec/storage.md §6.1 and §6.2.
 import { describe } from 'vitest';
+import { listTableConformance } from './storage-conformance-list-tables.ts';
 import { listConformance } from './storage-conformance-lists.ts';
 import { pagingConformance } from './storage-conformance-paging.ts';
+import { scopedWatchConformance } from './storage-conformance-scoped-watches.ts';
 import { updateConformance } from './storage-conformance-updates.ts';
 import { watchConformance } from './storage-conformance-watches.ts';
 import { writeConformance } from './storage-conformance-writes.ts';
@@ -15,6 +17,8 @@ export function storageConformance(name: string, open: OpenStorage): void {
     describe('updates', () => updateConformance(bench));
     describe('reads and lists', () => listConformance(bench));
     describe('paged lists', () => pagingConformance(bench));
+    describe('tables of lists', () => listTableConformance(bench));
     describe('watches', () => watchConformance(bench));
+    describe('watches of a scope', () => scopedWatchConformance(bench));
   });
 }

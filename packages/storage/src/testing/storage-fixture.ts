@@ -9,7 +9,7 @@ import type { ObjectStoreOptions } from '../object-store.ts';
 import type { GetAttributes, SelectionPredicate } from '../selection-predicate.ts';
 import type { Storage, StorageListOptions, StorageWatchOptions, StoredList } from '../storage.ts';
 import type { Stored } from '../stored.ts';
-import type { Transformer } from '../transformer.ts';
+import type { Transformer } from '../transform/transformer.ts';
 import { StorageRecorder } from './storage-recorder.ts';
 
 /** One storage of pods under test, with no other user. */

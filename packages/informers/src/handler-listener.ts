@@ -10,6 +10,8 @@ import { SyncSignal } from './sync-signal.ts';
 export interface HandlerListenerOptions<T extends KubernetesObject> {
   readonly handler: ResourceEventHandler<T>;
   readonly resync: ResyncSchedule;
+  /** Runs a section as a delivery of the informer: what it causes is processed after it. */
+  readonly exclusively: (section: () => void) => void;
   readonly onError: (error: unknown, change: ObjectChange<T>) => void;
 }
 
@@ -18,6 +20,7 @@ export class HandlerListener<T extends KubernetesObject> {
   /** Done when upstream has synced and every addition of the initial list was delivered without an error. */
   readonly synced: SyncSignal = new SyncSignal();
   readonly #handler: ResourceEventHandler<T>;
+  readonly #exclusively: (section: () => void) => void;
   readonly #onError: (error: unknown, change: ObjectChange<T>) => void;
   readonly #waiting = new ConflatingQueue<T>();
   #running: Promise<void> | undefined;
@@ -29,6 +32,7 @@ export class HandlerListener<T extends KubernetesObject> {
   constructor(options: HandlerListenerOptions<T>) {
     this.#handler = options.handler;
     this.resync = options.resync;
+    this.#exclusively = options.exclusively;
     this.#onError = options.onError;
   }
 
@@ -63,6 +67,8 @@ export class HandlerListener<T extends KubernetesObject> {
   async remove(): Promise<void> {
     this.#isRemoved = true;
     this.#waiting.clear();
+    // A call that is on the stack now may turn out slow.
+    await Promise.resolve();
     await this.#running;
   }
 
@@ -75,7 +81,8 @@ export class HandlerListener<T extends KubernetesObject> {
       return;
     }
     if (isPromise(result)) {
-      this.#running = result.then(
+      // Resolved: a foreign `then` may call back at once.
+      this.#running = Promise.resolve(result).then(
         () => this.#finish(change),
         (error) => {
           this.#fail(error, change);
@@ -90,13 +97,16 @@ export class HandlerListener<T extends KubernetesObject> {
     this.#next();
   }
 
+  /** Invariant: here too no delivery inside a delivery (I4); what waits goes before what these calls cause. */
   #next(): void {
-    this.#running = undefined;
-    for (let change = this.#waiting.shift(); change !== undefined; change = this.#waiting.shift()) {
-      this.#call(change);
-      // The call just made turned out slow again.
-      if (this.#running !== undefined) return;
-    }
+    this.#exclusively(() => {
+      this.#running = undefined;
+      for (let change = this.#waiting.shift(); change !== undefined; change = this.#waiting.shift()) {
+        this.#call(change);
+        // The call just made turned out slow again.
+        if (this.#running !== undefined) return;
+      }
+    });
   }
 
   #delivered(change: ObjectChange<T>): void {
@@ -120,5 +130,5 @@ const isInitial = (change: ObjectChange<KubernetesObject>): boolean =>
   change.type === 'added' && change.isInInitialList;
 
 function isPromise(value: void | Promise<void>): value is Promise<void> {
-  return typeof value === 'object' && typeof (value as Promise<void>).then === 'function';
+  return typeof (value as Promise<void> | null | undefined)?.then === 'function';
 }

@@ -1,7 +1,7 @@
 // The handlers of one shared informer: who is told what, at which resync period. Source: client-go sharedProcessor.
 import type { Clock, KubernetesObject } from '@kapstan/api';
 import type { ResourceEventHandler } from './event-handler.ts';
-import { HandlerListener } from './handler-listener.ts';
+import { HandlerListener, type HandlerListenerOptions } from './handler-listener.ts';
 import type { ObjectChange } from './object-change.ts';
 import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
 
@@ -10,16 +10,17 @@ export class HandlerRegistry<T extends KubernetesObject> {
   #listeners: readonly HandlerListener<T>[] = [];
   #resyncCheckMs: number;
   readonly #clock: Clock;
-  readonly #onError: (error: unknown, change: ObjectChange<T>) => void;
+  readonly #listening: Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>;
 
-  constructor(options: {
-    readonly resyncCheckMs: number;
-    readonly clock: Clock;
-    readonly onError: (error: unknown, change: ObjectChange<T>) => void;
-  }) {
+  constructor(
+    options: { readonly resyncCheckMs: number; readonly clock: Clock } & Pick<
+      HandlerListenerOptions<T>,
+      'exclusively' | 'onError'
+    >,
+  ) {
     this.#resyncCheckMs = options.resyncCheckMs;
     this.#clock = options.clock;
-    this.#onError = options.onError;
+    this.#listening = { exclusively: options.exclusively, onError: options.onError };
   }
 
   /** Period at which the informer looks whether a handler is due, in milliseconds; 0 = never. */
@@ -42,7 +43,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
       for (const listener of this.#listeners) listener.resync.adjust(adjusted.checkMs, nowMs);
     }
     const resync = new ResyncSchedule({ requestedMs: adjusted.requestedMs, checkMs: adjusted.checkMs, nowMs });
-    const listener = new HandlerListener<T>({ handler, resync, onError: this.#onError });
+    const listener = new HandlerListener<T>({ handler, resync, ...this.#listening });
     this.#listeners = [...this.#listeners, listener];
     return listener;
   }

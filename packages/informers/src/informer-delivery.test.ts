@@ -163,3 +163,88 @@ describe.each(['delta', 'inOrder'] as const)('SharedInformer: an index function 
     expect(informer.indexer.hasIndex('node')).toBe(false);
   });
 });
+
+describe('SharedInformer: handlers that cause changes (I4)', () => {
+  it('calls a slow handler that causes a change in its later calls one call after the other, in order', async () => {
+    await started();
+    const calls: string[] = [];
+    const releases: (() => void)[] = [];
+    informer.addEventHandler({
+      onAdd: (object) => {
+        const name = nameOf(object);
+        calls.push(`begin ${name}`);
+        if (name === 'b') source.add(pod({ name: 'd' }));
+        calls.push(`called ${name}`);
+        return new Promise<void>((resolve) => releases.push(resolve));
+      },
+    });
+    for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
+    for (let i = 0; i < 4; i++) {
+      releases[i]?.();
+      await settle();
+    }
+    expect(calls).toEqual(['a', 'b', 'c', 'd'].flatMap((name) => [`begin ${name}`, `called ${name}`]));
+  });
+
+  it('tells others of a change that a late call causes only after that call', async () => {
+    await started();
+    const calls: string[] = [];
+    const releases: (() => void)[] = [];
+    informer.addEventHandler({
+      onAdd: (object) => {
+        if (nameOf(object) === 'b') source.add(pod({ name: 'c' }));
+        calls.push(`slow ${nameOf(object)} of ${informer.indexer.size}`);
+        return new Promise<void>((resolve) => releases.push(resolve));
+      },
+    });
+    informer.addEventHandler({ onAdd: (object) => void calls.push(`quick ${nameOf(object)}`) });
+    informer.events$.subscribe((event) => event.type === 'added' && calls.push(`observer ${nameOf(event.object)}`));
+    for (const name of ['a', 'b']) source.add(pod({ name }));
+    calls.length = 0;
+    releases[0]?.();
+    await settle();
+    expect(calls).toEqual(['slow b of 2', 'quick c', 'observer c']);
+    releases[1]?.();
+    await settle();
+    expect(calls.at(-1)).toBe('slow c of 3');
+    releases[2]?.();
+  });
+
+  it('says that a registration is closed only when the call in which it was closed has ended', async () => {
+    await started();
+    let release: () => void = () => undefined;
+    let isClosed = false;
+    const registration = informer.addEventHandler({
+      onAdd: () => {
+        void registration.close().then(() => {
+          isClosed = true;
+        });
+        return new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      },
+    });
+    source.add(pod({ name: 'a' }));
+    await settle();
+    expect(isClosed).toBe(false);
+    release();
+    await settle();
+    expect(isClosed).toBe(true);
+  });
+
+  it('takes a null for a quick call, and waits for what only looks like a promise', async () => {
+    await started();
+    const calls: string[] = [];
+    // biome-ignore lint/suspicious/noThenProperty: it settles at once, inside `then`, as no real promise does.
+    const thenable = { then: (resolve: () => void) => resolve() } as unknown as Promise<void>;
+    const registration = informer.addEventHandler({ onAdd: () => thenable });
+    informer.addEventHandler({ onAdd: () => null as unknown as undefined });
+    informer.addEventHandler({ onAdd: (object) => void calls.push(nameOf(object)) });
+    for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
+    await settle();
+    expect(calls).toEqual(['a', 'b', 'c']);
+    expect(errors).toEqual([]);
+    expect(registration.backlog).toBe(0);
+    await registration.close();
+  });
+});

@@ -114,6 +114,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#handlers = new HandlerRegistry<T>({
       resyncCheckMs: options.resyncMs ?? 0,
       clock: this.#clock,
+      exclusively: (section) => this.#exclusively(section),
       onError: report,
     });
     this.#detector = new MutationDetector({

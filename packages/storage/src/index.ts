@@ -55,5 +55,11 @@ export {
 } from './storage-error.ts';
 export { type Encoding, jsonEncoding, Stored } from './stored.ts';
 export { type StorageVerb, toStatus } from './to-status.ts';
-export { identityTransformer, type Transformer } from './transformer.ts';
+export { aesCbcTransformer, aesGcmTransformer } from './transform/aes-transformers.ts';
+export { DataKey, type DataKeyOptions } from './transform/data-key.ts';
+export { EnvelopeTransformer, type EnvelopeTransformerOptions } from './transform/envelope-transformer.ts';
+export type { KeyService, KeyServiceStatus, SealedKey } from './transform/key-service.ts';
+export { type PrefixEntry, prefixTransformer } from './transform/prefix-transformer.ts';
+export { secretboxTransformer } from './transform/secretbox-transformer.ts';
+export { identityTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
 export { parseResourceVersion } from './versioner.ts';

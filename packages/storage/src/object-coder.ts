@@ -5,7 +5,7 @@ import type { Codec } from './codec.ts';
 import type { KeyValue } from './engine.ts';
 import { StorageError } from './storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';
-import type { Transformer } from './transformer.ts';
+import type { Transformer } from './transform/transformer.ts';
 import { withoutVersion } from './versioner.ts';
 
 /** An object as it was read for an update: with the plain bytes, to tell a no-op. */
@@ -38,6 +38,14 @@ export class ObjectCoder<T extends KubernetesObject> {
     this.#codec = options.codec;
     this.#transformer = options.transformer;
     this.#freeze = options.freeze;
+  }
+
+  /**
+   * Fetches what is needed to read a value; undefined when nothing is. To be awaited before {@link read} and its like, in
+   * the same turn. Never rejects.
+   */
+  prepare(kv: KeyValue): Promise<void> | undefined {
+    return this.#transformer.prepare?.(kv.value);
   }
 
   read(kv: KeyValue): Stored<T> {

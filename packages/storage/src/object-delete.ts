@@ -56,7 +56,7 @@ export class DeleteLoop<T extends KubernetesObject> {
         change: { type: 'delete' },
       });
       if (outcome.succeeded) return this.#deleted(state, outcome.revision);
-      state = this.#stateOf(outcome.current);
+      state = await this.#stateOf(outcome.current);
       isCurrent = true;
     }
   }
@@ -77,8 +77,9 @@ export class DeleteLoop<T extends KubernetesObject> {
     return this.#stateOf(read.kv);
   }
 
-  #stateOf(kv: KeyValue | undefined): DeleteState<T> {
+  async #stateOf(kv: KeyValue | undefined): Promise<DeleteState<T>> {
     if (kv === undefined) throw new StorageError({ code: 'KeyNotFound', key: this.#key });
+    await this.#coder.prepare(kv);
     try {
       const stored = this.#coder.read(kv);
       if (this.#options.ignoreDecodeErrors !== true) return { stored, revision: kv.modRevision };

@@ -36,6 +36,7 @@ export async function listOne<T extends KubernetesObject>(
   const items: Stored<T>[] = [];
   const corrupt = new CorruptObjects(context.resource);
   if (read.kv !== undefined) {
+    await context.coder.prepare(read.kv);
     try {
       const stored = context.coder.read(read.kv);
       if (matchesQuietly(options.predicate, stored)) items.push(stored);
@@ -120,6 +121,8 @@ class PrefixList<T extends KubernetesObject> {
     for (const kv of kvs) {
       if (this.#isFull) return true;
       this.#lastKey = kv.key;
+      const preparing = this.#context.coder.prepare(kv);
+      if (preparing !== undefined) await preparing;
       this.#takeOne(kv);
       this.#budget.spend(kv.value.length);
       if (this.#budget.isSpent) {

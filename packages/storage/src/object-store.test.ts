@@ -7,7 +7,7 @@ import { isStorageError, StorageError } from './storage-error.ts';
 import { jsonEncoding } from './stored.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
-import { identityTransformer } from './transformer.ts';
+import { identityTransformer } from './transform/transformer.ts';
 
 let engine: MemoryEngine;
 

@@ -24,7 +24,7 @@ import type {
 } from './storage.ts';
 import { StorageError } from './storage-error.ts';
 import type { Stored } from './stored.ts';
-import { identityTransformer, type Transformer } from './transformer.ts';
+import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } from './versioner.ts';
 
 export interface ObjectStoreOptions<T extends KubernetesObject> {
@@ -85,7 +85,9 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     this.#open(this.keys.single(key));
     const read = await this.#engine.get(key, options.signal === undefined ? {} : { signal: options.signal });
     requireNotOlder(options.resourceVersion, read.revision);
-    return read.kv === undefined ? undefined : this.#coder.read(read.kv);
+    if (read.kv === undefined) return undefined;
+    await this.#coder.prepare(read.kv);
+    return this.#coder.read(read.kv);
   }
 
   async getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {

@@ -102,21 +102,23 @@ export class UpdateLoop<T extends KubernetesObject> {
       change: { type: 'put', value, ...lease },
     });
     if (outcome.succeeded) return this.#coder.written(key, plain, outcome.revision);
-    this.#adopt(outcome.current);
+    await this.#adopt(outcome.current);
     return undefined;
   }
 
   async #refresh(): Promise<void> {
     const { key, options } = this.#update;
     const read = await this.#engine.get(key, options.signal === undefined ? {} : { signal: options.signal });
-    this.#adopt(read.kv);
+    await this.#adopt(read.kv);
   }
 
-  #adopt(kv: KeyValue | undefined): void {
+  async #adopt(kv: KeyValue | undefined): Promise<void> {
     const { key, options } = this.#update;
     this.#isCurrent = true;
-    if (kv !== undefined) this.#state = this.#coder.readState(kv);
-    else if (options.ignoreNotFound === true) this.#state = absent;
+    if (kv !== undefined) {
+      await this.#coder.prepare(kv);
+      this.#state = this.#coder.readState(kv);
+    } else if (options.ignoreNotFound === true) this.#state = absent;
     else throw new StorageError({ code: 'KeyNotFound', key });
   }
 }

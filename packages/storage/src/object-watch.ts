@@ -11,6 +11,7 @@ import {
 } from '@kapstan/api';
 import type { Engine, EngineEvent, EngineWatch, KeyRange, KeyValue } from './engine.ts';
 import type { ObjectCoder } from './object-coder.ts';
+import { OrderedSteps } from './ordered-steps.ts';
 import { isEverything, matches } from './selection-predicate.ts';
 import type { StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink } from './storage.ts';
 import { isStorageError, type StorageError } from './storage-error.ts';
@@ -40,6 +41,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
   readonly #call: ObjectWatchCall<T>;
   readonly #everything: boolean;
   readonly #onClosed: (watch: ObjectWatch<T>) => void;
+  readonly #steps = new OrderedSteps((error) => this.#fail(error));
   #engineWatch: EngineWatch | undefined;
   #isClosed = false;
 
@@ -96,6 +98,8 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
 
   async #sendPage(kvs: readonly KeyValue[], budget: TurnBudget): Promise<void> {
     for (const kv of kvs) {
+      const preparing = this.#context.coder.prepare(kv);
+      if (preparing !== undefined) await preparing;
       if (this.#isClosed) return;
       this.#emitIf('ADDED', this.#context.coder.read(kv));
       budget.spend(kv.value.length);
@@ -111,15 +115,30 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
       range,
       { after, progressNotify },
       {
-        onEvents: (events) => this.#onEvents(events),
+        onEvents: (events) => this.#steps.run(this.#needs(events), () => this.#onEvents(events)),
         onProgress: (revision) => {
-          if (progressNotify) this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false });
+          if (!progressNotify) return;
+          this.#steps.run(undefined, () => this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false }));
         },
-        onError: (error) => this.#fail(error),
+        onError: (error) => this.#steps.run(undefined, () => this.#fail(error)),
       },
     );
     // The sink may have closed the watch while the engine delivered its first events.
     if (this.#isClosed) this.#engineWatch.close();
+  }
+
+  /** What must be fetched before these events can be read. */
+  #needs(events: readonly EngineEvent[]): Promise<unknown> | undefined {
+    const needs: Promise<void>[] = [];
+    const { coder } = this.#context;
+    for (const { kv, previous } of events) {
+      const need = kv && coder.prepare(kv);
+      if (need !== undefined) needs.push(need);
+      const isOldRead = kv === undefined || !this.#everything;
+      const oldNeed = isOldRead && previous ? coder.prepare(previous) : undefined;
+      if (oldNeed !== undefined) needs.push(oldNeed);
+    }
+    return needs.length === 0 ? undefined : Promise.all(needs);
   }
 
   #onEvents(events: readonly EngineEvent[]): void {

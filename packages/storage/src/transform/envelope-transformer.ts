@@ -1,0 +1,94 @@
+// KMS v2: data under a key of our own (data-key.ts), and beside it that key as a key service sealed it. Keys of others (of
+// another server, of before the restart) are opened by the key service once and kept. Source: value/encrypt/envelope/kmsv2.
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '@kapstan/api';
+import { aesGcmTransformer } from './aes-transformers.ts';
+import { type DataKey, messageOf } from './data-key.ts';
+import {
+  decodeEncryptedObject,
+  dekSource,
+  type EncryptedObject,
+  encodeEncryptedObject,
+  sealedKeyName,
+} from './encrypted-object.ts';
+import { ExpiringCache } from './expiring-cache.ts';
+import type { KeyService } from './key-service.ts';
+import { seedTransformer } from './seed-transformer.ts';
+import type { Transformed, Transformer } from './transformer.ts';
+
+export interface EnvelopeTransformerOptions {
+  readonly dataKey: Pick<DataKey, 'forReading' | 'forWriting'>;
+  readonly service: Pick<KeyService, 'decrypt'>;
+  readonly clock: Clock;
+}
+
+/** Few are ever needed: one for each start of a server and for each key of the service. Source: kmsv2 cacheTTL. */
+const openedKeyTtlMs = 24 * 3_600_000;
+/** A failure is of use to who awaited it, in the turn after, and to nobody else. */
+const failureTtlMs = 60_000;
+
+export class EnvelopeTransformer implements Transformer {
+  readonly #options: EnvelopeTransformerOptions;
+  readonly #opened: ExpiringCache<Transformer>;
+  /** By name of the key; one call serves all who wait. */
+  readonly #opening = new Map<string, Promise<void>>();
+  readonly #failures: ExpiringCache<Error>;
+
+  constructor(options: EnvelopeTransformerOptions) {
+    this.#options = options;
+    this.#opened = new ExpiringCache(options.clock, openedKeyTtlMs);
+    this.#failures = new ExpiringCache(options.clock, failureTtlMs);
+  }
+
+  fromStorage(bytes: Uint8Array, context: string): Transformed {
+    const object = decodeEncryptedObject(bytes);
+    const current = this.#options.dataKey.forReading();
+    const name = sealedKeyName(object.sourceType, object);
+    const transformer = this.#opened.get(name);
+    if (transformer === undefined) throw this.#failures.get(name) ?? new Error('the data key has not been opened');
+    const isOld = object.keyId !== current.sealed.keyId || object.sourceType !== current.sourceType;
+    const read = transformer.fromStorage(object.data, context);
+    return isOld ? { bytes: read.bytes, isStale: true } : read;
+  }
+
+  toStorage(bytes: Uint8Array, context: string): Uint8Array {
+    const { transformer, sealed, sourceType, name } = this.#options.dataKey.forWriting();
+    // What is written with it will be read after the next key has taken its place.
+    this.#opened.set(name, transformer);
+    return encodeEncryptedObject({ ...sealed, sourceType, data: transformer.toStorage(bytes, context) });
+  }
+
+  prepare(bytes: Uint8Array): Promise<void> | undefined {
+    const object = readable(bytes);
+    if (object === undefined) return undefined;
+    const name = sealedKeyName(object.sourceType, object);
+    if (this.#opened.get(name) !== undefined) return undefined;
+    let opening = this.#opening.get(name);
+    if (opening === undefined) {
+      opening = this.#open(name, object).finally(() => this.#opening.delete(name));
+      this.#opening.set(name, opening);
+    }
+    return opening;
+  }
+
+  async #open(name: string, object: EncryptedObject): Promise<void> {
+    this.#failures.delete(name);
+    try {
+      const key = await this.#options.service.decrypt(object, randomUUID());
+      const transformer = object.sourceType === dekSource.hkdfSeed ? seedTransformer(key) : aesGcmTransformer(key);
+      this.#opened.set(name, transformer);
+    } catch (error) {
+      this.#failures.set(name, new Error(`failed to decrypt DEK, error: ${messageOf(error)}`, { cause: error }));
+    }
+  }
+}
+
+/** Undefined for what {@link EnvelopeTransformer.fromStorage} will refuse anyway, with the reason. */
+function readable(bytes: Uint8Array): EncryptedObject | undefined {
+  try {
+    return decodeEncryptedObject(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,65 @@
+// Transformers chosen by what the stored bytes begin with: the first one writes, all read. How providers of a resource and
+// keys of a provider are kept side by side, so that keys can be rotated. Source: value.NewPrefixTransformers.
+import { startsWith, type Transformed, type Transformer } from './transformer.ts';
+
+export interface PrefixEntry {
+  /** Put before what the transformer writes, taken off before it reads. "" matches everything, as identity does. */
+  readonly prefix: string;
+  readonly transformer: Transformer;
+}
+
+interface Choice {
+  readonly prefix: Buffer;
+  readonly transformer: Transformer;
+}
+
+/** At least one entry. `unmatched` is the message of the error for bytes that begin with no entry's prefix. */
+export function prefixTransformer(entries: readonly PrefixEntry[], unmatched: string): Transformer {
+  const choices = entries.map(({ prefix, transformer }) => ({ prefix: Buffer.from(prefix), transformer }));
+  const [first] = choices;
+  if (first === undefined) throw new TypeError('a prefix transformer needs at least one entry');
+  const own: Transformer = {
+    fromStorage: (bytes, context) => read(choices, unmatched, { bytes, context }),
+    toStorage: (bytes, context) => Buffer.concat([first.prefix, first.transformer.toStorage(bytes, context)]),
+  };
+  const remote = choices.filter(({ transformer }) => transformer.prepare !== undefined);
+  return remote.length === 0 ? own : { ...own, prepare: (bytes) => prepare(remote, bytes) };
+}
+
+function read(
+  choices: readonly Choice[],
+  unmatched: string,
+  { bytes, context }: { readonly bytes: Uint8Array; readonly context: string },
+): Transformed {
+  const errors: unknown[] = [];
+  for (const [index, { prefix, transformer }] of choices.entries()) {
+    if (!startsWith(bytes, prefix)) continue;
+    try {
+      const read = transformer.fromStorage(bytes.subarray(prefix.length), context);
+      return index === 0 ? read : { bytes: read.bytes, isStale: true };
+    } catch (error) {
+      // The same prefix may come again with another key, so a failure is not the end. That identity does not read
+      // encrypted bytes is no failure at all: it may stand before the provider that is migrated away from.
+      if (prefix.length > 0) errors.push(error);
+    }
+  }
+  if (errors.length === 1) throw errors[0];
+  if (errors.length > 1) throw new AggregateError(errors, aggregateMessage(errors));
+  throw new TypeError(unmatched);
+}
+
+function prepare(choices: readonly Choice[], bytes: Uint8Array): Promise<void> | undefined {
+  const needed: Promise<void>[] = [];
+  for (const { prefix, transformer } of choices) {
+    const need = startsWith(bytes, prefix) ? transformer.prepare?.(bytes.subarray(prefix.length)) : undefined;
+    if (need !== undefined) needed.push(need);
+  }
+  if (needed.length <= 1) return needed[0];
+  return Promise.all(needed).then(() => undefined);
+}
+
+/** Source: utilerrors.Aggregate.Error: equal texts once. */
+function aggregateMessage(errors: readonly unknown[]): string {
+  const texts = [...new Set(errors.map((error) => (error instanceof Error ? error.message : String(error))))];
+  return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
+}

@@ -131,6 +131,15 @@ describe.skipIf(binary === undefined)('EtcdEngine when etcd fails', () => {
     expect(isStorageError(error, 'Unreachable') && error.message).toMatch(/within 500 ms.*ECONNREFUSED/);
   });
 
+  it('opens as soon as etcd answers, when that is started later', async () => {
+    const [etcd] = await start();
+    await etcd.kill();
+    const opening = open([etcd]);
+    await pause(300);
+    etcd.start();
+    expect(await (await opening).currentRevision()).toBeGreaterThan(0);
+  });
+
   it('goes on with another member when one hangs', async () => {
     const members = await start({ members: 3 });
     const engine = await open(members, { callTimeoutMs: 2_000 });

@@ -1,0 +1,62 @@
+// Lists that meet errors which are none of the stored objects' fault, beside corrupt ones.
+import type { StatusError } from '@kapstan/api';
+import { type TestPod, VirtualClock } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { ObjectStore } from './object-store.ts';
+import { MemoryEngine } from './testing/memory-engine.ts';
+import { keyOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
+
+/** Objects whose name begins with "odd" fail to be read in a way that does not tell that they are corrupt. */
+const bench = new StorageBench(async () => {
+  const clock = new VirtualClock();
+  const engine = new MemoryEngine({ clock });
+  const { codec, ...options } = podStoreOptions(engine);
+  const wireJson = (bytes: Uint8Array): Uint8Array | undefined => {
+    if (Buffer.from(bytes).includes('"name":"odd')) throw new TypeError('out of order');
+    return undefined;
+  };
+  const storage = new ObjectStore<TestPod>({ ...options, codec: { ...codec, wireJson } });
+  const dispose = async (): Promise<void> => {
+    await storage.close();
+    await engine.close();
+  };
+  return { storage, engine, clock, isCached: false, dispose };
+});
+
+/** Puts an object there that nobody could create, for it cannot be read. */
+async function put(name: string): Promise<void> {
+  await bench.create('source');
+  await bench.overwrite(name, (await bench.rawText('source')).replace('"name":"source"', `"name":"${name}"`));
+  await bench.remove('source');
+}
+
+const refusal = (): Promise<StatusError> =>
+  bench.storage.getList(root, { predicate: predicate(), recursive: true }).then(
+    () => expect.fail('was not refused'),
+    (error) => error,
+  );
+
+describe('a list', () => {
+  it('passes on an error of another kind as it is when no corrupt object came before', async () => {
+    await put('odd');
+    await bench.overwrite('z', 'garbage');
+    const error = await refusal();
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.message).toBe('out of order');
+  });
+
+  it('stops at an error of another kind, and tells it beside the corrupt objects before it', async () => {
+    await bench.overwrite('a', 'garbage');
+    await bench.overwrite('b', 'garbage');
+    await put('odd');
+    await bench.overwrite('z', 'garbage');
+    const error = await refusal();
+    expect([error.code, error.reason]).toEqual([500, 'StorageReadError']);
+    expect(error.message).toMatch(/ \(and 2 more\)$/);
+    expect(error.details?.causes?.map(({ field, message }) => field ?? message)).toEqual([
+      keyOf('a'),
+      keyOf('b'),
+      'out of order',
+    ]);
+  });
+});

@@ -31,7 +31,8 @@ export class Committer {
   readonly #queue: Job[] = [];
   #revision: Revision;
   #isRunning = false;
-  #failure: unknown;
+  /** What every call gets once the committer is closed, or a transaction failed. */
+  #refusal: StorageError | undefined;
   #usedBytes: number;
   #idle: (() => void)[] = [];
   /** Numbers for stats and benchmarks. */
@@ -83,13 +84,19 @@ export class Committer {
     }
   }
 
+  /** Refuses what is asked for from now on with the error; resolves when all that was accepted before is done. */
+  async close(refusal: StorageError): Promise<void> {
+    this.#refusal ??= refusal;
+    await this.drain();
+  }
+
   /** Resolves when nothing is queued or on its way. */
   async drain(): Promise<void> {
     if (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   #enqueue(apply: Job['apply'], reject: Job['reject']): void {
-    if (this.#failure !== undefined) return reject(closedBy(this.#failure));
+    if (this.#refusal !== undefined) return reject(this.#refusal);
     this.#queue.push({ apply, reject });
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -159,7 +166,7 @@ export class Committer {
   }
 
   #fail(error: unknown, inFlight: readonly Job[]): void {
-    this.#failure = error;
+    this.#refusal = closedBy(error);
     for (const job of inFlight)
       job.reject(
         new StorageError({
@@ -169,7 +176,7 @@ export class Committer {
           cause: error,
         }),
       );
-    for (const job of this.#queue.splice(0)) job.reject(closedBy(error));
+    for (const job of this.#queue.splice(0)) job.reject(this.#refusal);
     this.#isRunning = false;
     this.#next();
     this.#options.onFatal(error);

@@ -1,7 +1,7 @@
 // Leases: who is bound to what until when, shared as kube-apiserver shares them, and the deletes when one runs out.
 // Writes through committer.ts; started and stopped by lmdb-engine.ts.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
-import { isStorageError } from '@kapstan/storage';
+import { isStorageError, StorageError } from '@kapstan/storage';
 import type { Committer } from './committer.ts';
 import type { Environment } from './environment.ts';
 import { decodeBinding, decodeLease, decodeNumber, encodeLease, encodeNumber, type LeaseRow } from './row-codec.ts';
@@ -66,6 +66,7 @@ export class LeaseBook {
 
   /** A lease of at least that life. Source: spec/storage.md §2.7. */
   grant(ttlSeconds: number): Promise<number> {
+    if (this.#isClosed) return Promise.reject(new StorageError({ code: 'Closed' }));
     const granted = this.#granting.then(() => this.#grant(ttlSeconds));
     this.#granting = granted.catch(() => undefined);
     return granted;
@@ -85,9 +86,11 @@ export class LeaseBook {
     return this.#shared.id;
   }
 
+  /** Refuses further grants; resolves when those that were asked for are durable and no lease is being expired. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer?.();
+    await this.#granting;
     await this.#expiry;
   }
 
@@ -115,16 +118,17 @@ export class LeaseBook {
     this.#cancelTimer = this.#options.clock.setBackgroundTimer(() => this.#wake(), delayMs);
   }
 
+  /** One after the other: a grant arms the timer anew, so it may fire again while leases are being expired. */
   #wake(): void {
-    const nowMs = this.#options.clock.now();
-    const due = [...this.#leases].filter(([, lease]) => lease.expiresAtMs <= nowMs).map(([id]) => id);
-    if (due.length === 0) return this.#arm();
-    this.#expiry = this.#expireAll(due);
+    this.#expiry = this.#expiry.then(() => this.#expireAll());
   }
 
-  async #expireAll(ids: readonly number[]): Promise<void> {
+  async #expireAll(): Promise<void> {
+    const nowMs = this.#options.clock.now();
+    const due = [...this.#leases].filter(([, lease]) => lease.expiresAtMs <= nowMs).map(([id]) => id);
     let retryInMs = 0;
-    for (const id of ids) {
+    for (const id of due) {
+      if (this.#isClosed) return;
       const row = this.#leases.get(id);
       // Forgotten first: from now on no key can be bound to it.
       this.#leases.delete(id);

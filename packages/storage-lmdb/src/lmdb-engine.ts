@@ -126,6 +126,8 @@ export class LmdbEngine implements Engine {
   readonly #compactor: Compactor;
   #refusal: StorageError | undefined;
   #closing: Promise<void> | undefined;
+  /** LMDB must not be closed while it copies: the process would die. */
+  #backups: Promise<unknown> = Promise.resolve();
   #cancelProgress: CancelTimer | undefined;
 
   /** Use {@link openLmdbEngine}. */
@@ -255,10 +257,15 @@ export class LmdbEngine implements Engine {
     mkdirSync(targetDir, { recursive: true, mode: 0o700 });
     const target = join(targetDir, dataFileName);
     if (existsSync(target)) throw new StorageError({ code: 'InvalidObject', message: `${target} exists already` });
-    await this.#env.backup(targetDir);
+    const copied = this.#env.backup(targetDir);
+    this.#backups = Promise.allSettled([this.#backups, copied]);
+    await copied;
   }
 
-  /** Lets accepted commits finish, ends the watches with `Closed`, frees the directory. Idempotent. */
+  /**
+   * Refuses everything from now on with `Closed`, lets accepted commits, grants and backups finish, ends the watches with
+   * `Closed`, frees the directory. Idempotent.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -271,12 +278,14 @@ export class LmdbEngine implements Engine {
   async #close(): Promise<void> {
     this.#refusal ??= new StorageError({ code: 'Closed' });
     this.#cancelProgress?.();
+    // A check holds commits back: it ends first.
+    this.#turns.stop(this.#refusal);
     // Order: these still write through the committer.
     await this.#leases.close();
     await this.#compactor.close();
-    await this.#committer.drain();
+    await this.#committer.close(this.#refusal);
     this.#feed.end(this.#refusal);
-    this.#turns.stop(this.#refusal);
+    await this.#backups;
     await this.#env.close();
     await this.#lock.release();
   }

@@ -1,0 +1,38 @@
+// Programs that a test needs beside Node: found, or installed where that is asked for. Used by tests of test/.
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+export interface Tool {
+  readonly command: string;
+  readonly debianPackage: string;
+}
+
+/** Path of a program: on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it; undefined when it is not to be had. */
+export function findTool(tool: Tool): string | undefined {
+  const found = onPath(tool.command);
+  if (found !== undefined || !mayInstall()) return found;
+  try {
+    // A machine that never ran the first of the two knows no packages.
+    for (const args of [
+      ['update', '-q'],
+      ['install', '-y', tool.debianPackage],
+    ]) {
+      const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+      execFileSync('apt-get', args, { stdio: 'ignore', env });
+    }
+  } catch (error) {
+    process.emitWarning(`${tool.debianPackage} could not be installed: ${error}`);
+  }
+  return onPath(tool.command);
+}
+
+function onPath(command: string): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, command)).find((file) => existsSync(file));
+}
+
+function mayInstall(): boolean {
+  const isAsked = process.env.CI === 'true' || process.env.KAPSTAN_TEST_INSTALL === '1';
+  return isAsked && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+}

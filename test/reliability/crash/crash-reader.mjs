@@ -1,0 +1,27 @@
+// Child of crash-images.test.ts: opens one store after another as their directories come in on stdin, and says what is in each.
+// A process of its own, because LMDB ends the process when pages are wrong. Runs the built package.
+import { createInterface } from 'node:readline';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+
+async function read(dataDir) {
+  let engine;
+  try {
+    engine = await openLmdbEngine({ dataDir });
+    const { problems } = await engine.check();
+    const { kvs, revision } = await engine.range({ start: '/registry/', end: '/registry0' });
+    const states = kvs.map(({ key, modRevision, value }) => ({
+      key,
+      modRevision,
+      value: Buffer.from(value).toString(),
+    }));
+    return { problems, revision, states };
+  } catch (error) {
+    return { problems: [String(error)], revision: 0, states: [] };
+  } finally {
+    await engine?.close();
+  }
+}
+
+for await (const dataDir of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(await read(dataDir))}\n`);
+}

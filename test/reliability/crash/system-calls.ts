@@ -1,0 +1,116 @@
+// What a program did to one file and said in another, as strace saw it. For crash-images.ts.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** One system call on the data file, or one line of the acknowledgements, with the lines of the trace where it began and ended. */
+export type SystemCall = { readonly began: number; readonly ended: number } & (
+  | { readonly type: 'write'; readonly offset: number; readonly bytes: Buffer; readonly isSynchronous: boolean }
+  | { readonly type: 'sync' }
+  | { readonly type: 'said'; readonly line: string }
+);
+
+export interface TraceOptions {
+  /** Program and arguments. */
+  readonly command: readonly [string, ...string[]];
+  readonly dataFile: string;
+  readonly saidFile: string;
+  readonly traceFile: string;
+}
+
+const calls = 'openat,lseek,pwrite64,pwritev,pwritev2,write,writev,fsync,fdatasync,ftruncate,msync,mmap';
+
+/** Runs a program under strace. Throws for a call that the crash images would have to know and do not. */
+export async function traceSystemCalls(options: TraceOptions): Promise<SystemCall[]> {
+  const { command, dataFile, saidFile, traceFile } = options;
+  const filters = ['-f', '-xx', '-s', '1000000', '-e', `trace=${calls}`, '-P', dataFile, '-P', saidFile];
+  const child = spawn('strace', [...filters, '-o', traceFile, ...command], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let complaints = '';
+  child.stderr.on('data', (chunk) => {
+    complaints += chunk;
+  });
+  const [code, signal] = await once(child, 'exit');
+  if (signal !== 'SIGKILL') throw new Error(`the program ended with ${code ?? signal}: ${complaints}`);
+  const reader = new TraceReader(dataFile);
+  for await (const line of createInterface({ input: createReadStream(traceFile) })) reader.read(line);
+  return reader.calls;
+}
+
+interface Unfinished {
+  readonly began: number;
+  readonly text: string;
+}
+
+class TraceReader {
+  readonly calls: SystemCall[] = [];
+  readonly #dataFile: string;
+  readonly #unfinished: Map<string, Unfinished> = new Map();
+  /** Descriptor → what is known of it. */
+  readonly #open: Map<string, { readonly isData: boolean; readonly isSynchronous: boolean; position: number }> =
+    new Map();
+  #line = 0;
+
+  constructor(dataFile: string) {
+    this.#dataFile = dataFile;
+  }
+
+  read(line: string): void {
+    this.#line += 1;
+    const [, thread = '', text = ''] = /^(\d+) +(.*)$/s.exec(line) ?? [];
+    if (text.endsWith('<unfinished ...>')) {
+      const begun = text.slice(0, -'<unfinished ...>'.length);
+      this.#unfinished.set(thread, { began: this.#line, text: begun });
+      return;
+    }
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/s.exec(text);
+    const before = resumed === null ? undefined : this.#unfinished.get(thread);
+    this.#take(`${before?.text ?? ''}${resumed?.[1] ?? text}`, before?.began ?? this.#line);
+  }
+
+  #take(text: string, began: number): void {
+    const [, name = '', args = '', result = ''] = /^(\w+)\((.*)\) += (-?\w+)/s.exec(text) ?? [];
+    if (name === '' || result.startsWith('-')) return;
+    const [descriptor = ''] = args.split(',', 1);
+    const file = this.#open.get(descriptor);
+    const times = { began, ended: this.#line };
+    if (name === 'openat') this.#onOpen(args, result);
+    else if (name === 'mmap') refuseWritableMap(args);
+    else if (file === undefined) return;
+    else if (name === 'lseek') file.position = Number(result);
+    else if (name === 'fsync' || name === 'fdatasync') this.calls.push({ ...times, type: 'sync' });
+    else if (!/^p?writev?(64)?$/.test(name)) throw new Error(`a call that no crash image knows: ${text.slice(0, 200)}`);
+    else if (!file.isData) this.calls.push({ ...times, type: 'said', line: bytesIn(args).toString() });
+    else this.#onWrite({ name, args, file, times });
+  }
+
+  #onOpen(args: string, result: string): void {
+    const path = Buffer.from(bytesIn(args)).toString();
+    const isData = path === this.#dataFile;
+    this.#open.set(result, { isData, isSynchronous: /O_D?SYNC/.test(args), position: 0 });
+  }
+
+  #onWrite(call: {
+    readonly name: string;
+    readonly args: string;
+    readonly file: { readonly isSynchronous: boolean; position: number };
+    readonly times: { readonly began: number; readonly ended: number };
+  }): void {
+    const { name, args, file, times } = call;
+    const bytes = bytesIn(args);
+    const offset = name.startsWith('p') ? Number(/, (\d+)$/.exec(args)?.[1]) : file.position;
+    if (!name.startsWith('p')) file.position += bytes.length;
+    this.calls.push({ ...times, type: 'write', offset, bytes, isSynchronous: file.isSynchronous });
+  }
+}
+
+/** The strings of a call, joined: each byte is written as \xnn. */
+function bytesIn(args: string): Buffer {
+  const texts = [...args.matchAll(/"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?/g)];
+  if (texts.some(([, , isCut]) => isCut !== undefined)) throw new Error('strace cut a string');
+  return Buffer.from(texts.map(([, text]) => text?.replaceAll('\\x', '')).join(''), 'hex');
+}
+
+function refuseWritableMap(args: string): void {
+  if (/PROT_WRITE/.test(args) && /MAP_SHARED/.test(args)) throw new Error('the data file is written through a map');
+}

@@ -34,6 +34,16 @@ async function run(options: ReflectorOptions = {}): Promise<void> {
   await settle();
 }
 
+async function warningsOf(act: () => void): Promise<string[]> {
+  const warnings: string[] = [];
+  const listen = (warning: Error): void => void warnings.push(warning.message);
+  process.on('warning', listen);
+  act();
+  await settle();
+  process.off('warning', listen);
+  return warnings;
+}
+
 const phases = (): string[] => statuses.map(({ phase }) => phase);
 const names = (): string => indexer.listKeys().sort().join(' ').replaceAll('default/', '');
 
@@ -377,6 +387,111 @@ describe('Reflector', () => {
     source.add(pod({ name: 'a' }));
     expect(order).toEqual(['begin a', 'end a', 'begin b', 'end b']);
     expect(reflector.lastSyncResourceVersion).toBe('12');
+  });
+
+  it('takes each of what waits once, in order, whatever throws on the way', async () => {
+    await run({
+      onStoreError: () => {
+        throw new Error('from the report');
+      },
+    });
+    const applied: string[] = [];
+    const add = indexer.add.bind(indexer);
+    indexer.add = (object) => {
+      const name = object.metadata?.name ?? '';
+      applied.push(name);
+      if (name === 'a') for (const next of ['b', 'bad', 'c']) source.add(pod({ name: next }));
+      if (name === 'bad') throw new Error('bad object');
+      add(object);
+    };
+    const warnings = await warningsOf(() => source.add(pod({ name: 'a' })));
+    source.add(pod({ name: 'd' }));
+    expect(applied).toEqual(['a', 'b', 'bad', 'c', 'd']);
+    expect(reflector.lastSyncResourceVersion).toBe('15');
+    expect(warnings).toEqual(['from the report']);
+  });
+
+  it('goes on after a bookmark that the store refuses', async () => {
+    const storeErrors: unknown[] = [];
+    await run({ onStoreError: (error) => storeErrors.push(error) });
+    indexer.bookmark = () => {
+      throw new Error('no bookmark');
+    };
+    source.bookmark();
+    expect(reflector.lastSyncResourceVersion).toBe('11');
+    expect(storeErrors).toEqual([new Error('no bookmark')]);
+  });
+
+  it('opens the next watch although the end of the last one throws', async () => {
+    const storeErrors: unknown[] = [];
+    const clumsy: ListerWatcher<TestPod> = {
+      list: (options) => source.list(options),
+      watch: (options) =>
+        new Observable((subscriber) => {
+          const inner = source.watch(options).subscribe(subscriber);
+          return () => {
+            inner.unsubscribe();
+            throw new Error('bad teardown');
+          };
+        }),
+    };
+    open({ onStoreError: (error) => storeErrors.push(error) }, clumsy);
+    reflector.start();
+    await settle();
+    await clock.advance(90_000); // silence
+    source.add(pod({ name: 'a' }));
+    expect([names(), source.asked('watch').length, source.openWatches]).toEqual(['a', 2, 1]);
+    await reflector.close();
+    expect(storeErrors).toHaveLength(2);
+  });
+
+  it.each([{ items: null }, { items: 'abc' }, undefined])('counts a list that is none as failed: %o', async (page) => {
+    open({ watchList: false });
+    const list = source.list.bind(source);
+    let isBroken = true;
+    source.list = (options) => (isBroken ? Promise.resolve(page as never) : list(options));
+    reflector.start();
+    await settle();
+    expect(errors.map(String)).toEqual(['TypeError: unable to understand list result: it has no items']);
+    isBroken = false;
+    await clock.advance(800);
+    expect(reflector.status.phase).toBe('live');
+  });
+
+  it('arms no resync any more when a resync closes it (I9)', async () => {
+    open();
+    Object.assign(indexer, { resync: () => void reflector.close() });
+    reflector.start({ resyncMs: 10_000 });
+    await clock.advance(10_000);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('resyncs again after a resync that failed while it waited for the server', async () => {
+    open();
+    let calls = 0;
+    Object.assign(indexer, {
+      resync: () => {
+        calls++;
+        if (calls === 1) throw new Error('resync failed');
+      },
+    });
+    reflector.start({ resyncMs: 10_000 });
+    await clock.advance(9_900);
+    source.failNext('watch', refused());
+    source.resetWatches();
+    expect(reflector.status.phase).toBe('retrying');
+    await clock.advance(100);
+    expect([calls, source.openWatches]).toEqual([1, 0]);
+    await clock.advance(10_000);
+    expect([calls, source.openWatches]).toEqual([2, 1]);
+  });
+
+  it('warns of trouble that nobody wants to be told of', async () => {
+    await run();
+    indexer.add = () => {
+      throw new Error('bad object');
+    };
+    expect(await warningsOf(() => source.add(pod({ name: 'a' })))).toEqual(['bad object']);
   });
 
   it('refuses options that make no sense', () => {

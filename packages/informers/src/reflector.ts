@@ -7,6 +7,7 @@ import {
   type KubernetesObject,
   type ListerWatcher,
   type ListOptions,
+  type ListResult,
   type ListWatchEffect,
   type ListWatchInput,
   type ListWatchOptions,
@@ -22,6 +23,7 @@ import {
   type WatchOptions,
 } from '@kapstan/api';
 import { defer, Observable, type Subscription } from 'rxjs';
+import { emitProcessWarning } from './process-warning.ts';
 
 /** What a reflector writes into. Methods are synchronous; what they throw is reported and costs that event only. */
 export interface ReflectorStore<T extends KubernetesObject> {
@@ -59,7 +61,7 @@ export interface ReflectorOptions extends ListWatchOptions {
   readonly shouldResync?: () => boolean;
   /** Told of each failed list and watch, after which it is tried again. Must be quick. */
   readonly onWatchError?: (error: unknown, status: ReflectorStatus) => void;
-  /** Told when the store throws on one event, or the event holds no usable object. */
+  /** Told when the store throws on one event, the event holds no usable object, or other foreign code throws. Default: a process warning. */
   readonly onStoreError?: (error: unknown) => void;
 }
 
@@ -153,42 +155,48 @@ export class Reflector<T extends KubernetesObject> {
 
   // ---- The machine's loop ----
 
-  // Atomic: one input at a time; effects of one step end before the next begins.
   #give(input: ListWatchInput): void {
+    this.#enter({ kind: 'input', input });
+  }
+
+  // Atomic: one input at a time; effects of one step end before the next begins.
+  #enter(next: Pending<T>): void {
     if (this.#isBusy) {
-      this.#pending.push({ kind: 'input', input });
+      this.#pending.push(next);
       return;
     }
     this.#isBusy = true;
-    try {
-      this.#step(input);
-      this.#drain();
-    } finally {
-      this.#isBusy = false;
-    }
-  }
-
-  #receive(event: WatchEvent<T>, watchId: number): void {
-    if (this.#isBusy) {
-      this.#pending.push({ kind: 'event', event, watchId });
-      return;
-    }
-    this.#isBusy = true;
-    try {
-      this.#onEvent(event, watchId);
-      if (this.#pending.length > 0) this.#drain();
-    } finally {
-      this.#isBusy = false;
-    }
-  }
-
-  #drain(): void {
-    for (let i = 0; i < this.#pending.length; i++) {
-      const next = this.#pending[i];
-      if (next?.kind === 'input') this.#step(next.input);
-      else if (next !== undefined) this.#onEvent(next.event, next.watchId);
-    }
+    this.#take(next);
+    // It grows while it is walked through.
+    for (const waiting of this.#pending) this.#take(waiting);
     this.#pending.length = 0;
+    this.#isBusy = false;
+  }
+
+  /** Invariant: never throws, so that trouble with one costs neither the next nor the loop. */
+  #take(next: Pending<T>): void {
+    this.#guard(() => {
+      if (next.kind === 'input') this.#step(next.input);
+      else this.#onEvent(next.event, next.watchId);
+    });
+  }
+
+  /** Runs foreign code; what it throws is reported. */
+  #guard(section: () => void): void {
+    try {
+      section();
+    } catch (error) {
+      this.#reportStoreError(error);
+    }
+  }
+
+  #reportStoreError(error: unknown): void {
+    try {
+      if (this.#options.onStoreError === undefined) emitProcessWarning(error);
+      else this.#options.onStoreError(error);
+    } catch (thrown) {
+      emitProcessWarning(thrown);
+    }
   }
 
   #step(input: ListWatchInput): void {
@@ -246,13 +254,17 @@ export class Reflector<T extends KubernetesObject> {
     // A list that throws instead of rejecting counts as failed too.
     Promise.resolve()
       .then(() => this.#listerWatcher.list(options))
+      .then((page) => this.#stagePage(page))
       .then(
-        (page) => {
-          if (Array.isArray(this.#staged)) for (const item of page.items) this.#staged.push(item);
-          this.#give({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
-        },
+        (page) => this.#give({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue }),
         (error) => this.#give({ type: 'listFailed', failure: listWatchFailureOf(error) }),
       );
+  }
+
+  #stagePage(page: ListResult<T>): ListResult<T> {
+    if (!Array.isArray(page?.items)) throw new TypeError('unable to understand list result: it has no items');
+    if (Array.isArray(this.#staged)) for (const item of page.items) this.#staged.push(item);
+    return page;
   }
 
   #replace(resourceVersion: string): boolean {
@@ -291,7 +303,7 @@ export class Reflector<T extends KubernetesObject> {
     };
     // defer: a watch that throws instead of erroring counts as failed too.
     this.#watch = defer(() => this.#listerWatcher.watch(options)).subscribe({
-      next: (event) => this.#receive(event, watchId),
+      next: (event) => this.#enter({ kind: 'event', event, watchId }),
       error: (error) => isCurrent() && this.#give({ type: 'watchFailed', failure: listWatchFailureOf(error) }),
       complete: () => isCurrent() && this.#give({ type: 'ended' }),
     });
@@ -299,8 +311,9 @@ export class Reflector<T extends KubernetesObject> {
 
   #dropWatch(): void {
     this.#watchId++;
-    this.#watch?.unsubscribe();
+    const watch = this.#watch;
     this.#watch = undefined;
+    this.#guard(() => watch?.unsubscribe());
   }
 
   /** The hot path: store first, then the version. */
@@ -308,21 +321,19 @@ export class Reflector<T extends KubernetesObject> {
     if (watchId !== this.#watchId) return;
     if (event.type === 'BOOKMARK') {
       const { resourceVersion, initialEventsEnd } = event;
-      if (this.#state.phase === 'watching') this.#store.bookmark?.(resourceVersion);
+      if (this.#state.phase === 'watching') this.#guard(() => this.#store.bookmark?.(resourceVersion));
       this.#step({ type: 'bookmark', resourceVersion, initialEventsEnd });
       return;
     }
     const meta = (event.object as KubernetesObject).metadata;
     if (meta === undefined) {
-      this.#options.onStoreError?.(new TypeError('unable to understand watch event: the object has no metadata'));
+      this.#reportStoreError(new TypeError('unable to understand watch event: the object has no metadata'));
       return;
     }
-    try {
+    this.#guard(() => {
       if (this.#state.phase === 'streaming') this.#stage(event.type, event.object);
       else this.#apply(event.type, event.object);
-    } catch (error) {
-      this.#options.onStoreError?.(error);
-    }
+    });
     this.#step({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion: meta.resourceVersion ?? '' });
   }
 
@@ -351,7 +362,8 @@ export class Reflector<T extends KubernetesObject> {
 
   #armResync(): void {
     this.#cancelResync?.();
-    if (this.#resyncMs <= 0) return;
+    // Closed: by what a resync caused.
+    if (this.#resyncMs <= 0 || this.#state.phase === 'closed') return;
     this.#cancelResync = this.#clock.setBackgroundTimer(() => this.#resync(), this.#resyncMs);
   }
 
@@ -361,7 +373,6 @@ export class Reflector<T extends KubernetesObject> {
     } catch (error) {
       this.#dropWatch();
       this.#give({ type: 'watchFailed', failure: { kind: 'other', error } });
-      return;
     }
     this.#armResync();
   }
@@ -374,11 +385,7 @@ export class Reflector<T extends KubernetesObject> {
   }
 
   #reportWatchError(error: unknown): void {
-    try {
-      this.#options.onWatchError?.(error, this.#status);
-    } catch (thrown) {
-      this.#options.onStoreError?.(thrown);
-    }
+    this.#guard(() => this.#options.onWatchError?.(error, this.#status));
   }
 
   #stop(): void {

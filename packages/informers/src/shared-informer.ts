@@ -1,6 +1,5 @@
 // One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
 // Source: client-go sharedIndexInformer, spec/client.md §4.
-import process from 'node:process';
 import {
   type DeepReadonly,
   type KubernetesObject,
@@ -22,6 +21,7 @@ import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { type MutationDetection, MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
+import { emitProcessWarning } from './process-warning.ts';
 import { Reflector, type ReflectorOptions, type ReflectorStatus } from './reflector.ts';
 import { type Syncable, SyncSignal } from './sync-signal.ts';
 
@@ -405,16 +405,12 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #reportError(error: unknown, change?: ObjectChange<T>): void {
     this.#handlerErrors++;
     try {
-      if (this.#options.onHandlerError === undefined) warn(error);
+      if (this.#options.onHandlerError === undefined) emitProcessWarning(error);
       else this.#options.onHandlerError(error, change);
     } catch (thrown) {
-      warn(thrown);
+      emitProcessWarning(thrown);
     }
   }
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
 }
 
 function createFifo<T extends KubernetesObject>(

@@ -75,6 +75,23 @@ export class Batch {
     return { succeeded: true, revision, ...(before && { previous: before }) };
   }
 
+  /** Puts all of a change into the batch or, when it throws, nothing: the other changes of the transaction go on. */
+  attempt<T>(change: () => T): T {
+    const [operations, bytes, events] = [this.writes.operations.length, this.writes.bytes, this.events.length];
+    const revision = this.#revision;
+    try {
+      return change();
+    } catch (error) {
+      this.writes.truncate(operations, bytes);
+      this.events.length = events;
+      this.#revision = revision;
+      // Each change of a key has its event.
+      this.#changed.clear();
+      for (const event of this.events) this.#changed.set(event.key, event.kv);
+      throw error;
+    }
+  }
+
   finish(): void {
     if (this.#revision !== this.#first) this.env.putMeta(this.writes, 'revision', this.#revision);
   }

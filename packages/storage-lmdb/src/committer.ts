@@ -21,6 +21,12 @@ interface Job {
   readonly reject: (error: unknown) => void;
 }
 
+interface ExclusiveWork {
+  /** Never rejects. */
+  readonly run: () => Promise<void>;
+  readonly reject: (error: unknown) => void;
+}
+
 const maxBatchJobs = 1_000;
 const maxBatchBytes = 8 * 1024 * 1024;
 /** Pages touched for the trees above the rows, as a factor on the bytes written. Generous: it only triggers a look. */
@@ -29,12 +35,16 @@ const treeOverhead = 4;
 export class Committer {
   readonly #options: CommitterOptions;
   readonly #queue: Job[] = [];
+  readonly #exclusive: ExclusiveWork[] = [];
   #revision: Revision;
+  /** A transaction is on its way, or exclusive work. */
   #isRunning = false;
+  /** What ran last. */
+  #wasExclusive = false;
   /** What every call gets once the committer is closed, or a transaction failed. */
   #refusal: StorageError | undefined;
   #usedBytes: number;
-  #idle: (() => void)[] = [];
+  readonly #idle: (() => void)[] = [];
   /** Numbers for stats and benchmarks. */
   commits = 0;
   transactions = 0;
@@ -73,15 +83,12 @@ export class Committer {
   }
 
   /** Runs `work` while no transaction is on its way; those asked for meanwhile wait. */
-  async exclusive<T>(work: () => Promise<T>): Promise<T> {
-    while (this.#isRunning) await this.drain();
-    this.#isRunning = true;
-    try {
-      return await work();
-    } finally {
-      this.#isRunning = false;
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    return new Promise((resolve, reject) => {
+      this.#exclusive.push({ run: () => work().then(resolve, reject), reject });
       this.#next();
-    }
+    });
   }
 
   /** Refuses what is asked for from now on with the error; resolves when all that was accepted before is done. */
@@ -98,14 +105,7 @@ export class Committer {
   #enqueue(apply: Job['apply'], reject: Job['reject']): void {
     if (this.#refusal !== undefined) return reject(this.#refusal);
     this.#queue.push({ apply, reject });
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    this.#scheduleRun();
-  }
-
-  /** One turn later, so that all commits asked for in this turn share the transaction. */
-  #scheduleRun(): void {
-    setImmediate(() => void this.#run());
+    this.#next();
   }
 
   async #run(): Promise<void> {
@@ -122,8 +122,7 @@ export class Committer {
     this.#revision = batch.revision;
     if (batch.events.length > 0) this.#options.onDurable(batch.events, batch.revision);
     for (const resolve of done) resolve();
-    this.#isRunning = false;
-    this.#next();
+    this.#goOn();
   }
 
   // Atomic: compares see the effects of the earlier commits of the batch, and no other writer exists.
@@ -131,30 +130,40 @@ export class Committer {
     const batch = new Batch(this.#options.env, this.#options, this.#revision);
     const done: (() => void)[] = [];
     const jobs: Job[] = [];
-    let job = this.#queue.shift();
-    while (job !== undefined) {
+    while (jobs.length < maxBatchJobs && batch.writes.bytes < maxBatchBytes) {
+      const job = this.#queue.shift();
+      if (job === undefined) break;
       try {
-        done.push(job.apply(batch));
+        done.push(batch.attempt(() => job.apply(batch)));
         jobs.push(job);
       } catch (error) {
         job.reject(error);
       }
-      const isFull = jobs.length >= maxBatchJobs || batch.writes.bytes >= maxBatchBytes;
-      job = isFull ? undefined : this.#queue.shift();
     }
     batch.finish();
     return { batch, done, jobs };
   }
 
+  /** Transactions and exclusive work take turns where both wait, so neither starves the other. */
   #next(): void {
     if (this.#isRunning) return;
-    if (this.#queue.length > 0) {
-      this.#isRunning = true;
-      return this.#scheduleRun();
-    }
-    const idle = this.#idle;
-    this.#idle = [];
-    for (const resolve of idle) resolve();
+    const hasCommits = this.#queue.length > 0;
+    const work = hasCommits && this.#wasExclusive ? undefined : this.#exclusive.shift();
+    this.#wasExclusive = work !== undefined;
+    if (work === undefined && !hasCommits) return this.#rest();
+    this.#isRunning = true;
+    // A turn later, so that all commits asked for in this turn share the transaction.
+    if (work === undefined) setImmediate(() => void this.#run());
+    else void work.run().then(() => this.#goOn());
+  }
+
+  #goOn(): void {
+    this.#isRunning = false;
+    this.#next();
+  }
+
+  #rest(): void {
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #isFull(batch: Batch): boolean {
@@ -176,9 +185,8 @@ export class Committer {
           cause: error,
         }),
       );
-    for (const job of this.#queue.splice(0)) job.reject(this.#refusal);
-    this.#isRunning = false;
-    this.#next();
+    for (const waiting of [...this.#queue.splice(0), ...this.#exclusive.splice(0)]) waiting.reject(this.#refusal);
+    this.#goOn();
     this.#options.onFatal(error);
   }
 }

@@ -11,6 +11,8 @@ import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 export type Table = Database<Buffer, Buffer>;
 
 const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+/** What LMDB takes with pages of 4 KiB. */
+const maxTableKeyBytes = 1_978;
 const leastMapBytes = 2 ** 30;
 const formatKey = Buffer.from('format');
 /** Of an empty store, as in etcd: 0 means "none" everywhere, and a list must have a resource version. */
@@ -32,15 +34,28 @@ export class WriteSet {
   /** Bytes of keys and values, without LMDB's own. */
   bytes = 0;
 
+  /** Throws for a key that LMDB would refuse: it must not do so with half of the changes taken. */
   put(table: Table, key: Buffer, value: Buffer): void {
+    checkKeySize(key);
     this.operations.push({ table, key, value });
     this.bytes += key.length + value.length;
   }
 
   remove(table: Table, key: Buffer): void {
+    checkKeySize(key);
     this.operations.push({ table, key });
     this.bytes += key.length;
   }
+
+  /** Takes back what came after so many operations and bytes. */
+  truncate(operations: number, bytes: number): void {
+    this.operations.length = operations;
+    this.bytes = bytes;
+  }
+}
+
+function checkKeySize(key: Buffer): void {
+  if (key.length > maxTableKeyBytes) throw new TypeError(`a key of ${key.length} bytes does not fit into a table`);
 }
 
 export interface EnvironmentOptions {

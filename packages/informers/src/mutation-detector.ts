@@ -7,8 +7,9 @@ import {
   deepCopy,
   deepFreeze,
   type KubernetesObject,
-  stringifyJson,
 } from '@kapstan/api';
+import { changedPath } from './changed-path.ts';
+import { deletionHandlingKey } from './deleted-final-state-unknown.ts';
 
 /**
  * `off`. `freeze`: cached objects are frozen, so a change throws where it happens; the objects must be the informer's own.
@@ -21,7 +22,7 @@ const rotateMs = 120_000;
 
 interface Sample {
   readonly object: unknown;
-  readonly copy: unknown;
+  readonly copy: DeepReadonly<KubernetesObject>;
 }
 
 export class MutationDetector {
@@ -33,6 +34,7 @@ export class MutationDetector {
   #older: Sample[] = [];
   #rotatedAtMs: number;
   #cancel: CancelTimer | undefined;
+  #isClosed = false;
 
   constructor(options: {
     readonly name: string;
@@ -50,7 +52,7 @@ export class MutationDetector {
   /** To be called with each object that goes into the cache. */
   watch<T extends KubernetesObject>(object: DeepReadonly<T>): void {
     if (this.#mode === 'freeze') deepFreeze(object);
-    else if (this.#mode === 'compare') this.#samples.push({ object, copy: deepCopy(object) });
+    else if (this.#mode === 'compare' && !this.#isClosed) this.#samples.push({ object, copy: deepCopy(object) });
   }
 
   start(): void {
@@ -58,6 +60,7 @@ export class MutationDetector {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#cancel?.();
     this.#samples = [];
     this.#older = [];
@@ -66,20 +69,18 @@ export class MutationDetector {
   #arm(): void {
     this.#cancel = this.#clock.setBackgroundTimer(() => {
       this.#check();
-      this.#arm();
+      // Whom it told may have closed it.
+      if (!this.#isClosed) this.#arm();
     }, checkMs);
   }
 
   #check(): void {
-    const isAltered = ({ object, copy }: Sample): boolean => stringifyJson(object) !== stringifyJson(copy);
     for (const list of [this.#samples, this.#older]) {
       for (const [i, sample] of [...list.entries()].reverse()) {
-        if (!isAltered(sample)) continue;
+        const path = changedPath(sample.copy, sample.object);
+        if (path === undefined) continue;
         list.splice(i, 1);
-        const { object, copy } = sample;
-        this.#onMutation(
-          new Error(`cache ${this.#name} modified: was ${stringifyJson(copy)}, is ${stringifyJson(object)}`),
-        );
+        this.#onMutation(new Error(`cache ${this.#name} modified: ${nameOf(sample.copy)} changed at ${path}`));
       }
     }
     if (this.#clock.monotonicNow() - this.#rotatedAtMs < rotateMs) return;
@@ -87,4 +88,10 @@ export class MutationDetector {
     this.#samples = [];
     this.#rotatedAtMs = this.#clock.monotonicNow();
   }
+}
+
+/** Kind and key, never contents: the object may be a secret. Items of lists have no kind. */
+function nameOf(object: DeepReadonly<KubernetesObject>): string {
+  const key = deletionHandlingKey(object);
+  return object.kind === undefined ? key : `${object.kind} ${key}`;
 }

@@ -4,6 +4,7 @@ import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock }
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import type { ResourceEventHandler } from './event-handler.ts';
 import type { InformerEvent } from './object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 
@@ -21,6 +22,13 @@ const step = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ act: fc.constant('wait'), name: fc.constantFrom(...names) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      act: fc.constantFrom('join', 'joinSlow', 'observe', 'joinInside', 'leave'),
+      name: fc.constantFrom(...names),
+    }),
+  },
 );
 
 const versions = (objects: Iterable<Pod>): string[] =>
@@ -30,6 +38,7 @@ const versions = (objects: Iterable<Pod>): string[] =>
 class Believer {
   readonly objects = new Map<string, Pod>();
   readonly complaints: string[] = [];
+  isSynced = false;
 
   add(object: Pod): void {
     if (this.objects.has(object.metadata?.name ?? '')) this.complaints.push(`added twice: ${object.metadata?.name}`);
@@ -47,10 +56,30 @@ class Believer {
   }
 
   event(event: InformerEvent<TestPod>): void {
+    if (event.type === 'synced') {
+      if (this.isSynced) this.complaints.push('synced twice');
+      this.isSynced = true;
+      return;
+    }
+    if (event.type === 'added' && event.isInInitialList && this.isSynced)
+      this.complaints.push(`initial after synced: ${event.key}`);
     if (event.type === 'added') this.add(event.object);
     else if (event.type === 'updated') this.update(event.oldObject, event.object);
     else if (event.type === 'deleted') this.delete(event.key.replace('default/', ''));
   }
+}
+
+function handlerOf(believer: Believer): ResourceEventHandler<TestPod> {
+  return {
+    onAdd: (object) => believer.add(object),
+    onUpdate: (before, after) => believer.update(before, after),
+    onDelete: (object) =>
+      believer.delete(
+        isDeletedFinalStateUnknown<TestPod>(object)
+          ? object.key.replace('default/', '')
+          : (object.metadata?.name ?? ''),
+      ),
+  };
 }
 
 class World {
@@ -62,21 +91,70 @@ class World {
   readonly handler = new Believer();
   readonly stream = new Believer();
   readonly loop = new Believer();
+  /** Who joined in the middle of the run and is still there, and what ends it. */
+  readonly late: { readonly believer: Believer; readonly leave: () => void }[] = [];
+  /** What those believed who left: nobody may tell them anything any more. */
+  readonly left: { readonly believer: Believer; readonly believed: readonly string[] }[] = [];
+  readonly #waitingInside: string[] = [];
 
   constructor(options: { fifo: 'delta' | 'inOrder'; watchList: boolean }) {
     this.informer = new SharedInformer<TestPod>(this.source, { clock: this.clock, random: () => 0, ...options });
+    this.informer.addEventHandler(handlerOf(this.handler));
+    // Between the others, it brings in who joins inside a delivery.
     this.informer.addEventHandler({
-      onAdd: (object) => this.handler.add(object),
-      onUpdate: (before, after) => this.handler.update(before, after),
-      onDelete: (object) =>
-        this.handler.delete(
-          isDeletedFinalStateUnknown<TestPod>(object)
-            ? object.key.replace('default/', '')
-            : (object.metadata?.name ?? ''),
-        ),
+      onAdd: () => this.#joinInside(),
+      onUpdate: () => this.#joinInside(),
+      onDelete: () => this.#joinInside(),
     });
     this.informer.events$.subscribe((event) => this.stream.event(event));
     this.informer.start();
+  }
+
+  join(): void {
+    const believer = new Believer();
+    const registration = this.informer.addEventHandler(handlerOf(believer));
+    this.late.push({ believer, leave: () => this.informer.removeEventHandler(registration) });
+  }
+
+  joinSlow(): void {
+    const believer = new Believer();
+    const { onAdd, onUpdate, onDelete } = handlerOf(believer);
+    const registration = this.informer.addEventHandler({
+      onAdd: (...args) => {
+        void onAdd?.(...args);
+        return settle();
+      },
+      onUpdate: (...args) => {
+        void onUpdate?.(...args);
+        return settle();
+      },
+      onDelete: (...args) => {
+        void onDelete?.(...args);
+        return settle();
+      },
+    });
+    this.late.push({ believer, leave: () => this.informer.removeEventHandler(registration) });
+  }
+
+  observe(): void {
+    const believer = new Believer();
+    const subscription = this.informer.events$.subscribe((event) => believer.event(event));
+    this.late.push({ believer, leave: () => subscription.unsubscribe() });
+  }
+
+  #joinInside(): void {
+    for (const act of this.#waitingInside.splice(0)) {
+      if (act === 'leave') this.leave();
+      else if (act === 'observe') this.observe();
+      else this.join();
+    }
+  }
+
+  leave(): void {
+    const [first] = this.late.splice(0, 1);
+    if (first === undefined) return;
+    first.leave();
+    this.left.push({ believer: first.believer, believed: versions(first.believer.objects.values()) });
   }
 
   async iterate(): Promise<void> {
@@ -111,6 +189,17 @@ class World {
         return source.failNext('watch', refused());
       case 'busy':
         return source.failNext('watch', newTooManyRequests('busy', 1));
+      case 'join':
+        return this.join();
+      case 'joinSlow':
+        return this.joinSlow();
+      case 'observe':
+        return this.observe();
+      case 'joinInside':
+        this.#waitingInside.push({ a: 'join', b: 'observe', c: 'leave', d: 'observe' }[name] ?? 'join');
+        return undefined;
+      case 'leave':
+        return this.leave();
       default:
         return this.clock.advance(700);
     }
@@ -131,12 +220,21 @@ describe.each([
         for (const next of steps) await world.take(next);
         // Every injected fault is used up, and every backoff and watchdog has run out.
         await world.clock.advance(1_200_000);
+        for (let i = 0; i < 20; i++) await settle();
         const truth = versions(world.truth.values());
         await settle();
         expect(versions(world.informer.lister.list())).toEqual(truth);
         expect(versions(world.handler.objects.values())).toEqual(truth);
         expect(versions(world.stream.objects.values())).toEqual(truth);
         expect(versions(world.loop.objects.values())).toEqual(truth);
+        for (const { believer } of world.late) expect(versions(believer.objects.values())).toEqual(truth);
+        for (const { believer, believed } of world.left) expect(versions(believer.objects.values())).toEqual(believed);
+        const joined = [...world.late, ...world.left].flatMap(({ believer }) => believer.complaints);
+        expect(joined).toEqual([]);
+        const newest = Math.max(0, ...[...world.truth.values()].map((each) => Number(each.metadata?.resourceVersion)));
+        const version = Number(world.informer.indexer.resourceVersion);
+        expect(version).toBeGreaterThanOrEqual(newest);
+        expect(version).toBeLessThanOrEqual(Number(world.source.resourceVersion));
         await world.informer.close();
         await loop;
         expect([...world.handler.complaints, ...world.stream.complaints]).toEqual([]);

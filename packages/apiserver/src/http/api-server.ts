@@ -2,7 +2,15 @@
 // Source: apiserver server/config.go (DefaultBuildHandlerChain); order as spec/storage.md §5.7.
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type Clock, type Logger, newTimeout, newUnauthorized, silentLogger, systemClock } from '@kapstan/api';
+import {
+  type Clock,
+  isStatusError,
+  type Logger,
+  newTimeout,
+  newUnauthorized,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
 import type { Registry } from 'prom-client';
 import { type AuthenticationOptions, authenticate } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
@@ -169,9 +177,9 @@ class RequestChain {
 
   /** Answers every request; never rejects. */
   async serve(exchange: Exchange): Promise<void> {
-    exchange.setHeader('Audit-Id', auditId(exchange.header('audit-id')));
-    exchange.setHeader('Cache-Control', 'no-cache, private');
     try {
+      exchange.setHeader('Audit-Id', auditId(exchange.header('audit-id')));
+      exchange.setHeader('Cache-Control', 'no-cache, private');
       await this.#options.onRequest?.(exchange);
       await this.#serve(exchange);
     } catch (error) {
@@ -238,7 +246,10 @@ class RequestChain {
     await route.handler(call);
   }
 
-  /** A request that takes too long is answered with 504, and whoever works for it is told to stop. */
+  /**
+   * A request that takes too long is answered with 504, and whoever works for it is told to stop. An answer that has
+   * begun is cut off, also when only its reader is slow. Source: filters/timeout.go.
+   */
   async #withinTime(exchange: Exchange, info: RequestInfo, work: () => Promise<void>): Promise<void> {
     if (isLongRunning(info)) return work();
     const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
@@ -246,28 +257,24 @@ class RequestChain {
     const cancel = this.#clock.setBackgroundTimer(() => {
       const message = 'request did not complete within requested timeout - context deadline exceeded';
       const late = newTimeout(message, 0);
-      if (!exchange.hasAnswered) sendError(exchange, late);
+      if (exchange.hasAnswered) exchange.abort();
+      else sendError(exchange, late);
       exchange.cancel(late);
     }, timeoutMs);
-    try {
-      await work();
-    } finally {
-      cancel();
-    }
+    exchange.onClose(cancel);
+    await work();
   }
 
+  /** What is thrown is the answer; in the middle of one it can only be cut off. */
   #answerError(exchange: Exchange, error: unknown): void {
-    if (exchange.hasAnswered || exchange.signal.aborted) {
-      this.#logger.debug('request ended early', { path: exchange.path, error: textOf(error) });
-      return;
+    const isEarly = exchange.hasAnswered || exchange.signal.aborted;
+    if (isEarly) this.#logger.debug('request ended early', { path: exchange.path, error: textOf(error) });
+    else if (!isStatusError(error)) {
+      const shown = error instanceof Error ? error.stack : error;
+      this.#logger.error('request failed', { path: exchange.path, error: shown });
     }
-    if (!(error instanceof Error && error.name === 'StatusError')) {
-      this.#logger.error('request failed', {
-        path: exchange.path,
-        error: error instanceof Error ? error.stack : error,
-      });
-    }
-    sendError(exchange, error);
+    if (isEarly) exchange.abortUnfinished();
+    else sendError(exchange, error);
   }
 }
 

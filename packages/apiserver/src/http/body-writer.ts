@@ -2,7 +2,8 @@
 // with backpressure and, where the client takes it, gzip. Source of the threshold and level: apiserver responsewriters.
 import { createGzip } from 'node:zlib';
 import type { Clock } from '@kapstan/api';
-import type { Exchange, ResponseStream } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
+import type { ResponseStream } from './response-stream.ts';
 
 /** Answers above this are compressed and streamed. */
 const streamThresholdBytes = 128 * 1024;

@@ -1,28 +1,14 @@
 // Exchange: one request and its answer, the same for HTTP/1.1 and HTTP/2. Made by http-server.ts, used by all handlers.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import { newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
-
-export type NodeRequest = IncomingMessage | Http2ServerRequest;
-export type NodeResponse = ServerResponse | Http2ServerResponse;
-
-/** The body of an answer while it is written. Writes after `end` are ignored. */
-export interface ResponseStream {
-  /** False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed. */
-  write(bytes: Uint8Array): boolean;
-  /** Resolves when more can be written, and when the stream is closed. */
-  drained(): Promise<void>;
-  /** Bytes accepted and not yet handed to the system. */
-  readonly bufferedBytes: number;
-  readonly isClosed: boolean;
-  /** Collects writes until {@link ResponseStream.uncork}. */
-  cork(): void;
-  uncork(): void;
-  end(): void;
-  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2): the peer sees that the body is not whole. */
-  abort(): void;
-}
+import { type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+import {
+  abortResponse,
+  type NodeRequest,
+  type NodeResponse,
+  type ResponseStream,
+  responseStream,
+} from './response-stream.ts';
+import { dropRest, endAndCut, isRestComing, isRestLong } from './unread-body.ts';
 
 // Made once: every request ends so, and a stack would say nothing.
 const connectionClosed = new Error('the connection was closed');
@@ -38,9 +24,14 @@ export class Exchange {
   readonly #response: NodeResponse;
   readonly #controller = new AbortController();
   readonly #headers = new Map<string, string | string[]>();
+  readonly #clock: Clock;
   #beforeHead: (() => void) | undefined;
+  #stream: ResponseStream | undefined;
+  /** The body was asked for and has not come, or was too large: nobody waits for the rest. */
+  #isBodyOpen = false;
 
-  constructor(request: NodeRequest, response: NodeResponse) {
+  constructor(request: NodeRequest, response: NodeResponse, clock: Clock) {
+    this.#clock = clock;
     this.#request = request;
     this.#response = response;
     this.method = request.method ?? 'GET';
@@ -114,56 +105,61 @@ export class Exchange {
     this.#beforeHead = callback;
   }
 
-  /** The whole body. Throws 413 beyond the limit; the rest is then read and dropped so that the peer gets the answer. */
+  /** The whole body. Throws 413 beyond the limit, 400 when it breaks off; the rest is then cut off with the answer. */
   async readBody(limitBytes: number): Promise<Uint8Array> {
-    if (Number(this.header('content-length') ?? 0) > limitBytes) {
-      this.#request.resume();
-      throw tooLarge(limitBytes);
-    }
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    try {
-      const onChunk = (chunk: Uint8Array): void => {
-        size += chunk.length;
-        if (size <= limitBytes) chunks.push(chunk);
-        else chunks.length = 0;
-      };
-      await readAll(this.#request, onChunk, this.signal);
-    } catch (error) {
-      throw newBadRequest(`error reading the request body: ${error instanceof Error ? error.message : String(error)}`);
-    }
-    if (size > limitBytes) throw tooLarge(limitBytes);
-    return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+    this.#isBodyOpen = true;
+    if (Number(this.header('content-length') ?? 0) > limitBytes) throw tooLarge(limitBytes);
+    const body = await readAll(this.#request, limitBytes, this.signal);
+    this.#isBodyOpen = false;
+    return body;
   }
 
-  /** A whole answer. */
+  /** A whole answer. Ignored after another whole one, as that of a deadline; within a stream it destroys that. */
   send(status: number, body: Uint8Array): void {
-    if (this.#response.headersSent) return;
+    if (this.hasAnswered) return this.abortUnfinished();
     if (status !== 304) this.#headers.set('Content-Length', String(body.length));
-    this.#writeHead(status);
-    if (this.method === 'HEAD' || status === 304) this.#response.end();
-    else this.#response.end(body);
+    this.#finish(status, this.method === 'HEAD' || status === 304 ? undefined : body);
   }
 
   /** An answer without a body: 204. */
   sendNothing(): void {
-    if (this.#response.headersSent) return;
-    this.#writeHead(204);
-    this.#response.end();
+    if (this.hasAnswered) return this.abortUnfinished();
+    this.#finish(204, undefined);
   }
 
   /** Begins an answer whose length is not known. The head goes out at once. */
   open(status: number): ResponseStream {
     this.#writeHead(status);
+    dropRest(this.#request);
     if ('flushHeaders' in this.#response) this.#response.flushHeaders();
-    return responseStream(this.#response);
+    this.#stream = responseStream(this.#response);
+    return this.#stream;
+  }
+
+  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2) if the answer is not over: the peer sees that it is not whole. */
+  abort(): void {
+    abortResponse(this.#response);
+  }
+
+  /** Cuts an answer that was begun and not ended; leaves a whole one alone. */
+  abortUnfinished(): void {
+    if (this.#stream?.isClosed === false) this.abort();
+  }
+
+  #finish(status: number, body: Uint8Array | undefined): void {
+    const [request, response] = [this.#request, this.#response];
+    const isCut = isRestLong(request) || (this.#isBodyOpen && isRestComing(request));
+    if (isCut && !('stream' in response)) this.#headers.set('Connection', 'close');
+    this.#writeHead(status);
+    if (isCut) return endAndCut(request, response, { body, clock: this.#clock });
+    dropRest(request);
+    if (body === undefined) response.end();
+    else response.end(body);
   }
 
   #writeHead(status: number): void {
     const response = this.#response;
     this.#beforeHead?.();
-    // A body that nobody read must not stop the connection from being used again.
-    if (!this.#request.readableEnded) this.#request.resume();
     for (const [name, value] of this.#headers) response.setHeader(name, value);
     response.statusCode = status;
   }
@@ -173,67 +169,27 @@ function tooLarge(limitBytes: number): Error {
   return newRequestEntityTooLarge(`limit is ${limitBytes}`);
 }
 
-/** Resolves at the end of the body. By events: an async iterator for each request costs several times as much. */
-/** Ends with the signal too: a peer that sends its body a byte a minute must not hold a place among the requests. */
-function readAll(request: NodeRequest, onChunk: (chunk: Uint8Array) => void, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves at the end of the body. By events: an async iterator for each request costs several times as much. Ends with
+ * the signal too: a peer that sends its body a byte a minute must not hold a place among the requests.
+ */
+function readAll(request: NodeRequest, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
   return new Promise((resolve, reject) => {
-    if (request.destroyed || signal.aborted) return reject(connectionClosed);
-    request.on('data', onChunk);
-    request.once('end', resolve);
-    request.once('error', reject);
-    request.once('close', () => reject(connectionClosed));
-    signal.addEventListener('abort', () => reject(connectionClosed), { once: true });
-  });
-}
-
-function responseStream(response: NodeResponse): ResponseStream {
-  const sink = 'stream' in response ? response.stream : response;
-  let closed = false;
-  sink.once('close', () => {
-    closed = true;
-  });
-  // A peer that resets the stream is told by "close"; without a listener the error would end the process.
-  sink.on('error', () => {
-    closed = true;
-  });
-  const isClosed = (): boolean => closed || sink.destroyed || sink.writableEnded;
-  return {
-    write: (bytes) => isClosed() || sink.write(bytes),
-    drained: () => waitForDrain(sink, isClosed),
-    get bufferedBytes() {
-      return sink.writableLength;
-    },
-    get isClosed() {
-      return isClosed();
-    },
-    cork: () => sink.cork(),
-    uncork: () => sink.uncork(),
-    end: () => {
-      if (!isClosed()) sink.end();
-    },
-    abort: () => {
-      if ('close' in sink && 'session' in sink) sink.close(2);
-      else sink.destroy();
-    },
-  };
-}
-
-interface Drainable {
-  readonly writableNeedDrain: boolean;
-  once(event: 'drain' | 'close', listener: () => void): unknown;
-  off(event: 'drain' | 'close', listener: () => void): unknown;
-}
-
-function waitForDrain(sink: Drainable, isClosed: () => boolean): Promise<void> {
-  if (isClosed() || !sink.writableNeedDrain) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      sink.off('drain', done);
-      sink.off('close', done);
-      resolve();
-    };
-    sink.once('drain', done);
-    sink.once('close', done);
+    const fail = (error: Error): void => reject(newBadRequest(`error reading the request body: ${error.message}`));
+    if (request.destroyed || signal.aborted) return fail(connectionClosed);
+    request.on('data', (chunk: Uint8Array) => {
+      size += chunk.length;
+      if (size <= limitBytes) chunks.push(chunk);
+      else reject(tooLarge(limitBytes));
+    });
+    request.once('end', () =>
+      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+    );
+    request.once('error', fail);
+    request.once('close', () => fail(connectionClosed));
+    signal.addEventListener('abort', () => fail(connectionClosed), { once: true });
   });
 }
 

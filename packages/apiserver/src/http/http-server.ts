@@ -3,8 +3,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
-import { Exchange, type NodeRequest, type NodeResponse } from './exchange.ts';
+import { Exchange } from './exchange.ts';
+import { abortResponse, type NodeRequest, type NodeResponse } from './response-stream.ts';
 
 export interface TlsOptions {
   /** PEM. */
@@ -53,6 +55,8 @@ const defaults = {
   drainMs: 10_000,
 } as const satisfies Partial<HttpServerOptions>;
 
+/** A peer that vanishes without a word is found out: after this it is probed, by the system. */
+const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 /** Time for a client to send its headers: slow ones hold no connection for longer. */
 const headersTimeoutMs = 32_000;
 
@@ -92,8 +96,11 @@ function createNodeServer(
   const maxHeaderSize = options.maxHeaderBytes ?? defaults.maxHeaderBytes;
   const { tls } = options;
   if (tls === undefined) {
-    const limits = { keepAliveTimeout, maxHeaderSize, headersTimeout: headersTimeoutMs, requestTimeout: 0 };
-    return createServer(limits, (request: IncomingMessage, response: ServerResponse) => listener(request, response));
+    const timeouts = { keepAliveTimeout, headersTimeout: headersTimeoutMs, requestTimeout: 0 };
+    return createServer(
+      { ...timeouts, ...keepAliveProbes, maxHeaderSize },
+      (request: IncomingMessage, response: ServerResponse) => listener(request, response),
+    );
   }
   const server = createSecureServer({
     allowHTTP1: true,
@@ -109,7 +116,7 @@ function createNodeServer(
       maxHeaderListSize: maxHeaderSize,
     },
     // Unlike node:http, this server leaves Nagle's algorithm on: an event could wait 40 ms for an acknowledgement.
-    ...{ maxHeaderSize, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
+    ...{ maxHeaderSize, noDelay: true, ...keepAliveProbes },
   });
   server.on('request', listener);
   // HTTP/1.1 on this server reads these members, as node:http does.
@@ -122,7 +129,10 @@ class Connections {
   readonly #options: HttpServerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  /** All of them; with TLS also the sockets below it. */
   readonly #sockets = new Set<Socket>();
+  /** Those that speak HTTP/1.1. */
+  readonly #http1Sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #running = new Set<NodeResponse>();
   #onIdle: (() => void) | undefined;
@@ -135,12 +145,17 @@ class Connections {
   }
 
   attach(server: NodeServer): void {
-    const track = (socket: Socket): void => {
+    const track = (socket: Socket, isHttp1: boolean): void => {
       this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      if (isHttp1) this.#http1Sockets.add(socket);
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#http1Sockets.delete(socket);
+      });
     };
-    server.on('connection', track);
-    server.on('secureConnection', track);
+    const isTls = this.#options.tls !== undefined;
+    server.on('connection', (socket: Socket) => track(socket, !isTls));
+    server.on('secureConnection', (socket: TLSSocket) => track(socket, socket.alpnProtocol !== 'h2'));
     server.on('session', (session: ServerHttp2Session) => {
       this.#sessions.add(session);
       session.once('close', () => this.#sessions.delete(session));
@@ -160,9 +175,10 @@ class Connections {
     request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
     response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
-    this.#options.handle(new Exchange(request, response)).catch((error: unknown) => {
+    const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, this.#clock));
+    answer().catch((error: unknown) => {
       this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
-      response.socket?.destroy();
+      abortResponse(response);
     });
   }
 
@@ -181,14 +197,11 @@ class Connections {
   #closeIdleSockets(): void {
     const busy = new Set<unknown>();
     for (const response of this.#running) {
-      const socket = 'stream' in response ? response.stream.session?.socket : response.socket;
-      busy.add(socket);
-      if (!('stream' in response) && !response.headersSent) response.shouldKeepAlive = false;
+      if ('stream' in response) continue;
+      busy.add(response.socket);
+      if (!response.headersSent) response.shouldKeepAlive = false;
     }
-    const isHttp2 = new Set<unknown>([...this.#sessions].map((session) => session.socket));
-    for (const socket of this.#sockets) {
-      if (!busy.has(socket) && !isHttp2.has(socket) && this.#running.size === 0) socket.destroy();
-    }
+    for (const socket of this.#http1Sockets) if (!busy.has(socket)) socket.destroy();
   }
 
   /** Resolves when no request runs, or when the time for that is up. */

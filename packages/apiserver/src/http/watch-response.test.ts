@@ -3,7 +3,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { type StorageEvent, Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testDefinition } from '../testing/store-fixture.ts';
-import type { ResponseStream } from './exchange.ts';
+import type { ResponseStream } from './response-stream.ts';
 import { TurnFlusher } from './turn-flusher.ts';
 import { WatchFrames } from './watch-frames.ts';
 import { WatchResponse } from './watch-response.ts';

@@ -2,7 +2,7 @@
 // as fast as the peer reads, ends a peer that falls too far behind. spec/storage.md §5.6.
 import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
-import type { ResponseStream } from './exchange.ts';
+import type { ResponseStream } from './response-stream.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
 import type { WatchFrames, WatchItem } from './watch-frames.ts';
 

@@ -1,0 +1,77 @@
+// ResponseStream: the body of an answer while it is written, the same for HTTP/1.1 and HTTP/2. Made by exchange.ts.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+/** The body of an answer while it is written. Writes after `end` are ignored. */
+export interface ResponseStream {
+  /** False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed. */
+  write(bytes: Uint8Array): boolean;
+  /** Resolves when more can be written, and when the stream is closed. */
+  drained(): Promise<void>;
+  /** Bytes accepted and not yet handed to the system. */
+  readonly bufferedBytes: number;
+  readonly isClosed: boolean;
+  /** Collects writes until {@link ResponseStream.uncork}. */
+  cork(): void;
+  uncork(): void;
+  end(): void;
+  /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2): the peer sees that the body is not whole. */
+  abort(): void;
+}
+
+export function responseStream(response: NodeResponse): ResponseStream {
+  const sink = 'stream' in response ? response.stream : response;
+  let closed = false;
+  sink.once('close', () => {
+    closed = true;
+  });
+  // A peer that resets the stream is told by "close"; without a listener the error would end the process.
+  sink.on('error', () => {
+    closed = true;
+  });
+  const isClosed = (): boolean => closed || sink.destroyed || sink.writableEnded;
+  return {
+    write: (bytes) => isClosed() || sink.write(bytes),
+    drained: () => waitForDrain(sink, isClosed),
+    get bufferedBytes() {
+      return sink.writableLength;
+    },
+    get isClosed() {
+      return isClosed();
+    },
+    cork: () => sink.cork(),
+    uncork: () => sink.uncork(),
+    end: () => {
+      if (!isClosed()) sink.end();
+    },
+    abort: () => abortResponse(response),
+  };
+}
+
+interface Drainable {
+  readonly writableNeedDrain: boolean;
+  once(event: 'drain' | 'close', listener: () => void): unknown;
+  off(event: 'drain' | 'close', listener: () => void): unknown;
+}
+
+function waitForDrain(sink: Drainable, isClosed: () => boolean): Promise<void> {
+  if (isClosed() || !sink.writableNeedDrain) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      sink.off('drain', done);
+      sink.off('close', done);
+      resolve();
+    };
+    sink.once('drain', done);
+    sink.once('close', done);
+  });
+}
+
+/** Cuts the connection (HTTP/1.1) or the stream (HTTP/2). */
+export function abortResponse(response: NodeResponse): void {
+  if ('stream' in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else response.destroy();
+}

@@ -150,7 +150,7 @@ export class LmdbEngine implements Engine {
       onDurable: (events, revision) => this.#feed.deliver(events, revision),
       onFatal: (error) => this.#stop(error),
     });
-    this.#compactor = new Compactor(env, this.#committer);
+    this.#compactor = new Compactor(env, this.#committer, clock);
     const compactRevision = (): Revision => this.#compactor.revision;
     const turns = this.#turns;
     this.#reader = new RangeReader({ env, turns, revision: () => this.#committer.revision, compactRevision });

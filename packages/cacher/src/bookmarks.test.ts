@@ -41,7 +41,7 @@ describe('Bookmarks', () => {
       onClosed: (closed) => bookmarks.remove(closed),
     });
     each.begin({ initial: [], revision: (options.after ?? 0) as Revision, position: 0, endsWithBookmark: false });
-    if (options.isLive !== false) each.catchUp(ring, 1);
+    if (options.isLive !== false) each.catchUp(ring, { limit: 1, until: ring.end });
     return { each, events, ring };
   }
 
@@ -83,7 +83,7 @@ describe('Bookmarks', () => {
     bookmarks.add(each, undefined);
     await clock.advance(61_000);
     expect(events).toEqual([]);
-    each.catchUp(ring, 1);
+    each.catchUp(ring, { limit: 1, until: ring.end });
     await clock.advance(1_000);
     expect(events).toHaveLength(1);
   });

@@ -25,6 +25,12 @@ export interface WatchStart<T extends KubernetesObject> {
   readonly endsWithBookmark: boolean;
 }
 
+/**
+ * Why the cache ended a watch: it lists anew; the history moved past the reader; the sink threw; the watch could not begin;
+ * the cache was closed.
+ */
+export type EndReason = 'relist' | 'overrun' | 'failed' | 'refused' | 'stopped';
+
 export interface CacheWatcherInit<T extends KubernetesObject> {
   /** A key, or with `isRecursive` a prefix that ends with a slash. */
   readonly key: string;
@@ -32,7 +38,8 @@ export interface CacheWatcherInit<T extends KubernetesObject> {
   readonly predicate: SelectionPredicate<T>;
   readonly sink: StorageWatchSink<T>;
   readonly logger: Logger;
-  readonly onClosed: (watcher: CacheWatcher<T>) => void;
+  /** Without a reason when the client closed it. */
+  readonly onClosed: (watcher: CacheWatcher<T>, reason?: EndReason) => void;
 }
 
 export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
@@ -41,7 +48,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   readonly predicate: SelectionPredicate<T>;
   readonly #sink: StorageWatchSink<T>;
   readonly #logger: Logger;
-  readonly #onClosed: (watcher: CacheWatcher<T>) => void;
+  readonly #onClosed: CacheWatcherInit<T>['onClosed'];
   readonly #everything: boolean;
   #start: WatchStart<T> | undefined;
   #sent = 0;
@@ -80,18 +87,24 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     return this.#position < ring.start;
   }
 
+  /** Objects and events between this reader and the end of the ring. */
+  behind(ring: HistoryRing<T>): number {
+    return (this.#start?.initial.length ?? this.#sent) - this.#sent + Math.max(0, ring.end - this.#position);
+  }
+
   /**
-   * Sends up to `limit` objects or past events; returns how many it looked at. At the end of the ring the watcher is
-   * live: the ring does not change within a turn, so nothing falls between the two and nothing comes twice (I3).
+   * Sends up to `limit` objects or past events; returns how many it looked at. The watcher is live as soon as it has all
+   * before ring position `until`, which others have not been offered yet: nothing falls between the two and nothing comes
+   * twice (I3).
    */
-  catchUp(ring: HistoryRing<T>, limit: number): number {
+  catchUp(ring: HistoryRing<T>, { limit, until }: { readonly limit: number; readonly until: number }): number {
     let looked = this.#sendInitial(limit);
-    while (looked < limit && !this.#isClosed && this.#position < ring.end) {
+    while (looked < limit && !this.#isClosed && this.#position < until) {
       const event = ring.at(this.#position++);
       looked++;
       if (event !== undefined && this.#covers(event.key)) this.offer(event);
     }
-    this.#isLive = this.#start === undefined && this.#position >= ring.end && !this.#isClosed;
+    this.#isLive = this.#start === undefined && this.#position >= until && !this.#isClosed;
     return looked;
   }
 
@@ -118,22 +131,26 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#isLive = false;
-    this.#start = undefined;
-    this.#onClosed(this);
+    this.#close();
   }
 
-  /** Closes and tells the sink: with an error, or in peace. */
-  end(error?: Error): void {
+  /** Closes for a reason and tells the sink: with an error, or in peace. */
+  end(reason: EndReason, error?: Error): void {
     if (this.#isClosed) return;
-    this.close();
+    this.#close(reason);
     try {
       this.#sink.onEnd(error);
     } catch (thrown) {
       this.#logger.error('a watch sink threw at its end', { key: this.key, error: thrown });
     }
+  }
+
+  #close(reason?: EndReason): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#isLive = false;
+    this.#start = undefined;
+    this.#onClosed(this, reason);
   }
 
   #sendInitial(limit: number): number {
@@ -164,7 +181,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
       this.#sink.onEvent(event);
     } catch (error) {
       this.#logger.error('a watch sink threw; its watch ends', { key: this.key, error });
-      this.end(error instanceof Error ? error : new Error(String(error)));
+      this.end('failed', error instanceof Error ? error : new Error(String(error)));
     }
   }
 }

@@ -106,7 +106,7 @@ describe('a Cacher whose storage fails', () => {
     await clock.advance(1_000);
     expect(await watch.received(3)).toHaveLength(3);
     expect(watch.changes.map((change) => change.split('@')[0])).toEqual(['ADDED a', 'ADDED b', 'DELETED a']);
-    expect(cacher.inspect().counters).toMatchObject({ initializations: 1, terminatedWatchers: 0 });
+    expect(cacher.inspect().counters).toMatchObject({ initializations: 1, ended: { relist: 0, overrun: 0 } });
   });
 
   it('lists anew and ends all watches silently when its revision is compacted', async () => {
@@ -118,7 +118,7 @@ describe('a Cacher whose storage fails', () => {
     expect(() => bench.watch()).toThrow('storage is (re)initializing');
     await clock.advance(200);
     await cacher.waitUntilReady();
-    expect(cacher.inspect().counters).toMatchObject({ initializations: 2, terminatedWatchers: 1 });
+    expect(cacher.inspect().counters).toMatchObject({ initializations: 2, ended: { relist: 1, overrun: 0 } });
     const again = bench.watch();
     expect(await again.received(1)).toHaveLength(1);
   });
@@ -318,7 +318,7 @@ describe('a Cacher', () => {
     await clock.advance(3_600_000);
     await bench.create('a');
     await watch.received(1);
-    expect(cacher.inspect().counters).toMatchObject({ initializations: 1, terminatedWatchers: 0 });
+    expect(cacher.inspect().counters).toMatchObject({ initializations: 1, ended: { relist: 0, overrun: 0 } });
   });
 
   it('is ended in peace by close, which fails all who wait and leaves nothing (I9)', async () => {

@@ -22,11 +22,13 @@ import {
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
 import { CacheWatcher } from './cache-watcher.ts';
+import type { CacherInspection } from './cacher-inspection.ts';
+import { ConsistencyChecker, type ConsistencyStatus, defaultConsistencyPeriodMs } from './consistency-checker.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { Feed } from './feed.ts';
 import { Freshness } from './freshness.ts';
 import { defaultHistoryWindowMs } from './history-ring.ts';
-import { type ListCounts, ListReader } from './list-reader.ts';
+import { ListReader } from './list-reader.ts';
 import { Readiness, stoppedError } from './readiness.ts';
 import { WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
@@ -46,42 +48,17 @@ export interface CacherOptions<T extends KubernetesObject> {
   readonly historyWindowMs?: number;
   /** Fewest events kept. Default 100. */
   readonly minHistory?: number;
+  /**
+   * Least time between two comparisons with the storage below, in milliseconds; up to half of it comes on top.
+   * 0 = none. Default 300 000.
+   */
+  readonly consistencyPeriodMs?: number;
   /** Freezes all cached objects, for tests of I6. Default false. */
   readonly freeze?: boolean;
   readonly clock?: Clock;
   /** Random numbers in [0, 1), for the pauses between attempts. Default Math.random. */
   readonly random?: () => number;
   readonly logger?: Logger;
-}
-
-/** What a person or a metric wants to know of a cacher. Counters never go back. */
-export interface CacherInspection {
-  readonly state: 'pending' | 'ready' | 'stopped';
-  readonly revision: number;
-  readonly objects: number;
-  readonly storedBytes: number;
-  readonly history: { readonly size: number; readonly capacity: number; readonly oldestRevision: number };
-  readonly watchers: number;
-  /** Watchers that still read what is past. */
-  readonly catchingUp: number;
-  /** Requests that wait for the cache to reach a revision. */
-  readonly waiting: number;
-  readonly bookmarked: number;
-  readonly lastError: unknown;
-  readonly counters: {
-    readonly eventsReceived: number;
-    readonly eventsDispatched: number;
-    readonly initializations: number;
-    readonly terminatedWatchers: number;
-    /** Consistent reads that the cache answered. */
-    readonly consistentReads: number;
-    /** Consistent reads that the storage below had to answer because the cache lagged. */
-    readonly consistentReadFallbacks: number;
-    /** Lists of a past state that left the history while the cache caught up, so that the storage below answered. */
-    readonly exactReadFallbacks: number;
-    /** Lists that the cache answered, by the index that was used ("" = none), with the objects looked at and returned. */
-    readonly lists: readonly ListCounts[];
-  };
 }
 
 export class Cacher<T extends KubernetesObject> implements Storage<T> {
@@ -95,7 +72,9 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   readonly #freshness: Freshness;
   readonly #readiness: Readiness;
   readonly #lists: ListReader<T>;
-  readonly #counters = { eventsReceived: 0 };
+  readonly #checker: ConsistencyChecker<T>;
+  #eventsReceived = 0;
+  #isStarted = false;
 
   /** Throws TypeError for a history window that is too short. */
   constructor(options: CacherOptions<T>) {
@@ -117,9 +96,12 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       logger,
     });
     const triggers = [...indexedFields, 'metadata.name', 'metadata.namespace'];
-    this.#dispatcher = new Dispatcher<T>(this.#cache.ring, triggers);
+    this.#dispatcher = new Dispatcher<T>({ ring: this.#cache.ring, indexedFields: triggers, clock, logger });
     const revision = (): Revision => this.#cache.revision;
-    this.#bookmarks = new Bookmarks<T>({ clock, revision });
+    this.#bookmarks = new Bookmarks<T>({
+      clock,
+      revision: () => (this.#dispatcher.backlog > 0 ? (0 as Revision) : revision()),
+    });
     this.#freshness = new Freshness({ clock, current: revision, requestProgress: () => this.#requestProgress() });
     this.#readiness = new Readiness(clock);
     this.#lists = new ListReader<T>({
@@ -129,14 +111,21 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       readiness: this.#readiness,
       indexedFields,
     });
-    const feedOptions = { storage, prefix: this.keys.prefix, clock, logger, random: options.random ?? Math.random };
+    const { random = Math.random } = options;
+    const feedOptions = { storage, prefix: this.keys.prefix, clock, logger, random };
+    this.#checker = new ConsistencyChecker<T>({
+      ...feedOptions,
+      cache: this.#cache,
+      isReady: () => this.#readiness.isReady,
+      periodMs: options.consistencyPeriodMs ?? defaultConsistencyPeriodMs,
+    });
     this.#feed = new Feed<T>(feedOptions, {
       onReplace: (items, at) => this.#onReplace(items, at),
       onChange: (event) => {
-        this.#counters.eventsReceived++;
-        const change = this.#cache.apply(event);
+        this.#eventsReceived++;
+        this.#cache.apply(event);
         this.#freshness.advanced();
-        this.#dispatcher.dispatch(change);
+        this.#dispatcher.dispatch();
       },
       onProgress: (at) => {
         this.#cache.progress(at);
@@ -144,7 +133,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       },
       onLost: () => {
         this.#readiness.setPending();
-        this.#dispatcher.terminateAll();
+        this.#dispatcher.terminateAll('relist');
       },
       onError: (error) => this.#readiness.noteError(error),
     });
@@ -152,7 +141,15 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   /** Begins to fill the cache. A second call, or one after close, does nothing. */
   start(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
     this.#feed.start();
+    this.#checker.start();
+  }
+
+  /** Compares the cache with the storage below now. Resolves to what it found. */
+  checkConsistency(): Promise<ConsistencyStatus> {
+    return this.#checker.check();
   }
 
   /** Resolves when the cache may answer. */
@@ -202,14 +199,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       predicate: options.predicate,
       sink,
       logger: this.#logger,
-      onClosed: (closed) => {
-        this.#dispatcher.remove(closed);
+      onClosed: (closed, reason) => {
+        this.#dispatcher.remove(closed, reason);
         this.#bookmarks.remove(closed);
       },
     });
     this.#dispatcher.register(watcher);
     this.#begin(watcher, options, asked).catch((error: unknown) => {
-      watcher.end(error instanceof Error ? error : new Error(String(error)));
+      watcher.end('refused', error instanceof Error ? error : new Error(String(error)));
     });
     return watcher;
   }
@@ -251,25 +248,45 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#cache.forgetBefore(revision);
   }
 
+  /** How the cache is, for people and metrics. */
   inspect(): CacherInspection {
-    const { store, ring, revision } = this.#cache;
+    const { store, ring, revision, knownStates } = this.#cache;
+    const { dispatched, initEvents, ended } = this.#dispatcher.counters;
     return {
       state: this.#readiness.state,
       revision,
       objects: store.size,
       storedBytes: store.storedBytes,
-      history: { size: ring.size, capacity: ring.capacity, oldestRevision: ring.oldest?.revision ?? 0 },
+      history: {
+        size: ring.size,
+        capacity: ring.capacity,
+        oldestRevision: ring.oldest?.revision ?? 0,
+        newestRevision: ring.at(ring.end - 1)?.revision ?? 0,
+      },
+      pastStates: knownStates,
       watchers: this.#dispatcher.watcherCount,
+      watchersByScope: this.#dispatcher.scopes(),
       catchingUp: this.#dispatcher.catchingUpCount,
+      backlog: this.#dispatcher.backlog,
       waiting: this.#freshness.waiting,
       bookmarked: this.#bookmarks.scheduled,
       lastError: this.#readiness.lastError,
       counters: {
-        ...this.#counters,
-        ...this.#lists.inspect(),
-        eventsDispatched: this.#dispatcher.counters.dispatched,
-        terminatedWatchers: this.#dispatcher.counters.terminatedWatchers,
+        eventsReceived: this.#eventsReceived,
+        eventsDispatched: dispatched,
+        initEvents,
         initializations: this.#readiness.generation,
+        initializationErrors: this.#feed.listErrors,
+        ended: { ...ended },
+        ...this.#lists.inspect(),
+        consistencyChecks: { ...this.#checker.counters },
+        historyIncreases: ring.resizes.increases,
+        historyDecreases: ring.resizes.decreases,
+      },
+      durations: {
+        readWait: this.#freshness.waits.counts(),
+        initialization: this.#feed.initializations.counts(),
+        dispatch: this.#dispatcher.latency.counts(),
       },
     };
   }
@@ -278,7 +295,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   async close(): Promise<void> {
     this.#readiness.stop();
     this.#feed.close();
-    this.#dispatcher.terminateAll();
+    this.#checker.close();
+    this.#dispatcher.terminateAll('stopped');
     this.#freshness.close(stoppedError());
   }
 
@@ -293,7 +311,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     if (watcher.isClosed) return;
     // A relist in between may hide events: the client asks again.
     if (generation !== this.#readiness.generation || !this.#readiness.isReady) {
-      watcher.end();
+      watcher.end('relist');
       return;
     }
     watcher.begin(takeStart());

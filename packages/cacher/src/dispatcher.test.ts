@@ -1,5 +1,5 @@
-import { type Revision, silentLogger } from '@kapstan/api';
-import { pod, settle, type TestPod } from '@kapstan/api/testing';
+import { type Clock, type Revision, silentLogger } from '@kapstan/api';
+import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { podAttributes, predicate } from '@kapstan/storage/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -26,16 +26,19 @@ describe('Dispatcher', () => {
   let ring: HistoryRing<TestPod>;
   let dispatcher: Dispatcher<TestPod>;
   let revision: number;
+  let clock: Clock;
   beforeEach(() => {
     ring = new HistoryRing<TestPod>({ minCapacity: 1_000, maxCapacity: 1_000 });
-    dispatcher = new Dispatcher<TestPod>(ring, ['spec.nodeName', 'metadata.name', 'metadata.namespace']);
+    clock = new VirtualClock();
+    const indexedFields = ['spec.nodeName', 'metadata.name', 'metadata.namespace'];
+    dispatcher = new Dispatcher<TestPod>({ ring, indexedFields, clock, logger: silentLogger });
     revision = 0;
   });
 
   function write(name: string, node?: string): void {
     const event = added(name, ++revision, node);
     ring.push(event);
-    dispatcher.dispatch(event);
+    dispatcher.dispatch();
   }
 
   interface Probe {
@@ -62,7 +65,7 @@ describe('Dispatcher', () => {
         },
       },
       logger: silentLogger,
-      onClosed: (closed) => dispatcher.remove(closed),
+      onClosed: (closed, reason) => dispatcher.remove(closed, reason),
     });
     const probe: Probe = { watcher, seen, isEnded: false };
     dispatcher.register(watcher);
@@ -128,7 +131,7 @@ describe('Dispatcher', () => {
     await settle();
     expect(seen).toBeGreaterThan(0);
     expect(probe.seen).toEqual(range(1, seen));
-    expect([probe.isEnded, dispatcher.counters.terminatedWatchers, dispatcher.watcherCount]).toEqual([true, 1, 0]);
+    expect([probe.isEnded, dispatcher.counters.ended.overrun, dispatcher.watcherCount]).toEqual([true, 1, 0]);
   });
 
   it('I8: a sink that throws loses its watch; its neighbours and the source do not notice', async () => {
@@ -179,7 +182,7 @@ describe('Dispatcher', () => {
   it('I9: forgets every watcher that ends', async () => {
     const probes = [watch(), watch({ key: '/p/default/a' }), watch({ fields: 'spec.nodeName=n1' })];
     await settle();
-    dispatcher.terminateAll();
+    dispatcher.terminateAll('relist');
     write('a', 'n1');
     expect(probes.every((probe) => probe.isEnded && probe.seen.length === 0)).toBe(true);
     expect([dispatcher.watcherCount, dispatcher.catchingUpCount]).toEqual([0, 0]);

@@ -1,39 +1,80 @@
 // Dispatcher: brings each event to the watchers that it concerns, and lets new watchers catch up a slice at a time.
 // Between watch-cache.ts and cache-watcher.ts. spec/storage.md §3.11.
-import type { KubernetesObject } from '@kapstan/api';
-import type { CacheEvent } from './cache-entry.ts';
-import type { CacheWatcher } from './cache-watcher.ts';
+import type { Clock, KubernetesObject, Logger } from '@kapstan/api';
+import type { CacheWatcher, EndReason } from './cache-watcher.ts';
+import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';
 import type { HistoryRing } from './history-ring.ts';
-import { WatcherIndex } from './watcher-index.ts';
+import { scopeOf, WatcherIndex } from './watcher-index.ts';
 
+/** What one turn of the event loop spends on the live watchers; the rest of a burst waits in the ring for the next turns. */
+const turnBudgetMs = 10;
 // With some microseconds an event, a turn of the event loop stays in the low milliseconds however many watchers catch up.
 const eventsPerTurn = 512;
 const eventsPerSlice = 100;
+/** Source: cache_watcher.go initProcessThreshold. */
+const slowStartMs = 500;
 
+export interface DispatcherOptions<T extends KubernetesObject> {
+  readonly ring: HistoryRing<T>;
+  readonly indexedFields: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Never go back. */
 export interface DispatchCounters {
   /** Events brought to the live watchers. */
   dispatched: number;
-  /** Watches ended by the cache: relists, and readers that the ring moved past. */
-  terminatedWatchers: number;
+  /** Objects and past events sent to, or looked at for, watchers that caught up. */
+  initEvents: number;
+  /** Watches that did not end by their client's will, by reason. */
+  readonly ended: Record<EndReason, number>;
+}
+
+/** The watchers of one scope: a key or prefix, with the indexed field that they require. */
+export interface WatcherScope {
+  /** "/registry/pods/default/" or "/registry/pods/ spec.nodeName=n1". */
+  readonly scope: string;
+  readonly watchers: number;
+  /** Those that still read what is past. */
+  readonly catchingUp: number;
+  /** Most objects and events that one of them has yet to look at. */
+  readonly behind: number;
 }
 
 /**
- * Delivery is synchronous and never nested (I4): an event that arrives during a delivery waits in a queue that the
- * running loop empties. There is no other buffer: a sink that is slow closes its watch.
+ * Delivery is synchronous and never nested (I4). It has two phases: what a turn's budget allows is delivered at once, the
+ * rest stays in the ring and is delivered in the turns that follow, before the ring would drop it. There is no other
+ * buffer: a sink that is slow closes its watch.
  */
 export class Dispatcher<T extends KubernetesObject> {
-  readonly counters: DispatchCounters = { dispatched: 0, terminatedWatchers: 0 };
+  readonly counters: DispatchCounters = {
+    dispatched: 0,
+    initEvents: 0,
+    ended: { relist: 0, overrun: 0, failed: 0, refused: 0, stopped: 0 },
+  };
+  readonly latency: DurationHistogram = new DurationHistogram(dispatchBounds);
   readonly #ring: HistoryRing<T>;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #fields: readonly string[];
   readonly #index: WatcherIndex<T>;
   readonly #watchers = new Set<CacheWatcher<T>>();
-  readonly #catchingUp = new Set<CacheWatcher<T>>();
-  readonly #queue: CacheEvent<T>[] = [];
+  /** With the time of their start. */
+  readonly #catchingUp = new Map<CacheWatcher<T>, number>();
+  // Invariant: live watchers were offered every event before this ring position, and none from it on.
+  #next: number;
   #isDelivering = false;
-  #isPumpScheduled = false;
+  #isTurnOpen = false;
+  #spentMs = 0;
 
-  constructor(ring: HistoryRing<T>, indexedFields: readonly string[]) {
+  constructor({ ring, indexedFields, clock, logger }: DispatcherOptions<T>) {
     this.#ring = ring;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#fields = indexedFields;
     this.#index = new WatcherIndex<T>(indexedFields);
+    this.#next = ring.end;
   }
 
   get watcherCount(): number {
@@ -44,6 +85,28 @@ export class Dispatcher<T extends KubernetesObject> {
     return this.#catchingUp.size;
   }
 
+  /** Events in the ring that the live watchers have yet to get. */
+  get backlog(): number {
+    return this.#ring.end - this.#next;
+  }
+
+  scopes(): WatcherScope[] {
+    const scopes = new Map<string, WatcherScope>();
+    for (const watcher of this.#watchers) {
+      const scope = scopeOf(watcher, this.#fields);
+      const isCatchingUp = this.#catchingUp.has(watcher);
+      const known = scopes.get(scope) ?? { scope, watchers: 0, catchingUp: 0, behind: 0 };
+      const behind = watcher.isLive ? this.backlog : watcher.behind(this.#ring);
+      scopes.set(scope, {
+        scope,
+        watchers: known.watchers + 1,
+        catchingUp: known.catchingUp + (isCatchingUp ? 1 : 0),
+        behind: Math.max(known.behind, behind),
+      });
+    }
+    return [...scopes.values()];
+  }
+
   /** Counts a watcher that has not begun, so that it ends with the others. */
   register(watcher: CacheWatcher<T>): void {
     this.#watchers.add(watcher);
@@ -51,63 +114,105 @@ export class Dispatcher<T extends KubernetesObject> {
 
   /** Lets a registered watcher that has begun catch up, from the next turn on. */
   start(watcher: CacheWatcher<T>): void {
-    this.#catchingUp.add(watcher);
-    this.#schedulePump();
+    this.#catchingUp.set(watcher, this.#clock.monotonicNow());
+    this.#openTurn();
   }
 
-  remove(watcher: CacheWatcher<T>): void {
+  /** Forgets a watcher that is closed: by its client, or for a reason. */
+  remove(watcher: CacheWatcher<T>, reason?: EndReason): void {
+    if (reason !== undefined) this.counters.ended[reason]++;
     this.#watchers.delete(watcher);
     this.#catchingUp.delete(watcher);
     this.#index.remove(watcher);
   }
 
-  dispatch(event: CacheEvent<T>): void {
-    this.#queue.push(event);
+  /** To be called after each event that was put into the ring. */
+  dispatch(): void {
+    // The loop that runs comes to it.
     if (this.#isDelivering) return;
-    this.#isDelivering = true;
-    try {
-      for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
-        this.#index.offer(next);
-        this.counters.dispatched++;
-      }
-    } finally {
-      this.#isDelivering = false;
+    if (this.#watchers.size === 0) {
+      this.counters.dispatched += this.backlog;
+      this.#next = this.#ring.end;
+      return;
     }
+    this.#openTurn();
+    if (this.#spentMs < turnBudgetMs) this.#deliver(turnBudgetMs - this.#spentMs);
+    // The next event would push out one that nobody got yet (I3).
+    else if (this.backlog >= this.#ring.maxCapacity) this.#deliver(Number.POSITIVE_INFINITY);
   }
 
   /** Ends all watches: what they saw may have gaps from now on. */
-  terminateAll(): void {
-    for (const watcher of this.#watchers) {
-      this.counters.terminatedWatchers++;
-      watcher.end();
+  terminateAll(reason: EndReason): void {
+    for (const watcher of this.#watchers) watcher.end(reason);
+    this.#next = this.#ring.end;
+  }
+
+  #deliver(budgetMs: number): void {
+    const begin = this.#clock.monotonicNow();
+    let now = begin;
+    this.#isDelivering = true;
+    try {
+      while (this.#next < this.#ring.end && now - begin < budgetMs) {
+        const event = this.#ring.at(this.#next);
+        if (event === undefined) {
+          this.#endLive();
+          break;
+        }
+        this.#next++;
+        this.#index.offer(event);
+        this.counters.dispatched++;
+        now = this.#clock.monotonicNow();
+        this.latency.observe(now - event.timeMs);
+      }
+    } finally {
+      this.#isDelivering = false;
+      this.#spentMs += now - begin;
     }
   }
 
-  #schedulePump(): void {
-    if (this.#isPumpScheduled) return;
-    this.#isPumpScheduled = true;
-    setImmediate(() => {
-      this.#isPumpScheduled = false;
-      this.#pump();
-      if (this.#catchingUp.size > 0) this.#schedulePump();
-    });
+  /** The ring moved past them: silence would be a gap. */
+  #endLive(): void {
+    this.#next = this.#ring.end;
+    for (const watcher of this.#watchers) if (watcher.isLive) watcher.end('overrun');
+  }
+
+  /** One immediate a turn, however many events and watchers. */
+  #openTurn(): void {
+    if (this.#isTurnOpen) return;
+    this.#isTurnOpen = true;
+    this.#spentMs = 0;
+    setImmediate(() => this.#onNextTurn());
+  }
+
+  #onNextTurn(): void {
+    this.#isTurnOpen = false;
+    if (this.backlog === 0 && this.#catchingUp.size === 0) return;
+    this.#openTurn();
+    if (this.backlog > 0 && !this.#isDelivering) this.#deliver(turnBudgetMs);
+    this.#pump();
   }
 
   #pump(): void {
     let budget = eventsPerTurn;
-    for (const watcher of this.#catchingUp) {
+    for (const [watcher, startedMs] of this.#catchingUp) {
       // Re-added below, so the loop comes back to it after the others while the budget lasts.
       this.#catchingUp.delete(watcher);
       if (watcher.isOverrun(this.#ring)) {
-        this.counters.terminatedWatchers++;
-        watcher.end();
+        watcher.end('overrun');
         continue;
       }
-      const looked = watcher.catchUp(this.#ring, Math.min(budget, eventsPerSlice));
+      const looked = watcher.catchUp(this.#ring, { limit: Math.min(budget, eventsPerSlice), until: this.#next });
+      this.counters.initEvents += looked;
       budget -= Math.max(1, looked);
-      if (watcher.isLive) this.#index.add(watcher);
-      else if (!watcher.isClosed) this.#catchingUp.add(watcher);
+      if (watcher.isLive) this.#goLive(watcher, startedMs);
+      else if (!watcher.isClosed) this.#catchingUp.set(watcher, startedMs);
       if (budget <= 0) return;
     }
+  }
+
+  #goLive(watcher: CacheWatcher<T>, startedMs: number): void {
+    this.#index.add(watcher);
+    const tookMs = this.#clock.monotonicNow() - startedMs;
+    if (tookMs > slowStartMs) this.#logger.info('a watch took long to catch up', { key: watcher.key, tookMs });
   }
 }

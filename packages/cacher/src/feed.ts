@@ -25,6 +25,7 @@ import {
   type StorageWatch,
   type Stored,
 } from '@kapstan/storage';
+import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 
@@ -56,11 +57,15 @@ export interface FeedOptions<T extends KubernetesObject> {
 }
 
 export class Feed<T extends KubernetesObject> {
+  /** From the first page of a list to the filled cache. */
+  readonly initializations: DurationHistogram = new DurationHistogram(initializationBounds);
   readonly #options: FeedOptions<T>;
   readonly #sink: FeedSink<T>;
   readonly #abort = new AbortController();
   #state: ListWatchState;
   #staged: Stored<T>[] = [];
+  #listedSinceMs = 0;
+  #listErrors = 0;
   #watch: StorageWatch | undefined;
   #cancelWait: CancelTimer | undefined;
   #cancelWatchdog: CancelTimer | undefined;
@@ -72,6 +77,11 @@ export class Feed<T extends KubernetesObject> {
     // Without progress requests a quiet watch and a dead one look the same, and a reopened one may need a relist.
     const idle = options.storage.supportsProgressRequests ? {} : { idleTimeoutMs: 0 };
     this.#state = createListWatchState({ watchList: false, pageSize, backoff, ...idle }, options.clock.monotonicNow());
+  }
+
+  /** Lists that failed. Never goes back. */
+  get listErrors(): number {
+    return this.#listErrors;
   }
 
   start(): void {
@@ -125,7 +135,10 @@ export class Feed<T extends KubernetesObject> {
 
   /** Always at the newest revision, whatever the machine asks for: the cache must not go back in time. */
   #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
-    if (effect.continue === undefined) this.#staged = [];
+    if (effect.continue === undefined) {
+      this.#staged = [];
+      this.#listedSinceMs = this.#options.clock.monotonicNow();
+    }
     const predicate = { ...everything<T>(), limit: effect.limit, continue: effect.continue ?? '' };
     const { storage, prefix } = this.#options;
     storage.getList(prefix, { predicate, recursive: true, signal: this.#abort.signal }).then(
@@ -133,13 +146,17 @@ export class Feed<T extends KubernetesObject> {
         for (const item of page.items) this.#staged.push(item);
         this.#input({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
       },
-      (error: unknown) => this.#input({ type: 'listFailed', failure: failureOf(error) }),
+      (error: unknown) => {
+        this.#listErrors++;
+        this.#input({ type: 'listFailed', failure: failureOf(error) });
+      },
     );
   }
 
   #replace(resourceVersion: string): void {
     const items = this.#staged;
     this.#staged = [];
+    this.initializations.observe(this.#options.clock.monotonicNow() - this.#listedSinceMs);
     this.#sink.onReplace(items, parseRevision(resourceVersion) ?? (0 as Revision));
   }
 

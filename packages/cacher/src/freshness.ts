@@ -1,5 +1,6 @@
 // Freshness: readers that wait until the cache has reached a revision. spec/storage.md §3.6.
 import { type CancelTimer, type Clock, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
+import { DurationHistogram, readWaitBounds } from './duration-histogram.ts';
 
 const maxWaitMs = 3_000;
 const progressPeriodMs = 100;
@@ -11,6 +12,7 @@ interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
   readonly cancelTimer: CancelTimer;
+  readonly sinceMs: number;
 }
 
 export interface FreshnessOptions {
@@ -23,6 +25,8 @@ export interface FreshnessOptions {
 
 /** Waiters are bounded by the requests in flight and each leaves after 3 s (I5). */
 export class Freshness {
+  /** Of those who had to wait. */
+  readonly waits: DurationHistogram = new DurationHistogram(readWaitBounds);
   readonly #options: FreshnessOptions;
   readonly #waiters = new Set<Waiter>();
   #cancelProgress: CancelTimer | undefined;
@@ -43,7 +47,8 @@ export class Freshness {
     if (this.#options.current() >= revision) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const cancelTimer = this.#options.clock.setTimer(() => this.#onTimeout(waiter), maxWaitMs);
-      const waiter: Waiter = { revision, asked, resolve, reject, cancelTimer };
+      const sinceMs = this.#options.clock.monotonicNow();
+      const waiter: Waiter = { revision, asked, resolve, reject, cancelTimer, sinceMs };
       this.#waiters.add(waiter);
       if (this.#cancelProgress === undefined) this.#askForProgress();
     });
@@ -77,6 +82,7 @@ export class Freshness {
   #leave(waiter: Waiter): void {
     this.#waiters.delete(waiter);
     waiter.cancelTimer();
+    this.waits.observe(this.#options.clock.monotonicNow() - waiter.sinceMs);
     if (this.#waiters.size > 0) return;
     this.#cancelProgress?.();
     this.#cancelProgress = undefined;

@@ -41,6 +41,8 @@ export class HistoryRing<T extends KubernetesObject> {
   #start = 0;
   #end = 0;
   #hasEvicted = false;
+  #increases = 0;
+  #decreases = 0;
 
   constructor(options: HistoryRingOptions = {}) {
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
@@ -51,6 +53,16 @@ export class HistoryRing<T extends KubernetesObject> {
 
   get capacity(): number {
     return this.#slots.length;
+  }
+
+  /** Slots that the ring may grow to. */
+  get maxCapacity(): number {
+    return this.#maxCapacity;
+  }
+
+  /** How often it grew and shrank. */
+  get resizes(): { readonly increases: number; readonly decreases: number } {
+    return { increases: this.#increases, decreases: this.#decreases };
   }
 
   get size(): number {
@@ -133,6 +145,8 @@ export class HistoryRing<T extends KubernetesObject> {
 
   #resize(capacity: number): void {
     if (capacity === this.capacity) return;
+    if (capacity > this.capacity) this.#increases++;
+    else this.#decreases++;
     const slots: (CacheEvent<T> | undefined)[] = new Array(capacity);
     const start = Math.max(this.#start, this.#end - capacity);
     for (let position = start; position < this.#end; position++) slots[position % capacity] = this.at(position);

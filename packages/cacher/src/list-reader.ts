@@ -28,6 +28,7 @@ export interface ListCounts {
 interface ListCounters {
   consistentReads: number;
   consistentReadFallbacks: number;
+  consistentReadFailures: number;
   exactReadFallbacks: number;
 }
 
@@ -40,7 +41,12 @@ export interface ListReaderParts<T extends KubernetesObject> {
 }
 
 export class ListReader<T extends KubernetesObject> {
-  readonly #counters: ListCounters = { consistentReads: 0, consistentReadFallbacks: 0, exactReadFallbacks: 0 };
+  readonly #counters: ListCounters = {
+    consistentReads: 0,
+    consistentReadFallbacks: 0,
+    consistentReadFailures: 0,
+    exactReadFallbacks: 0,
+  };
   readonly #byIndex = new Map<string, ListCounts>();
   readonly #parts: ListReaderParts<T>;
 
@@ -63,8 +69,7 @@ export class ListReader<T extends KubernetesObject> {
       throw readiness.refusal();
     }
     if (!(await this.#becomeFresh(plan, options))) {
-      this.#counters.consistentReadFallbacks++;
-      return this.#fromStorage(key, options);
+      return this.#standIn(key, options);
     }
     const answer = await this.#fromCache(key, options, {
       ...(position.fromKey === undefined ? {} : { fromKey: position.fromKey }),
@@ -109,6 +114,17 @@ export class ListReader<T extends KubernetesObject> {
         throw error;
       },
     );
+  }
+
+  /** The storage answers a consistent read in the place of a cache that lags. */
+  async #standIn(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    this.#counters.consistentReadFallbacks++;
+    try {
+      return await this.#fromStorage(key, options);
+    } catch (error) {
+      this.#counters.consistentReadFailures++;
+      throw error;
+    }
   }
 
   async #fromCache(

@@ -75,13 +75,31 @@ export class WatcherIndex<T extends KubernetesObject> {
     }
   }
 
-  #triggerOf(watcher: CacheWatcher<T>): { readonly field: string; readonly value: string } | undefined {
-    for (const field of this.#fields) {
-      const value = watcher.predicate.fields.exactValue(field);
-      if (value !== undefined) return { field, value };
-    }
-    return undefined;
+  #triggerOf(watcher: CacheWatcher<T>): Trigger | undefined {
+    return triggerOf(watcher, this.#fields);
   }
+}
+
+interface Trigger {
+  readonly field: string;
+  readonly value: string;
+}
+
+function triggerOf<T extends KubernetesObject>(
+  watcher: CacheWatcher<T>,
+  fields: readonly string[],
+): Trigger | undefined {
+  for (const field of fields) {
+    const value = watcher.predicate.fields.exactValue(field);
+    if (value !== undefined) return { field, value };
+  }
+  return undefined;
+}
+
+/** Where a watcher is found: its key or prefix and the indexed field that it requires, as people read it. */
+export function scopeOf<T extends KubernetesObject>(watcher: CacheWatcher<T>, fields: readonly string[]): string {
+  const trigger = triggerOf(watcher, fields);
+  return trigger === undefined ? watcher.key : `${watcher.key} ${trigger.field}=${trigger.value}`;
 }
 
 function valueIn<T extends KubernetesObject>(entry: CacheEntry<T> | undefined, field: string): string | undefined {

@@ -1,0 +1,183 @@
+// TestTimeBudget, TestDispatchEventWillNotBeBlockedByTimedOutWatcher, TestForgetWatcher and the dispatch part of
+// spec/storage.md §3.11: what a turn's budget puts off, and that nothing is lost by it.
+import { type Clock, everyField, type Revision, silentLogger, systemClock } from '@kapstan/api';
+import { pod, settle, type TestPod } from '@kapstan/api/testing';
+import { Stored } from '@kapstan/storage';
+import { podAttributes, predicate } from '@kapstan/storage/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CacheEvent } from './cache-entry.ts';
+import { CacheWatcher } from './cache-watcher.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { HistoryRing } from './history-ring.ts';
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1);
+
+/** A clock that moves when the work says so. */
+class WorkClock implements Clock {
+  nowMs = 0;
+  readonly now = (): number => this.nowMs;
+  readonly monotonicNow = (): number => this.nowMs;
+  readonly setTimer = systemClock.setTimer;
+  readonly setBackgroundTimer = systemClock.setBackgroundTimer;
+}
+
+describe('the budget of a Dispatcher', () => {
+  let clock: WorkClock;
+  let ring: HistoryRing<TestPod>;
+  let dispatcher: Dispatcher<TestPod>;
+  let revision: number;
+
+  function open(options: { readonly capacity?: number } = {}): void {
+    clock = new WorkClock();
+    const bound =
+      options.capacity === undefined ? {} : { minCapacity: options.capacity, maxCapacity: options.capacity };
+    ring = new HistoryRing<TestPod>(bound);
+    dispatcher = new Dispatcher<TestPod>({ ring, indexedFields: [], clock, logger: silentLogger });
+    revision = 0;
+  }
+  beforeEach(() => open());
+
+  function write(count: number): void {
+    for (let i = 0; i < count; i++) {
+      const object = pod({ name: `p${++revision}`, resourceVersion: String(revision) }) as Stored<TestPod>['object'];
+      const stored = new Stored<TestPod>(`/p/default/p${revision}`, revision as Revision, object);
+      const current = { key: stored.key, stored, attributes: podAttributes(object) };
+      ring.push(new CacheEvent({ key: stored.key, revision: revision as Revision, timeMs: clock.nowMs, current }));
+      dispatcher.dispatch();
+    }
+  }
+
+  /** `costMs`: what the sink takes for each event. */
+  function watch(costMs = 0, initial: readonly CacheEvent<TestPod>[] = []) {
+    const seen: number[] = [];
+    const probe = { seen, end: undefined as string | undefined };
+    const watcher: CacheWatcher<TestPod> = new CacheWatcher<TestPod>({
+      key: '/p/',
+      isRecursive: true,
+      predicate: { ...predicate(), fields: everyField },
+      sink: {
+        onEvent: (event) => {
+          if (event.type !== 'BOOKMARK') seen.push(event.stored.revision);
+          clock.nowMs += costMs;
+        },
+        onEnd: (error) => {
+          probe.end = error?.message ?? 'in peace';
+        },
+      },
+      logger: silentLogger,
+      onClosed: (closed, reason) => dispatcher.remove(closed, reason),
+    });
+    dispatcher.register(watcher);
+    const entries = initial.flatMap(({ current }) => (current === undefined ? [] : [current]));
+    watcher.begin({ initial: entries, revision: 0 as Revision, position: ring.end, endsWithBookmark: false });
+    dispatcher.start(watcher);
+    return { ...probe, watcher, probe };
+  }
+
+  it('delivers at once what a turn has time for, and the rest in the turns that follow', async () => {
+    const { seen } = watch(1);
+    await nextTurn();
+    write(25);
+    expect([seen, dispatcher.backlog]).toEqual([upTo(10), 15]);
+    await nextTurn();
+    expect([seen, dispatcher.backlog]).toEqual([upTo(20), 5]);
+    await nextTurn();
+    expect([seen, dispatcher.backlog]).toEqual([upTo(25), 0]);
+    await settle();
+    write(1);
+    expect(seen).toEqual(upTo(26));
+  });
+
+  it('loses no healthy watcher in a burst on a fresh cache, however slow one of them is', async () => {
+    const healthy = Array.from({ length: 5 }, () => watch());
+    watch(0.5);
+    await nextTurn();
+    write(5_000);
+    expect(ring.capacity).toBeGreaterThanOrEqual(5_000);
+    while (dispatcher.backlog > 0) await nextTurn();
+    expect(healthy.map(({ seen }) => seen.length)).toEqual([5_000, 5_000, 5_000, 5_000, 5_000]);
+    expect(healthy[0]?.seen).toEqual(upTo(5_000));
+    expect([dispatcher.watcherCount, dispatcher.counters.ended.overrun]).toEqual([6, 0]);
+  });
+
+  it('goes over the budget rather than let the ring drop what nobody got yet', async () => {
+    open({ capacity: 20 });
+    const { seen } = watch(1);
+    await nextTurn();
+    write(40);
+    expect(seen.length).toBeGreaterThanOrEqual(20);
+    while (dispatcher.backlog > 0) await nextTurn();
+    expect(seen).toEqual(upTo(40));
+    expect(dispatcher.counters.ended.overrun).toBe(0);
+  });
+
+  it('ends live watchers silently, and counts them, when the ring did drop what they need', async () => {
+    open({ capacity: 20 });
+    const { seen, watcher, probe } = watch();
+    await nextTurn();
+    let isFirst = true;
+    const nested = watch();
+    await nextTurn();
+    const original = watcher.offer.bind(watcher);
+    watcher.offer = (event) => {
+      original(event);
+      // A sink within which more events come than the ring holds.
+      if (isFirst) {
+        isFirst = false;
+        write(30);
+      }
+    };
+    write(1);
+    expect([seen, nested.seen]).toEqual([[1], [1]]);
+    expect([probe.end, nested.probe.end, dispatcher.counters.ended.overrun, dispatcher.backlog]).toEqual([
+      'in peace',
+      'in peace',
+      2,
+      0,
+    ]);
+  });
+
+  it('neither repeats nor skips an event for one that joins while a burst waits', async () => {
+    const first = watch(1);
+    await nextTurn();
+    write(25);
+    const second = watch();
+    const joinedAt = revision;
+    write(5);
+    while (dispatcher.backlog > 0 || dispatcher.catchingUpCount > 0) await nextTurn();
+    expect(first.seen).toEqual(upTo(30));
+    expect(second.seen.filter((each) => each > joinedAt)).toEqual([26, 27, 28, 29, 30]);
+    expect(new Set(second.seen).size).toBe(second.seen.length);
+  });
+
+  it('sets one immediate a turn and no timer, however many events come', async () => {
+    const { seen } = watch();
+    await settle();
+    const pending = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Immediate' || name === 'Timeout').length;
+    const before = pending();
+    write(1_000);
+    expect([seen.length, pending() - before]).toEqual([1_000, 1]);
+  });
+
+  it('shows by scope how many watch, and how far the last of them is behind', async () => {
+    watch(1);
+    await nextTurn();
+    write(25);
+    watch();
+    expect(dispatcher.scopes()).toEqual([{ scope: '/p/', watchers: 2, catchingUp: 1, behind: 15 }]);
+  });
+
+  it('forgets a watcher in every place when its client closes it, and does not count it', async () => {
+    const live = watch();
+    await nextTurn();
+    const late = watch();
+    live.watcher.close();
+    late.watcher.close();
+    write(1);
+    expect([live.seen, late.seen, dispatcher.watcherCount, dispatcher.catchingUpCount]).toEqual([[], [], 0, 0]);
+    expect(Object.values(dispatcher.counters.ended)).toEqual([0, 0, 0, 0, 0]);
+    expect(live.probe.end).toBeUndefined();
+  });
+});

@@ -59,4 +59,14 @@ describe('a list', () => {
       'out of order',
     ]);
   });
+
+  it('reads no further than the 100th of many corrupt objects', async () => {
+    await Promise.all(Array.from({ length: 150 }, (_, i) => bench.overwrite(`p${i}`, 'garbage')));
+    const error = await refusal();
+    expect(error.message).toMatch(/ \(and 99 more\)$/);
+    expect(error.details?.causes?.map(({ reason }) => reason)).toEqual([
+      ...Array.from({ length: 100 }, () => 'UnexpectedServerResponse'),
+      'FieldValueTooMany',
+    ]);
+  });
 });

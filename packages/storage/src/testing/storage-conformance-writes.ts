@@ -138,6 +138,25 @@ function getConformance(bench: StorageBench): void {
     );
   });
 
+  it('takes revisions for writes alone, whoever writes, and tells the newest', async () => {
+    await bench.create('a');
+    const change = { type: 'put', value: new Uint8Array(1) } as const;
+    const key = '/registry/secrets/default/x';
+    const { revision } = await bench.engine.commit({ key, expectedRevision: 0 as never, change });
+    expect(await bench.storage.currentResourceVersion()).toBe(revision);
+    await bench.storage.get(keyOf('a'));
+    await bench.list();
+    await bench.list({ recursive: false }, keyOf('none'));
+    await bench.storage.stats();
+    await bench.watch().received(1);
+    await bench.engine.count({ start: root, end: `${root}0` });
+    expect(await bench.storage.currentResourceVersion()).toBe(revision);
+    await expectStorageError(bench.create('a'), 'KeyExists');
+    expect(await bench.storage.currentResourceVersion()).toBe(revision);
+    await bench.create('b');
+    expect(await bench.storage.currentResourceVersion()).toBe(revision + 1);
+  });
+
   it('counts its own objects and not those of a neighbour', async () => {
     expect(await bench.storage.stats()).toMatchObject({ objectCount: 0, averageObjectBytes: 0 });
     await bench.createAll('a', 'b', 'other/c');

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { settle, VirtualClock } from '@kapstan/api/testing';
 import { isStorageError } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataDirLock } from './data-dir-lock.ts';
@@ -72,5 +73,46 @@ describe('DataDirLock', () => {
     await lock.release();
     socket.destroy();
     expect(existsSync(join(folder, 'lock.1.sock'))).toBe(false);
+  });
+
+  describe('with a holder that does not answer', () => {
+    let holder: Server;
+    let sockets: Socket[];
+    const answering = async (begin: (socket: Socket) => void): Promise<VirtualClock> => {
+      sockets = [];
+      holder = createServer((socket) => {
+        sockets.push(socket.on('error', () => socket.destroy()));
+        begin(socket);
+      });
+      await new Promise<void>((resolve) => holder.listen(join(folder, 'lock.3.sock'), resolve));
+      return new VirtualClock();
+    };
+    afterEach(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => holder.close(resolve));
+    });
+
+    it.each<[string, (socket: Socket) => void, string]>([
+      ['says nothing, as one that is stopped', () => undefined, 'another process, which did not say which one it is'],
+      ['does not hang up', (socket) => void socket.write('4711'), 'process 4711'],
+      ['hangs up at once', (socket) => void socket.destroy(), 'another process, which did not say which one it is'],
+    ])('gives up after two seconds and names the directory: it %s', async (_, begin, who) => {
+      const clock = await answering(begin);
+      let failure: unknown;
+      const acquiring = DataDirLock.acquire(folder, clock).catch((error: unknown) => {
+        failure = error;
+      });
+      while (sockets.length === 0) await settle();
+      for (let turn = 0; turn < 20; turn += 1) await settle();
+      if (clock.pendingTimers > 0) {
+        await clock.advance(1_999);
+        expect(failure).toBeUndefined();
+        await clock.advance(1);
+      }
+      await acquiring;
+      expect(isStorageError(failure, 'Unreachable')).toBe(true);
+      expect(String(failure)).toContain(`data directory ${folder} is in use by ${who}`);
+      expect(clock.pendingTimers).toBe(0);
+    });
   });
 });

@@ -3,12 +3,15 @@
 import { closeSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { type Clock, systemClock } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 
 const socketName = /^lock\.(\d+)\.sock$/;
 /** Unix socket paths end at 107 bytes on Linux and at 103 on macOS. */
 const maxSocketPath = 100;
 const attempts = 5;
+/** Who listens answers at once, unless it is stopped or hangs: then it holds the directory all the same. */
+const answerMs = 2_000;
 
 /**
  * The lock is the socket with the highest number that answers. A newcomer listens under a higher number than all it sees and
@@ -24,14 +27,15 @@ export class DataDirLock {
     this.#release = release;
   }
 
-  static async acquire(dataDir: string): Promise<DataDirLock> {
-    const folder = new SocketFolder(dataDir);
+  /** Rejects with `Unreachable` when another process holds the directory; names it if it says who it is within two seconds. */
+  static async acquire(dataDir: string, clock: Clock = systemClock): Promise<DataDirLock> {
+    const folder = new SocketFolder(dataDir, clock);
     try {
       for (let attempt = 0; attempt < attempts; attempt += 1) {
         const server = await tryAcquire(folder);
         if (server !== undefined) return new DataDirLock(server, () => folder.close());
       }
-      throw held(dataDir, undefined);
+      throw held(dataDir, '');
     } catch (error) {
       folder.close();
       throw error;
@@ -53,7 +57,7 @@ async function tryAcquire(folder: SocketFolder): Promise<Server | undefined> {
   try {
     const others = folder.numbers().filter((number) => number !== mine);
     for (const number of others) await refuseIfHeld(folder, number);
-    if (others.some((number) => number > mine)) throw held(folder.dataDir, undefined);
+    if (others.some((number) => number > mine)) throw held(folder.dataDir, '');
     for (const number of others) rmSync(folder.path(number), { force: true });
     return server;
   } catch (error) {
@@ -79,12 +83,12 @@ function listen(path: string): Promise<Server | undefined> {
 }
 
 async function refuseIfHeld(folder: SocketFolder, number: number): Promise<void> {
-  const pid = await askHolder(folder.path(number));
-  if (pid !== undefined) throw held(folder.dataDir, pid);
+  const answer = await askHolder(folder.path(number), folder.clock);
+  if (answer !== undefined) throw held(folder.dataDir, answer);
 }
 
-/** The process id that the socket answers with; undefined when nobody listens. */
-function askHolder(path: string): Promise<string | undefined> {
+/** The process id that the socket answers with, empty when it gives none in time; undefined when nobody listens. */
+function askHolder(path: string, clock: Clock): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     let answer = '';
@@ -92,27 +96,35 @@ function askHolder(path: string): Promise<string | undefined> {
     socket.on('data', (text: string) => {
       answer += text;
     });
+    const cancelTimer = clock.setTimer(() => socket.destroy(), answerMs);
     socket.on('end', () => resolve(answer));
+    socket.on('close', () => {
+      cancelTimer();
+      resolve(answer);
+    });
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(undefined);
-      else if (error.code === 'ECONNRESET') resolve(answer);
+      // EAGAIN: more wait for its answer than the system lets.
+      else if (error.code === 'ECONNRESET' || error.code === 'EAGAIN') resolve(answer);
       else reject(error);
     });
   });
 }
 
-function held(dataDir: string, pid: string | undefined): StorageError {
-  const holder = pid ? `process ${pid}` : 'another process';
+function held(dataDir: string, pid: string): StorageError {
+  const holder = pid === '' ? 'another process, which did not say which one it is' : `process ${pid}`;
   return new StorageError({ code: 'Unreachable', message: `data directory ${dataDir} is in use by ${holder}` });
 }
 
 /** The sockets of a data directory, also where its path is too long for a socket address. */
 class SocketFolder {
   readonly dataDir: string;
+  readonly clock: Clock;
   #descriptor: number | undefined;
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, clock: Clock) {
     this.dataDir = dataDir;
+    this.clock = clock;
   }
 
   numbers(): number[] {

@@ -85,7 +85,7 @@ export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEn
   const resolved = resolveOptions(options);
   const dataDir = resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const lock = await DataDirLock.acquire(dataDir);
+  const lock = await DataDirLock.acquire(dataDir, resolved.clock);
   let env: Environment | undefined;
   try {
     // Twice the quota leaves room for free pages, so that the map hardly ever has to grow.

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Reconcile, ReconcileLoop, type ReconcileOutcome, TerminalError } from './reconcile-loop.ts';
 import { ExponentialFailureRateLimiter, RateLimitingQueue } from './workqueue/index.ts';
 
-function start(reconcile: Reconcile, workers = 1) {
+function start(reconcile: Reconcile, options: { readonly workers?: number; readonly gracePeriodMs?: number } = {}) {
   const clock = new VirtualClock();
   const queue = new RateLimitingQueue<string>({
     clock,
@@ -11,7 +11,8 @@ function start(reconcile: Reconcile, workers = 1) {
   });
   const outcomes: ReconcileOutcome[] = [];
   const stop = new AbortController();
-  const loop = new ReconcileLoop({ queue, reconcile, workers, onOutcome: (outcome) => outcomes.push(outcome) });
+  const onOutcome = (outcome: ReconcileOutcome): void => void outcomes.push(outcome);
+  const loop = new ReconcileLoop({ queue, reconcile, clock, onOutcome, ...options });
   return { clock, queue, outcomes, stop, finished: loop.run(stop.signal) };
 }
 
@@ -89,14 +90,17 @@ describe('ReconcileLoop', () => {
     const running = new Map<string, number>();
     let most = 0;
     let total = 0;
-    const { queue, stop, finished } = start(async ({ key }) => {
-      running.set(key, (running.get(key) ?? 0) + 1);
-      most = Math.max(most, running.get(key) ?? 0);
-      await turn();
-      running.set(key, (running.get(key) ?? 0) - 1);
-      total++;
-      return undefined;
-    }, 8);
+    const { queue, stop, finished } = start(
+      async ({ key }) => {
+        running.set(key, (running.get(key) ?? 0) + 1);
+        most = Math.max(most, running.get(key) ?? 0);
+        await turn();
+        running.set(key, (running.get(key) ?? 0) - 1);
+        total++;
+        return undefined;
+      },
+      { workers: 8 },
+    );
     for (let round = 0; round < 20; round++) {
       for (const key of ['a', 'b', 'c']) queue.add(key);
       await turn();
@@ -116,7 +120,7 @@ describe('ReconcileLoop', () => {
       await new Promise<void>((resolve) => {
         release = resolve;
       });
-      expect(signal.aborted).toBe(true);
+      expect(signal.aborted).toBe(false);
       return undefined;
     });
     queue.add('a');
@@ -132,6 +136,77 @@ describe('ReconcileLoop', () => {
     release();
     await finished;
     expect(started).toEqual(['a']);
+  });
+
+  it.each([
+    ['30 s, unless told otherwise', {}, 30_000],
+    ['as long as it is told', { gracePeriodMs: 500 }, 500],
+  ])('lets reconciles under way go on after the stop for %s, then aborts them', async (_name, options, graceMs) => {
+    const aborted: number[] = [];
+    const { clock, queue, stop, finished, outcomes } = start(async (_request, { signal }) => {
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+      aborted.push(clock.monotonicNow());
+      throw signal.reason;
+    }, options);
+    queue.add('a');
+    await turn();
+    await clock.advance(1000);
+    stop.abort('closing');
+    await clock.advance(graceMs - 1);
+    expect(aborted).toEqual([]);
+    await clock.advance(1);
+    await finished;
+    expect(aborted).toEqual([1000 + graceMs]);
+    expect(outcomes).toMatchObject([{ type: 'failed', error: 'closing', willRetry: false }]);
+  });
+
+  it('ends with the last reconcile within the grace period, and leaves no timer (I9)', async () => {
+    let release: () => void = () => undefined;
+    const { clock, queue, stop, finished, outcomes } = start(async () => {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      return { requeueAfterMs: 5 };
+    });
+    queue.add('a');
+    await turn();
+    stop.abort();
+    await clock.advance(10_000);
+    release();
+    await finished;
+    expect(outcomes).toMatchObject([{ type: 'succeeded' }]);
+    expect(clock.pendingTimers).toBe(0);
+    expect([queue.length, queue.processing, queue.delayed]).toEqual([0, 0, 0]);
+  });
+
+  it('aborts reconciles at once where there is no grace period', async () => {
+    const { clock, queue, stop, finished, outcomes } = start(
+      async (_request, { signal }) => {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        return undefined;
+      },
+      { gracePeriodMs: 0 },
+    );
+    queue.add('a');
+    await turn();
+    stop.abort();
+    await finished;
+    expect([outcomes.length, clock.pendingTimers]).toEqual([1, 0]);
+  });
+
+  it('begins nothing when it is stopped before it runs', async () => {
+    const clock = new VirtualClock();
+    const queue = new RateLimitingQueue<string>({ clock });
+    queue.add('a');
+    const seen: string[] = [];
+    const reconcile: Reconcile = async ({ key }) => void seen.push(key);
+    await new ReconcileLoop({ queue, reconcile, clock }).run(AbortSignal.abort());
+    expect([seen, clock.pendingTimers, queue.isShuttingDown]).toEqual([[], 0, true]);
+  });
+
+  it.each([-1, Number.NaN])('refuses a grace period of %s', (gracePeriodMs) => {
+    const queue = new RateLimitingQueue<string>();
+    expect(() => new ReconcileLoop({ queue, reconcile: async () => undefined, gracePeriodMs })).toThrow(TypeError);
   });
 
   it('refuses a number of workers below 1', () => {

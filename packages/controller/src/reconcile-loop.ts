@@ -1,6 +1,14 @@
 // ReconcileLoop: N workers on one queue, each handing a key to the user's reconcile function and putting it back when it
 // failed. Below it workqueue/; what users of the builder never see.
-import { isStatusError, type Logger, type ObjectName, silentLogger } from '@kapstan/api';
+import {
+  type CancelTimer,
+  type Clock,
+  isStatusError,
+  type Logger,
+  type ObjectName,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
 /** Which object to reconcile. It may be gone. */
@@ -10,7 +18,7 @@ export interface ReconcileRequest extends ObjectName {
 }
 
 export interface ReconcileContext {
-  /** Aborts when the loop is stopped; the loop then waits for this run to end. */
+  /** Aborts when the loop was stopped and its grace period is over; the loop still waits for this run to end. */
   readonly signal: AbortSignal;
   /** 0 on the first try, one more after each failure. */
   readonly attempt: number;
@@ -55,10 +63,24 @@ export interface ReconcileLoopOptions {
   readonly reconcile: Reconcile;
   /** Keys worked on at once. At least 1. Default 1. */
   readonly workers?: number;
-
+  /**
+   * Time that reconciles under way have to end after the stop, in milliseconds, before their signal aborts. 0 = it aborts at
+   * once. Default 30 000. Source: controller-runtime GracefulShutdownTimeout.
+   */
+  readonly gracePeriodMs?: number;
+  /** Measures the grace period. Default: the real clock. */
+  readonly clock?: Clock;
   readonly logger?: Logger;
   /** Called after each run. Must not throw. */
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
+}
+
+const defaultGracePeriodMs = 30_000;
+
+/** `stop`: begin nothing any more; `abort`: end what is under way. */
+interface Signals {
+  readonly stop: AbortSignal;
+  readonly abort: AbortSignal;
 }
 
 /** Runs until its signal aborts; the same key is never reconciled twice at a time. */
@@ -66,6 +88,8 @@ export class ReconcileLoop {
   readonly #queue: RateLimitingQueue<string>;
   readonly #reconcile: Reconcile;
   readonly #workers: number;
+  readonly #gracePeriodMs: number;
+  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #onOutcome: (outcome: ReconcileOutcome) => void;
 
@@ -73,31 +97,50 @@ export class ReconcileLoop {
     const workers = options.workers ?? 1;
     if (!Number.isInteger(workers) || workers < 1)
       throw new TypeError(`workers must be a whole number of at least 1, not ${workers}`);
+    const gracePeriodMs = options.gracePeriodMs ?? defaultGracePeriodMs;
+    if (!(gracePeriodMs >= 0))
+      throw new TypeError(`gracePeriodMs must be a number of at least 0, not ${gracePeriodMs}`);
     this.#queue = options.queue;
     this.#reconcile = options.reconcile;
     this.#workers = workers;
+    this.#gracePeriodMs = gracePeriodMs;
+    this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     this.#onOutcome = options.onOutcome ?? (() => undefined);
   }
 
-  /** Works until the signal aborts, then shuts the queue down and resolves when the reconciles under way have ended (they see the aborted signal). */
-  async run(signal: AbortSignal): Promise<void> {
-    const stop = (): void => this.#queue.shutDown();
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-    await Promise.all(Array.from({ length: this.#workers }, () => this.#work(signal)));
-    signal.removeEventListener('abort', stop);
+  /**
+   * Works until the signal aborts. Then no key is begun any more: the queue is shut down, the reconciles under way have the
+   * grace period to end before their signal aborts. Resolves when they have ended.
+   */
+  async run(stop: AbortSignal): Promise<void> {
+    const abort = new AbortController();
+    let cancelGrace: CancelTimer = () => undefined;
+    const onStop = (): void => {
+      this.#queue.shutDown();
+      const giveUp = (): void => abort.abort(stop.reason);
+      if (this.#gracePeriodMs === 0) giveUp();
+      else cancelGrace = this.#clock.setTimer(giveUp, this.#gracePeriodMs);
+    };
+    if (stop.aborted) onStop();
+    else stop.addEventListener('abort', onStop, { once: true });
+    try {
+      await Promise.all(Array.from({ length: this.#workers }, () => this.#work({ stop, abort: abort.signal })));
+    } finally {
+      stop.removeEventListener('abort', onStop);
+      cancelGrace();
+    }
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
+  async #work(signals: Signals): Promise<void> {
     for (;;) {
       const key = await this.#queue.get();
       if (key === undefined) return;
-      if (signal.aborted) {
+      if (signals.stop.aborted) {
         this.#queue.done(key);
         continue;
       }
-      const outcome = await this.#runOnce(key, signal);
+      const outcome = await this.#runOnce(key, signals);
       // Before done(): the key must not be handed to another worker between the two.
       this.#requeue(key, outcome);
       this.#queue.done(key);
@@ -105,13 +148,14 @@ export class ReconcileLoop {
     }
   }
 
-  async #runOnce(key: string, signal: AbortSignal): Promise<ReconcileOutcome> {
+  async #runOnce(key: string, { stop, abort: signal }: Signals): Promise<ReconcileOutcome> {
     const request = requestOf(key);
     try {
       const result = await this.#reconcile(request, { signal, attempt: this.#queue.numRequeues(key) });
       return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
     } catch (error) {
-      return { type: 'failed', request, error, willRetry: !isTerminal(error) && !signal.aborted };
+      // Nothing comes back to a queue that is shut down.
+      return { type: 'failed', request, error, willRetry: !isTerminal(error) && !stop.aborted };
     }
   }
 

@@ -56,7 +56,8 @@ export interface LoopWork {
 
 /** Reconciles what is in the queue until the signal aborts. */
 export function runQueue(context: ControlLoopContext, work: LoopWork, signal: AbortSignal): Promise<void> {
-  return new ReconcileLoop({ ...work, logger: context.logger }).run(signal);
+  // No grace: the server that the loops write to is closing too.
+  return new ReconcileLoop({ ...work, logger: context.logger, gracePeriodMs: 0 }).run(signal);
 }
 
 /** False when the signal aborted first. */

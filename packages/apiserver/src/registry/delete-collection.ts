@@ -1,6 +1,7 @@
 // DeleteCollection: lists and deletes page by page with a few workers. registry.Store.DeleteCollection. spec/storage.md §4.6.
 import { isNotFound, type KubernetesObject } from '@kapstan/api';
 import type { Stored, StoredList } from '@kapstan/storage';
+import PQueue from 'p-queue';
 import type { RequestContext } from './request-context.ts';
 import type { DeleteRequest, ResourceStore, SelectRequest } from './resource-store.ts';
 
@@ -44,28 +45,25 @@ interface PageDeletion<T extends KubernetesObject> {
   readonly workers: number;
 }
 
-/** The first failure ends all workers; objects that are gone already are none. */
+/**
+ * A failure ends the worker that met it; the others go on until none is left. The first failure in time is the answer.
+ * Objects that are gone already are none. Source: registry.Store.DeleteCollection.
+ */
 async function deletePage<T extends KubernetesObject>(
   page: PageDeletion<T>,
   items: readonly Stored<T>[],
 ): Promise<void> {
-  let next = 0;
-  let hasFailed = false;
-  const work = async (): Promise<void> => {
-    while (next < items.length && !hasFailed) {
-      const item = items[next++];
-      if (item === undefined) continue;
-      try {
-        await deleteItem(page, item);
-      } catch (error) {
-        hasFailed = true;
-        throw error;
-      }
-    }
+  const failures: unknown[] = [];
+  const queue = new PQueue({ concurrency: page.workers });
+  const retireWorker = (failure: unknown): void => {
+    failures.push(failure);
+    const left = page.workers - failures.length;
+    if (left > 0) queue.concurrency = left;
+    else queue.clear();
   };
-  const workers = Array.from({ length: Math.max(1, Math.min(page.workers, items.length)) }, work);
-  const failed = (await Promise.allSettled(workers)).find((outcome) => outcome.status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
+  for (const item of items) void queue.add(() => deleteItem(page, item).catch(retireWorker));
+  await queue.onIdle();
+  if (failures.length > 0) throw failures[0];
 }
 
 async function deleteItem<T extends KubernetesObject>(page: PageDeletion<T>, item: Stored<T>): Promise<void> {

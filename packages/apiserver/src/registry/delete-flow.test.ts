@@ -1,4 +1,4 @@
-import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, newForbidden, type UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMap, refusal, StoreFixture, testContext, unconditionalStrategy } from '../testing/store-fixture.ts';
@@ -194,6 +194,38 @@ describe('finalizers of the garbage collector', () => {
   });
 });
 
+describe('a finalizer that is added while the object is being removed', () => {
+  const cases: readonly [string, DeleteRequest, readonly string[]][] = [
+    ['to an object without any', {}, []],
+    ['to one whose only finalizer goes with the request', { propagationPolicy: 'Background' }, ['orphan']],
+  ];
+  it.each(cases)('holds it: %s', async (_case, request, finalizers) => {
+    let store: Store | undefined;
+    let isLate = true;
+    const admission: AdmissionControl = {
+      admit: async ({ operation }) => {
+        if (operation !== 'DELETE' || !isLate) return;
+        isLate = false;
+        const transform = (object: UnstructuredObject | undefined) => ({
+          ...(object as UnstructuredObject),
+          metadata: { ...object?.metadata, finalizers: [...finalizers, 'x.io/late'] },
+        });
+        await store?.update(testContext(), { name: 'a', transform });
+      },
+      validates: () => false,
+      validate: async () => undefined,
+    };
+    store = fixture.store({}, { admission });
+    await add(store, 'a', { finalizers: [...finalizers] });
+    const { deleted, stored } = await store.delete(testContext(), 'a', request);
+    expect([deleted, stored.object.metadata?.finalizers]).toEqual([false, ['x.io/late']]);
+    expect((await present(store, 'a'))?.metadata).toMatchObject({
+      finalizers: ['x.io/late'],
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+    });
+  });
+});
+
 describe('graceful deletion', () => {
   /** As pods: 30 seconds, none when it runs nowhere. */
   const podStrategy = {
@@ -335,6 +367,30 @@ describe('deleteCollection', () => {
     expect([error.code, error.reason]).toEqual([409, 'Conflict']);
     await store.deleteCollection(everywhere, {}, {});
     expect((await store.list(everywhere, {})).items).toEqual([]);
+  });
+
+  it.each([
+    // One worker meets the failure and is gone; nobody is left to go on.
+    [1, ['b', 'c', 'd', 'e', 'f']],
+    // The other one goes on to the second failure.
+    [2, ['b', 'd', 'e', 'f']],
+    // A third finishes the rest.
+    [3, ['b', 'd']],
+  ])('ends a worker at its failure, and lets the others go on: %i', async (workers, left) => {
+    const admission: AdmissionControl = {
+      admit: async ({ operation, name }) => {
+        if (operation !== 'DELETE') return;
+        if (name === 'b' || name === 'd') throw newForbidden({ group: '', resource: 'configmaps' }, name, 'no');
+      },
+      validates: () => false,
+      validate: async () => undefined,
+    };
+    const store = fixture.store({}, { deleteCollectionWorkers: workers, admission });
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await add(store, name);
+    const error = await refusal(store.deleteCollection(testContext(), {}, {}));
+    expect(error.message).toBe('configmaps "b" is forbidden: no');
+    const { items } = await store.list(testContext(), {});
+    expect(items.map((item) => item.object.metadata?.name)).toEqual(left);
   });
 
   it('deletes nothing in a dry run', async () => {

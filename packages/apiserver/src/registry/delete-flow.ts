@@ -31,11 +31,13 @@ export async function deleteObject<T extends KubernetesObject>(
   return new Deletion(parts, context, call).run();
 }
 
-/** What a pass over the live object asks the update loop to do, thrown out of it. */
-class LeaveLoop extends Error {
-  readonly next: 'delete' | 'pending';
+type NextStep = 'delete' | 'pending' | 'again';
 
-  constructor(next: 'delete' | 'pending') {
+/** What a pass over the live object asks for instead of what it was made for, thrown out of the loop of the storage. */
+class LeaveLoop extends Error {
+  readonly next: NextStep;
+
+  constructor(next: NextStep) {
     super(next);
     this.next = next;
   }
@@ -60,6 +62,16 @@ class Deletion<T extends KubernetesObject> {
   async run(): Promise<DeleteAnswer<T>> {
     requireValidDeleteRequest(this.#request);
     if (this.#request.ignoreStoreReadErrorWithClusterBreakingPotential === true) return this.#removeUnreadable();
+    for (;;) {
+      try {
+        return await this.#attempt();
+      } catch (error) {
+        if (!isAgain(error)) throw error;
+      }
+    }
+  }
+
+  async #attempt(): Promise<DeleteAnswer<T>> {
     const stored = await this.#read();
     const { strategy } = this.#parts.definition;
     if (strategy.holdsDeletion?.(stored.object) === true) return this.#hold(stored);
@@ -128,7 +140,7 @@ class Deletion<T extends KubernetesObject> {
         resourceVersion === undefined || moved === undefined ? rest : { ...rest, resourceVersion: moved };
       return await this.#remove(preconditions, stored);
     } catch (error) {
-      if (!(error instanceof LeaveLoop)) throw error;
+      if (!(error instanceof LeaveLoop) || isAgain(error)) throw error;
       if (error.next === 'pending') return { stored: first, deleted: false };
       return this.#remove(this.#request.preconditions, undefined);
     }
@@ -155,11 +167,17 @@ class Deletion<T extends KubernetesObject> {
     }
   }
 
+  /** A finalizer that was added since the object was read holds it: it is to be marked then, not removed. */
+  async #validateRemoval(latest: DeepReadonly<T> | undefined): Promise<void> {
+    if (latest !== undefined && this.#finalizers(latest as T).length > 0) throw new LeaveLoop('again');
+    await this.#admit(latest);
+  }
+
   /** `last`: the state that was written just before; someone else may remove the object now, which is as well. */
   async #remove(preconditions: Preconditions | undefined, last: Stored<T> | undefined): Promise<DeleteAnswer<T>> {
     try {
       const stored = await storageFor(this.#parts, this.#context).delete(this.#key, {
-        validateDeletion: (object) => this.#admit(object),
+        validateDeletion: (object) => this.#validateRemoval(object),
         ...(preconditions === undefined ? {} : { preconditions }),
         ...signalOf(this.#context),
       });
@@ -231,6 +249,10 @@ class Deletion<T extends KubernetesObject> {
       throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
     }
   }
+}
+
+function isAgain(error: unknown): boolean {
+  return error instanceof LeaveLoop && error.next === 'again';
 }
 
 const noFinalizers: readonly string[] = [];

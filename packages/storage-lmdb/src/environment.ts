@@ -1,6 +1,6 @@
 // One LMDB environment and its five tables. Below the committer and the reader; above it only npm lmdb.
 // What lmdb-js promises and how it was checked: docs/decisions/0002-lmdb-layout.md.
-import { closeSync, fsyncSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
@@ -11,6 +11,8 @@ import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 export type Table = Database<Buffer, Buffer>;
 
 const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false } as const;
+/** For the owner alone; lmdb-js hands it to mdb_env_open, though its types do not know it. */
+const fileOptions = { permissionsMode: 0o600 } as const;
 /** What LMDB takes with pages of 4 KiB. */
 const maxTableKeyBytes = 1_978;
 const leastMapBytes = 2 ** 30;
@@ -162,7 +164,10 @@ export class Environment {
   /** A consistent copy in an existing directory, made on another thread while writers go on. Leaves out free pages. */
   async backup(targetDir: string): Promise<void> {
     await this.#root.backup(targetDir, true);
-    sync(join(targetDir, dataFileName));
+    const copy = join(targetDir, dataFileName);
+    // LMDB makes a copy with the mode that the umask leaves.
+    chmodSync(copy, 0o600);
+    sync(copy);
     syncDirectory(targetDir);
   }
 
@@ -203,6 +208,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
   try {
     return open<Buffer, Buffer>(options.dataDir, {
       ...tableOptions,
+      ...fileOptions,
       noSubdir: false,
       maxDbs: 8,
       mapSize: Math.max(options.mapSizeBytes ?? 0, leastMapBytes),

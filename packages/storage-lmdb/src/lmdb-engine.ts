@@ -1,6 +1,6 @@
 // The embedded engine: the Engine port over one LMDB environment. Ties together committer (writes), range-reader (reads),
 // watch-feed, lease-book and compactor; each of them holds one concern and none knows the others.
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type CancelTimer, type Clock, type Logger, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import {
@@ -23,12 +23,16 @@ import { DataDirLock } from './data-dir-lock.ts';
 import { dataFileName, Environment } from './environment.ts';
 import { checkKey, checkRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
+import { ensurePrivateDirectory } from './private-directory.ts';
 import { RangeReader } from './range-reader.ts';
 import { TurnQueue } from './turn-queue.ts';
 import { WatchFeed } from './watch-feed.ts';
 
 export interface LmdbEngineOptions {
-  /** Directory of the store; made with mode 0700 when it does not exist. One process at a time may have it open. */
+  /**
+   * Directory of the store; made with mode 0700 when it does not exist. One that is open to other users is taken as it is, with
+   * a warning; the files in it are made with mode 0600. One process at a time may have it open.
+   */
   readonly dataDir: string;
   /** Source of time for leases and progress. Default {@link systemClock}. */
   readonly clock?: Clock;
@@ -84,7 +88,7 @@ export interface LmdbEngineStats {
 export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEngine> {
   const resolved = resolveOptions(options);
   const dataDir = resolve(options.dataDir);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  ensurePrivateDirectory(dataDir, resolved.logger);
   const lock = await DataDirLock.acquire(dataDir, resolved.clock);
   let env: Environment | undefined;
   try {
@@ -254,7 +258,7 @@ export class LmdbEngine implements Engine {
    */
   async backup(targetDir: string): Promise<void> {
     this.#refuseIfClosed();
-    mkdirSync(targetDir, { recursive: true, mode: 0o700 });
+    ensurePrivateDirectory(targetDir, this.#options.logger);
     const target = join(targetDir, dataFileName);
     if (existsSync(target)) throw new StorageError({ code: 'InvalidObject', message: `${target} exists already` });
     const copied = this.#env.backup(targetDir);

@@ -2,10 +2,11 @@
 // Used by the command line on a stopped store; stands beside lmdb-engine.ts and opens the environment itself.
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Revision } from '@kapstan/api';
+import { type Revision, silentLogger } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 import { DataDirLock } from './data-dir-lock.ts';
 import { dataFileName, Environment, syncDirectory, WriteSet } from './environment.ts';
+import { ensurePrivateDirectory, makePrivate } from './private-directory.ts';
 
 export interface RestoreOptions {
   /** What {@link LmdbEngine.backup} wrote. Not changed. */
@@ -32,7 +33,7 @@ export async function restoreLmdbBackup(options: RestoreOptions): Promise<Revisi
   const source = join(resolve(options.backupDir), dataFileName);
   if (!existsSync(source)) throw refusal(`there is no backup in ${options.backupDir}`);
   const dataDir = resolve(options.dataDir);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  ensurePrivateDirectory(dataDir, silentLogger);
   const lock = await DataDirLock.acquire(dataDir);
   try {
     if (existsSync(join(dataDir, dataFileName))) throw refusal(`${dataDir} holds a store already`);
@@ -48,6 +49,7 @@ async function restore(source: string, dataDir: string, revisionBump: number): P
   rmSync(workDir, { recursive: true, force: true });
   mkdirSync(workDir, { mode: 0o700 });
   copyFileSync(source, join(workDir, dataFileName));
+  makePrivate(join(workDir, dataFileName));
   const env = new Environment({ dataDir: workDir });
   let revision: number;
   try {

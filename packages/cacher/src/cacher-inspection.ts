@@ -48,7 +48,7 @@ export interface CacherInspection {
   readonly pastStates: { readonly oldest: number; readonly newest: number } | undefined;
   readonly watchers: number;
   readonly watchersByScope: readonly WatcherScope[];
-  /** Watchers that still read what is past. */
+  /** Watchers that have not begun yet or still read what is past. */
   readonly catchingUp: number;
   /** Events that the live watchers have yet to get. */
   readonly backlog: number;

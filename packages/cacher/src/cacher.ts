@@ -252,6 +252,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   inspect(): CacherInspection {
     const { store, ring, revision, knownStates } = this.#cache;
     const { dispatched, initEvents, ended } = this.#dispatcher.counters;
+    const scopes = this.#dispatcher.scopes();
     return {
       state: this.#readiness.state,
       revision,
@@ -265,8 +266,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       },
       pastStates: knownStates,
       watchers: this.#dispatcher.watcherCount,
-      watchersByScope: this.#dispatcher.scopes(),
-      catchingUp: this.#dispatcher.catchingUpCount,
+      watchersByScope: scopes,
+      catchingUp: scopes.reduce((sum, { catchingUp }) => sum + catchingUp, 0),
       backlog: this.#dispatcher.backlog,
       waiting: this.#freshness.waiting,
       bookmarked: this.#bookmarks.scheduled,

@@ -48,8 +48,8 @@ describe('the budget of a Dispatcher', () => {
     }
   }
 
-  /** `costMs`: what the sink takes for each event. */
-  function watch(costMs = 0, initial: readonly CacheEvent<TestPod>[] = []) {
+  /** `costMs`: what the sink takes for each event. `position`: where in the ring it begins. */
+  function watch(costMs = 0, position = ring.end) {
     const seen: number[] = [];
     const probe = { seen, end: undefined as string | undefined };
     const watcher: CacheWatcher<TestPod> = new CacheWatcher<TestPod>({
@@ -69,8 +69,7 @@ describe('the budget of a Dispatcher', () => {
       onClosed: (closed, reason) => dispatcher.remove(closed, reason),
     });
     dispatcher.register(watcher);
-    const entries = initial.flatMap(({ current }) => (current === undefined ? [] : [current]));
-    watcher.begin({ initial: entries, revision: 0 as Revision, position: ring.end, endsWithBookmark: false });
+    watcher.begin({ initial: [], revision: 0 as Revision, position, endsWithBookmark: false });
     dispatcher.start(watcher);
     return { ...probe, watcher, probe };
   }
@@ -149,6 +148,46 @@ describe('the budget of a Dispatcher', () => {
     expect(first.seen).toEqual(upTo(30));
     expect(second.seen.filter((each) => each > joinedAt)).toEqual([26, 27, 28, 29, 30]);
     expect(new Set(second.seen).size).toBe(second.seen.length);
+  });
+
+  it('I5: many watchers that catch up share a turn: none does more than its part', async () => {
+    write(1_000);
+    const probes = Array.from({ length: 20 }, () => watch(0.01, 0));
+    const delivered = (): number => probes.reduce((sum, { seen }) => sum + seen.length, 0);
+    let most = 0;
+    for (let before = 0; dispatcher.catchingUpCount > 0; before = delivered()) {
+      await nextTurn();
+      most = Math.max(most, delivered() - before);
+      expect(
+        Math.max(...probes.map(({ seen }) => seen.length)) - Math.min(...probes.map(({ seen }) => seen.length)),
+      ).toBeLessThanOrEqual(200);
+    }
+    // 10 ms at 0.01 ms an event, and the slice that is begun.
+    expect(most).toBeLessThanOrEqual(1_100);
+    expect(probes.map(({ seen }) => seen.length)).toEqual(probes.map(() => 1_000));
+  });
+
+  it('ends a reader that the ring moves past in the middle, after what it saw', async () => {
+    open({ capacity: 1_000 });
+    write(1_000);
+    const { seen, probe } = watch(0.1, 0);
+    await nextTurn();
+    const count = seen.length;
+    write(1_000);
+    await settle();
+    expect([count > 0, count < 1_000, seen]).toEqual([true, true, upTo(count)]);
+    expect([probe.end, dispatcher.counters.ended.overrun, dispatcher.watcherCount]).toEqual(['in peace', 1, 0]);
+  });
+
+  it('lets a crowd that joins under a stream of events catch up', async () => {
+    write(50);
+    const crowd = Array.from({ length: 300 }, () => watch(0.001, 0));
+    for (let turn = 0; turn < 60; turn++) {
+      write(16);
+      await nextTurn();
+    }
+    expect(dispatcher.catchingUpCount).toBe(0);
+    expect(crowd.every(({ seen }) => seen.length === revision)).toBe(true);
   });
 
   it('sets one immediate a turn and no timer, however many events come', async () => {

@@ -6,10 +6,11 @@ import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';
 import type { HistoryRing } from './history-ring.ts';
 import { scopeOf, WatcherIndex } from './watcher-index.ts';
 
-/** What one turn of the event loop spends on the live watchers; the rest of a burst waits in the ring for the next turns. */
+/**
+ * What one turn of the event loop spends on the live watchers, and what it spends on those that catch up. The rest waits in
+ * the ring for the next turns.
+ */
 const turnBudgetMs = 10;
-// With some microseconds an event, a turn of the event loop stays in the low milliseconds however many watchers catch up.
-const eventsPerTurn = 512;
 const eventsPerSlice = 100;
 /** Source: cache_watcher.go initProcessThreshold. */
 const slowStartMs = 500;
@@ -36,7 +37,7 @@ export interface WatcherScope {
   /** "/registry/pods/default/" or "/registry/pods/ spec.nodeName=n1". */
   readonly scope: string;
   readonly watchers: number;
-  /** Those that still read what is past. */
+  /** Those that have not begun yet or still read what is past. */
   readonly catchingUp: number;
   /** Most objects and events that one of them has yet to look at. */
   readonly behind: number;
@@ -94,13 +95,12 @@ export class Dispatcher<T extends KubernetesObject> {
     const scopes = new Map<string, WatcherScope>();
     for (const watcher of this.#watchers) {
       const scope = scopeOf(watcher, this.#fields);
-      const isCatchingUp = this.#catchingUp.has(watcher);
       const known = scopes.get(scope) ?? { scope, watchers: 0, catchingUp: 0, behind: 0 };
       const behind = watcher.isLive ? this.backlog : watcher.behind(this.#ring);
       scopes.set(scope, {
         scope,
         watchers: known.watchers + 1,
-        catchingUp: known.catchingUp + (isCatchingUp ? 1 : 0),
+        catchingUp: known.catchingUp + (watcher.isLive ? 0 : 1),
         behind: Math.max(known.behind, behind),
       });
     }
@@ -193,7 +193,7 @@ export class Dispatcher<T extends KubernetesObject> {
   }
 
   #pump(): void {
-    let budget = eventsPerTurn;
+    const begin = this.#clock.monotonicNow();
     for (const [watcher, startedMs] of this.#catchingUp) {
       // Re-added below, so the loop comes back to it after the others while the budget lasts.
       this.#catchingUp.delete(watcher);
@@ -201,12 +201,11 @@ export class Dispatcher<T extends KubernetesObject> {
         watcher.end('overrun');
         continue;
       }
-      const looked = watcher.catchUp(this.#ring, { limit: Math.min(budget, eventsPerSlice), until: this.#next });
+      const looked = watcher.catchUp(this.#ring, { limit: eventsPerSlice, until: this.#next });
       this.counters.initEvents += looked;
-      budget -= Math.max(1, looked);
       if (watcher.isLive) this.#goLive(watcher, startedMs);
       else if (!watcher.isClosed) this.#catchingUp.set(watcher, startedMs);
-      if (budget <= 0) return;
+      if (this.#clock.monotonicNow() - begin >= turnBudgetMs) return;
     }
   }
 

@@ -1,13 +1,16 @@
 import {
+  type LogFields,
   newInternalError,
   newNotFound,
   type Patch,
   type Resource,
   type ResourceClient,
+  silentLogger,
   type UnstructuredObject,
 } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
+import { EventCorrelator } from './event-correlator.ts';
 import { EventRecorder } from './event-recorder.ts';
 
 /** Takes writes down; `fail` decides what to answer instead. */
@@ -129,6 +132,65 @@ describe('EventRecorder', () => {
     recorder.record(foo, synced);
     expect(clock.pendingTimers).toBe(0);
     expect(calls).toHaveLength(1);
+  });
+
+  it('writes again after events that were filtered as spam', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient();
+    const recorder = new EventRecorder({ client, component: 'c', clock });
+    for (let i = 0; i < 27; i++) {
+      recorder.record(foo, { ...synced, reason: `Reason${i}` });
+      await recorder.flush();
+    }
+    expect(calls).toHaveLength(25);
+    await clock.advance(300_000);
+    recorder.record(foo, { ...synced, reason: 'Later' });
+    await recorder.flush();
+    expect(calls.at(-1)?.object).toMatchObject({ reason: 'Later' });
+  });
+
+  it('loses what cannot be sent, and nothing else', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient();
+    const correlator = new EventCorrelator({ clock });
+    const correlate = correlator.correlate.bind(correlator);
+    correlator.correlate = (draft) => {
+      if (draft.message === 'bad') throw new Error('no correlation');
+      return correlate(draft);
+    };
+    const told: unknown[] = [];
+    const logger = { ...silentLogger, error: (message: string, fields?: LogFields) => told.push([message, fields]) };
+    const recorder = new EventRecorder({ client, component: 'c', clock, correlator, logger });
+    for (const message of ['bad', 'good', 'bad', 'better']) recorder.record(foo, { ...synced, message });
+    await recorder.flush();
+    recorder.record(foo, { ...synced, message: 'best' });
+    await recorder.flush();
+    expect(calls.map(({ object }) => object.message)).toEqual(['good', 'better', 'best']);
+    expect(told).toEqual(
+      Array(2).fill(['Unable to write event (will not retry!)', { reason: 'Synced', error: 'no correlation' }]),
+    );
+  });
+
+  it('is not silenced by a logger that throws', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient((_verb, call) => (call === 1 ? newInternalError('no') : undefined));
+    const throwing = (): never => {
+      throw new Error('no log');
+    };
+    const logger = { debug: throwing, info: throwing, warn: throwing, error: throwing };
+    const warnings: string[] = [];
+    const listen = (warning: Error): void => void warnings.push(warning.message);
+    process.on('warning', listen);
+    const recorder = new EventRecorder({ client, component: 'c', clock, logger });
+    recorder.record(foo, synced);
+    await recorder.flush();
+    recorder.record(foo, synced);
+    await recorder.flush();
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', listen);
+    expect(calls).toHaveLength(2);
+    expect(warnings).toEqual(['no log']);
+    await recorder.close();
   });
 
   it('does not record about an object that does not say what it is', async () => {

@@ -1,5 +1,6 @@
 // EventRecorder: writes core/v1 Events about objects, correlated and in the background, so that a reconcile never waits
 // for them or fails by them. client-go's record package; spec/client.md §7.4.
+import process from 'node:process';
 import {
   type Clock,
   delay,
@@ -44,7 +45,9 @@ export class EventRecorder {
   readonly #correlator: EventCorrelator;
   readonly #queue: EventDraft[] = [];
   readonly #stop = new AbortController();
-  #sending: Promise<void> | undefined;
+  // Invariant: set and cleared in the turns in which sending begins and ends; what is recorded meanwhile is sent too.
+  #isSending = false;
+  #sending: Promise<void> = Promise.resolve();
   #dropped = 0;
 
   constructor(options: EventRecorderOptions) {
@@ -78,7 +81,7 @@ export class EventRecorder {
       host,
       involvedObject,
     });
-    this.#sending ??= this.#sendAll();
+    if (!this.#isSending) this.#sending = this.#sendAll();
   }
 
   /** Resolves when everything recorded so far is written or given up. */
@@ -92,13 +95,35 @@ export class EventRecorder {
     await this.#sending;
   }
 
+  /** Never rejects. */
   async #sendAll(): Promise<void> {
-    for (let draft = this.#queue.shift(); draft !== undefined; draft = this.#queue.shift()) {
-      if (this.#stop.signal.aborted) break;
+    this.#isSending = true;
+    try {
+      for (let draft = this.#queue.shift(); draft !== undefined; draft = this.#queue.shift()) {
+        if (this.#stop.signal.aborted) break;
+        await this.#sendOne(draft);
+      }
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  /** Never rejects: trouble with one event must not silence the recorder. */
+  async #sendOne(draft: EventDraft): Promise<void> {
+    try {
       const correlated = this.#correlator.correlate(draft);
       if (correlated.type !== 'skip') await this.#send(draft, correlated);
+    } catch (error) {
+      this.#report('Unable to write event (will not retry!)', draft, error);
     }
-    this.#sending = undefined;
+  }
+
+  #report(message: string, { reason }: EventDraft, error: unknown): void {
+    try {
+      this.#options.logger.error(message, { reason, error: error instanceof Error ? error.message : String(error) });
+    } catch (thrown) {
+      process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
+    }
   }
 
   async #send(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {

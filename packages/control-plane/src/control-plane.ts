@@ -11,6 +11,7 @@ import type { AccessControlOptions } from './access-control.ts';
 import { ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops } from './control-loops/control-loops.ts';
+import { EncryptionAtRest, type EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
 import { issuerPages } from './issuer-pages.ts';
 import type { KeyPair } from './key-pair.ts';
@@ -35,6 +36,8 @@ export interface ControlPlaneOptions {
   readonly compactionIntervalMs?: number;
   /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
   readonly etcd?: EtcdEngineOptions;
+  /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */
+  readonly encryption?: EncryptionOptions;
   /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
   readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
   /** Default 127.0.0.1. */
@@ -116,12 +119,14 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     return closing;
   };
   try {
+    const encryption = await openEncryption(options.encryption, { clock, logger });
+    closers.push(async () => encryption?.close());
     const engine = options.engine ?? (await openEngine(options, { clock, logger }));
     if (options.engine === undefined) closers.push(() => engine.close());
     closers.push(compaction(engine, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
-    const opening = openResources(engine, { ...options, access, clock, logger }).then((opened) => {
+    const opening = openResources(engine, { ...options, encryption, access, clock, logger }).then((opened) => {
       closers.push(() => opened.close());
       return opened;
     });
@@ -184,6 +189,13 @@ function openEngine(
 
 /** Addresses to listen on under which nobody is reached. */
 const everyAddress: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+async function openEncryption(
+  options: EncryptionOptions | undefined,
+  ports: { readonly clock: Clock; readonly logger: Logger },
+): Promise<EncryptionAtRest | undefined> {
+  return options === undefined ? undefined : await EncryptionAtRest.open(options, ports);
+}
 
 function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {
   const isName = (host: string | undefined): host is string => host !== undefined && !everyAddress.has(host);

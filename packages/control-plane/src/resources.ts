@@ -18,6 +18,7 @@ import {
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
+import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
@@ -36,6 +37,7 @@ export interface ResourcesOptions {
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
+  readonly encryption?: EncryptionAtRest | undefined;
   readonly access?: AccessControlOptions;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -71,6 +73,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     ...(options.deleteCollectionWorkers === undefined
       ? {}
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
+    transformerFor: (definition) => options.encryption?.transformerFor(definition),
     onClosed: (stack) => open.delete(stack),
   };
   const createStack = (definition: ResourceDefinition): ResourceStack => {
@@ -104,7 +107,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     catalog,
     access,
     client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
-    healthChecks: healthChecks(engine, open),
+    healthChecks: [...healthChecks(engine, open), ...(options.encryption?.healthChecks ?? [])],
     forgetBefore: (revision) => {
       for (const { cacher } of open) cacher?.forgetBefore(revision);
     },

@@ -25,6 +25,8 @@ export interface ServeFlags extends StoreFlags {
   readonly 'event-ttl': number;
   readonly 'delete-collection-workers': number;
   readonly 'enable-garbage-collector': boolean;
+  readonly 'encryption-provider-config': string;
+  readonly 'encryption-provider-config-automatic-reload': boolean;
   readonly 'token-auth-file': string;
   readonly 'client-ca-file': string;
   readonly 'tls-cert-file': string;
@@ -68,6 +70,11 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     'Let owners wait for or part with their dependents; false also turns the loop off that deletes these.',
     true,
   ),
+  'encryption-provider-config': stringFlag('File that says how objects are encrypted in the store.'),
+  'encryption-provider-config-automatic-reload': booleanFlag(
+    'Look at the file of --encryption-provider-config once a minute and take over what changed.',
+    false,
+  ),
   'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
   'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
@@ -98,7 +105,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
 };
 
 /** Flags of kube-apiserver that are known but not built: refused by name rather than ignored. */
-const notBuilt = ['encryption-provider-config', 'runtime-config', 'audit-log-path'];
+const notBuilt = ['runtime-config', 'audit-log-path'];
 
 /** Reads and checks the flags of `kapstan serve`. Throws UsageError naming the flag. */
 export function parseServeFlags(args: readonly string[]): ServeFlags {
@@ -109,6 +116,9 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
   const values = parseFlags(serveFlags, args);
   if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file must be given together');
+  }
+  if (values['encryption-provider-config-automatic-reload'] && values['encryption-provider-config'] === '') {
+    throw new UsageError('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config');
   }
   checkStoreFlags(values);
   checkControlLoops(values);

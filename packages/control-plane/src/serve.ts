@@ -47,6 +47,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
     dataDir: flags['data-dir'],
     ...(etcd === undefined ? {} : { etcd }),
     compactionIntervalMs: flags['etcd-compaction-interval'],
+    ...encryptionOptions(flags),
     bindAddress: flags['bind-address'],
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),
@@ -70,6 +71,12 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     controlLoops: flags['control-loops'],
   };
+}
+
+function encryptionOptions(flags: ServeFlags): Pick<ControlPlaneOptions, 'encryption'> {
+  const configFile = flags['encryption-provider-config'];
+  const reloads = flags['encryption-provider-config-automatic-reload'];
+  return configFile === '' ? {} : { encryption: { configFile, reloads } };
 }
 
 async function writeFiles(flags: ServeFlags, controlPlane: ControlPlane): Promise<void> {

@@ -1,0 +1,212 @@
+// EncryptionConfiguration, the file that --encryption-provider-config names, read strictly: a misspelt field is an error,
+// as it would leave data in the clear. Checked further in configuration-rules.ts. No error shows a value: it may be a key.
+import { parseDuration } from '@kapstan/api';
+import { LineCounter, parseDocument } from 'yaml';
+
+export interface EncryptionConfiguration {
+  readonly resources: readonly ResourceConfiguration[];
+}
+
+/** Providers of the listed resources: the first one writes, all read. */
+export interface ResourceConfiguration {
+  /** "secrets", "deployments.apps", "*.apps", "*." (the core group), "*.*". */
+  readonly resources: readonly string[];
+  readonly providers: readonly ProviderConfiguration[];
+}
+
+/** One member is set, once the rules hold. */
+export interface ProviderConfiguration {
+  readonly aesgcm?: KeyRing;
+  readonly aescbc?: KeyRing;
+  readonly secretbox?: KeyRing;
+  readonly identity?: Readonly<Record<never, never>>;
+  readonly kms?: KmsConfiguration;
+}
+
+/** The first key writes, all read. */
+export interface KeyRing {
+  readonly keys: readonly NamedKey[];
+}
+
+export interface NamedKey {
+  readonly name: string;
+  /** Base64. */
+  readonly secret: string;
+}
+
+export interface KmsConfiguration {
+  /** Default "v1", as in Kubernetes; only "v2" works. */
+  readonly apiVersion: string;
+  readonly name: string;
+  /** Default 1000 in v1; v2 has none. */
+  readonly cachesize: number | undefined;
+  /** "unix:///path". */
+  readonly endpoint: string;
+  /** Of one call. Default 3000. */
+  readonly timeoutMs: number;
+}
+
+/** Throws TypeError saying what is wrong, and where; all unknown fields at once. */
+export function parseEncryptionConfiguration(text: string): EncryptionConfiguration {
+  const value = readYaml(text);
+  const unknown: string[] = [];
+  const fields = new Fields(value, '', unknown);
+  const kind = fields.text('kind');
+  const apiVersion = fields.text('apiVersion');
+  if (kind === '') throw new TypeError("Object 'Kind' is missing");
+  if (apiVersion === '') throw new TypeError("Object 'apiVersion' is missing");
+  if (!kinds.has(`${apiVersion} ${kind}`)) {
+    throw new TypeError(`no kind "${kind}" is registered for version "${apiVersion}"`);
+  }
+  const resources = fields.list('resources').map((item) => readResource(item));
+  fields.end();
+  if (unknown.length > 0) throw new TypeError(`strict decoding error: ${unknown.join(', ')}`);
+  return { resources };
+}
+
+/** The second is what the documentation said by mistake for some time; Kubernetes still takes it. */
+const kinds: ReadonlySet<string> = new Set([
+  'apiserver.config.k8s.io/v1 EncryptionConfiguration',
+  'v1 EncryptionConfig',
+]);
+
+function readResource(fields: Fields): ResourceConfiguration {
+  const resources = fields.texts('resources');
+  const providers = fields.list('providers').map(readProvider);
+  fields.end();
+  return { resources, providers };
+}
+
+function readProvider(fields: Fields): ProviderConfiguration {
+  const aesgcm = readKeys(fields.child('aesgcm'));
+  const aescbc = readKeys(fields.child('aescbc'));
+  const secretbox = readKeys(fields.child('secretbox'));
+  const identity = fields.child('identity');
+  identity?.end();
+  const kms = readKms(fields.child('kms'));
+  fields.end();
+  return {
+    ...(aesgcm && { aesgcm }),
+    ...(aescbc && { aescbc }),
+    ...(secretbox && { secretbox }),
+    ...(identity && { identity: {} }),
+    ...(kms && { kms }),
+  };
+}
+
+function readKeys(fields: Fields | undefined): KeyRing | undefined {
+  if (fields === undefined) return undefined;
+  const keys = fields.list('keys').map((key) => {
+    const named = { name: key.text('name'), secret: key.text('secret') };
+    key.end();
+    return named;
+  });
+  fields.end();
+  return { keys };
+}
+
+const defaultTimeoutMs = 3_000;
+const defaultCacheSize = 1_000;
+
+function readKms(fields: Fields | undefined): KmsConfiguration | undefined {
+  if (fields === undefined) return undefined;
+  const apiVersion = fields.text('apiVersion') || 'v1';
+  const kms = {
+    apiVersion,
+    name: fields.text('name'),
+    cachesize: fields.integer('cachesize') ?? (apiVersion === 'v1' ? defaultCacheSize : undefined),
+    endpoint: fields.text('endpoint'),
+    timeoutMs: fields.duration('timeout') ?? defaultTimeoutMs,
+  };
+  fields.end();
+  return kms;
+}
+
+/** The members of one object, each read once; {@link end} notes those that were not. */
+class Fields {
+  readonly #members: ReadonlyMap<string, unknown>;
+  readonly #path: string;
+  readonly #unknown: string[];
+  readonly #read = new Set<string>();
+
+  /** `path` ends in "." or is empty. */
+  constructor(value: unknown, path: string, unknown: string[]) {
+    if (!(value instanceof Map)) throw new TypeError(`${path.slice(0, -1) || 'the configuration'} must be an object`);
+    this.#members = value;
+    this.#path = path;
+    this.#unknown = unknown;
+  }
+
+  text(name: string): string {
+    const value = this.#take(name) ?? '';
+    if (typeof value !== 'string') throw this.#wrong(name, 'must be a string');
+    return value;
+  }
+
+  integer(name: string): number | undefined {
+    const value = this.#take(name) ?? undefined;
+    if (value !== undefined && !Number.isInteger(value)) throw this.#wrong(name, 'must be an integer');
+    return value as number | undefined;
+  }
+
+  /** Of a Go duration ("3s"), in milliseconds. */
+  duration(name: string): number | undefined {
+    const value = this.#take(name) ?? undefined;
+    if (value === undefined) return undefined;
+    const ms = typeof value === 'string' ? parseDuration(value) : undefined;
+    if (typeof ms !== 'number') throw this.#wrong(name, 'must be a duration such as 3s');
+    return ms;
+  }
+
+  texts(name: string): readonly string[] {
+    return this.#items(name).map((item, index) => {
+      if (typeof item !== 'string') throw this.#wrong(`${name}[${index}]`, 'must be a string');
+      return item;
+    });
+  }
+
+  list(name: string): readonly Fields[] {
+    return this.#items(name).map(
+      (item, index) => new Fields(item ?? new Map(), `${this.#path}${name}[${index}].`, this.#unknown),
+    );
+  }
+
+  /** Undefined also for null. */
+  child(name: string): Fields | undefined {
+    const value = this.#take(name) ?? undefined;
+    return value === undefined ? undefined : new Fields(value, `${this.#path}${name}.`, this.#unknown);
+  }
+
+  end(): void {
+    for (const name of this.#members.keys()) {
+      if (!this.#read.has(name)) this.#unknown.push(`unknown field "${this.#path}${name}"`);
+    }
+  }
+
+  #items(name: string): readonly unknown[] {
+    const value = this.#take(name) ?? [];
+    if (!Array.isArray(value)) throw this.#wrong(name, 'must be a list');
+    return value;
+  }
+
+  #take(name: string): unknown {
+    this.#read.add(name);
+    return this.#members.get(name);
+  }
+
+  #wrong(name: string, rule: string): TypeError {
+    return new TypeError(`${this.#path}${name} ${rule}`);
+  }
+}
+
+/** Objects as maps. JSON is YAML. The library's messages quote the text, so only its codes and the line are shown. */
+function readYaml(text: string): unknown {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { version: '1.1', prettyErrors: false, lineCounter, stringKeys: true });
+  const [failure] = document.errors;
+  if (failure !== undefined) {
+    const what = failure.code.toLowerCase().replaceAll('_', ' ');
+    throw new TypeError(`yaml: line ${lineCounter.linePos(failure.pos[0]).line}: ${what}`);
+  }
+  return document.toJS({ mapAsMap: true, maxAliasCount: 100 });
+}

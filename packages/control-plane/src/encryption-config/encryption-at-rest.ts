@@ -1,0 +1,164 @@
+// EncryptionAtRest: what --encryption-provider-config says, for every resource; read again when the file changes, if asked
+// to. Opened by control-plane.ts. Source: apiserver server/options/encryptionconfig and its controller.
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { type CancelTimer, type Clock, formatFieldErrors, type GroupResource, type Logger } from '@kapstan/api';
+import type { HealthCheck } from '@kapstan/apiserver';
+import type { Transformer } from '@kapstan/storage';
+import { parseEncryptionConfiguration } from './configuration.ts';
+import { encryptionConfigurationErrors } from './configuration-rules.ts';
+import { TransformerSet } from './transformer-set.ts';
+
+export interface EncryptionOptions {
+  /** An EncryptionConfiguration of apiserver.config.k8s.io/v1, as YAML or JSON. */
+  readonly configFile: string;
+  /** Looks at the file once a minute and takes over what changed; what is wrong is logged and leaves things as they are. Default false. */
+  readonly reloads?: boolean;
+}
+
+interface Loaded {
+  /** Of the file. Not the file: it holds keys. */
+  readonly hash: string;
+  readonly set: TransformerSet;
+}
+
+const pollMs = 60_000;
+
+export class EncryptionAtRest {
+  readonly #options: EncryptionOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #current: Loaded;
+  #cancelPoll: CancelTimer = () => undefined;
+  /** Sets that were replaced, until calls to their key services are over. */
+  readonly #retired = new Map<TransformerSet, CancelTimer>();
+  #isClosed = false;
+
+  /** Rejects when the file cannot be read or is wrong; no error shows its content. */
+  static async open(
+    options: EncryptionOptions,
+    ports: { readonly clock: Clock; readonly logger: Logger },
+  ): Promise<EncryptionAtRest> {
+    const { hash, text } = await readConfiguration(options.configFile);
+    const set = await load(text, options, ports);
+    return new EncryptionAtRest({ hash, set }, options, ports);
+  }
+
+  private constructor(
+    loaded: Loaded,
+    options: EncryptionOptions,
+    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  ) {
+    this.#current = loaded;
+    this.#options = options;
+    this.#clock = clock;
+    this.#logger = logger;
+    if (options.reloads === true) this.#arm();
+  }
+
+  /** Goes on to be right after the file was read again. */
+  transformerFor({ group, resource }: GroupResource): Transformer {
+    // Events of both groups are stored as those of the core group.
+    const stored = { group: group === 'events.k8s.io' ? '' : group, resource };
+    const find = (): Transformer => this.#current.set.find(stored);
+    return {
+      fromStorage: (bytes, context) => find().fromStorage(bytes, context),
+      toStorage: (bytes, context) => find().toStorage(bytes, context),
+      prepare: (bytes) => find().prepare?.(bytes),
+    };
+  }
+
+  /** None while there are no key services and never will be. */
+  get healthChecks(): readonly HealthCheck[] {
+    if (this.#options.reloads !== true && !this.#current.set.hasKeyServices) return [];
+    return [{ name: 'kms-providers', check: () => this.#current.set.check() }];
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelPoll();
+    this.#current.set.close();
+    for (const [set, cancel] of this.#retired) {
+      cancel();
+      set.close();
+    }
+    this.#retired.clear();
+  }
+
+  #arm(): void {
+    this.#cancelPoll = this.#clock.setBackgroundTimer(() => void this.#reload(), pollMs);
+  }
+
+  async #reload(): Promise<void> {
+    try {
+      const { hash, text } = await readConfiguration(this.#options.configFile);
+      if (hash !== this.#current.hash) await this.#replace(hash, text);
+    } catch (error) {
+      this.#logger.error('The encryption configuration could not be read again; the old one stays', {
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
+    if (!this.#isClosed) this.#arm();
+  }
+
+  async #replace(hash: string, text: string): Promise<void> {
+    const set = await load(text, this.#options, { clock: this.#clock, logger: this.#logger });
+    const illness = await set.check();
+    if (illness !== undefined || this.#isClosed) {
+      set.close();
+      if (illness !== undefined) throw illness;
+      return;
+    }
+    const old = this.#current.set;
+    this.#current = { hash, set };
+    this.#retired.set(
+      old,
+      this.#clock.setBackgroundTimer(() => {
+        this.#retired.delete(old);
+        old.close();
+      }, old.graceMs),
+    );
+    this.#logger.info('The encryption configuration was read again');
+  }
+}
+
+async function readConfiguration(file: string): Promise<{ readonly hash: string; readonly text: string }> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(file);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${loading}error reading encryption provider configuration file "${file}": ${why}`, {
+      cause: error,
+    });
+  }
+  if (bytes.length === 0) throw new Error(`${loading}encryption provider configuration file "${file}" is empty`);
+  return { hash: createHash('sha256').update(bytes).digest('hex'), text: bytes.toString() };
+}
+
+const parsing = 'error while parsing file: ';
+const loading = `${parsing}error while loading file: `;
+
+async function load(
+  text: string,
+  { configFile, reloads = false }: EncryptionOptions,
+  ports: { readonly clock: Clock; readonly logger: Logger },
+): Promise<TransformerSet> {
+  const configuration = prefixed(
+    `${parsing}error decoding encryption provider configuration file "${configFile}": `,
+    () => parseEncryptionConfiguration(text),
+  );
+  const errors = encryptionConfigurationErrors(configuration, { reloads });
+  if (errors.length > 0) throw new Error(`${parsing}${formatFieldErrors(errors)}`);
+  const set = prefixed('error while building transformers: ', () => new TransformerSet(configuration, ports));
+  await set.start();
+  return set;
+}
+
+function prefixed<T>(prefix: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new Error(`${prefix}${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

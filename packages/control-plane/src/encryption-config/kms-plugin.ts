@@ -1,0 +1,117 @@
+// KmsPlugin: a KMS v2 plug-in on a Unix socket, as the port KeyService of storage. Source: kmsv2 grpc_service.
+import { fileURLToPath } from 'node:url';
+import { Client, credentials, Metadata, type MethodDefinition, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import type { Clock } from '@kapstan/api';
+import type { KeyService, KeyServiceStatus, SealedKey } from '@kapstan/storage';
+
+export interface KmsPluginOptions {
+  /** "unix:///path"; "unix:///@name" is a socket without a file, of Linux. */
+  readonly endpoint: string;
+  /** Of one call, with the wait for a connection. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+}
+
+interface WireSealedKey {
+  readonly ciphertext: Uint8Array;
+  readonly keyId: string;
+  readonly annotations: Readonly<Record<string, Uint8Array>>;
+}
+
+/** A plug-in may come up after its first call: calls wait for it, within their time. */
+export class KmsPlugin implements KeyService {
+  readonly #options: KmsPluginOptions;
+  readonly #client: Client;
+
+  /** Connects at the first call. Throws TypeError when the endpoint names no socket. */
+  constructor(options: KmsPluginOptions) {
+    this.#options = options;
+    this.#client = new Client(target(options.endpoint), credentials.createInsecure(), {
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 1_000,
+    });
+  }
+
+  status(): Promise<KeyServiceStatus> {
+    return this.#call(methods().status, {});
+  }
+
+  async encrypt(plaintext: Uint8Array, uid: string): Promise<SealedKey> {
+    const { ciphertext, keyId, annotations } = await this.#call(methods().encrypt, { plaintext, uid });
+    return { ciphertext, keyId, annotations: new Map(Object.entries(annotations)) };
+  }
+
+  async decrypt({ ciphertext, keyId, annotations }: SealedKey, uid: string): Promise<Uint8Array> {
+    const sealed = { ciphertext, keyId, annotations: Object.fromEntries(annotations), uid };
+    return (await this.#call(methods().decrypt, sealed)).plaintext;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #call<Q, R>(method: MethodDefinition<Q, R>, request: Q): Promise<R> {
+    const { clock, timeoutMs } = this.#options;
+    const metadata = new Metadata({ waitForReady: true });
+    return new Promise((resolve, reject) => {
+      let isOverdue = false;
+      const { path, requestSerialize, responseDeserialize } = method;
+      const call = this.#client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+        (error, answer) => {
+          cancelTimer();
+          if (isOverdue) reject(rpcError(status.DEADLINE_EXCEEDED, 'context deadline exceeded'));
+          else if (error === null) resolve(answer as R);
+          else reject(rpcError(error.code, error.details));
+        },
+      );
+      const cancelTimer = clock.setTimer(() => {
+        isOverdue = true;
+        call.cancel();
+      }, timeoutMs);
+    });
+  }
+}
+
+/** As Go shows it, for whoever looks for the text. */
+function rpcError(code: status, details: string): Error {
+  const words = (status[code] ?? `CODE(${code})`).split('_');
+  const name = words.map((word) => `${word.slice(0, 1)}${word.slice(1).toLowerCase()}`).join('');
+  return new Error(`rpc error: code = ${name === 'Cancelled' ? 'Canceled' : name} desc = ${details}`);
+}
+
+function target(endpoint: string): string {
+  const path = endpoint.replace(/^unix:(\/\/)?/i, '');
+  if (path === '') throw new TypeError(`failed to parse endpoint ${endpoint}: it names no socket`);
+  return path.startsWith('/@') ? `unix:\0${path.slice(2)}` : `unix:${path}`;
+}
+
+interface Methods {
+  readonly status: MethodDefinition<Record<string, never>, KeyServiceStatus>;
+  readonly encrypt: MethodDefinition<{ readonly plaintext: Uint8Array; readonly uid: string }, WireSealedKey>;
+  readonly decrypt: MethodDefinition<WireSealedKey & { readonly uid: string }, { readonly plaintext: Uint8Array }>;
+}
+
+let loaded: Methods | undefined;
+
+function methods(): Methods {
+  loaded ??= loadMethods();
+  return loaded;
+}
+
+function loadMethods(): Methods {
+  const file = fileURLToPath(new URL('../../proto/kms.proto', import.meta.url));
+  const service = loadSync(file, { defaults: true })['v2.KeyManagementService'] as ServiceDefinition;
+  const method = (name: string): never => {
+    const found = service[name];
+    if (found === undefined) throw new TypeError(`kms.proto lacks ${name}`);
+    // The decoder's shapes are those declared above: the tests call each method.
+    return found as never;
+  };
+  return { status: method('Status'), encrypt: method('Encrypt'), decrypt: method('Decrypt') };
+}

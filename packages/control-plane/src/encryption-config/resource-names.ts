@@ -1,0 +1,23 @@
+// Names of resources as an EncryptionConfiguration has them: "secrets", "deployments.apps", "*.apps", "*.", "*.*".
+import { formatGroupResource, type GroupResource } from '@kapstan/api';
+
+/** Source: schema.ParseGroupResource: up to the first dot. */
+export function parseGroupResource(name: string): GroupResource {
+  const dot = name.indexOf('.');
+  return dot < 0 ? { group: '', resource: name } : { group: name.slice(dot + 1), resource: name.slice(0, dot) };
+}
+
+/** "*." for all of the core group, where the general form would be "*". */
+export function shownName(resource: GroupResource): string {
+  return resource.group === '' && resource.resource === '*' ? '*.' : formatGroupResource(resource);
+}
+
+export function sameGroupResource(one: GroupResource, other: GroupResource): boolean {
+  return one.group === other.group && one.resource === other.resource;
+}
+
+export const anyGroupAndResource: GroupResource = { group: '*', resource: '*' };
+
+export function isAnyGroupAndResource(resource: GroupResource): boolean {
+  return sameGroupResource(resource, anyGroupAndResource);
+}

@@ -1,0 +1,152 @@
+// TransformerSet: the transformers of one EncryptionConfiguration, by resource, with the key services that they need.
+// Between configuration.ts and encryption-at-rest.ts. Source: encryptionconfig getTransformerOverridesAndKMSPluginProbes.
+import type { Clock, GroupResource, Logger } from '@kapstan/api';
+import {
+  aesCbcTransformer,
+  aesGcmTransformer,
+  DataKey,
+  EnvelopeTransformer,
+  identityTransformer,
+  type PrefixEntry,
+  prefixTransformer,
+  secretboxTransformer,
+  type Transformer,
+} from '@kapstan/storage';
+import type { EncryptionConfiguration, KeyRing, KmsConfiguration, ProviderConfiguration } from './configuration.ts';
+import { decodeSecret } from './configuration-rules.ts';
+import { KmsPlugin } from './kms-plugin.ts';
+import { anyGroupAndResource, parseGroupResource, shownName } from './resource-names.ts';
+
+export interface TransformerSetPorts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface KeySource {
+  readonly plugin: KmsPlugin;
+  readonly dataKey: DataKey;
+  readonly timeoutMs: number;
+}
+
+export class TransformerSet {
+  readonly #ports: TransformerSetPorts;
+  readonly #transformers = new Map<string, Transformer>();
+  readonly #sources: KeySource[] = [];
+
+  /** Throws TypeError for a rule that an earlier one masks and for what is not built; then nothing stays open. */
+  constructor(configuration: EncryptionConfiguration, ports: TransformerSetPorts) {
+    this.#ports = ports;
+    try {
+      const entries = this.#entries(configuration);
+      for (const [name, list] of entries)
+        this.#transformers.set(name, prefixTransformer(list, 'no matching prefix found'));
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Asks each key service for the first time. Resolves also when they fail: they may come up later. */
+  async start(): Promise<void> {
+    await Promise.all(this.#sources.map(({ dataKey }) => dataKey.start()));
+  }
+
+  /** The one that names the resource, else its group, else everything; else what is encrypted cannot be read. */
+  find(resource: GroupResource): Transformer {
+    return (
+      this.#transformers.get(shownName(resource)) ??
+      this.#transformers.get(shownName({ group: resource.group, resource: '*' })) ??
+      this.#transformers.get(shownName(anyGroupAndResource)) ??
+      identityTransformer
+    );
+  }
+
+  get hasKeyServices(): boolean {
+    return this.#sources.length > 0;
+  }
+
+  /** Within this time every call to a key service that is under way now is over. */
+  get graceMs(): number {
+    return 2 * this.#sources.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
+  }
+
+  /** Undefined when all key services are healthy. One is asked after the other, as its place names it. */
+  async check(): Promise<Error | undefined> {
+    const errors: string[] = [];
+    for (const [index, { dataKey }] of this.#sources.entries()) {
+      const error = await dataKey.check();
+      if (error !== undefined) errors.push(`kms-provider-${index}: ${error.message}`);
+    }
+    if (errors.length === 0) return undefined;
+    return new Error(errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`);
+  }
+
+  close(): void {
+    for (const { dataKey, plugin } of this.#sources) {
+      dataKey.close();
+      plugin.close();
+    }
+  }
+
+  /** A resource that is named again later gets those providers after its first ones. */
+  #entries({ resources }: EncryptionConfiguration): ReadonlyMap<string, PrefixEntry[]> {
+    const entries = new Map<string, PrefixEntry[]>();
+    for (const { resources: names, providers } of resources) {
+      const added = providers.map((provider) => this.#entry(provider));
+      for (const name of names) {
+        const resource = parseGroupResource(name);
+        refuseMasked(resource, entries);
+        const key = shownName(resource);
+        entries.set(key, [...(entries.get(key) ?? []), ...added]);
+      }
+    }
+    return entries;
+  }
+
+  #entry(provider: ProviderConfiguration): PrefixEntry {
+    const { aesgcm, aescbc, secretbox, kms } = provider;
+    if (aesgcm !== undefined) return ring('aesgcm', 'AES', { keys: aesgcm, create: aesGcmTransformer });
+    if (aescbc !== undefined) return ring('aescbc', 'AES', { keys: aescbc, create: aesCbcTransformer });
+    if (secretbox !== undefined) {
+      return ring('secretbox', 'Secretbox', { keys: secretbox, create: secretboxTransformer });
+    }
+    if (kms !== undefined) return this.#envelope(kms);
+    return { prefix: '', transformer: identityTransformer };
+  }
+
+  #envelope({ apiVersion, name, endpoint, timeoutMs }: KmsConfiguration): PrefixEntry {
+    if (apiVersion !== 'v2') {
+      const advice = 'KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.';
+      throw new TypeError(`${advice} KMSv1 is not supported by this version of kapstan (KMS provider ${name}).`);
+    }
+    const { clock, logger } = this.#ports;
+    const service = new KmsPlugin({ endpoint, timeoutMs, clock });
+    const dataKey = new DataKey({ providerName: name, service, clock, logger });
+    this.#sources.push({ plugin: service, dataKey, timeoutMs });
+    return {
+      prefix: `k8s:enc:kms:v2:${name}:`,
+      transformer: new EnvelopeTransformer({ dataKey, service, clock }),
+    };
+  }
+}
+
+function refuseMasked(resource: GroupResource, earlier: ReadonlyMap<string, unknown>): void {
+  for (const rule of [{ group: resource.group, resource: '*' }, anyGroupAndResource]) {
+    if (!earlier.has(shownName(rule))) continue;
+    throw new TypeError(`resource "${shownName(resource)}" is masked by earlier rule "${shownName(rule)}"`);
+  }
+}
+
+function ring(
+  provider: string,
+  shownAs: string,
+  { keys: { keys }, create }: { readonly keys: KeyRing; readonly create: (key: Uint8Array) => Transformer },
+): PrefixEntry {
+  const entries = keys.map(({ name, secret }) => {
+    // The rules have seen that it is base64, and of the right length.
+    const key = decodeSecret(secret) ?? new Uint8Array();
+    return { prefix: `${name}:`, transformer: create(key) };
+  });
+  const unmatched = `no matching key was found for the provided ${shownAs} transformer`;
+  return { prefix: `k8s:enc:${provider}:v1:`, transformer: prefixTransformer(entries, unmatched) };
+}

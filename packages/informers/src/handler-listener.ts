@@ -54,7 +54,8 @@ export class HandlerListener<T extends KubernetesObject> {
       return;
     }
     const dropped = this.#waiting.push(change);
-    if (dropped !== undefined && isInitial(dropped)) this.#initialPending--;
+    // What is gone before the handler was told of it need not be told.
+    if (dropped !== undefined) this.#delivered(dropped);
   }
 
   /** To be called when the informer has told everything of its first list, and after a replay. */

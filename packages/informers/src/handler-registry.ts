@@ -8,6 +8,8 @@ import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
 export class HandlerRegistry<T extends KubernetesObject> {
   // Invariant: replaced, never changed, so that a handler that joins during a delivery does not get that change twice.
   #listeners: readonly HandlerListener<T>[] = [];
+  /** Removed listeners with a call under way. */
+  readonly #leaving = new Set<Promise<void>>();
   #resyncCheckMs: number;
   readonly #clock: Clock;
   readonly #listening: Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>;
@@ -48,14 +50,12 @@ export class HandlerRegistry<T extends KubernetesObject> {
     return listener;
   }
 
-  has(listener: HandlerListener<T>): boolean {
-    return this.#listeners.includes(listener);
-  }
-
   /** Resolves when a call under way has ended. Unknown listeners are no error. */
   remove(listener: HandlerListener<T>): Promise<void> {
     this.#listeners = this.#listeners.filter((other) => other !== listener);
-    return listener.remove();
+    const ended = listener.remove().finally(() => this.#leaving.delete(ended));
+    this.#leaving.add(ended);
+    return ended;
   }
 
   /** `resync`: only to those that are due. */
@@ -77,9 +77,9 @@ export class HandlerRegistry<T extends KubernetesObject> {
     return isDue;
   }
 
+  /** Removes all. Resolves when all calls under way have ended, those of listeners removed before too. */
   async close(): Promise<void> {
-    const listeners = this.#listeners;
-    this.#listeners = [];
-    await Promise.all(listeners.map((listener) => listener.remove()));
+    for (const listener of this.#listeners) void this.remove(listener);
+    await Promise.all(this.#leaving);
   }
 }

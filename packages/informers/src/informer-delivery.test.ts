@@ -248,3 +248,61 @@ describe('SharedInformer: handlers that cause changes (I4)', () => {
     await registration.close();
   });
 });
+
+describe('SharedInformer: what only shows in the end', () => {
+  it('resolves every close only when calls of slow handlers have ended, removed ones too', async () => {
+    await started();
+    const releases: (() => void)[] = [];
+    const slow = { onAdd: (): Promise<void> => new Promise((resolve) => releases.push(resolve)) };
+    informer.addEventHandler(slow);
+    const removed = informer.addEventHandler(slow);
+    source.add(pod({ name: 'a' }));
+    informer.removeEventHandler(removed);
+    const closed: string[] = [];
+    const closings = ['first', 'second'].map((name) => informer.close().then(() => closed.push(name)));
+    await settle();
+    const third = informer.close().then(() => closed.push('third'));
+    await settle();
+    expect(closed).toEqual([]);
+    releases[0]?.();
+    await settle();
+    expect(closed, 'the removed one is still busy').toEqual([]);
+    releases[1]?.();
+    await Promise.all([...closings, third]);
+    expect(closed).toHaveLength(3);
+  });
+
+  it.each(['delta', 'inOrder'] as const)(
+    'tells of updates where the transform drops the resource version, and not of resyncs (%s)',
+    async (fifo) => {
+      source.add(pod({ name: 'a' }));
+      await started({
+        fifo,
+        resyncMs: 5000,
+        transform: ({ metadata: { resourceVersion: _, ...metadata } = {}, ...rest }) => ({ ...rest, metadata }),
+      });
+      const seen: (string | undefined)[] = [];
+      informer.addEventHandler(
+        { onUpdate: (_before, object) => void seen.push(object.spec?.nodeName) },
+        { resyncMs: 0 },
+      );
+      const events: string[] = [];
+      informer.events$.subscribe((event) => events.push(describeEvent(event)));
+      await clock.advance(10_000);
+      source.modify(pod({ name: 'a' }, { spec: { nodeName: 'n1' } }));
+      await clock.advance(10_000);
+      source.modify(pod({ name: 'a' }, { spec: { nodeName: 'n2' } }));
+      expect(seen).toEqual(['n1', 'n2']);
+      expect(events).toEqual(['added a', 'synced', 'updated a', 'updated a']);
+      expect(informer.indexer.resourceVersion).toBe('13');
+    },
+  );
+
+  it.each([-1, Number.NaN])('refuses a resync period of %s', async (resyncMs) => {
+    await started();
+    expect(() => informer.addEventHandler({}, { resyncMs })).toThrow(
+      new TypeError(`resyncMs must be a number of at least 0, not ${resyncMs}`),
+    );
+    expect(() => new SharedInformer<TestPod>(source, { resyncMs })).toThrow(TypeError);
+  });
+});

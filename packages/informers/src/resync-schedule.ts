@@ -42,6 +42,12 @@ export class ResyncSchedule {
   }
 }
 
+/** Throws TypeError for what is no period. A NaN would make a timer fire all the time. */
+export function requireResyncPeriod(resyncMs: number): number {
+  if (resyncMs >= 0) return resyncMs;
+  throw new TypeError(`resyncMs must be a number of at least 0, not ${resyncMs}`);
+}
+
 /** The period at which an informer checks, and that of a handler, when the handler asks for `requestedMs`. */
 export function adjustResync(options: {
   readonly requestedMs: number;
@@ -52,7 +58,7 @@ export function adjustResync(options: {
   readonly checkMs: number;
 } {
   const { requestedMs, checkMs, isStarted } = options;
-  if (requestedMs <= 0) return { requestedMs: 0, checkMs };
+  if (requestedMs === 0) return { requestedMs, checkMs };
   const asked = Math.max(requestedMs, minimumMs);
   if (asked >= checkMs) return { requestedMs: asked, checkMs };
   // A running informer keeps its pace, so the handler is slowed down; a waiting one takes the faster pace.

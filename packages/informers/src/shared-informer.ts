@@ -23,6 +23,7 @@ import { type MutationDetection, MutationDetector } from './mutation-detector.ts
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { emitProcessWarning } from './process-warning.ts';
 import { Reflector, type ReflectorOptions, type ReflectorStatus } from './reflector.ts';
+import { requireResyncPeriod } from './resync-schedule.ts';
 import { type Syncable, SyncSignal } from './sync-signal.ts';
 
 export interface SharedInformerOptions<T extends KubernetesObject>
@@ -63,6 +64,9 @@ export interface EventHandlerRegistration extends Syncable {
   /** No further calls. Resolves when a call under way has ended; not to be awaited inside the handler. Idempotent. */
   close(): Promise<void>;
 }
+
+/** An object that is there: new, changed, or only told again. */
+type Present<T extends KubernetesObject> = Omit<AddedChange<T>, 'type'> & { readonly isResync: boolean };
 
 const sliceMs = 10;
 const popsPerLook = 64;
@@ -112,7 +116,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       transform: (object) => this.#transform?.(object) ?? object,
     });
     this.#handlers = new HandlerRegistry<T>({
-      resyncCheckMs: options.resyncMs ?? 0,
+      resyncCheckMs: requireResyncPeriod(options.resyncMs ?? 0),
       clock: this.#clock,
       exclusively: (section) => this.#exclusively(section),
       onError: report,
@@ -183,6 +187,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       await this.#reflector.close();
       for (const observer of this.#observers) observer.end();
     }
+    // Each caller waits for all handlers, whoever was first.
     await this.#handlers.close();
   }
 
@@ -208,13 +213,13 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /**
    * Registers a handler; the same one may be registered several times. On a running informer it is told of all cached
-   * objects first, as additions of the initial list. Throws Error on a stopped informer.
+   * objects first, as additions of the initial list. Throws Error on a stopped informer, TypeError on a bad period.
    */
   addEventHandler(handler: ResourceEventHandler<T>, options: EventHandlerOptions = {}): EventHandlerRegistration {
     if (this.isStopped) {
       throw new Error('handler was not added to shared informer because it has stopped already');
     }
-    const resyncMs = options.resyncMs ?? this.#options.resyncMs ?? 0;
+    const resyncMs = requireResyncPeriod(options.resyncMs ?? this.#options.resyncMs ?? 0);
     let listener: HandlerListener<T> | undefined;
     // Atomic: replay and registration; no change is missed or told twice.
     this.#exclusively(() => {
@@ -355,7 +360,10 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       try {
         const key = deletionHandlingKey(object);
         if (type === 'Deleted') this.#remove(key, object, resourceVersion);
-        else this.#store({ key, object: object as DeepReadonly<T>, isInInitialList }, resourceVersion);
+        else {
+          const isResync = type === 'Sync';
+          this.#store({ key, object: object as DeepReadonly<T>, isInInitialList, isResync }, resourceVersion);
+        }
       } catch (error) {
         // An object that a transform left without a name. The other changes count all the same.
         this.#reportError(error);
@@ -364,7 +372,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   }
 
   /** An addition of what is cached is an update, and an update of what is not is an addition. */
-  #store(present: Omit<AddedChange<T>, 'type'>, resourceVersion: string): void {
+  #store({ isResync, ...present }: Present<T>, resourceVersion: string): void {
     const { key, object } = present;
     const oldObject = this.indexer.getByKey(key);
     this.#detector.watch(object);
@@ -373,9 +381,10 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       this.#distribute({ type: 'added', ...present }, 'all');
       return;
     }
-    // A version that did not change: a resync, or a relist in which nothing happened to this object.
-    const isSame = versionOf(oldObject) === versionOf(object);
-    this.#distribute({ type: 'updated', key, object, oldObject }, isSame ? 'resync' : 'all');
+    // A version that did not change: a relist in which nothing happened to this object. One that a transform dropped says nothing.
+    const version = object.metadata?.resourceVersion;
+    const isSame = version !== undefined && version !== '' && version === oldObject.metadata?.resourceVersion;
+    this.#distribute({ type: 'updated', key, object, oldObject }, isResync || isSame ? 'resync' : 'all');
   }
 
   #remove(key: ObjectKey, object: Delta<T>['object'], resourceVersion: string): void {
@@ -426,6 +435,3 @@ function createFifo<T extends KubernetesObject>(
       throw new TypeError(`fifo must be 'delta' or 'inOrder', got ${String(kind)}`);
   }
 }
-
-const versionOf = (object: KubernetesObject | DeepReadonly<KubernetesObject>): string | undefined =>
-  object.metadata?.resourceVersion;

@@ -4,6 +4,7 @@ import {
   isEverything,
   matchesAttributes,
   nextPage,
+  rangeOf,
   type SelectionPredicate,
   type StorageListOptions,
   type Stored,
@@ -72,7 +73,7 @@ function candidatesOf<T extends KubernetesObject>(
     const entry = cache.store.get(key);
     return { entries: entry === undefined ? [] : [entry], index: '' };
   }
-  const range = { start: fromKey ?? key, end: `${key.slice(0, -1)}0` };
+  const range = rangeOf(key, fromKey);
   if (revision !== undefined) {
     const entries = cache.stateAt(revision, range);
     return entries === undefined ? undefined : { entries, index: '' };

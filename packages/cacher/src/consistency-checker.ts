@@ -9,7 +9,7 @@ import {
   type KubernetesObject,
   type Logger,
 } from '@kapstan/api';
-import { isStorageError, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
+import { isStorageError, rangeOf, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
 import { FnvHash } from './fnv-hash.ts';
 import type { WatchCache } from './watch-cache.ts';
 
@@ -79,7 +79,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
     if (!isReady()) return 'error';
     // Atomic: the entries and their revision are taken in one turn.
     const { revision } = cache;
-    const entries = cache.store.range(prefix, `${prefix.slice(0, -1)}0`);
+    const entries = cache.store.range(prefix, rangeOf(prefix).end);
     const held = new FnvHash();
     await this.#put(
       held,

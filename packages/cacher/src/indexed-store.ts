@@ -1,5 +1,6 @@
 // IndexedStore: the present objects, ordered by key, with indexes on field values. Changed by watch-cache.ts alone.
 import type { KubernetesObject } from '@kapstan/api';
+import { compareKeys } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
 
 // An insert moves at most this many pointers, and a search over 100,000 keys takes two steps of binary search.
@@ -39,7 +40,7 @@ export class IndexedStore<T extends KubernetesObject> {
 
   /** Puts an entry; returns the one that was there. */
   put(entry: CacheEntry<T>): CacheEntry<T> | undefined {
-    if (surrogateOrAbove.test(entry.key)) this.#compare = compareBytes;
+    if (surrogateOrAbove.test(entry.key)) this.#compare = compareKeys;
     const previous = this.#byKey.get(entry.key);
     this.#byKey.set(entry.key, entry);
     if (previous === undefined) this.#insert(entry);
@@ -67,7 +68,7 @@ export class IndexedStore<T extends KubernetesObject> {
     this.#byKey.clear();
     this.#chunks = [];
     this.#storedBytes = 0;
-    this.#compare = entries.some(({ key }) => surrogateOrAbove.test(key)) ? compareBytes : compareText;
+    this.#compare = entries.some(({ key }) => surrogateOrAbove.test(key)) ? compareKeys : compareText;
     for (const index of this.#indexes.values()) index.clear();
     for (const entry of entries) {
       this.#byKey.set(entry.key, entry);
@@ -181,8 +182,4 @@ function firstIndex(length: number, test: (index: number) => boolean): number {
 
 function compareText(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
-}
-
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,6 +1,6 @@
 // Where a watch on the cache begins: how fresh the cache must be, what is sent first. spec/storage.md §3.9, steps 7 to 10.
 import { type KubernetesObject, newInternalError, type Revision } from '@kapstan/api';
-import type { Storage, StorageWatchOptions } from '@kapstan/storage';
+import { rangeOf, type Storage, type StorageWatchOptions } from '@kapstan/storage';
 import type { WatchStart } from './cache-watcher.ts';
 import type { Freshness } from './freshness.ts';
 import type { WatchCache } from './watch-cache.ts';
@@ -47,7 +47,7 @@ function fromState<T extends KubernetesObject>(cache: WatchCache<T>, call: Watch
   const single = options.recursive ? undefined : cache.store.get(key);
   const one = single === undefined ? [] : [single];
   return {
-    initial: options.recursive ? cache.store.range(key, `${key.slice(0, -1)}0`) : one,
+    initial: options.recursive ? cache.store.range(key, rangeOf(key).end) : one,
     revision: cache.revision,
     position: cache.ring.end,
     endsWithBookmark: options.sendInitialEvents === true && options.predicate.allowWatchBookmarks,

@@ -1,7 +1,7 @@
 // Compaction in step with the other servers of the same cluster. Source: spec/storage.md §2.8, whose key and value this
 // shares with kube-apiserver. Started and closed by etcd-engine.ts.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
-import { type Engine, type EngineWatch, isStorageError, type KeyValue } from '@kapstan/storage';
+import { type Engine, type EngineWatch, isStorageError, type KeyValue, rangeOfOne } from '@kapstan/storage';
 
 /** Outside every prefix; its value is the revision that was compacted last, in decimal digits. */
 const compactRevisionKey = 'compact_rev_key';
@@ -88,7 +88,7 @@ export class Compactor {
     const { kv, revision } = await engine.get(compactRevisionKey);
     if (this.#isClosed) return;
     onCompacted(revisionIn(kv));
-    const range = { start: compactRevisionKey, end: `${compactRevisionKey}\0` };
+    const range = rangeOfOne(compactRevisionKey);
     this.#watch = engine.watch(
       range,
       { after: revision },

@@ -14,6 +14,7 @@ import {
   type KeyRange,
   type RangeOptions,
   type RangeResult,
+  rangeOfOne,
   StorageError,
 } from '@kapstan/storage';
 import { AuthToken } from './auth-token.ts';
@@ -264,7 +265,7 @@ export class EtcdEngine implements Engine {
   async #compactedAsWatchesSee(quietKey: string): Promise<void> {
     const isTold = new AbortController();
     const done = (): void => isTold.abort();
-    const range = { start: quietKey, end: `${quietKey}\0` };
+    const range = rangeOfOne(quietKey);
     const after = 0 as Revision;
     // The hub notes the revision.
     const watch = this.#hub.watch(range, { after }, { onEvents: done, onProgress: done, onError: done });

@@ -12,7 +12,7 @@ import {
 import type { Caller } from './caller.ts';
 import { isAnswerTooLarge } from './etcd-error.ts';
 import { loadWire, type RangeRequest, type RangeResponse } from './wire.ts';
-import { keyAfter, keyBytes, toKeyValue, toWireRange, type WireRange } from './wire-key.ts';
+import { bytesAfter, keyBytes, toKeyValue, toWireRange, type WireRange } from './wire-key.ts';
 
 export interface RangeReaderOptions {
   readonly caller: Caller;
@@ -101,7 +101,7 @@ export class RangeReader {
       if (!page.more || isFull || last === undefined) {
         return { revision: first.header.revision as Revision, kvs, more: page.more, count: first.count };
       }
-      walk.range = { ...walk.range, key: keyAfter(last.key) };
+      walk.range = { ...walk.range, key: bytesAfter(last.key) };
       // Later pages show what the first one showed.
       walk.revision = walk.revision || first.header.revision;
       walk.pageLimit = nextPageLimit(walk.pageLimit, page, this.#options.pageBytes);

@@ -1,6 +1,6 @@
 // Keys, ranges and key-values between the Engine port and the wire. Used by range-reader.ts, etcd-engine.ts, watch-hub.ts.
 import type { Revision } from '@kapstan/api';
-import { type KeyRange, type KeyValue, StorageError } from '@kapstan/storage';
+import { type KeyRange, type KeyValue, keyAfter, StorageError } from '@kapstan/storage';
 import type { WireKeyValue } from './wire.ts';
 
 export interface WireRange {
@@ -30,11 +30,11 @@ export function toWireRange({ start, end }: KeyRange): WireRange | undefined {
   const rangeEnd = keyBytes(end);
   // etcd gives the ends "" (the one key) and "\0" (no end) meanings that the port does not know: no key is below them.
   if (Buffer.compare(key, rangeEnd) >= 0) return undefined;
-  return end === `${start}\0` ? { key } : { key, rangeEnd };
+  return end === keyAfter(start) ? { key } : { key, rangeEnd };
 }
 
 /** The least key above this one. */
-export function keyAfter(key: Uint8Array): Uint8Array {
+export function bytesAfter(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, leastKey]);
 }
 

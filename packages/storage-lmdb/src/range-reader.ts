@@ -2,6 +2,7 @@
 // later slices find the same revision through the index. Above it lmdb-engine.ts; below it version-reader.ts.
 import type { Revision } from '@kapstan/api';
 import {
+  compareKeys,
   type EngineRead,
   type KeyRange,
   type KeyValue,
@@ -9,7 +10,6 @@ import {
   type RangeResult,
   StorageError,
 } from '@kapstan/storage';
-import { compareKeys } from './compare-keys.ts';
 import type { Environment } from './environment.ts';
 import {
   decodeCurrent,

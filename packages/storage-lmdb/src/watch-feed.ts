@@ -2,14 +2,15 @@
 // Fed by committer.ts through lmdb-engine.ts; reads history through version-reader.ts.
 import type { Revision } from '@kapstan/api';
 import {
+  commonPrefix,
   type EngineEvent,
   type EngineWatch,
   type EngineWatchOptions,
   type EngineWatchSink,
+  isInRange,
   type KeyRange,
   StorageError,
 } from '@kapstan/storage';
-import { commonPrefix, isInRange } from './compare-keys.ts';
 import type { Environment } from './environment.ts';
 import { decodeNumber, decodeVersion, encodeNumber, toKeyValue, type VersionRow } from './row-codec.ts';
 import type { TurnQueue } from './turn-queue.ts';

@@ -1,5 +1,6 @@
 // Continue tokens of paged lists, byte for byte those of kube-apiserver. spec/storage.md §1.5.
 import { isJsonObject, newBadRequest, newExpired, type Revision, type StatusError } from '@kapstan/api';
+import { keyAfter } from './key-range.ts';
 
 const version = 'meta.k8s.io/v1';
 const invalid = 'continue key is not valid: ';
@@ -99,6 +100,6 @@ export interface PageEnd {
 
 /** Token and remaining count of a page that has a successor. */
 export function nextPage(end: PageEnd): { readonly continue: string; readonly remainingItemCount?: number } {
-  const token = encodeContinue(`${end.lastKey}\u0000`, end.prefix, end.revision);
+  const token = encodeContinue(keyAfter(end.lastKey), end.prefix, end.revision);
   return end.everything ? { continue: token, remainingItemCount: end.count - end.limit } : { continue: token };
 }

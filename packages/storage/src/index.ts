@@ -15,6 +15,7 @@ export type {
   RangeOptions,
   RangeResult,
 } from './engine.ts';
+export { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 export { KeySpace, normalizePrefix } from './keys.ts';
 export { type ListPosition, validateListOptions } from './list-options.ts';
 export { ObjectStore, type ObjectStoreOptions } from './object-store.ts';

@@ -1,5 +1,6 @@
 // Keys of one resource type: normalised prefixes and the checks that keep a request inside them. spec/storage.md §1.8.
 import type { KeyRange } from './engine.ts';
+import { rangeOf } from './key-range.ts';
 import { StorageError } from './storage-error.ts';
 
 export interface KeySpaceOptions {
@@ -47,11 +48,6 @@ export class KeySpace {
 export function normalizePrefix(prefix: string): string {
   const segments = prefix.split('/').filter((segment) => segment !== '');
   return segments.length === 0 ? '/' : `/${segments.join('/')}/`;
-}
-
-/** All keys below a prefix that ends with a slash. "0" is the character after "/". */
-export function rangeOf(prefix: string, start: string = prefix): KeyRange {
-  return { start, end: `${prefix.slice(0, -1)}0` };
 }
 
 function rejectPathSegments(key: string): void {

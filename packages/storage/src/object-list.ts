@@ -3,7 +3,7 @@ import { type GroupResource, type KubernetesObject, newTooLargeResourceVersion, 
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';
 import type { Engine, KeyValue, RangeResult } from './engine.ts';
-import { rangeOf } from './keys.ts';
+import { keyAfter, rangeOf } from './key-range.ts';
 import { type ListPosition, validateListOptions } from './list-options.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { isEverything, matches, type SelectionPredicate } from './selection-predicate.ts';
@@ -98,7 +98,7 @@ class PrefixList<T extends KubernetesObject> {
       const hasMore = (await this.#take(page.kvs)) || page.more;
       if (!hasMore) return this.#finish(revision);
       if (this.#isFull) return this.#finish(revision, page.count);
-      start = `${this.#lastKey}\u0000`;
+      start = keyAfter(this.#lastKey);
       if (pageSize < maxPageSize) pageSize = Math.min(2 * pageSize, maxPageSize);
     }
   }

@@ -2,7 +2,8 @@
 import type { GroupResource, KubernetesObject, Revision } from '@kapstan/api';
 import type { Codec } from './codec.ts';
 import type { Engine } from './engine.ts';
-import { KeySpace, rangeOf } from './keys.ts';
+import { rangeOf, rangeOfOne } from './key-range.ts';
+import { KeySpace } from './keys.ts';
 import { ObjectCoder } from './object-coder.ts';
 import { DeleteLoop } from './object-delete.ts';
 import { listOne, listPrefix } from './object-list.ts';
@@ -113,7 +114,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch {
     const checked = this.#open(options.recursive ? this.keys.recursive(key) : this.keys.single(key));
     const after = parseResourceVersion(options.resourceVersion ?? '');
-    const range = options.recursive ? rangeOf(checked) : { start: checked, end: `${checked}\u0000` };
+    const range = options.recursive ? rangeOf(checked) : rangeOfOne(checked);
     const context = { engine: this.#engine, coder: this.#coder, resource: this.#resource, random: this.#random };
     const watch = new ObjectWatch(context, { range, after, options, sink }, (closed) => this.#watches.delete(closed));
     this.#watches.add(watch);

@@ -10,6 +10,7 @@ import {
   StatusError,
 } from '@kapstan/api';
 import type { Engine, EngineEvent, EngineWatch, KeyRange, KeyValue } from './engine.ts';
+import { keyAfter } from './key-range.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { OrderedSteps } from './ordered-steps.ts';
 import { isEverything, matches } from './selection-predicate.ts';
@@ -92,7 +93,7 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
       await this.#sendPage(page.kvs, budget);
       const last = page.kvs.at(-1);
       if (this.#isClosed || !page.more || last === undefined) return revision;
-      page = await engine.range({ start: `${last.key}\u0000`, end: range.end }, { revision, limit: pageSize });
+      page = await engine.range({ start: keyAfter(last.key), end: range.end }, { revision, limit: pageSize });
     }
   }
 

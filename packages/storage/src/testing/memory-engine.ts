@@ -14,6 +14,7 @@ import type {
   RangeOptions,
   RangeResult,
 } from '../engine.ts';
+import { compareKeys, isInRange } from '../key-range.ts';
 import { StorageError } from '../storage-error.ts';
 
 interface Watcher {
@@ -26,8 +27,6 @@ interface Watcher {
 
 const maxValueBytes = 1_572_864;
 const asRevision = (value: number): Revision => value as Revision;
-const utf8Less = (a: string, b: string): boolean => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
-const isIn = (range: KeyRange, key: string): boolean => !utf8Less(key, range.start) && utf8Less(key, range.end);
 
 /** Keeps every event since the last compaction and replays them for reads of the past. Not for large stores. */
 export class MemoryEngine implements Engine {
@@ -180,7 +179,7 @@ export class MemoryEngine implements Engine {
         return;
       }
       watcher.next++;
-      if (event.revision > watcher.after && isIn(watcher.range, event.key)) this.#call(watcher, event);
+      if (event.revision > watcher.after && isInRange(watcher.range, event.key)) this.#call(watcher, event);
     }
   }
 
@@ -217,8 +216,8 @@ export class MemoryEngine implements Engine {
   }
 
   #entries(state: ReadonlyMap<string, KeyValue>, range: KeyRange): KeyValue[] {
-    const found = [...state.values()].filter((kv) => isIn(range, kv.key));
-    return found.sort((a, b) => (utf8Less(a.key, b.key) ? -1 : 1));
+    const found = [...state.values()].filter((kv) => isInRange(range, kv.key));
+    return found.sort((a, b) => compareKeys(a.key, b.key));
   }
 
   #compactedError(): StorageError {

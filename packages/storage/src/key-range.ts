@@ -1,5 +1,6 @@
-// The order of keys: that of their UTF-8 bytes, which is the order of code points and not of JavaScript's `<`.
-import type { KeyRange } from '@kapstan/storage';
+// Ranges of keys and their order: that of UTF-8 bytes, which is the order of code points and not of JavaScript's `<`.
+// The one place that knows it: every engine, the object store and the cache take it from here.
+import type { KeyRange } from './engine.ts';
 
 /** Negative, 0 or positive, as the UTF-8 bytes of `a` sort before, with or after those of `b`. */
 export function compareKeys(a: string, b: string): number {
@@ -15,6 +16,21 @@ export function compareKeys(a: string, b: string): number {
 /** Surrogates stand for code points above U+FFFF, so they sort after U+E000 to U+FFFF. */
 function rank(unit: number): number {
   return unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit;
+}
+
+/** All keys below a prefix that ends with a slash, from `start` on. "0" is the character after "/". */
+export function rangeOf(prefix: string, start: string = prefix): KeyRange {
+  return { start, end: `${prefix.slice(0, -1)}0` };
+}
+
+/** The least key above this one: where a range goes on behind it. */
+export function keyAfter(key: string): string {
+  return `${key}\u0000`;
+}
+
+/** This key and no other. */
+export function rangeOfOne(key: string): KeyRange {
+  return { start: key, end: keyAfter(key) };
 }
 
 export function isInRange(range: KeyRange, key: string): boolean {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { commonPrefix, compareKeys, isInRange } from './compare-keys.ts';
+import { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 
 const text = fc.string({ unit: 'binary' }).filter((value) => !/\p{Surrogate}/u.test(value));
 const edges = fc
@@ -32,4 +32,18 @@ it('knows what all keys of a range begin with', () => {
     if (isInRange({ start, end }, middle)) expect(middle.startsWith(commonPrefix({ start, end }))).toBe(true);
   });
   fc.assert(property, { numRuns: 2_000 });
+});
+
+it('takes a prefix to cover what is below it, and one key to cover itself', () => {
+  expect(rangeOf('/a/')).toEqual({ start: '/a/', end: '/a0' });
+  expect(rangeOf('/a/', '/a/b')).toEqual({ start: '/a/b', end: '/a0' });
+  const candidates = ['/a', '/a.', '/a/', '/a/\u0000', '/a/b', '/a/\u{10ffff}', '/a0', '/aa'];
+  const below = candidates.filter((each) => isInRange(rangeOf('/a/'), each));
+  expect(below).toEqual(['/a/', '/a/\u0000', '/a/b', '/a/\u{10ffff}']);
+  expect(candidates.filter((each) => isInRange(rangeOfOne('/a/'), each))).toEqual(['/a/']);
+  const property = fc.property(key, key, (a, b) => {
+    expect(compareKeys(a, keyAfter(a))).toBeLessThan(0);
+    expect(compareKeys(a, b) < 0).toBe(compareKeys(keyAfter(a), b) <= 0);
+  });
+  fc.assert(property, { numRuns: 500 });
 });

@@ -69,4 +69,20 @@ describe('a list', () => {
       'FieldValueTooMany',
     ]);
   });
+
+  it('reads all its pages at the revision of the first, whatever is written meanwhile', async () => {
+    await bench.createAll('a', 'b', 'c', 'd');
+    const before = await bench.create('e', { labels: { rare: 'yes' } });
+    const engine = bench.engine as MemoryEngine;
+    let pages = 0;
+    engine.beforeOperation = async (operation) => {
+      if (operation !== 'range' || ++pages !== 2) return;
+      await bench.update('e', { labels: {} });
+      await bench.create('d2', { labels: { rare: 'yes' } });
+    };
+    const list = await bench.list({ labels: 'rare=yes', limit: 2 });
+    expect(pages).toBeGreaterThan(1);
+    expect(list.items.map(({ key, revision }) => [key, revision])).toEqual([[keyOf('e'), before.revision]]);
+    expect(list.resourceVersion).toBe(String(before.revision));
+  });
 });

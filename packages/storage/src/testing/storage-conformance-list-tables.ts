@@ -75,6 +75,7 @@ function filteredPages(bench: StorageBench): void {
     ['one on the first page', 'x.....', 2, [['a']]],
     ['one on the last page', '.....x', 2, [['f']]],
     ['two on two pages', 'x....x', 2, [['a', 'f']]],
+    ['two, the first as the last of a page', '.x...x', 2, [['b', 'f']]],
     ['two that fill the first page', 'xx....', 2, [['a', 'b'], []]],
     ['two that fill the last page', '....xx', 2, [['e', 'f']]],
     ['two in the middle', '..xx..', 2, [['c', 'd'], []]],

@@ -8,6 +8,7 @@ const draft = (change: Partial<EventDraft> = {}): EventDraft => ({
   message: 'Foo synced successfully',
   component: 'sample-controller',
   host: '',
+  recordedAtMs: 0,
   involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'web', namespace: 'default', uid: 'u1' },
   ...change,
 });

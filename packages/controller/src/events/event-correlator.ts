@@ -10,6 +10,8 @@ export interface EventDraft {
   readonly message: string;
   readonly component: string;
   readonly host: string;
+  /** Wall clock, milliseconds since 1970. */
+  readonly recordedAtMs: number;
   readonly involvedObject: InvolvedObject;
 }
 
@@ -100,7 +102,7 @@ export class EventCorrelator {
   /** Counts an event in and says what to write for it. The counts move also when the answer is to skip. */
   correlate(draft: EventDraft): CorrelatedEvent {
     const { message, key } = this.#aggregate(draft);
-    const counted = this.#count(key);
+    const counted = this.#count(key, draft.recordedAtMs);
     if (this.#isSpam(draft)) return { type: 'skip' };
     const onWritten = (written: WrittenEvent): void => {
       counted.written = written;
@@ -130,8 +132,8 @@ export class EventCorrelator {
     return { message: `${combinedPrefix}${draft.message}`, key: similarKey };
   }
 
-  #count(key: string): Counted {
-    const counted = this.#counted.get(key) ?? { count: 0, firstTimestampMs: this.#options.clock.now() };
+  #count(key: string, recordedAtMs: number): Counted {
+    const counted = this.#counted.get(key) ?? { count: 0, firstTimestampMs: recordedAtMs };
     counted.count++;
     this.#counted.set(key, counted);
     return counted;

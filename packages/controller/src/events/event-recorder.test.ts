@@ -134,6 +134,37 @@ describe('EventRecorder', () => {
     expect(calls).toHaveLength(1);
   });
 
+  it('tries again with the same event: one name, and the time at which it was recorded', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient((_verb, call) => (call === 1 ? new Error('ECONNRESET') : undefined));
+    let next = 0;
+    const random = (): number => {
+      next += 0.1;
+      return next;
+    };
+    const recorder = new EventRecorder({ client, component: 'c', clock, random });
+    recorder.record(foo, synced);
+    recorder.record(foo, { ...synced, message: 'waits behind it' });
+    await clock.advance(10_000);
+    await recorder.flush();
+    expect(calls).toHaveLength(3);
+    expect(calls[1]?.object).toEqual(calls[0]?.object);
+    const times = { firstTimestamp: '2026-01-01T00:00:00Z', lastTimestamp: '2026-01-01T00:00:00Z' };
+    for (const { object } of calls) expect(object).toMatchObject(times);
+    expect(calls[2]?.object.metadata?.name).not.toBe(calls[0]?.object.metadata?.name);
+  });
+
+  it.each(['system:controller:node', 'x'.repeat(250)])(
+    'names the event by a UUID where the name of the object makes no valid one: %s',
+    async (name) => {
+      const { client, calls } = fakeClient();
+      const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });
+      recorder.record({ ...foo, metadata: { name } }, synced);
+      await recorder.flush();
+      expect(calls[0]?.object.metadata?.name).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    },
+  );
+
   it('writes again after events that were filtered as spam', async () => {
     const clock = new VirtualClock();
     const { client, calls } = fakeClient();

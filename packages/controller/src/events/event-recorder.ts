@@ -1,9 +1,11 @@
 // EventRecorder: writes core/v1 Events about objects, correlated and in the background, so that a reconcile never waits
 // for them or fails by them. client-go's record package; spec/client.md §7.4.
+import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 import {
   type Clock,
   delay,
+  dnsSubdomainErrors,
   formatTime,
   isNotFound,
   isStatusError,
@@ -79,6 +81,7 @@ export class EventRecorder {
       message: event.message,
       component,
       host,
+      recordedAtMs: this.#options.clock.now(),
       involvedObject,
     });
     if (!this.#isSending) this.#sending = this.#sendAll();
@@ -127,9 +130,11 @@ export class EventRecorder {
   }
 
   async #send(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
+    // One for all attempts: one that was written although its answer was lost must not be written twice.
+    const event = this.#newEvent(draft, correlated);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       try {
-        return await this.#write(draft, correlated);
+        return await this.#write(event, correlated);
       } catch (error) {
         const fields = { reason: draft.reason, error: error instanceof Error ? error.message : String(error) };
         // The server has answered: asking again would give the same.
@@ -146,45 +151,47 @@ export class EventRecorder {
     this.#options.logger.error('Unable to write event (retry limit exceeded!)', { reason: draft.reason });
   }
 
-  async #write(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
+  async #write(event: Event, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
     if (correlated.type === 'count') {
-      const { count, message, written } = correlated;
-      const body = { count, message, lastTimestamp: formatTime(this.#options.clock.now()) };
+      const { count, message, lastTimestamp } = event;
       try {
-        await this.#options.client.patch(Event, written, { type: 'strategic', body });
+        const body = { count, message, lastTimestamp };
+        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body });
         return;
       } catch (error) {
         // The event expired meanwhile: begin a new one with the count reached.
         if (!isNotFound(error)) throw error;
       }
     }
-    const event = this.#newEvent(draft, correlated);
     await this.#options.client.create(Event, event);
     correlated.onWritten({ name: event.metadata?.name ?? '', namespace: event.metadata?.namespace ?? '' });
   }
 
   #newEvent(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Event {
-    const now = this.#options.clock.now();
-    const { component, host, involvedObject } = draft;
-    const suffix = (
-      BigInt(Math.floor(now)) * 1_000_000n +
-      BigInt(Math.floor(this.#options.random() * 1_000_000))
-    ).toString(16);
+    const { component, host, involvedObject, recordedAtMs } = draft;
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: `${involvedObject.name}.${suffix}`, namespace: involvedObject.namespace || 'default' },
+      metadata: { name: this.#nameFor(draft), namespace: involvedObject.namespace || 'default' },
       involvedObject: { ...involvedObject },
       type: draft.type,
       reason: draft.reason,
       message: correlated.message,
       source: { component, ...(host === '' ? {} : { host }) },
       firstTimestamp: formatTime(correlated.firstTimestampMs),
-      lastTimestamp: formatTime(now),
+      lastTimestamp: formatTime(recordedAtMs),
       count: correlated.type === 'count' ? correlated.count : 1,
       reportingComponent: component,
       reportingInstance: host,
     };
+  }
+
+  /** As client-go: the object's name and nanoseconds; a UUID where that is no name for an object. */
+  #nameFor({ involvedObject, recordedAtMs }: EventDraft): string {
+    const belowMs = BigInt(Math.floor(this.#options.random() * 1_000_000));
+    const nanos = BigInt(Math.floor(recordedAtMs)) * 1_000_000n + belowMs;
+    const name = `${involvedObject.name}.${nanos.toString(16)}`;
+    return dnsSubdomainErrors(name).length === 0 ? name : randomUUID();
   }
 }
 

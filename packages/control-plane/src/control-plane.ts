@@ -38,6 +38,11 @@ export interface ControlPlaneOptions {
   readonly etcd?: EtcdEngineOptions;
   /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */
   readonly encryption?: EncryptionOptions;
+  /**
+   * How long a start waits for objects that cannot be read, as they are corrupt or no key is at hand for them, before it goes
+   * on without them, in milliseconds. Default 60 000.
+   */
+  readonly storageInitializationTimeoutMs?: number;
   /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
   readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
   /** Default 127.0.0.1. */
@@ -139,7 +144,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const loops = controlLoops(options, { resources, caCert: options.serving?.cert ?? pki?.caCert, clock, logger });
     closers.push(() => loops.close());
     loops.start();
-    await loops.whenReady();
+    // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
+    if (resources.isReady()) await loops.whenReady();
     if (pki === undefined) return { ...noServer, client, close };
     const server = await startApiServer(serverOptions(options, { engine, pki, resources, loops, clock, logger }));
     closers.push(() => server.close());

@@ -38,6 +38,8 @@ export interface ResourcesOptions {
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
   readonly encryption?: EncryptionAtRest | undefined;
+  /** How long to wait for objects of a kind that cannot be read, before serving without them. Default 60 000. */
+  readonly storageInitializationTimeoutMs?: number;
   readonly access?: AccessControlOptions;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,6 +50,8 @@ export interface Resources {
   readonly access: AccessControl;
   readonly client: ResourceClient;
   readonly healthChecks: HealthCheck[];
+  /** False when the objects of some kind cannot be read: now, or not yet. */
+  isReady(): boolean;
   /** No watch may begin before this revision any more: the store was compacted to it. */
   forgetBefore(revision: Revision): void;
   close(): Promise<void>;
@@ -73,6 +77,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     ...(options.deleteCollectionWorkers === undefined
       ? {}
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
+    initializationTimeoutMs: options.storageInitializationTimeoutMs ?? 60_000,
     transformerFor: (definition) => options.encryption?.transformerFor(definition),
     onClosed: (stack) => open.delete(stack),
   };
@@ -108,6 +113,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     access,
     client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
     healthChecks: [...healthChecks(engine, open), ...(options.encryption?.healthChecks ?? [])],
+    isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     forgetBefore: (revision) => {
       for (const { cacher } of open) cacher?.forgetBefore(revision);
     },

@@ -27,6 +27,7 @@ export interface ServeFlags extends StoreFlags {
   readonly 'enable-garbage-collector': boolean;
   readonly 'encryption-provider-config': string;
   readonly 'encryption-provider-config-automatic-reload': boolean;
+  readonly 'storage-initialization-timeout': number;
   readonly 'token-auth-file': string;
   readonly 'client-ca-file': string;
   readonly 'tls-cert-file': string;
@@ -74,6 +75,10 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'encryption-provider-config-automatic-reload': booleanFlag(
     'Look at the file of --encryption-provider-config once a minute and take over what changed.',
     false,
+  ),
+  'storage-initialization-timeout': durationFlag(
+    'How long to wait at the start for objects that cannot be read, before serving without them.',
+    60_000,
   ),
   'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),

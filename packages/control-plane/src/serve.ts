@@ -48,6 +48,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
     ...(etcd === undefined ? {} : { etcd }),
     compactionIntervalMs: flags['etcd-compaction-interval'],
     ...encryptionOptions(flags),
+    storageInitializationTimeoutMs: flags['storage-initialization-timeout'],
     bindAddress: flags['bind-address'],
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),

@@ -1,6 +1,6 @@
 // ResourceStack: a definition with all that is below it: engine → ObjectStore → Cacher (or not) → GenericStore. What the
 // REST options of the Go library choose: cached or undecorated storage, by flag and by resource.
-import { type Clock, formatGroupResource, type Logger, type UnstructuredObject } from '@kapstan/api';
+import { type Clock, formatGroupResource, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { Cacher } from '@kapstan/cacher';
 import { type Codec, type Engine, jsonCodec, ObjectStore, type Storage, type Transformer } from '@kapstan/storage';
 import type { ServedResource } from './catalog.ts';
@@ -26,6 +26,11 @@ export interface ResourceStackOptions extends StoreHooks {
   readonly codecFor?: (definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>;
   /** Encryption at rest. Default: none. */
   readonly transformerFor?: (definition: ResourceDefinition<UnstructuredObject>) => Transformer | undefined;
+  /**
+   * How long {@link ResourceStack.waitUntilReady} waits, in milliseconds: `--storage-initialization-timeout`. One object that
+   * cannot be read keeps a cache empty, and only a server that runs can remove it. Default 60 000.
+   */
+  readonly initializationTimeoutMs?: number;
   /** Freezes everything that is handed out, for tests of I6. Default false. */
   readonly freeze?: boolean;
   readonly logger?: Logger;
@@ -37,6 +42,8 @@ export interface ResourceStackOptions extends StoreHooks {
 const uncachedByDefault: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
 
 const defaultCacheSize = 100;
+
+const defaultInitializationTimeoutMs = 60_000;
 
 /** One resource, ready to be installed in the catalog. */
 export class ResourceStack {
@@ -64,9 +71,20 @@ export class ResourceStack {
     return { definition, store: new GenericStore<UnstructuredObject>({ ...this.#options, definition, storage }) };
   }
 
-  /** Resolves when reads and watches are answered. */
-  async waitUntilReady(signal?: AbortSignal): Promise<void> {
-    await this.cacher?.waitUntilReady(signal);
+  /** Resolves when reads and watches are answered, or when the time for that is over; {@link readiness} tells which. */
+  async waitUntilReady(): Promise<void> {
+    const { clock = systemClock, initializationTimeoutMs = defaultInitializationTimeoutMs } = this.#options;
+    const late = new AbortController();
+    const cancel = clock.setBackgroundTimer(() => late.abort(), initializationTimeoutMs);
+    try {
+      await this.cacher?.waitUntilReady(late.signal);
+    } catch (error) {
+      if (!late.signal.aborted) throw error;
+      const resource = formatGroupResource(this.served.definition);
+      this.#options.logger?.error('Objects cannot be read; their resource is served without a cache', { resource });
+    } finally {
+      cancel();
+    }
   }
 
   /** Undefined when ready, else why not. */

@@ -280,34 +280,14 @@ describe.skipIf(binary === undefined)('EtcdEngine and strangers', () => {
 });
 
 describe.skipIf(binary === undefined)('EtcdEngine and its leases', () => {
-  it('shares leases: of three with room for two, the third gets another', async () => {
-    const clock = new VirtualClock();
+  it('grants a new lease each time, for whole seconds only', async () => {
     const [etcd] = await start();
-    const engine = await open([etcd], { clock, leaseMaxObjects: 2 });
-    const [one, two, three] = [
-      await engine.grantLease(120),
-      await engine.grantLease(120),
-      await engine.grantLease(120),
-    ];
-    expect(two).toBe(one);
-    expect(three).not.toBe(one);
+    const engine = await open([etcd]);
+    expect(await engine.grantLease(1_000)).not.toBe(await engine.grantLease(1_000));
+    for (const ttl of [0, 1.5]) await expect(engine.grantLease(ttl)).rejects.toThrow(TypeError);
   });
 
-  it('takes a new lease when the shared one no longer reaches far enough, or too far', async () => {
-    const clock = new VirtualClock();
-    const [etcd] = await start();
-    const engine = await open([etcd], { clock });
-    const first = await engine.grantLease(1_000);
-    await clock.advance(49_000);
-    expect(await engine.grantLease(1_000)).toBe(first);
-    await clock.advance(2_000);
-    const second = await engine.grantLease(1_000);
-    expect(second).not.toBe(first);
-    expect(await engine.grantLease(100)).not.toBe(second);
-    await expect(engine.grantLease(0)).rejects.toThrow(TypeError);
-  });
-
-  it('forgets a shared lease that etcd does not know', async () => {
+  it('refuses a put with a lease that etcd does not know', async () => {
     const [etcd] = await start();
     const engine = await open([etcd]);
     const lease = await engine.grantLease(1_000);
@@ -315,7 +295,6 @@ describe.skipIf(binary === undefined)('EtcdEngine and its leases', () => {
     const bound = engine.commit({ key: '/a', expectedRevision: none, change: put('v', lease) });
     const error = await refusal(bound);
     expect(isStorageError(error, 'InvalidObject') && error.message).toContain('requested lease not found');
-    expect(await engine.grantLease(1_000)).not.toBe(lease);
   });
 });
 

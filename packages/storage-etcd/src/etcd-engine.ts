@@ -1,5 +1,6 @@
-// The engine over etcd: the Engine port as gRPC calls. Ties together range-reader (reads), watch-hub, lease-pool and
-// compactor; caller.ts and endpoint-pool.ts hold what calls have in common.
+// The engine over etcd: the Engine port as gRPC calls. Ties together range-reader (reads), watch-hub and compactor;
+// caller.ts and endpoint-pool.ts hold what calls have in common.
+import { randomBytes } from 'node:crypto';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { delay, type Revision } from '@kapstan/api';
 import {
@@ -24,7 +25,6 @@ import { parseEndpoints } from './endpoint.ts';
 import { EndpointPool } from './endpoint-pool.ts';
 import { type EtcdEngineOptions, type ResolvedOptions, resolveOptions } from './etcd-options.ts';
 import { HealthCheck } from './health-check.ts';
-import { LeasePool } from './lease-pool.ts';
 import { RangeReader } from './range-reader.ts';
 import { ServerFeatures } from './server-features.ts';
 import { toCommitResult, toTxn } from './txn.ts';
@@ -58,7 +58,6 @@ export class EtcdEngine implements Engine {
   readonly #caller: Caller;
   readonly #reader: RangeReader;
   readonly #hub: WatchHub;
-  readonly #leases: LeasePool;
   readonly #features: ServerFeatures;
   readonly #health: HealthCheck;
   readonly #compactor: Compactor;
@@ -88,8 +87,6 @@ export class EtcdEngine implements Engine {
     const pageBytes = Math.ceil(maxMessageBytes / 2);
     this.#reader = new RangeReader({ caller, quietKey, pageBytes, compactRevision, onCompacted });
     this.#hub = new WatchHub({ pool: this.#watchPool, token, clock, logger, quietKey, onCompacted });
-    const { leaseReuseSeconds: reuseSeconds, leaseMaxObjects: maxObjects } = options;
-    this.#leases = new LeasePool({ caller, clock, reuseSeconds, maxObjects });
     const { clients } = this.#callPool;
     this.#features = new ServerFeatures({ clients, token, clock, logger, timeoutMs: callTimeoutMs });
     this.#health = new HealthCheck({
@@ -138,15 +135,7 @@ export class EtcdEngine implements Engine {
     this.#refuseIfClosed();
     checkKey(commit.key);
     this.#checkSize(commit);
-    try {
-      const answer = await this.#caller.write(loadWire().txn, toTxn(commit), { key: commit.key });
-      return toCommitResult(answer);
-    } catch (error) {
-      if (isStorageError(error, 'InvalidObject') && commit.change.type === 'put') {
-        this.#leases.forget(commit.change.lease ?? 0);
-      }
-      throw error;
-    }
+    return toCommitResult(await this.#caller.write(loadWire().txn, toTxn(commit), { key: commit.key }));
   }
 
   watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {
@@ -170,7 +159,10 @@ export class EtcdEngine implements Engine {
     if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1) {
       throw new TypeError(`a lease lives for a whole number of seconds, at least 1, not ${ttlSeconds}`);
     }
-    return this.#leases.grant(ttlSeconds);
+    // Ours, not etcd's: those may be too large for a number. 48 random bits do not collide in practice; etcd refuses if they do.
+    const id = randomBytes(6).readUIntBE(0, 6) + 1;
+    await this.#caller.write(loadWire().leaseGrant, { TTL: ttlSeconds, ID: id });
+    return id;
   }
 
   async compact(revision: Revision): Promise<void> {

@@ -39,10 +39,6 @@ export interface EtcdEngineOptions {
   readonly maxMessageBytes?: number;
   /** Time between two compactions, in ms; history is kept for one to two of these. 0 = no compaction. Default 300 000. */
   readonly compactionIntervalMs?: number;
-  /** Longest extra life of a lease so that keys can share it, in seconds. 0 = no sharing. Default 60. Source: spec §2.7. */
-  readonly leaseReuseSeconds?: number;
-  /** Most keys to share a lease, at least 1. Default 1 000. Source: spec §2.7. */
-  readonly leaseMaxObjects?: number;
 }
 
 const defaults = {
@@ -57,8 +53,6 @@ const defaults = {
   maxRequestBytes: 2_097_152,
   maxMessageBytes: 4_194_304,
   compactionIntervalMs: 300_000,
-  leaseReuseSeconds: 60,
-  leaseMaxObjects: 1_000,
 } as const satisfies Omit<Required<EtcdEngineOptions>, 'endpoints' | 'tls' | 'user'>;
 
 export type ResolvedOptions = Required<Omit<EtcdEngineOptions, 'tls' | 'user'>> &
@@ -73,8 +67,6 @@ const least = {
   maxRequestBytes: 1,
   maxMessageBytes: 1,
   compactionIntervalMs: 0,
-  leaseReuseSeconds: 0,
-  leaseMaxObjects: 1,
 } as const;
 
 /** Throws TypeError for options out of range. */

@@ -1,4 +1,4 @@
-// Leases: who is bound to what until when, shared as kube-apiserver shares them, and the deletes when one runs out.
+// Leases: who is bound to what until when, and the deletes when one runs out.
 // Writes through committer.ts; started and stopped by lmdb-engine.ts.
 import type { CancelTimer, Clock, Logger } from '@kapstan/api';
 import { isStorageError, StorageError } from '@kapstan/storage';
@@ -11,16 +11,6 @@ export interface LeaseBookOptions {
   readonly env: Environment;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Longest extra life of a lease that lets later keys share it, in seconds. */
-  readonly reuseSeconds: number;
-  /** Most keys to share one lease, attempts included. */
-  readonly maxObjects: number;
-}
-
-interface SharedLease {
-  readonly id: number;
-  readonly expiresAtMs: number;
-  attempts: number;
 }
 
 /** A wall clock may jump: deadlines are looked at this often at least. */
@@ -32,7 +22,6 @@ export class LeaseBook {
   readonly #options: LeaseBookOptions;
   readonly #leases: Map<number, LeaseRow> = new Map();
   #committer: Committer | undefined;
-  #shared: SharedLease | undefined;
   #granting: Promise<unknown> = Promise.resolve();
   #lastId = 0;
   #cancelTimer: CancelTimer | undefined;
@@ -64,26 +53,12 @@ export class LeaseBook {
     this.#arm();
   }
 
-  /** A lease of at least that life. Source: spec/storage.md §2.7. */
+  /** A new lease, durable when it resolves. */
   grant(ttlSeconds: number): Promise<number> {
     if (this.#isClosed) return Promise.reject(new StorageError({ code: 'Closed' }));
-    const granted = this.#granting.then(() => this.#grant(ttlSeconds));
-    this.#granting = granted.catch(() => undefined);
+    const granted = this.#grant(ttlSeconds);
+    this.#granting = Promise.allSettled([this.#granting, granted]);
     return granted;
-  }
-
-  async #grant(ttlSeconds: number): Promise<number> {
-    const nowMs = Math.round(this.#options.clock.now());
-    const reuseSeconds = Math.min(this.#options.reuseSeconds, Math.floor(ttlSeconds * 0.05));
-    const shared = this.#shared;
-    if (shared !== undefined) {
-      shared.attempts += 1;
-      const isLongEnough = nowMs + ttlSeconds * 1_000 < shared.expiresAtMs;
-      const isShortEnough = nowMs + (ttlSeconds + reuseSeconds) * 1_000 >= shared.expiresAtMs;
-      if (isLongEnough && isShortEnough && shared.attempts <= this.#options.maxObjects) return shared.id;
-    }
-    this.#shared = await this.#create(ttlSeconds + reuseSeconds, nowMs);
-    return this.#shared.id;
   }
 
   /** Refuses further grants; resolves when those that were asked for are durable and no lease is being expired. */
@@ -94,10 +69,10 @@ export class LeaseBook {
     await this.#expiry;
   }
 
-  async #create(ttlSeconds: number, nowMs: number): Promise<SharedLease> {
+  async #grant(ttlSeconds: number): Promise<number> {
     this.#lastId += 1;
     const id = this.#lastId;
-    const row = { ttlSeconds, expiresAtMs: nowMs + ttlSeconds * 1_000 };
+    const row = { ttlSeconds, expiresAtMs: Math.round(this.#options.clock.now()) + ttlSeconds * 1_000 };
     const { env } = this.#options;
     await this.#committer?.write((batch) => {
       batch.writes.put(env.leases, encodeNumber(id), encodeLease(row));
@@ -105,7 +80,7 @@ export class LeaseBook {
     });
     this.#leases.set(id, row);
     this.#arm();
-    return { id, expiresAtMs: row.expiresAtMs, attempts: 1 };
+    return id;
   }
 
   #arm(minimumMs = 0): void {

@@ -43,7 +43,6 @@ const isClosed = (error: unknown): boolean => isStorageError(error, 'Closed');
 describe('close', () => {
   it('finishes the grants that were asked for and refuses those that come later with Closed', async () => {
     const engine = await openEngine();
-    // Too far apart to share a lease.
     const granting = [100, 1_000, 10_000].map((seconds) => engine.grantLease(seconds));
     const closing = engine.close();
     await expect(engine.grantLease(100)).rejects.toSatisfy(isClosed);

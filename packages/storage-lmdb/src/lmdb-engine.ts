@@ -44,10 +44,6 @@ export interface LmdbEngineOptions {
   readonly quotaBytes?: number;
   /** Time between two progress reports to each watch that wants them, in ms. 0 = only when asked. Default 600 000, as etcd. */
   readonly progressIntervalMs?: number;
-  /** Longest extra life of a lease so that keys can share it, in seconds. 0 = no sharing. Default 60. Source: spec §2.7. */
-  readonly leaseReuseSeconds?: number;
-  /** Most keys to share a lease. Default 1 000. Source: spec §2.7. */
-  readonly leaseMaxObjects?: number;
   /** Called once when a transaction failed. The engine refuses everything from then on; a server should exit. */
   readonly onFatal?: (error: unknown) => void;
 }
@@ -58,8 +54,6 @@ const defaults = {
   maxValueBytes: 1_572_864,
   quotaBytes: 8_589_934_592,
   progressIntervalMs: 600_000,
-  leaseReuseSeconds: 60,
-  leaseMaxObjects: 1_000,
   onFatal: (): void => undefined,
 } as const satisfies Omit<Required<LmdbEngineOptions>, 'dataDir'>;
 
@@ -107,7 +101,7 @@ type ResolvedOptions = Required<LmdbEngineOptions>;
 
 function resolveOptions(options: LmdbEngineOptions): ResolvedOptions {
   const resolved = { ...defaults, ...options };
-  const least = { maxValueBytes: 1, quotaBytes: 1, progressIntervalMs: 0, leaseReuseSeconds: 0, leaseMaxObjects: 1 };
+  const least = { maxValueBytes: 1, quotaBytes: 1, progressIntervalMs: 0 };
   for (const [name, minimum] of Object.entries(least) as [keyof typeof least, number][]) {
     const value = resolved[name];
     if (!Number.isSafeInteger(value) || value < minimum) {
@@ -140,13 +134,7 @@ export class LmdbEngine implements Engine {
     this.#lock = lock;
     this.#options = options;
     const { clock, logger } = options;
-    this.#leases = new LeaseBook({
-      env,
-      clock,
-      logger,
-      reuseSeconds: options.leaseReuseSeconds,
-      maxObjects: options.leaseMaxObjects,
-    });
+    this.#leases = new LeaseBook({ env, clock, logger });
     this.#committer = new Committer({
       env,
       quotaBytes: options.quotaBytes,

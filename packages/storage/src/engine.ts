@@ -112,7 +112,7 @@ export interface Engine {
   requestProgress(): Promise<void>;
   /** False where progress cannot be asked for (old etcd): readers then fall back. */
   readonly supportsProgressRequests: boolean;
-  /** A lease that deletes the keys bound to it after `ttlSeconds`. Implementations may share leases (spec §2.7). */
+  /** A new lease, which deletes the keys bound to it after `ttlSeconds`: a whole number, at least 1. */
   grantLease(ttlSeconds: number): Promise<number>;
   /** Drops history below the revision: reads and watches before it fail with `Compacted`. */
   compact(revision: Revision): Promise<void>;

@@ -1,9 +1,10 @@
 // ObjectStore: objects over any Engine, what etcd3/store.go is. Below: an Engine; above: the cacher or the registry.
-import type { GroupResource, KubernetesObject, Revision } from '@kapstan/api';
+import { type Clock, type GroupResource, type KubernetesObject, type Revision, systemClock } from '@kapstan/api';
 import type { Codec } from './codec.ts';
 import type { Engine } from './engine.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';
 import { KeySpace } from './keys.ts';
+import { LeaseManager } from './lease-manager.ts';
 import { ObjectCoder } from './object-coder.ts';
 import { DeleteLoop } from './object-delete.ts';
 import { listOne, listPrefix } from './object-list.ts';
@@ -42,6 +43,12 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly transformer?: Transformer;
   /** Freezes all objects that are handed out, for tests of I6. Default false. */
   readonly freeze?: boolean;
+  /** Source of time for the sharing of leases; the engine's. Default {@link systemClock}. */
+  readonly clock?: Clock;
+  /** `--lease-reuse-duration-seconds`: longest extra life of a lease so that keys can share it. 0 = no sharing. Default 60. */
+  readonly leaseReuseSeconds?: number;
+  /** Most keys to share a lease, at least 1. Default 1 000. */
+  readonly leaseMaxObjects?: number;
   /** Random numbers in [0, 1), for retry times. Default Math.random. */
   readonly random?: () => number;
 }
@@ -50,6 +57,7 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
 export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly keys: KeySpace;
   readonly #engine: Engine;
+  readonly #leases: LeaseManager;
   readonly #coder: ObjectCoder<T>;
   readonly #resource: GroupResource;
   readonly #random: () => number;
@@ -60,6 +68,12 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const { keyPrefix = '/registry', resourcePrefix } = options;
     this.keys = new KeySpace({ keyPrefix, resourcePrefix });
     this.#engine = options.engine;
+    this.#leases = new LeaseManager({
+      engine: options.engine,
+      clock: options.clock ?? systemClock,
+      reuseSeconds: options.leaseReuseSeconds ?? 60,
+      maxObjects: options.leaseMaxObjects ?? 1_000,
+    });
     this.#resource = options.groupResource;
     this.#random = options.random ?? Math.random;
     this.#coder = new ObjectCoder({
@@ -73,11 +87,10 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     this.#open(this.keys.single(key));
     if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
     const plain = this.#coder.encode(object);
-    const lease = options.ttlSeconds ? { lease: await this.#engine.grantLease(options.ttlSeconds) } : {};
     const value = this.#coder.transform(key, plain);
     options.signal?.throwIfAborted();
-    const expectedRevision = 0 as Revision;
-    const outcome = await this.#engine.commit({ key, expectedRevision, change: { type: 'put', value, ...lease } });
+    const { ttlSeconds } = options;
+    const outcome = await this.#leases.put({ key, expectedRevision: 0 as Revision, value, ttlSeconds });
     if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });
     return this.#coder.written(key, plain, outcome.revision);
   }
@@ -108,7 +121,8 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     options: GuaranteedUpdateOptions<T> = {},
   ): Promise<Stored<T>> {
     this.#open(this.keys.single(key));
-    return new UpdateLoop(this.#engine, this.#coder, { key, tryUpdate, options }).run();
+    const context = { engine: this.#engine, leases: this.#leases, coder: this.#coder };
+    return new UpdateLoop(context, { key, tryUpdate, options }).run();
   }
 
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch {

@@ -1,11 +1,18 @@
 // The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate. spec/storage.md §2.4.
 import { deepCopy, type KubernetesObject } from '@kapstan/api';
 import type { Engine, KeyValue } from './engine.ts';
+import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type { GuaranteedUpdateOptions, TryUpdate, UpdateResult } from './storage.ts';
 import { StorageError } from './storage-error.ts';
 import type { Stored } from './stored.ts';
+
+export interface UpdateContext<T extends KubernetesObject> {
+  readonly engine: Engine;
+  readonly leases: LeaseManager;
+  readonly coder: ObjectCoder<T>;
+}
 
 export interface ObjectUpdate<T extends KubernetesObject> {
   readonly key: string;
@@ -16,14 +23,16 @@ export interface ObjectUpdate<T extends KubernetesObject> {
 /** One update from its first read to its write. */
 export class UpdateLoop<T extends KubernetesObject> {
   readonly #engine: Engine;
+  readonly #leases: LeaseManager;
   readonly #coder: ObjectCoder<T>;
   readonly #update: ObjectUpdate<T>;
   #state: ReadState<T>;
   /** False while the state comes from a cache and may be out of date. */
   #isCurrent: boolean;
 
-  constructor(engine: Engine, coder: ObjectCoder<T>, update: ObjectUpdate<T>) {
+  constructor({ engine, leases, coder }: UpdateContext<T>, update: ObjectUpdate<T>) {
     this.#engine = engine;
+    this.#leases = leases;
     this.#coder = coder;
     this.#update = update;
     const cached = update.options.cachedExisting;
@@ -95,12 +104,8 @@ export class UpdateLoop<T extends KubernetesObject> {
   async #write(plain: Uint8Array, ttlSeconds: number | undefined): Promise<Stored<T> | undefined> {
     const { key } = this.#update;
     const value = this.#coder.transform(key, plain);
-    const lease = ttlSeconds ? { lease: await this.#engine.grantLease(ttlSeconds) } : {};
-    const outcome = await this.#engine.commit({
-      key,
-      expectedRevision: this.#state.revision,
-      change: { type: 'put', value, ...lease },
-    });
+    const expectedRevision = this.#state.revision;
+    const outcome = await this.#leases.put({ key, expectedRevision, value, ttlSeconds });
     if (outcome.succeeded) return this.#coder.written(key, plain, outcome.revision);
     await this.#adopt(outcome.current);
     return undefined;

@@ -120,6 +120,7 @@ function objectStore(
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
     ...(transformer === undefined ? {} : { transformer }),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.random === undefined ? {} : { random: options.random }),
   });
 }

@@ -1,0 +1,78 @@
+// Puts that expire: keys with similar lifetimes share a lease, as etcd3/lease_manager.go has it. Part of object-store.ts, as
+// there: one manager a store, above the engine, whose grants are always new leases. spec/storage.md §2.7.
+import type { Clock, Revision } from '@kapstan/api';
+import type { CommitResult, Engine } from './engine.ts';
+import { isStorageError } from './storage-error.ts';
+
+export interface LeaseManagerOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** Longest extra life of a lease that lets later keys share it, in seconds. */
+  readonly reuseSeconds: number;
+  /** Most keys to share one lease, attempts included. */
+  readonly maxObjects: number;
+}
+
+export interface ExpiringPut {
+  readonly key: string;
+  readonly expectedRevision: Revision;
+  readonly value: Uint8Array;
+  /** The key lives at least so long. 0 or absent = for ever. */
+  readonly ttlSeconds?: number | undefined;
+}
+
+interface SharedLease {
+  readonly id: number;
+  readonly expiresAtMs: number;
+  attempts: number;
+}
+
+export class LeaseManager {
+  readonly #options: LeaseManagerOptions;
+  #shared: SharedLease | undefined;
+  #granting: Promise<unknown> = Promise.resolve();
+
+  constructor(options: LeaseManagerOptions) {
+    this.#options = options;
+  }
+
+  /** Commits the put, with a lease when it has a lifetime. */
+  async put({ key, expectedRevision, value, ttlSeconds = 0 }: ExpiringPut): Promise<CommitResult> {
+    const { engine } = this.#options;
+    if (ttlSeconds === 0) return engine.commit({ key, expectedRevision, change: { type: 'put', value } });
+    for (;;) {
+      const { id, attempts } = await this.#leaseFor(ttlSeconds);
+      try {
+        return await engine.commit({ key, expectedRevision, change: { type: 'put', value, lease: id } });
+      } catch (error) {
+        // The engine does not know the lease: somebody revoked it, or its clock runs ahead of ours.
+        if (!isStorageError(error, 'InvalidObject')) throw error;
+        if (this.#shared?.id === id) this.#shared = undefined;
+        if (attempts === 1) throw error;
+      }
+    }
+  }
+
+  /** One after the other, so that those who wait find the lease of the first. */
+  #leaseFor(ttlSeconds: number): Promise<Readonly<SharedLease>> {
+    const granted = this.#granting.then(() => this.#shareOrGrant(ttlSeconds));
+    this.#granting = granted.catch(() => undefined);
+    return granted;
+  }
+
+  async #shareOrGrant(ttlSeconds: number): Promise<Readonly<SharedLease>> {
+    const { engine, clock, maxObjects } = this.#options;
+    const nowMs = clock.monotonicNow();
+    const reuseSeconds = Math.min(this.#options.reuseSeconds, Math.floor(ttlSeconds * 0.05));
+    const shared = this.#shared;
+    if (shared !== undefined) {
+      shared.attempts += 1;
+      const isLongEnough = nowMs + ttlSeconds * 1_000 < shared.expiresAtMs;
+      const isShortEnough = nowMs + (ttlSeconds + reuseSeconds) * 1_000 >= shared.expiresAtMs;
+      if (isLongEnough && isShortEnough && shared.attempts <= maxObjects) return { ...shared };
+    }
+    const id = await engine.grantLease(ttlSeconds + reuseSeconds);
+    this.#shared = { id, expiresAtMs: nowMs + (ttlSeconds + reuseSeconds) * 1_000, attempts: 1 };
+    return { ...this.#shared };
+  }
+}

@@ -1,3 +1,4 @@
+// What the Cacher promises as a whole: invariants, readiness, what reaches the storage below. spec/storage.md §3.
 import { isExpired, isTooManyRequests, retryAfterSeconds } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { isStorageError, ObjectStore, type Storage, StorageError } from '@kapstan/storage';
@@ -347,18 +348,43 @@ describe('a Cacher', () => {
     await watch.received(1);
     await bench.create('b');
     await watch.received(2);
-    expect(cacher.inspect()).toMatchObject({
+    const revision = await engine.currentRevision();
+    const { durations, ...rest } = cacher.inspect();
+    expect(rest).toMatchObject({
       state: 'ready',
-      revision: await engine.currentRevision(),
+      revision,
       objects: 2,
-      history: { size: 2, capacity: 100, oldestRevision: 2 },
+      history: { size: 2, capacity: 100, oldestRevision: 2, newestRevision: 3 },
+      pastStates: { oldest: 1, newest: 3 },
       watchers: 1,
+      watchersByScope: [{ scope: '/registry/pods/', watchers: 1, catchingUp: 0, behind: 0 }],
       catchingUp: 0,
+      backlog: 0,
       waiting: 0,
       bookmarked: 1,
       lastError: undefined,
-      counters: { eventsReceived: 2, eventsDispatched: 2, initializations: 1 },
+      counters: {
+        eventsReceived: 2,
+        eventsDispatched: 2,
+        initEvents: 1,
+        initializations: 1,
+        initializationErrors: 0,
+        ended: { relist: 0, overrun: 0, failed: 0, refused: 0, stopped: 0 },
+        lists: [{ index: '', lists: 1, fetched: 1, returned: 1 }],
+        consistencyChecks: { success: 0, failure: 0, error: 0 },
+        historyIncreases: 0,
+        historyDecreases: 0,
+      },
     });
+    expect(Object.keys(durations)).toEqual(['readWait', 'initialization', 'dispatch']);
+    const byNode = bench.watch({ fields: 'spec.nodeName=n1', resourceVersion: '0' }, `${root}/default`);
+    expect(cacher.inspect().watchersByScope[1]).toEqual({
+      scope: '/registry/pods/default/ spec.nodeName=n1',
+      watchers: 1,
+      catchingUp: 1,
+      behind: 2,
+    });
+    byNode.close();
   });
 });
 

@@ -1,3 +1,4 @@
+// TestConditionalProgressRequester and the waits of watch_cache_test of the inventory. spec/storage.md §3.6.
 import { isTooLargeResourceVersion, type Revision, retryAfterSeconds } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -66,5 +67,35 @@ describe('Freshness', () => {
     freshness.close(new Error('over'));
     expect(await refused).toBe('over');
     expect([freshness.waiting, clock.pendingTimers]).toEqual([0, 0]);
+  });
+
+  it('asks again for those who come later, and stops when the last one leaves by timeout', async () => {
+    const first = freshness.wait(at(11)).catch(() => 'late');
+    await clock.advance(2_000);
+    expect(requests).toBe(21);
+    const second = freshness.wait(at(12)).catch(() => 'late');
+    await clock.advance(1_000);
+    expect(await first).toBe('late');
+    const sofar = requests;
+    await clock.advance(1_000);
+    expect(requests).toBe(sofar + 10);
+    await clock.advance(1_000);
+    expect([await second, freshness.waiting, clock.pendingTimers]).toEqual(['late', 0, 0]);
+    const after = requests;
+    await clock.advance(10_000);
+    expect(requests).toBe(after);
+    void freshness.wait(at(11)).catch(() => 'closed');
+    expect(requests).toBe(after + 1);
+    freshness.close(new Error('over'));
+  });
+
+  it('notes how long those waited who had to', async () => {
+    await freshness.wait(at(10));
+    const waiting = freshness.wait(at(11));
+    await clock.advance(500);
+    current = at(11);
+    freshness.advanced();
+    await waiting;
+    expect(freshness.waits.counts()).toMatchObject({ count: 1, sum: 0.5 });
   });
 });

@@ -1,3 +1,4 @@
+// store_test and watch_cache_storage_test of the inventory, without snapshots (past-states.test.ts). spec/storage.md §3.3.
 import type { Revision } from '@kapstan/api';
 import { Stored } from '@kapstan/storage';
 import fc from 'fast-check';
@@ -15,6 +16,28 @@ const keysOf = (entries: readonly CacheEntry<never>[] | undefined): string[] => 
 const all = { start: '/', end: '0' };
 
 describe('IndexedStore', () => {
+  it('holds one key through put, overwrite and delete, and says what was there', () => {
+    const store = new IndexedStore<never>();
+    const [first, second] = [entry('/p/a'), entry('/p/a')];
+    expect([store.put(first), store.get('/p/a'), store.size]).toEqual([undefined, first, 1]);
+    expect([store.put(second), store.get('/p/a'), store.size]).toEqual([first, second, 1]);
+    expect([store.delete('/p/a'), store.get('/p/a'), store.size]).toEqual([second, undefined, 0]);
+    expect([store.delete('/p/a'), keysOf(store.range(all.start, all.end))]).toEqual([undefined, []]);
+  });
+
+  it('follows one key through its index: put, moved, replaced, deleted', () => {
+    const store = new IndexedStore<never>(['spec.nodeName']);
+    const nodes = (): string[][] => ['n1', 'n2', 'n3'].map((node) => keysOf(store.byField('spec.nodeName', node, all)));
+    store.put(entry('/p/a', 'n1'));
+    expect(nodes()).toEqual([['/p/a'], [], []]);
+    store.put(entry('/p/a', 'n2'));
+    expect(nodes()).toEqual([[], ['/p/a'], []]);
+    store.replace([entry('/p/a', 'n3')]);
+    expect(nodes()).toEqual([[], [], ['/p/a']]);
+    store.delete('/p/a');
+    expect(nodes()).toEqual([[], [], []]);
+  });
+
   it('lists a prefix in the order of its keys and nothing beside it', () => {
     const store = new IndexedStore<never>();
     for (const key of ['/p/b/2', '/p/a/1', '/p/b/1', '/p/bb/1', '/p/b-/1']) store.put(entry(key));

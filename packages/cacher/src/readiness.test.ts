@@ -1,3 +1,4 @@
+// ready_test and util_test of the inventory. spec/storage.md §3.2 and §3.12.
 import { isTooManyRequests, retryAfterSeconds } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { isStorageError } from '@kapstan/storage';
@@ -65,5 +66,55 @@ describe('Readiness', () => {
     abort.abort(new Error('enough'));
     await expect(waiting).rejects.toThrow('enough');
     await expect(readiness.wait(AbortSignal.abort(new Error('late')))).rejects.toThrow('late');
+  });
+
+  it('is told twice what it is without counting twice, and is asked without waiting', () => {
+    const readiness = new Readiness(new VirtualClock());
+    expect([readiness.state, readiness.isReady]).toEqual(['pending', false]);
+    readiness.setPending();
+    readiness.setReady();
+    readiness.setReady();
+    expect([readiness.state, readiness.isReady, readiness.generation]).toEqual(['ready', true, 1]);
+    readiness.setPending();
+    readiness.setPending();
+    readiness.stop();
+    readiness.stop();
+    readiness.setPending();
+    expect([readiness.state, readiness.isReady, readiness.generation]).toEqual(['stopped', false, 1]);
+  });
+
+  it('lets those wait on who come while it lists anew, until it is ready again', async () => {
+    const readiness = new Readiness(new VirtualClock());
+    readiness.setReady();
+    readiness.setPending();
+    let woken = 0;
+    const waits = Array.from({ length: 10 }, () => readiness.wait().then(() => woken++));
+    await settle();
+    expect(woken).toBe(0);
+    readiness.setReady();
+    await Promise.all(waits);
+    expect(woken).toBe(10);
+  });
+
+  it('measures how long it has been unready from the last change, not from an error', async () => {
+    const clock = new VirtualClock();
+    const readiness = new Readiness(clock);
+    readiness.setReady();
+    await clock.advance(540_000);
+    readiness.setPending();
+    await clock.advance(20_000);
+    readiness.noteError(new Error('still'));
+    readiness.setPending();
+    expect(retryAfterSeconds(readiness.refusal())).toBe(3);
+  });
+
+  it('forgets the last error when it is ready', () => {
+    const readiness = new Readiness(new VirtualClock());
+    readiness.noteError(new Error('no leader'));
+    readiness.noteError(undefined);
+    expect((readiness.lastError as Error).message).toBe('no leader');
+    readiness.setReady();
+    readiness.setPending();
+    expect([readiness.lastError, readiness.refusal().message]).toEqual([undefined, 'storage is (re)initializing']);
   });
 });

@@ -5,7 +5,7 @@ import { ObjectStore, StorageError } from '@kapstan/storage';
 import { MemoryEngine, podAttributes, podStoreOptions, StorageBench } from '@kapstan/storage/testing';
 import { Cacher, type CacherOptions } from '../cacher.ts';
 
-export interface CacherParts {
+interface CacherParts {
   readonly clock: VirtualClock;
   readonly engine: MemoryEngine;
   readonly store: ObjectStore<TestPod>;
@@ -18,7 +18,7 @@ export interface CacherParts {
   relist(): Promise<void>;
 }
 
-export interface CacherBench {
+interface CacherBench {
   readonly bench: StorageBench;
   /** Those of the running test. */
   readonly parts: () => CacherParts;

@@ -1,0 +1,117 @@
+// TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
+// TestWaitUntilWatchCacheFreshAndForceAllEvents of the inventory: where a watch begins. spec/storage.md §3.9.
+import { isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
+import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
+import { Stored } from '@kapstan/storage';
+import { podAttributes, predicate } from '@kapstan/storage/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Freshness } from './freshness.ts';
+import { WatchCache } from './watch-cache.ts';
+import { type WatchStartCall, watchStart } from './watch-start.ts';
+
+const at = (value: number): Revision => value as Revision;
+
+function stored(name: string, revision: number): Stored<TestPod> {
+  const object = pod({ name, resourceVersion: String(revision) });
+  return new Stored<TestPod>(`/p/default/${name}`, at(revision), object as Stored<TestPod>['object']);
+}
+
+describe('the start of a watch', () => {
+  let clock: VirtualClock;
+  let cache: WatchCache<TestPod>;
+  let freshness: Freshness;
+  let progressRequests: boolean;
+  /** What was asked of the storage below. */
+  let asked: number;
+  beforeEach(() => {
+    clock = new VirtualClock();
+    cache = new WatchCache<TestPod>({
+      clock,
+      getAttributes: podAttributes,
+      indexedFields: [],
+      history: {},
+      freeze: false,
+      logger: silentLogger,
+    });
+    cache.replace([stored('a', 80)], at(90));
+    cache.apply({ type: 'ADDED', stored: stored('b', 100) });
+    progressRequests = true;
+    asked = 0;
+    // The storage is ahead; the cache hears of that as soon as it asks.
+    const requestProgress = (): void => {
+      cache.progress(at(200));
+      freshness.advanced();
+    };
+    freshness = new Freshness({ clock, current: () => cache.revision, requestProgress });
+  });
+
+  function begin(version: string, send: boolean | undefined, bookmarks = false) {
+    const options: WatchStartCall<TestPod>['options'] = {
+      resourceVersion: version,
+      predicate: predicate({ bookmarks }),
+      recursive: true,
+      ...(send === undefined ? {} : { sendInitialEvents: send }),
+    };
+    const storage = {
+      supportsProgressRequests: progressRequests,
+      currentResourceVersion: async () => {
+        asked++;
+        return at(200);
+      },
+    };
+    const call = { key: '/p/', options, asked: at(Number(version)) };
+    return watchStart({ cache, freshness, storage }, call).then((take) => take());
+  }
+
+  const cases: [string, boolean | undefined, number, number, number][] = [
+    // version, sendInitialEvents → objects sent first, version from which events follow, questions to the storage
+    ['', undefined, 2, 100, 0],
+    ['0', undefined, 2, 100, 0],
+    ['95', undefined, 0, 95, 0],
+    ['', true, 2, 200, 1],
+    ['0', true, 2, 100, 0],
+    ['95', true, 2, 100, 0],
+    ['', false, 0, 200, 1],
+    ['0', false, 0, 100, 0],
+    ['95', false, 0, 95, 0],
+  ];
+  it.each(cases)('from %j with sendInitialEvents %s: %i objects, then what comes after %i', async (...row) => {
+    const [version, send, objects, revision, questions] = row;
+    const start = await begin(version, send);
+    expect([start.initial.length, start.revision, asked]).toEqual([objects, revision, questions]);
+  });
+
+  it.each(cases)(
+    'from %j with sendInitialEvents %s ends its state with a bookmark only if it is a streamed list',
+    async (version, send) => {
+      expect((await begin(version, send, true)).endsWithBookmark).toBe(send === true);
+      expect((await begin(version, send, false)).endsWithBookmark).toBe(false);
+    },
+  );
+
+  it('waits for the version that a streamed list asks for, and takes the state of then', async () => {
+    const start = await begin('150', true, true);
+    expect([start.revision, start.initial.map(({ stored: { key } }) => key)]).toEqual([
+      200,
+      ['/p/default/a', '/p/default/b'],
+    ]);
+  });
+
+  it('refuses a streamed list of a version that does not come within 3 s', async () => {
+    const refused = begin('300', true, true).catch((error: unknown) => error);
+    await clock.advance(3_000);
+    expect(isTooLargeResourceVersion(await refused)).toBe(true);
+  });
+
+  it('does not wait for a version of the future that is no streamed list: its events come when they come', async () => {
+    expect(await begin('300', undefined)).toMatchObject({ initial: [], revision: 300 });
+    expect(freshness.waiting).toBe(0);
+  });
+
+  it('refuses a streamed list with bookmarks where progress cannot be asked for, and no other', async () => {
+    progressRequests = false;
+    await expect(begin('0', true, true)).rejects.toThrow('RequestWatchProgress, which is disabled');
+    expect((await begin('0', true, false)).initial).toHaveLength(2);
+    expect((await begin('0', undefined, true)).initial).toHaveLength(2);
+  });
+});

@@ -35,6 +35,7 @@ export {
   unionAuthorizer,
 } from './authz/authorizer.ts';
 export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
+export { isStorageMediaType, type StorageMediaType, storageCodecOf, storageMediaTypes } from './codec/storage-codec.ts';
 export { DefinitionController, type DefinitionControllerOptions } from './crd/definition-controller.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
@@ -42,16 +43,17 @@ export { type ApiServer, type ApiServerOptions, type IncomingRequest, startApiSe
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
 export type { Page, PageAnswer, PageRequest } from './http/page.ts';
-export { objectPatching } from './in-process-patching.ts';
+export { objectPatching } from './object-patching.ts';
 export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';
 export type { BuiltinServer } from './registry/builtin-kind.ts';
 export { builtinResources } from './registry/builtin-resources.ts';
 export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
 export { bindings } from './registry/core/bindings/bindings.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
-export { InProcessClient, type InProcessClientOptions, type ObjectPatching } from './registry/in-process-client.ts';
+export { InProcessClient, type InProcessClientOptions } from './registry/in-process-client.ts';
 export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';
 export { ObjectReader } from './registry/object-reader.ts';
+export type { ObjectPatching } from './registry/object-writes.ts';
 export type { RequestContext, UserInfo } from './registry/request-context.ts';
 export type { ResourceDefinition } from './registry/resource-definition.ts';
 export { ResourceStack, type ResourceStackOptions } from './registry/resource-stack.ts';

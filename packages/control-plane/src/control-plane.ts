@@ -240,6 +240,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
       anonymous: options.isAnonymousAllowed ?? true,
     },
     authorizer: resources.access.authorizer,
+    patching: resources.patching,
     tls: {
       ...(options.serving ?? pki.serving),
       clientCa: options.clientCa === undefined ? [pki.caCert] : [pki.caCert, options.clientCa],

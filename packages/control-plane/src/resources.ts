@@ -9,6 +9,7 @@ import {
   FieldManager,
   type HealthCheck,
   InProcessClient,
+  type ObjectPatching,
   objectPatching,
   ResourceCatalog,
   type ResourceDefinition,
@@ -49,6 +50,7 @@ export interface Resources {
   readonly catalog: ResourceCatalog;
   readonly access: AccessControl;
   readonly client: ResourceClient;
+  readonly patching: ObjectPatching;
   readonly healthChecks: HealthCheck[];
   /** False when the objects of some kind cannot be read: now, or not yet. */
   isReady(): boolean;
@@ -62,6 +64,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const { clock, logger } = options;
   const catalog = new ResourceCatalog();
   const managedFields = new FieldManager({ clock });
+  const patching = objectPatching(managedFields);
   const admission = new AdmissionChain({ catalog, clock, ...options.admission });
   const access = createAccessControl(options.access ?? {}, { catalog, clock });
   const open = new Set<ResourceStack>();
@@ -111,7 +114,8 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   return {
     catalog,
     access,
-    client: new InProcessClient({ catalog, clock, patching: objectPatching(managedFields) }),
+    client: new InProcessClient({ catalog, clock, patching }),
+    patching,
     healthChecks: [...healthChecks(engine, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     forgetBefore: (revision) => {

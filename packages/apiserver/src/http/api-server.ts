@@ -16,8 +16,8 @@ import { type AuthenticationOptions, authenticate } from '../authn/authenticator
 import { certificateCredentials } from '../authn/client-certificate.ts';
 import { readImpersonation } from '../authn/impersonation.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
-import { FieldManager } from '../fieldmanager/field-manager.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ObjectPatching } from '../registry/object-writes.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
@@ -39,6 +39,8 @@ export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
+  /** Of the field manager that the stores of the catalog track managed fields with. */
+  readonly patching: ObjectPatching;
   /** Absent = plain HTTP/1.1, for tests. */
   readonly tls?: TlsOptions;
   /** Default 127.0.0.1. */
@@ -147,7 +149,7 @@ class RequestChain {
       maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
       minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
       maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
-      fieldManager: new FieldManager({ clock: this.#clock }),
+      patching: options.patching,
       flusher: new TurnFlusher(),
       watches: new WatchRegistry(),
     };

@@ -1,7 +1,8 @@
 // Any method on a subresource that leads elsewhere: exec, attach, portforward, proxy. Options are in the query, and the
 // body, which may be an upgrade's, is not read. Source: apiserver handlers/rest.go ConnectResource.
+
+import { methodNotAllowed } from '../registry/route-errors.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
-import { methodNotAllowed } from './route-errors.ts';
 
 export async function handleConnect(call: ResourceCall): Promise<void> {
   const { served, subresource } = call;

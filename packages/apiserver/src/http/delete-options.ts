@@ -10,8 +10,8 @@ import {
   type PropagationPolicy,
 } from '@kapstan/api';
 import type { DeleteRequest } from '../registry/resource-store.ts';
+import { validateDryRun } from '../registry/write-options.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
-import { validateDryRun } from './write-options.ts';
 
 export interface ParsedDeleteOptions {
   readonly request: DeleteRequest;

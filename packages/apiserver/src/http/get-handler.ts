@@ -1,11 +1,11 @@
 // GET of one object or of a subresource. Source: apiserver handlers/get.go.
 import type { UnstructuredObject } from '@kapstan/api';
 import type { ByteSubresource } from '../registry/resource-definition.ts';
+import { methodNotAllowed } from '../registry/route-errors.ts';
 import { sendObject, sendStored } from './object-response.ts';
 import { sendPieces } from './page.ts';
 import { decodeOptions } from './query-parameters.ts';
 import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
-import { methodNotAllowed } from './route-errors.ts';
 
 export async function handleGet(call: ResourceCall): Promise<void> {
   const { exchange, served, subresource, ports } = call;

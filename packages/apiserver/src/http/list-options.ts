@@ -1,15 +1,7 @@
 // The options of list, watch and deletecollection in the query: read, defaulted and checked.
 // Source: apimachinery internalversion ListOptions, its defaults (WatchList on) and validation.
-import {
-  type FieldError,
-  FieldSelector,
-  forbiddenField,
-  newBadRequest,
-  newInvalid,
-  notSupportedField,
-  parseFieldSelector,
-  parseLabelSelector,
-} from '@kapstan/api';
+import { FieldSelector, newBadRequest, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { requireValidListOptions } from '../registry/list-validation.ts';
 import type { SelectRequest, WatchRequest } from '../registry/resource-store.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
 
@@ -27,8 +19,7 @@ export function parseListOptions(
   request: { readonly isWatch: boolean; readonly name?: string },
 ): ParsedListOptions {
   const raw = applyDefaults(readOptions(query), request.isWatch);
-  const errors = request.isWatch ? validateWatch(raw) : validateList(raw);
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  requireValidListOptions(raw, request.isWatch ? 'watch' : 'list');
   const fieldSelector = request.name === undefined ? raw.fields : selectName(raw.fields, request.name);
   const select: SelectRequest = {
     ...(raw.labelSelector === '' ? {} : { labelSelector: raw.labelSelector }),
@@ -98,47 +89,6 @@ function applyDefaults(raw: RawOptions, isWatch: boolean): RawOptions {
   const isLegacy = raw.resourceVersion === '' || raw.resourceVersion === '0';
   if (!isWatch || !isLegacy || raw.sendInitialEvents !== undefined || raw.match !== '') return raw;
   return { ...raw, sendInitialEvents: true, match: 'NotOlderThan' };
-}
-
-const matchField = 'resourceVersionMatch';
-
-function validateList(raw: RawOptions): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (raw.match !== '') {
-    if (raw.resourceVersion === '') {
-      errors.push(forbiddenField(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'));
-    }
-    if (raw.continue !== '') {
-      errors.push(forbiddenField(matchField, 'resourceVersionMatch is forbidden when continue is provided'));
-    }
-    if (raw.match !== 'Exact' && raw.match !== 'NotOlderThan') {
-      errors.push(notSupportedField(matchField, raw.match, ['Exact', 'NotOlderThan', '']));
-    }
-    if (raw.match === 'Exact' && raw.resourceVersion === '0') {
-      errors.push(forbiddenField(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
-    }
-  }
-  if (raw.sendInitialEvents !== undefined) {
-    errors.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
-  }
-  return errors;
-}
-
-function validateWatch(raw: RawOptions): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  if (raw.sendInitialEvents !== undefined && raw.match !== 'NotOlderThan') {
-    errors.push(forbiddenField(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'));
-  }
-  if (raw.match === '') return errors;
-  if (raw.sendInitialEvents === undefined) {
-    const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided';
-    errors.push(forbiddenField(matchField, why));
-  }
-  if (raw.match !== 'NotOlderThan') errors.push(notSupportedField(matchField, raw.match, ['NotOlderThan']));
-  if (raw.continue !== '') {
-    errors.push(forbiddenField(matchField, 'resourceVersionMatch is forbidden when continue is provided'));
-  }
-  return errors;
 }
 
 /** A watch of one object by the old path selects its name. */

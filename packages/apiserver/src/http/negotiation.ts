@@ -1,7 +1,8 @@
 // Content negotiation: in which format and shape an answer is wanted, in which format a body comes.
 // Source: apiserver pkg/endpoints/handlers/negotiation (1.36); the first, coarser check is go-restful's.
-import { newNotAcceptable, newUnsupportedMediaType, StatusError } from '@kapstan/api';
+import { newNotAcceptable, StatusError } from '@kapstan/api';
 import { jsonFormat, type WireFormat, wireFormats } from '../codec/wire-format.ts';
+import { unknownBodyFormat } from '../registry/route-errors.ts';
 import { essenceOf, type MediaType, parseAccept } from './media-type.ts';
 
 const knownMediaTypes: readonly string[] = wireFormats.map((format) => format.mediaType);
@@ -61,12 +62,6 @@ export function negotiateInput(contentType: string | undefined): WireFormat {
   const format = wireFormats.find((candidate) => candidate.mediaType === essence);
   if (format !== undefined) return format;
   throw unknownBodyFormat(knownMediaTypes);
-}
-
-export function unknownBodyFormat(mediaTypes: readonly string[]): StatusError {
-  return newUnsupportedMediaType(
-    `the body of the request was in an unknown format - accepted media types include: ${mediaTypes.join(', ')}`,
-  );
 }
 
 type TransformChoice = TransformTarget | 'refused' | undefined;

@@ -2,6 +2,7 @@
 // Source: apiserver handlers/response.go (transformResponseObject).
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { encodeValue } from '../codec/wire-format.ts';
+import type { WriteAnswer } from '../registry/object-writes.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { BodyWriter } from './body-writer.ts';
 import { defaultTable } from './default-table.ts';
@@ -31,6 +32,13 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
   writer.push(objectJson(stored));
   writer.push(newline);
   writer.finish();
+}
+
+/** Sends what was written: 201 when it is new. */
+export function sendWritten(exchange: Exchange, written: WriteAnswer, answer: Omit<ObjectAnswer, 'status'>): void {
+  const full = { ...answer, status: written.created ? 201 : 200 };
+  if (written.type === 'stored') sendStored(exchange, written.stored, full);
+  else sendObject(exchange, written.object, full);
 }
 
 /** Sends an object that is not kept: that of a subresource, a dry run, a virtual resource. */

@@ -8,13 +8,13 @@ import { versionInfo } from '../discovery/version-info.ts';
 import { OpenApiDocuments } from '../openapi/openapi-documents.ts';
 import { SwaggerDocuments } from '../openapi/swagger-documents.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
+import { methodNotAllowed, resourceNotFound } from '../registry/route-errors.ts';
 import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
 import { negotiatePlainOutput, notAcceptableHere } from './negotiation.ts';
 import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
 import { type Page, servePage } from './page.ts';
-import { methodNotAllowed, resourceNotFound } from './route-errors.ts';
 import type { ServerMetrics } from './server-metrics.ts';
 import { outputRequestOf, sendPageNotFound, sendValue } from './status-response.ts';
 

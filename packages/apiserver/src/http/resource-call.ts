@@ -10,14 +10,13 @@ import {
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { jsonFormat, yamlFormat } from '../codec/wire-format.ts';
-import type { FieldManager } from '../fieldmanager/field-manager.ts';
 import type { ServedResource } from '../registry/catalog.ts';
+import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../registry/object-writes.ts';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { Subresource } from '../registry/resource-definition.ts';
-import { decodeObject } from '../schema/decode-object.ts';
-import type { SchemaNode } from '../schema/schema-node.ts';
+import { unknownBodyFormat } from '../registry/route-errors.ts';
 import type { Exchange } from './exchange.ts';
-import { negotiateInput, negotiateResourceOutput, type OutputForm, unknownBodyFormat } from './negotiation.ts';
+import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
 import type { ResourceRequest } from './request-info.ts';
 import { outputRequestOf } from './status-response.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
@@ -33,7 +32,7 @@ export interface HandlerPorts {
   /** Shortest time after which the server ends a watch that named none, in milliseconds; the longest is twice that. */
   readonly minWatchMs: number;
   readonly maxWatchBufferBytes: number;
-  readonly fieldManager: FieldManager;
+  readonly patching: ObjectPatching;
   readonly flusher: TurnFlusher;
   readonly watches: WatchRegistry;
 }
@@ -73,37 +72,24 @@ export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collec
   return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom });
 }
 
-/** Kind of the endpoint: the resource's, or that of an object subresource. */
-export function kindOf(call: ResourceCall): GroupVersionKind {
-  if (call.subresource?.type === 'object') return call.subresource.kind;
-  const { group, version, kind } = call.served.definition;
-  return { group, version, kind };
+export function targetOf(call: ResourceCall, context: RequestContext): WriteTarget {
+  return { served: call.served, part: call.subresource, name: call.name, context };
 }
 
 /** Reads and decodes the body of a create or an update. Throws 400, 413, 415, 422. */
 export async function readObject(
   call: ResourceCall,
   readWriteOptions: () => WriteOptions,
-): Promise<{ readonly object: UnstructuredObject; readonly options: WriteOptions }> {
+): Promise<{ readonly object: UnstructuredObject; readonly target: WriteTarget }> {
   const format = negotiateInput(call.exchange.header('content-type'));
   const body = await call.exchange.readBody(call.ports.maxBodyBytes);
-  const options = readWriteOptions();
-  const schema = schemaOf(call);
-  const object = decodeObject(format.name === 'protobuf' ? readProtobuf(call, body) : body, {
-    mediaType: format.name === 'yaml' ? 'application/yaml' : 'application/json',
-    ...(schema === undefined ? {} : { schema }),
-    gvk: kindOf(call),
-    fieldValidation: options.fieldValidation,
-    warn: (text) => call.warnings.add(text),
-    // The eviction of a pod is taken in policy/v1beta1 too.
-    acceptsVersion: (version) => call.subresource?.type === 'object' && version.group === kindOf(call).group,
-  });
-  return { object, options };
+  const target = targetOf(call, contextOf(call, readWriteOptions()));
+  const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
+  return { object: decodeBody(target, json, format.name === 'yaml' ? 'application/yaml' : 'application/json'), target };
 }
 
 /** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
-function readProtobuf(call: ResourceCall, body: Uint8Array): Uint8Array {
-  const kind = kindOf(call);
+function readProtobuf(kind: GroupVersionKind, body: Uint8Array): Uint8Array {
   if (messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
   try {
     return Buffer.from(stringifyJson(readEnvelope(body, kind)));
@@ -115,8 +101,4 @@ function readProtobuf(call: ResourceCall, body: Uint8Array): Uint8Array {
       `the object provided is unrecognized (must be of type ${kind.kind}): ${error.message} (${summary})`,
     );
   }
-}
-
-function schemaOf(call: ResourceCall): SchemaNode | undefined {
-  return call.subresource?.type === 'object' ? call.subresource.schema : call.served.definition.schema;
 }

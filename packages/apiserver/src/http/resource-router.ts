@@ -1,8 +1,16 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
 // Source: apiserver endpoints/installer.go (which routes exist), apiextensions crdHandler (those of custom resources).
-import { newMethodNotSupported, newNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
 import type { Subresource, Verb } from '../registry/resource-definition.ts';
+import {
+  methodNotAllowed,
+  refuseMethod,
+  requireCollectionVerb,
+  requireItemVerb,
+  requireSubresource,
+  resourceNotFound,
+} from '../registry/route-errors.ts';
 import { handleConnect } from './connect-handler.ts';
 import { handleCreate } from './create-handler.ts';
 import { handleDeleteCollection } from './delete-collection-handler.ts';
@@ -12,7 +20,6 @@ import { handleList } from './list-handler.ts';
 import { handlePatch } from './patch-handler.ts';
 import type { ResourceRequest } from './request-info.ts';
 import type { ResourceHandler } from './resource-call.ts';
-import { methodNotAllowed, resourceNotFound } from './route-errors.ts';
 import { handleUpdate } from './update-handler.ts';
 import { handleWatch } from './watch-handler.ts';
 
@@ -28,6 +35,13 @@ const itemHandlers: ReadonlyMap<string, { readonly verb: Verb; readonly handler:
   ['PUT', { verb: 'update', handler: handleUpdate }],
   ['PATCH', { verb: 'patch', handler: handlePatch }],
   ['DELETE', { verb: 'delete', handler: handleDelete }],
+]);
+
+const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map([
+  ['GET list', handleList],
+  ['GET watch', handleWatch],
+  ['POST create', handleCreate],
+  ['DELETE deletecollection', handleDeleteCollection],
 ]);
 
 /**
@@ -47,7 +61,7 @@ export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, m
   if (name === '') return collectionRoute(served, info, method);
   if (definition.namespaced && !info.isNamespacedPath) throw resourceNotFound();
   if (subresourceName === '') return itemRoute(served, name, method);
-  return subresourceRoute(served, { name, subresourceName }, method);
+  return subresourceRoute(served, { name, subresource: subresourceName }, method);
 }
 
 /** Collections of namespaced resources are also served across namespaces. */
@@ -73,48 +87,29 @@ function watchPathRoute(served: ServedResource, info: ResourceRequest, method: s
 }
 
 function collectionRoute(served: ServedResource, info: ResourceRequest, method: string): Route {
-  const { definition } = served;
-  const route = (handler: ResourceHandler): Route => ({ served, subresource: undefined, name: '', handler });
-  const has = (verb: Verb): boolean => definition.verbs.includes(verb);
-  const isAcrossNamespaces = definition.namespaced && !info.isNamespacedPath;
-  // Where nothing can be listed (reviews, bindings) the path across namespaces does not exist.
-  if (isAcrossNamespaces && !has('list')) throw resourceNotFound();
-  if (method === 'GET' && info.verb === 'watch' && has('watch')) return route(handleWatch);
-  if (method === 'GET' && has('list')) return route(handleList);
-  if (!isAcrossNamespaces && method === 'POST' && has('create')) return route(handleCreate);
-  if (!isAcrossNamespaces && method === 'DELETE' && has('deletecollection')) return route(handleDeleteCollection);
-  throw refuseMethod(served, info.verb);
+  const { verbs } = served.definition;
+  const verb = info.verb === 'watch' && !verbs.includes('watch') ? 'list' : info.verb;
+  requireCollectionVerb(served, verb as Verb, info.isNamespacedPath ? info.namespace : '');
+  const handler = collectionHandlers.get(`${method} ${verb}`);
+  if (handler === undefined) throw refuseMethod(served, info.verb);
+  return { served, subresource: undefined, name: '', handler };
 }
 
 function itemRoute(served: ServedResource, name: string, method: string): Route {
-  const { definition } = served;
   const entry = itemHandlers.get(method);
-  if (entry !== undefined && definition.verbs.includes(entry.verb)) {
-    return { served, subresource: undefined, name, handler: entry.handler };
-  }
-  // Resources that only create have no paths for single objects.
-  const hasItems = [...itemHandlers.values()].some(({ verb }) => definition.verbs.includes(verb));
-  throw hasItems ? refuseMethod(served, entry?.verb ?? 'create') : resourceNotFound();
+  requireItemVerb(served, entry?.verb);
+  if (entry === undefined) throw methodNotAllowed();
+  return { served, subresource: undefined, name, handler: entry.handler };
 }
 
 function subresourceRoute(
   served: ServedResource,
-  path: { readonly name: string; readonly subresourceName: string },
+  path: { readonly name: string; readonly subresource: string },
   method: string,
 ): Route {
-  const { definition } = served;
-  const subresource = definition.subresources.find((candidate) => candidate.name === path.subresourceName);
-  if (subresource === undefined) {
-    throw definition.isCustom === true ? newNotFound(definition, path.name) : resourceNotFound();
-  }
   const entry = method === 'POST' ? { verb: 'create' as const, handler: handleCreate } : itemHandlers.get(method);
+  const subresource = requireSubresource(served, path, entry?.verb);
   const connects = subresource.type === 'object' && subresource.connect !== undefined;
-  if (entry === undefined || !subresource.verbs.includes(entry.verb) || (entry.verb === 'delete' && !connects)) {
-    throw refuseMethod(served, entry?.verb ?? '');
-  }
+  if (entry === undefined) throw methodNotAllowed();
   return { served, subresource, name: path.name, handler: connects ? handleConnect : entry.handler };
-}
-
-function refuseMethod(served: ServedResource, verb: string): Error {
-  return served.definition.isCustom === true ? newMethodNotSupported(served.definition, verb) : methodNotAllowed();
 }

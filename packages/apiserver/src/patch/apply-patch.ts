@@ -33,6 +33,11 @@ export const patchMediaTypes: Readonly<Record<PatchType, string>> = {
   strategic: 'application/strategic-merge-patch+json',
 };
 
+/** Custom resources have no strategic merge patch. */
+export function patchTypesOf(definition: { readonly isCustom?: boolean }): readonly PatchType[] {
+  return definition.isCustom === true ? ['json', 'merge'] : ['json', 'merge', 'strategic'];
+}
+
 export interface PatchRequest {
   readonly type: PatchType;
   readonly body: Uint8Array;

@@ -1,11 +1,12 @@
-import { type KubernetesObject, type Patch, resource, type UnstructuredObject, type WatchEvent } from '@kapstan/api';
+import { type KubernetesObject, newNotFound, resource, type UnstructuredObject, type WatchEvent } from '@kapstan/api';
 import { listWatchConformance, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { refusal, StoreFixture, testDefinition, unconditionalStrategy } from '../testing/store-fixture.ts';
 import { ResourceCatalog } from './catalog.ts';
-import { InProcessClient, type InProcessClientOptions, type ObjectPatching } from './in-process-client.ts';
+import { InProcessClient, type InProcessClientOptions } from './in-process-client.ts';
+import type { ObjectPatching } from './object-writes.ts';
 import type { Subresource } from './resource-definition.ts';
 import { ResourceStack } from './resource-stack.ts';
 
@@ -66,7 +67,7 @@ describe('the in-process client', () => {
     type: 'object',
     name: 'scale',
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-    verbs: ['get', 'update', 'patch'],
+    verbs: ['get', 'create', 'update', 'patch'],
     get: async (store, context, name) => scaleOf((await store.get(context, name)).object as UnstructuredObject),
     create: async (_store, _context, { name, body }) => ({ ...body, metadata: { name } }),
     update: async (store, context, { name, change }) => {
@@ -84,16 +85,18 @@ describe('the in-process client', () => {
     spec: { replicas: object.replicas ?? 0 },
   });
   const patching: ObjectPatching = {
-    patch: (present, patch: Patch) => ({ ...present, ...(patch.body as object) }),
-    apply: (present, applied, { context, force }) => ({
-      ...present,
-      ...applied,
-      metadata: {
-        ...present?.metadata,
-        ...applied.metadata,
-        managedFields: [{ manager: `${context.fieldManager}${force ? '!' : ''}`, operation: 'Apply' }],
-      },
-    }),
+    prepare: ({ type, body, force }, { context, definition, name }) => {
+      const sent = JSON.parse(Buffer.from(body).toString()) as UnstructuredObject;
+      return (present): UnstructuredObject => {
+        if (type !== 'apply') {
+          if (present === undefined) throw newNotFound(definition, name);
+          return { ...present, ...sent } as UnstructuredObject;
+        }
+        const manager = `${context.fieldManager}${force ? '!' : ''}`;
+        const metadata = { ...present?.metadata, ...sent.metadata, managedFields: [{ manager, operation: 'Apply' }] };
+        return { ...present, ...sent, metadata } as UnstructuredObject;
+      };
+    },
   };
   const named = (name: string, more: object = {}): TestConfigMap => ({
     apiVersion: 'v1',

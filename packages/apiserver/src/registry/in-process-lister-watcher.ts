@@ -14,12 +14,13 @@ import {
 } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import { Observable, type Subscriber } from 'rxjs';
+import { requireValidListOptions } from './list-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStore, WatchRequest } from './resource-store.ts';
 
 export interface InProcessScope {
-  /** Looked up at every call: the resource may come and go. Throws StatusError when it is not served. */
-  readonly store: () => ResourceStore<UnstructuredObject>;
+  /** Looked up at every call: the resource may come and go. Throws StatusError when it is not served, or not for that verb. */
+  readonly store: (verb: 'list' | 'watch', namespace: string) => ResourceStore<UnstructuredObject>;
   /** "" = all namespaces. */
   readonly namespace: string;
   readonly contextFor: (namespace: string, signal: AbortSignal | undefined) => RequestContext;
@@ -36,8 +37,11 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
 
   async list(options: ListOptions = {}): Promise<ListResult<T>> {
     const { store, contextFor } = this.#scope;
-    const { namespace, signal, timeoutMs: _timeout, ...request } = options;
-    const page = await store().list(contextFor(this.#namespace(namespace), signal), request);
+    const { namespace: asked, signal, timeoutMs: _timeout, ...request } = options;
+    const namespace = this.#namespace(asked);
+    const found = store('list', namespace);
+    requireListOptions(request, 'list');
+    const page = await found.list(contextFor(namespace, signal), request);
     return {
       resourceVersion: page.resourceVersion,
       ...(page.continue === '' ? {} : { continue: page.continue }),
@@ -56,12 +60,15 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
 
   #open(options: WatchOptions, subscriber: Subscriber<WatchEvent<T>>): () => void {
     const { store, contextFor, clock } = this.#scope;
-    const { namespace, signal, timeoutSeconds = 0, onOpen, ...rest } = options;
+    const { namespace: asked, signal, timeoutSeconds = 0, onOpen, ...rest } = options;
     signal?.throwIfAborted();
     const durationMs = timeoutSeconds * 1000;
     const deadline = durationMs > 0 ? { deadlineMs: clock.monotonicNow() + durationMs } : {};
     const request: WatchRequest = { ...rest, ...deadline, ...initialEvents(options) };
-    const watch = store().watch(contextFor(this.#namespace(namespace), undefined), request, sinkOf(subscriber));
+    const namespace = this.#namespace(asked);
+    const found = store('watch', namespace);
+    requireListOptions({ ...options, ...initialEvents(options) }, 'watch');
+    const watch = found.watch(contextFor(namespace, undefined), request, sinkOf(subscriber));
     onOpen?.();
     const cancelTimer = durationMs > 0 ? clock.setBackgroundTimer(() => subscriber.complete(), durationMs) : undefined;
     const abort = (): void => subscriber.error(signal?.reason);
@@ -82,12 +89,20 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
   }
 }
 
+/** Throws 422 for options that do not go together, as the HTTP API does. */
+export function requireListOptions(options: WatchRequest, verb: 'list' | 'watch'): void {
+  const { resourceVersion = '', resourceVersionMatch, sendInitialEvents } = options;
+  const match = resourceVersionMatch ?? '';
+  const texts = { resourceVersion, match, continue: options.continue ?? '', sendInitialEvents };
+  requireValidListOptions(texts, verb);
+}
+
 /** As the HTTP API: a watch from no version streams the present state. Source: metav1 SetListOptionsDefaults. */
-function initialEvents(options: WatchOptions): Pick<WatchRequest, 'sendInitialEvents'> {
+function initialEvents(options: WatchOptions): Pick<WatchOptions, 'sendInitialEvents' | 'resourceVersionMatch'> {
   if (options.sendInitialEvents !== undefined) return { sendInitialEvents: options.sendInitialEvents };
   const version = options.resourceVersion ?? '';
   const isUnsaid = (version === '' || version === '0') && options.resourceVersionMatch === undefined;
-  return isUnsaid ? { sendInitialEvents: true } : {};
+  return isUnsaid ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {};
 }
 
 function sinkOf<T extends KubernetesObject>(

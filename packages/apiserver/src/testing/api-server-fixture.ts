@@ -9,6 +9,7 @@ import { tokenAuthenticator } from '../authn/token-authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
 import { type ApiServerOptions, startApiServer } from '../http/api-server.ts';
+import { objectPatching } from '../object-patching.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { ResourceCatalog } from '../registry/catalog.ts';
 import { GenericStore, type StoreHooks } from '../registry/generic-store.ts';
@@ -66,6 +67,7 @@ export async function startTestServer(
   const engine = await openEngine({ dataDir });
   const catalog = new ResourceCatalog();
   const stores: ObjectStore<UnstructuredObject>[] = [];
+  const managedFields = new FieldManager();
   for (const definition of options.definitions ?? builtinResources()) {
     const storage = new ObjectStore<UnstructuredObject>({
       engine,
@@ -78,7 +80,7 @@ export async function startTestServer(
     const store = new GenericStore<UnstructuredObject>({
       definition,
       storage,
-      managedFields: new FieldManager(),
+      managedFields,
       ...options.hooks,
     });
     catalog.install({ definition, store });
@@ -92,6 +94,7 @@ export async function startTestServer(
     catalog,
     authentication: { authenticators: [tokenAuthenticator(users)] },
     authorizer: alwaysAllow,
+    patching: objectPatching(managedFields),
     drainMs: 1000,
     ...options,
   });

@@ -3,7 +3,7 @@ import { type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FieldManager } from './fieldmanager/field-manager.ts';
-import { objectPatching } from './in-process-patching.ts';
+import { objectPatching } from './object-patching.ts';
 import { builtinResources } from './registry/builtin-resources.ts';
 import { ResourceCatalog } from './registry/catalog.ts';
 import { InProcessClient } from './registry/in-process-client.ts';

@@ -1,0 +1,59 @@
+// What does not go together in the options of a list or a watch. Read from the query by http/, given by callers in process.
+// Source: apimachinery internalversion ValidateListOptions (WatchList on).
+import { type FieldError, forbiddenField, newInvalid, notSupportedField } from '@kapstan/api';
+
+/** As they came; absent texts are "". A watch with its defaults filled in. */
+export interface ListOptionTexts {
+  readonly resourceVersion: string;
+  readonly match: string;
+  readonly continue: string;
+  /** Undefined = not said. */
+  readonly sendInitialEvents: boolean | undefined;
+}
+
+/** Throws 422 with every error. */
+export function requireValidListOptions(options: ListOptionTexts, verb: 'list' | 'watch'): void {
+  const errors = verb === 'watch' ? validateWatch(options) : validateList(options);
+  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+}
+
+const matchField = 'resourceVersionMatch';
+
+function validateList(raw: ListOptionTexts): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (raw.match !== '') {
+    if (raw.resourceVersion === '') {
+      errors.push(forbiddenField(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'));
+    }
+    if (raw.continue !== '') {
+      errors.push(forbiddenField(matchField, 'resourceVersionMatch is forbidden when continue is provided'));
+    }
+    if (raw.match !== 'Exact' && raw.match !== 'NotOlderThan') {
+      errors.push(notSupportedField(matchField, raw.match, ['Exact', 'NotOlderThan', '']));
+    }
+    if (raw.match === 'Exact' && raw.resourceVersion === '0') {
+      errors.push(forbiddenField(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+    }
+  }
+  if (raw.sendInitialEvents !== undefined) {
+    errors.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+  }
+  return errors;
+}
+
+function validateWatch(raw: ListOptionTexts): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  if (raw.sendInitialEvents !== undefined && raw.match !== 'NotOlderThan') {
+    errors.push(forbiddenField(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'));
+  }
+  if (raw.match === '') return errors;
+  if (raw.sendInitialEvents === undefined) {
+    const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided';
+    errors.push(forbiddenField(matchField, why));
+  }
+  if (raw.match !== 'NotOlderThan') errors.push(notSupportedField(matchField, raw.match, ['NotOlderThan']));
+  if (raw.continue !== '') {
+    errors.push(forbiddenField(matchField, 'resourceVersionMatch is forbidden when continue is provided'));
+  }
+  return errors;
+}

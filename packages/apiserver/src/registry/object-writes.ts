@@ -1,0 +1,173 @@
+// ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
+// The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
+import {
+  deepCopy,
+  formatApiVersion,
+  type GroupVersionKind,
+  type KubernetesObject,
+  newNotImplemented,
+  type Patch,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { Stored } from '@kapstan/storage';
+import { builtinSchema } from '../schema/builtin-schemas.ts';
+import { type DecodeObjectOptions, decodeObject } from '../schema/decode-object.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import type { ServedResource } from './catalog.ts';
+import type { FieldsCall } from './managed-fields-tracker.ts';
+import { checkNamespace, checkObjectName } from './object-name.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Subresource } from './resource-definition.ts';
+import type { UpdateRequest } from './resource-store.ts';
+import { methodNotAllowed } from './route-errors.ts';
+
+/** What is written, and as whom. Names come checked by the router. */
+export interface WriteTarget {
+  readonly served: ServedResource;
+  /** Absent = the object itself. */
+  readonly part: Subresource<UnstructuredObject> | undefined;
+  /** "" for a new object. */
+  readonly name: string;
+  readonly context: RequestContext;
+}
+
+/** stored: as it is kept; object: what a subresource with an object of its own answers. */
+export type WriteAnswer =
+  | { readonly type: 'stored'; readonly stored: Stored<UnstructuredObject>; readonly created: boolean }
+  | { readonly type: 'object'; readonly object: KubernetesObject; readonly created: boolean };
+
+/** A patch as it was sent. */
+export interface PatchBody {
+  readonly type: Patch['type'] | 'apply';
+  readonly body: Uint8Array;
+  /** Apply only: take fields over from other managers. */
+  readonly force: boolean;
+}
+
+export interface PatchCall extends FieldsCall {
+  /** Name of the object. */
+  readonly name: string;
+  /** Kind and schema of what is patched: the resource's, or that of an object subresource (Scale). */
+  readonly kind: GroupVersionKind;
+  readonly schema: SchemaNode;
+}
+
+/** How objects are patched and applied: implemented over patch/ and fieldmanager/, which the registry does not know. */
+export interface ObjectPatching {
+  /**
+   * What makes the new object from the present one, which it does not change; it may be called several times.
+   * `undefined` = there is none: an apply makes one, all others throw 404. Throws StatusError.
+   */
+  prepare(patch: PatchBody, call: PatchCall): (present: UnstructuredObject | undefined) => UnstructuredObject;
+}
+
+/** Kind of the endpoint: the resource's, or that of an object subresource. */
+export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): GroupVersionKind {
+  if (part?.type === 'object') return part.kind;
+  const { group, version, kind } = served.definition;
+  return { group, version, kind };
+}
+
+/** The object in a body. Throws 400 and 422. */
+export function decodeBody(
+  target: Omit<WriteTarget, 'name'>,
+  body: Uint8Array,
+  mediaType: DecodeObjectOptions['mediaType'],
+): UnstructuredObject {
+  const { served, part, context } = target;
+  const schema = part?.type === 'object' ? part.schema : served.definition.schema;
+  const gvk = kindOf(target);
+  return decodeObject(body, {
+    mediaType,
+    ...(schema === undefined ? {} : { schema }),
+    gvk,
+    fieldValidation: context.fieldValidation,
+    warn: (text) => context.warn(text),
+    // The eviction of a pod is taken in policy/v1beta1 too.
+    acceptsVersion: (version) => part?.type === 'object' && version.group === gvk.group,
+  });
+}
+
+/** Takes the object over and changes it. */
+export async function createAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
+  const { served, part, context, name } = target;
+  checkNamespace(object, context.namespace);
+  if (part?.type === 'object') {
+    if (part.create === undefined) throw methodNotAllowed();
+    return { type: 'object', object: await part.create(served.store, context, { name, body: object }), created: true };
+  }
+  served.definition.applyDefaults(object);
+  return { type: 'stored', stored: await served.store.create(context, object), created: true };
+}
+
+/** Takes the object over and changes it. */
+export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
+  const { served, part, context, name } = target;
+  checkObjectName(object, { name, namespace: context.namespace });
+  if (part?.type === 'object') return updatePart(target, () => deepCopy(object));
+  served.definition.applyDefaults(object);
+  const uid = object.metadata?.uid ?? '';
+  const preconditions = uid === '' ? {} : { preconditions: { uid } };
+  return updateStored(target, { transform: () => deepCopy(object), ...preconditions });
+}
+
+/** Throws 501 for an apply to a part that is an object of its own. */
+export async function patchAt(target: WriteTarget, patching: ObjectPatching, patch: PatchBody): Promise<WriteAnswer> {
+  const { served, part, context, name } = target;
+  const { definition } = served;
+  const isApply = patch.type === 'apply';
+  if (isApply && part?.type === 'object') {
+    throw newNotImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
+  }
+  const subresource = part?.name ?? '';
+  const change = patching.prepare(patch, {
+    definition,
+    context,
+    subresource,
+    name,
+    kind: kindOf(target),
+    schema: schemaOf(target),
+  });
+  const patched = (present: UnstructuredObject | undefined): UnstructuredObject => {
+    const next = change(present);
+    checkObjectName(next, { name, namespace: context.namespace });
+    return next;
+  };
+  if (part?.type === 'object') return updatePart(target, patched);
+  const transform = (present: UnstructuredObject | undefined): UnstructuredObject => {
+    const next = patched(present);
+    definition.applyDefaults(next);
+    return next;
+  };
+  if (!isApply) return updateStored(target, { transform });
+  // Subresources never create. Source: the kinds' StatusREST.Update.
+  return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
+}
+
+function schemaOf({ served, part }: WriteTarget): SchemaNode {
+  if (part?.type !== 'object') return served.definition.schema;
+  const { kind, schema } = part;
+  return schema ?? builtinSchema(formatApiVersion(kind), kind.kind) ?? { preserveUnknownFields: true };
+}
+
+async function updateStored(
+  { served, part, context, name }: WriteTarget,
+  request: Pick<
+    UpdateRequest<UnstructuredObject>,
+    'transform' | 'preconditions' | 'managedFields' | 'forceAllowCreate'
+  >,
+): Promise<WriteAnswer> {
+  const endpoint = part?.type === 'strategy' ? { strategy: part.strategy, subresource: part.name } : {};
+  const { stored, created } = await served.store.update(context, { name, ...request, ...endpoint });
+  return { type: 'stored', stored, created };
+}
+
+async function updatePart(
+  { served, part, context, name }: WriteTarget,
+  next: (present: UnstructuredObject) => UnstructuredObject,
+): Promise<WriteAnswer> {
+  if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
+  const change = async (present: UnstructuredObject): Promise<UnstructuredObject> => next(present);
+  const object = await part.update(served.store, context, { name, change });
+  return { type: 'object', object, created: false };
+}

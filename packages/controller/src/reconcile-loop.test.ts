@@ -1,3 +1,4 @@
+import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { type Reconcile, ReconcileLoop, type ReconcileOutcome, TerminalError } from './reconcile-loop.ts';
@@ -84,6 +85,56 @@ describe('ReconcileLoop', () => {
     expect(runs).toBe(2);
     stop.abort();
     await finished;
+  });
+
+  it.each([-5, 0, Number.NaN])(
+    'comes back rate limited for a time of %s, never in a hot loop',
+    async (requeueAfterMs) => {
+      let runs = 0;
+      const { clock, queue, stop, finished } = start(async () => {
+        runs++;
+        return { requeueAfterMs };
+      });
+      queue.add('a');
+      for (let i = 0; i < 5; i++) await turn();
+      expect(runs).toBe(1);
+      await clock.advance(10);
+      await turn();
+      await clock.advance(20);
+      await turn();
+      expect(runs).toBe(3);
+      stop.abort();
+      await finished;
+    },
+  );
+
+  it('goes on when it cannot tell what became of a run', async () => {
+    const clock = new VirtualClock();
+    const queue = new RateLimitingQueue<string>({ clock });
+    const seen: string[] = [];
+    const logged: unknown[] = [];
+    const logger = { ...silentLogger, error: (message: string, fields?: LogFields) => logged.push([message, fields]) };
+    const stop = new AbortController();
+    const loop = new ReconcileLoop({
+      queue,
+      clock,
+      logger,
+      reconcile: async ({ key }) => void seen.push(key),
+      onOutcome: () => {
+        throw new Error('bad listener');
+      },
+    });
+    const finished = loop.run(stop.signal);
+    queue.add('a');
+    await turn();
+    queue.add('b');
+    await turn();
+    stop.abort();
+    await finished;
+    expect(seen).toEqual(['a', 'b']);
+    expect(logged).toEqual(
+      ['a', 'b'].map((key) => ['The listener to outcomes failed', { key, error: 'bad listener', reason: undefined }]),
+    );
   });
 
   it('never runs one key twice at a time, however many workers there are', async () => {

@@ -4,6 +4,7 @@ import {
   type CancelTimer,
   type Clock,
   isStatusError,
+  type LogFields,
   type Logger,
   type ObjectName,
   silentLogger,
@@ -26,7 +27,7 @@ export interface ReconcileContext {
 
 /** Absent = done until the next change. */
 export interface ReconcileResult {
-  /** Come back after this time, in milliseconds. 0 = at once, rate limited. */
+  /** Come back after this time, in milliseconds. 0, or a time that is over = at once, rate limited. */
   readonly requeueAfterMs: number;
 }
 
@@ -71,7 +72,7 @@ export interface ReconcileLoopOptions {
   /** Measures the grace period. Default: the real clock. */
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** Called after each run. Must not throw. */
+  /** Called after each run. What it throws is logged. */
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
@@ -144,7 +145,15 @@ export class ReconcileLoop {
       // Before done(): the key must not be handed to another worker between the two.
       this.#requeue(key, outcome);
       this.#queue.done(key);
+      this.#tell(outcome);
+    }
+  }
+
+  #tell(outcome: ReconcileOutcome): void {
+    try {
       this.#onOutcome(outcome);
+    } catch (error) {
+      this.#logger.error('The listener to outcomes failed', fieldsOf(outcome.request.key, error));
     }
   }
 
@@ -161,17 +170,14 @@ export class ReconcileLoop {
 
   #requeue(key: string, outcome: ReconcileOutcome): void {
     if (outcome.type === 'succeeded') {
-      if (outcome.requeueAfterMs === 0) return this.#queue.addRateLimited(key);
+      const { requeueAfterMs } = outcome;
+      if (requeueAfterMs !== undefined && !(requeueAfterMs > 0)) return this.#queue.addRateLimited(key);
       this.#queue.forget(key);
-      if (outcome.requeueAfterMs !== undefined) this.#queue.addAfter(key, outcome.requeueAfterMs);
+      if (requeueAfterMs !== undefined) this.#queue.addAfter(key, requeueAfterMs);
       return;
     }
     const { error, willRetry } = outcome;
-    const fields = {
-      key,
-      error: error instanceof Error ? error.message : String(error),
-      reason: isStatusError(error) ? error.reason : undefined,
-    };
+    const fields = fieldsOf(key, error);
     if (willRetry) {
       this.#logger.error('Error syncing; requeuing for later retry', fields);
       return this.#queue.addRateLimited(key);
@@ -179,6 +185,14 @@ export class ReconcileLoop {
     this.#queue.forget(key);
     if (isTerminal(error)) this.#logger.error('Error syncing; waiting for the next change', fields);
   }
+}
+
+function fieldsOf(key: string, error: unknown): LogFields {
+  return {
+    key,
+    error: error instanceof Error ? error.message : String(error),
+    reason: isStatusError(error) ? error.reason : undefined,
+  };
 }
 
 /** Keys are the user's: one with several slashes is split at the first rather than ending the worker. */

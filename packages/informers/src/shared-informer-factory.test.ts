@@ -8,6 +8,7 @@ import {
   testPods,
   VirtualClock,
 } from '@kapstan/api/testing';
+import { NEVER } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SharedInformerFactory, type SharedInformerFactoryOptions } from './shared-informer-factory.ts';
 
@@ -89,6 +90,18 @@ describe('SharedInformerFactory', () => {
     await clock.advance(0);
     abort.abort();
     expect([...(await waiting).values()]).toEqual([false, true]);
+  });
+
+  it('waits no longer for caches of a factory that closes', async () => {
+    open();
+    client.source(testPods).list = () => new Promise(() => undefined);
+    client.source(testPods).watch = () => NEVER;
+    factory.informer(testPods);
+    factory.start();
+    const waiting = factory.waitForCacheSync();
+    await factory.close();
+    expect([...(await waiting)]).toEqual([['pods.v1.', false]]);
+    expect([...(await factory.waitForCacheSync())]).toEqual([['pods.v1.', false]]);
   });
 
   it('adds the indexers of each request', () => {

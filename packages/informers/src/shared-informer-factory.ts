@@ -46,7 +46,7 @@ export class SharedInformerFactory {
   readonly #options: SharedInformerFactoryOptions;
   readonly #customResyncMs: ReadonlyMap<string, number>;
   readonly #informers = new Map<string, SharedInformer<KubernetesObject>>();
-  #isClosed = false;
+  readonly #closed = new AbortController();
 
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
     this.#client = client;
@@ -65,7 +65,7 @@ export class SharedInformerFactory {
       addMissingIndexers(existing, options.indexers ?? {});
       return existing;
     }
-    if (this.#isClosed) throw new Error('the informer factory is closed');
+    if (this.#closed.signal.aborted) throw new Error('the informer factory is closed');
     const informer = this.#create(token, options);
     this.#informers.set(key, informer as unknown as SharedInformer<KubernetesObject>);
     return informer;
@@ -73,16 +73,17 @@ export class SharedInformerFactory {
 
   /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
   start(): void {
-    if (this.#isClosed) return;
+    if (this.#closed.signal.aborted) return;
     for (const informer of this.#informers.values()) if (!informer.isStopped) informer.start();
   }
 
-  /** Whether each started informer has synced, by "plural.version.group", when all have or the signal aborts. */
+  /** Whether each started informer has synced, by "plural.version.group", when all have, the signal aborts or the factory closes. */
   async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
     const started = [...this.#informers].filter(([, informer]) => informer.isStarted);
+    const closed = this.#closed.signal;
     await waitForCacheSync(
       started.map(([, informer]) => informer),
-      options,
+      { signal: options.signal === undefined ? closed : AbortSignal.any([options.signal, closed]) },
     );
     return new Map(started.map(([key, informer]) => [key, informer.hasSynced]));
   }
@@ -99,7 +100,7 @@ export class SharedInformerFactory {
 
   /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closed.abort();
     await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
   }
 

@@ -6,14 +6,17 @@ import { describe, expect, it } from 'vitest';
 import { planList } from './list-plan.ts';
 
 const prefix = '/registry/pods/';
-const token = encodeContinue(`${prefix}a\u0000`, prefix, 5);
-const inconsistent = encodeContinue(`${prefix}a\u0000`, prefix, -1);
+const tokens = {
+  'of revision 5': encodeContinue(`${prefix}a\u0000`, prefix, 5),
+  inconsistent: encodeContinue(`${prefix}a\u0000`, prefix, -1),
+};
 
 interface Row {
   readonly resourceVersion?: string;
   readonly match?: 'Exact' | 'NotOlderThan';
   readonly limit?: number;
-  readonly continue?: string;
+  /** By its name in `tokens`. */
+  readonly continue?: keyof typeof tokens;
 }
 
 /** `past`: which past revisions are known: from 5 on, none at all, or none because they are not trusted. */
@@ -25,7 +28,7 @@ function plan(
   const options: StorageListOptions<TestPod> = {
     resourceVersion: row.resourceVersion ?? '',
     resourceVersionMatch: row.match ?? '',
-    predicate: predicate({ limit: row.limit ?? 0, continue: row.continue ?? '' }),
+    predicate: predicate({ limit: row.limit ?? 0, continue: row.continue === undefined ? '' : tokens[row.continue] }),
     recursive,
   };
   const { progress, past = 'known' } = support;
@@ -58,10 +61,10 @@ describe('planList (ShouldDelegateList)', () => {
     [{ resourceVersion: '9', limit: 5 }, 'exact 9', 'storage'],
     [{ resourceVersion: '0', match: 'NotOlderThan' }, 'present', 'present'],
     [{ resourceVersion: '7', match: 'NotOlderThan', limit: 5 }, 'present', 'present'],
-    [{ continue: token }, 'exact 5', 'exact 5'],
-    [{ continue: token, resourceVersion: '0', limit: 5 }, 'exact 5', 'exact 5'],
-    [{ continue: inconsistent }, 'newest', 'storage'],
-    [{ continue: inconsistent, resourceVersion: '0' }, 'newest', 'storage'],
+    [{ continue: 'of revision 5' }, 'exact 5', 'exact 5'],
+    [{ continue: 'of revision 5', resourceVersion: '0', limit: 5 }, 'exact 5', 'exact 5'],
+    [{ continue: 'inconsistent' }, 'newest', 'storage'],
+    [{ continue: 'inconsistent', resourceVersion: '0' }, 'newest', 'storage'],
   ])('%j: %s, without progress requests %s', (row, expected, withoutProgress) => {
     expect(plan(row, true, { progress: true })).toBe(expected);
     expect(plan(row, true, { progress: false })).toBe(withoutProgress);
@@ -72,8 +75,8 @@ describe('planList (ShouldDelegateList)', () => {
     [{ resourceVersion: '7', match: 'Exact' }, 'storage', 'storage'],
     [{ resourceVersion: '9', match: 'Exact' }, 'exact 9', 'storage'],
     [{ resourceVersion: '7', limit: 5 }, 'storage', 'storage'],
-    [{ continue: token }, 'storage', 'storage'],
-    [{ continue: inconsistent }, 'newest', 'storage'],
+    [{ continue: 'of revision 5' }, 'storage', 'storage'],
+    [{ continue: 'inconsistent' }, 'newest', 'storage'],
     [{ resourceVersion: '7' }, 'present', 'present'],
     [{}, 'newest', 'newest'],
   ])('without the past, %j: %s; with one that is not trusted: %s', (row, unknown, distrusted) => {
@@ -88,7 +91,7 @@ describe('planList (ShouldDelegateList)', () => {
     [{ resourceVersion: '7', match: 'NotOlderThan' }, 'present'],
     [{ resourceVersion: '7', limit: 5 }, 'storage'],
     [{ resourceVersion: '7', match: 'Exact' }, 'storage'],
-    [{ continue: 'x' }, 'storage'],
+    [{ continue: 'of revision 5' }, 'storage'],
   ])('for one key, %j: %s', (row, expected) => {
     expect(plan(row, false, { progress: true })).toBe(expected);
   });

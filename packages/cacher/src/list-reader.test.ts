@@ -1,12 +1,13 @@
-// TestLists with snapshots, TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics,
+// TestShouldDelegateList, TestLists with snapshots, TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics,
 // TestComputeListLimit, TestListIndexer of the inventory: which lists reach the storage below, and what they cost.
-import { isExpired, isTooLargeResourceVersion } from '@kapstan/api';
-import { settle } from '@kapstan/api/testing';
-import { StorageError } from '@kapstan/storage';
-import { keyOf, namesOf, podOf } from '@kapstan/storage/testing';
+import { isExpired, isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
+import { settle, type TestPod } from '@kapstan/api/testing';
+import { type Storage, StorageError, type StorageListOptions } from '@kapstan/storage';
+import { keyOf, namesOf, podOf, predicate } from '@kapstan/storage/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openCacherBench } from './testing/cacher-bench.ts';
 
+const root = '/registry/pods';
 const { bench, parts } = openCacherBench();
 
 /** What the storage below is asked while a call runs. */
@@ -19,6 +20,28 @@ async function asked(call: () => Promise<unknown>): Promise<string[]> {
 }
 
 const exactly = (revision: number) => ({ resourceVersion: String(revision), resourceVersionMatch: 'Exact' as const });
+
+/** What a list says, or how it is refused. */
+async function outcome(storage: Storage<TestPod>, key: string, options: StorageListOptions<TestPod>): Promise<unknown> {
+  try {
+    const { items, ...list } = await storage.getList(key, options);
+    return { names: items.map((item) => `${item.object.metadata?.name}@${item.revision}`), ...list };
+  } catch (error) {
+    return { code: (error as StatusError).code, message: (error as Error).message };
+  }
+}
+
+/** Lets the storage's lists lack an object. */
+function hideFirst(storage: Storage<TestPod>): () => void {
+  const original = storage.getList.bind(storage);
+  storage.getList = async (key, options) => {
+    const list = await original(key, options);
+    return { ...list, items: list.items.slice(1) };
+  };
+  return () => {
+    storage.getList = original;
+  };
+}
 
 describe('lists of a past state', () => {
   beforeEach(() => parts().start());
@@ -106,6 +129,54 @@ describe('lists of a past state', () => {
     }
     expect(await bench.names({ resourceVersion: String(a?.revision) })).toEqual(['a', 'b', 'c', 'd']);
   });
+});
+
+describe('every kind of list', () => {
+  beforeEach(() => parts().start());
+
+  it.each(['history', 'no history', 'distrusted history'])(
+    'is answered as the storage would answer it, with %s',
+    async (mode) => {
+      const { cacher, store } = parts();
+      const created = await bench.createAll('a', 'b', 'c', 'd');
+      await bench.update('b', { labels: { app: 'web' } });
+      await bench.remove('c');
+      const current = await bench.caughtUp();
+      if (mode === 'no history') await parts().relist();
+      if (mode === 'distrusted history') {
+        const restore = hideFirst(store);
+        await cacher.checkConsistency();
+        restore();
+      }
+      const { continue: token } = await store.getList(root, { predicate: predicate({ limit: 1 }), recursive: true });
+      const start = JSON.parse(Buffer.from(token, 'base64url').toString());
+      const inconsistent = Buffer.from(JSON.stringify({ ...start, rv: -1 })).toString('base64url');
+      const versions = ['', '0', String(created[1]?.revision), String(current), 'x'];
+      const matches = ['', 'Exact', 'NotOlderThan', 'Roughly'] as const;
+      let compared = 0;
+      for (const resourceVersion of versions)
+        for (const resourceVersionMatch of matches)
+          for (const continueToken of ['', token, inconsistent, '%'])
+            for (const limit of [0, 1])
+              for (const labels of ['', 'app=web'])
+                for (const recursive of [true, false]) {
+                  // A cache shows the whole list to those who take any version.
+                  const pageSize = resourceVersion === '0' ? 0 : limit;
+                  const options = { resourceVersion, resourceVersionMatch: resourceVersionMatch as 'Exact', recursive };
+                  const call = {
+                    ...options,
+                    predicate: predicate({ labels, limit: pageSize, continue: continueToken }),
+                  };
+                  const key = recursive ? root : keyOf('b');
+                  const [ours, theirs] = [await outcome(cacher, key, call), await outcome(store, key, call)];
+                  expect(ours, JSON.stringify({ ...call, predicate: { labels, limit, continueToken } })).toEqual(
+                    theirs,
+                  );
+                  compared++;
+                }
+      expect(compared).toBe(5 * 4 * 4 * 2 * 2 * 2);
+    },
+  );
 });
 
 describe('consistent lists', () => {

@@ -1,0 +1,77 @@
+// test/mutants/mutants.json against the sources: what `npm run test:mutants` needs is there. Whether each is killed, it tells.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+interface Mutant {
+  readonly what: string;
+  readonly file: string;
+  readonly search: string;
+  readonly replace: string;
+  /** As docs/parity names tests. */
+  readonly test: string;
+}
+
+const root = new URL('../..', import.meta.url).pathname;
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const mutants = JSON.parse(read('test/mutants/mutants.json')) as readonly Mutant[];
+
+/** Sources in which a test of this file may stand: the file, and the suites that such files call. */
+function sourcesOf(file: string): string {
+  const suites = /conformance/.test(file)
+    ? ['lists', 'list-tables', 'paging', 'scoped-watches', 'updates', 'watches', 'writes']
+        .map((part) => `packages/storage/src/testing/storage-conformance-${part}.ts`)
+        .concat(
+          'packages/storage/src/testing/engine-conformance.ts',
+          'packages/storage/src/testing/engine-conformance-watch.ts',
+        )
+    : [];
+  return [file, ...suites].map(read).join('\n');
+}
+
+const value = /%[sijdf]|\$\{.*?\}/;
+
+/** The titles of a source as patterns: what stands for a value in them may be anything. */
+function titlesIn(source: string): readonly RegExp[] {
+  const texts = source.matchAll(/'((?:[^'\\\n]|\\.)+)'|`((?:[^`\\]|\\.)+)`/g);
+  return [...texts].flatMap(([, plain, template]) => {
+    const parts = (plain ?? template ?? '').replaceAll("\\'", "'").split(value);
+    // Too short for a title; one that is all value would be every title.
+    if (parts.join('').length < 8) return [];
+    return [new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*')}$`)];
+  });
+}
+
+describe('test/mutants', () => {
+  it('knows the titles of a source, with values and without, and no others', () => {
+    const source = "it('does a thing'); it.each([1])('takes no more than %i of it'); it('%s'); it('%j: %s');";
+    const isTitle = (title: string): boolean => titlesIn(source).some((pattern) => pattern.test(title));
+    expect(['does a thing', 'takes no more than 5 of it'].map(isTitle)).toEqual([true, true]);
+    expect(['does another thing', 'does a thing well', 'takes 5 of it', ''].map(isTitle)).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('holds thirty mutants or more, each once, of engine, store and cache', () => {
+    expect(mutants.length).toBeGreaterThanOrEqual(30);
+    expect(new Set(mutants.map(({ file, replace, search }) => file + search + replace)).size).toBe(mutants.length);
+    for (const name of ['storage-lmdb', 'storage', 'cacher'])
+      expect(mutants.filter(({ file }) => file.startsWith(`packages/${name}/src/`)).length).toBeGreaterThanOrEqual(5);
+  });
+
+  it.each(mutants)('$file: $what: stands where it can be applied', ({ file, search, replace }) => {
+    expect(existsSync(join(root, file)), file).toBe(true);
+    expect(read(file).split(search), search).toHaveLength(2);
+    expect(`${search}${replace}`).not.toContain('\n');
+    expect(replace).not.toBe(search);
+  });
+
+  it.each(mutants)('$file: $what: its test exists', ({ test }) => {
+    const [file = '', name = ''] = test.split(' › ');
+    const title = name.split(' > ').at(-1) ?? '';
+    expect(titlesIn(sourcesOf(file)).filter((pattern) => pattern.test(title)).length, test).toBeGreaterThan(0);
+  });
+});

@@ -3,7 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
-import { type ApiServerOptions, parseTokenFile, startApiServer, type UserInfo } from '@kapstan/apiserver';
+import {
+  type ApiServerOptions,
+  parseTokenFile,
+  type StorageMediaType,
+  startApiServer,
+  type UserInfo,
+} from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import { type EtcdEngineOptions, openEtcdEngine } from '@kapstan/storage-etcd';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -36,6 +42,8 @@ export interface ControlPlaneOptions {
   readonly compactionIntervalMs?: number;
   /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
   readonly etcd?: EtcdEngineOptions;
+  /** How objects of the built-in kinds are written; every form is read. Default: protobuf with `etcd`, else application/json. */
+  readonly storageMediaType?: StorageMediaType;
   /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */
   readonly encryption?: EncryptionOptions;
   /**
@@ -131,7 +139,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     closers.push(compaction(engine, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
-    const opening = openResources(engine, { ...options, encryption, access, clock, logger }).then((opened) => {
+    const storageMediaType = options.storageMediaType ?? defaultMediaType(options);
+    const stores = { ...options, storageMediaType, encryption };
+    const opening = openResources(engine, { ...stores, access, clock, logger }).then((opened) => {
       closers.push(() => opened.close());
       return opened;
     });
@@ -201,6 +211,11 @@ async function openEncryption(
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<EncryptionAtRest | undefined> {
   return options === undefined ? undefined : await EncryptionAtRest.open(options, ports);
+}
+
+/** In etcd what a kube-apiserver beside this server reads and writes fastest; in the embedded store what is sent as it is. */
+function defaultMediaType({ etcd }: ControlPlaneOptions): StorageMediaType {
+  return etcd === undefined ? 'application/json' : 'application/vnd.kubernetes.protobuf';
 }
 
 function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {

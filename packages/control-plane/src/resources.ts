@@ -15,6 +15,8 @@ import {
   type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
+  type StorageMediaType,
+  storageCodecOf,
   virtualResource,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
@@ -42,6 +44,8 @@ export interface ResourcesOptions {
   /** How long to wait for objects of a kind that cannot be read, before serving without them. Default 60 000. */
   readonly storageInitializationTimeoutMs?: number;
   readonly access?: AccessControlOptions;
+  /** How objects of the built-in kinds are written. Custom resources are JSON. Default application/json. */
+  readonly storageMediaType?: StorageMediaType;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -74,6 +78,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     logger,
     managedFields,
     admission,
+    codecFor: (definition) => storageCodecOf(options.storageMediaType ?? 'application/json', definition),
     ...watchCacheOptions(options.watchCache),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),

@@ -46,6 +46,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
   return {
     dataDir: flags['data-dir'],
     ...(etcd === undefined ? {} : { etcd }),
+    ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
     compactionIntervalMs: flags['etcd-compaction-interval'],
     ...encryptionOptions(flags),
     storageInitializationTimeoutMs: flags['storage-initialization-timeout'],

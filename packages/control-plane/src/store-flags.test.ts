@@ -18,12 +18,17 @@ describe('the flags of the store', () => {
     ],
     [['--etcd-cafile=ca'], '--etcd-cafile needs --etcd-servers'],
     [
-      ['--storage-media-type=application/vnd.kubernetes.protobuf'],
-      'invalid value "application/vnd.kubernetes.protobuf" for --storage-media-type: only application/json is supported',
+      ['--storage-media-type=application/cbor'],
+      'invalid value "application/cbor" for --storage-media-type: allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml',
     ],
+    [['--storage-media-type='], 'invalid value "" for --storage-media-type: allowed values: '],
     [['--etcd-prefix=/other'], 'invalid value "/other" for --etcd-prefix: only /registry is supported'],
   ])('refuses %j', (args, message) => {
     expect(() => parseServeFlags(args)).toThrow(message);
+  });
+
+  it.each(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'])('takes %s', (mediaType) => {
+    expect(parseServeFlags([`--storage-media-type=${mediaType}`])['storage-media-type']).toBe(mediaType);
   });
 
   it('keeps objects in the embedded store unless etcd is named', async () => {

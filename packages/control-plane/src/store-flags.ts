@@ -1,6 +1,7 @@
 // The flags of `kapstan serve` that say where objects are kept, under kube-apiserver's names. Part of serve-flags.ts; serve.ts
 // makes the options of the etcd engine of them.
 import { readFile } from 'node:fs/promises';
+import { isStorageMediaType, type StorageMediaType, storageMediaTypes } from '@kapstan/apiserver';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import { durationFlag, type Flag, listFlag, stringFlag, UsageError } from './flag-set.ts';
 
@@ -13,7 +14,8 @@ export interface StoreFlags {
   readonly 'etcd-keyfile': string;
   readonly 'etcd-prefix': string;
   readonly 'etcd-compaction-interval': number;
-  readonly 'storage-media-type': string;
+  /** 'default' = by backend: protobuf on etcd3, JSON on lmdb. */
+  readonly 'storage-media-type': StorageMediaType | 'default';
 }
 
 export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]> } = {
@@ -29,7 +31,9 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
     'Time between two compactions of the store, embedded or etcd; history is kept for one to two of these; 0 = no compaction.',
     300_000,
   ),
-  'storage-media-type': onlyFlag('How objects are written to the store.', 'application/json'),
+  'storage-media-type': storageMediaTypeFlag(
+    `How objects of the built-in kinds are written to the store: ${storageMediaTypes.join(', ')}. Without it protobuf on etcd3, JSON on lmdb.`,
+  ),
 };
 
 /** Throws UsageError for flags that contradict each other. */
@@ -70,6 +74,14 @@ function storageBackendFlag(help: string): Flag<StoreFlags['storage-backend']> {
     if (text === 'lmdb' || text === 'etcd3') return text;
     if (text === 'etcd2') throw new TypeError('etcd2 is no longer a supported storage backend');
     throw new TypeError(`unknown storage type: ${text}`);
+  };
+  return { parse, default: 'default', help };
+}
+
+function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type']> {
+  const parse = (text: string): StorageMediaType => {
+    if (isStorageMediaType(text)) return text;
+    throw new TypeError(`allowed values: ${storageMediaTypes.join(', ')}`);
   };
   return { parse, default: 'default', help };
 }

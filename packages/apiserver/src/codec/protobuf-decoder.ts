@@ -2,169 +2,272 @@
 // Beside protobuf-encoder.ts.
 import { ExactNumber, formatTime, isJsonObject, parseJson, setOwn } from '@kapstan/api';
 import { type Message, type MessageField, messageNamed } from './protobuf-messages.ts';
-import { readFields, readPacked, type WireField } from './protobuf-wire.ts';
+import { WireCursor } from './wire-cursor.ts';
 
 type Json = Record<string, unknown>;
-type FormReader = (bytes: Uint8Array) => unknown;
+/** Reads from where the cursor stands up to `end`. */
+type FormReader = (cursor: WireCursor, end: number) => unknown;
 
 /** The JSON value of a message. Throws Error for bytes that are none. */
 export function decodeMessage(message: Message, bytes: Uint8Array): unknown {
-  const form = forms.get(message.name);
-  if (form !== undefined) return form(bytes);
-  const object: Json = {};
-  const lists = new Map<MessageField, unknown[]>();
-  for (const wire of readFields(bytes)) {
-    const field = message.byNumber.get(wire.field);
-    if (field !== undefined) readField(object, field, { wire, lists });
-  }
-  for (const [field, items] of lists) setOwn(object, field.name, items);
-  return itemsOnly.has(message.name) ? (object.items ?? []) : object;
+  const cursor = new WireCursor(bytes);
+  return readMessage(cursor, message, cursor.bytes.length);
 }
 
-const texts = new TextDecoder('utf-8', { fatal: true });
-
-const itemsOnly: ReadonlySet<string> = new Set([
-  'meta/v1.Verbs',
-  'authentication.v1.ExtraValue',
-  'authorization.v1.ExtraValue',
-  'certificates.v1.ExtraValue',
-]);
+/** The same for a kind, whose members are added to those of `object`: kind and apiVersion stand first. */
+export function decodeInto(object: Json, message: Message, bytes: Uint8Array): void {
+  const cursor = new WireCursor(bytes);
+  readFields(cursor, message, { end: cursor.bytes.length, object });
+}
 
 const forms: ReadonlyMap<string, FormReader> = new Map<string, FormReader>([
-  ['machinery/api.resource.Quantity', (bytes) => textOf(fieldsOf(bytes).get(1))],
+  ['machinery/api.resource.Quantity', (cursor, end) => textField(cursor, end) || '0'],
   ['machinery/util.intstr.IntOrString', readIntOrString],
   ['machinery/runtime.RawExtension', readRaw],
   ['crd/apiextensions.v1.JSON', readRaw],
   ['meta/v1.FieldsV1', readRaw],
-  ['meta/v1.Time', (bytes) => readTime(bytes)?.whole ?? null],
-  ['meta/v1.MicroTime', (bytes) => readTime(bytes)?.precise ?? null],
-  ['crd/apiextensions.v1.JSONSchemaPropsOrArray', (bytes) => readSchemaOr(bytes, (wire) => readSchema(wire))],
+  ['meta/v1.Time', (cursor, end) => readTime(cursor, end)?.whole ?? null],
+  ['meta/v1.MicroTime', readMicroTime],
+  ['crd/apiextensions.v1.JSONSchemaPropsOrArray', (cursor, end) => readSchemaOr(cursor, end, readSchema)],
   ['crd/apiextensions.v1.JSONSchemaPropsOrBool', readSchemaOrBool],
-  ['crd/apiextensions.v1.JSONSchemaPropsOrStringArray', (bytes) => readSchemaOr(bytes, (wire) => textOf(wire))],
+  ['crd/apiextensions.v1.JSONSchemaPropsOrStringArray', (cursor, end) => readSchemaOr(cursor, end, readText)],
 ]);
 
-interface FieldReading {
-  readonly wire: WireField;
-  readonly lists: Map<MessageField, unknown[]>;
+interface MessageReader {
+  readonly message: Message;
+  readonly form: FormReader | undefined;
 }
 
-function readField(object: Json, field: MessageField, { wire, lists }: FieldReading): void {
-  switch (field.shape) {
-    case 'map':
-      return readMapEntry(object, field, wire);
-    case 'repeated': {
-      const items = lists.get(field) ?? [];
-      lists.set(field, items);
-      const isPacked = wire.type === 2 && isVarint(field);
-      if (isPacked) items.push(...readPacked(wire.bytes).map((value) => varintOf(field, value)));
-      else items.push(readValue(field, wire));
-      return;
-    }
-    case 'single':
-      setMember(object, field, readValue(field, wire));
+const readers = new Map<string, MessageReader>();
+
+function readerOf(name: string): MessageReader {
+  let reader = readers.get(name);
+  if (reader === undefined) {
+    reader = { message: messageNamed(name), form: forms.get(name) };
+    readers.set(name, reader);
   }
+  return reader;
+}
+
+function readMessage(cursor: WireCursor, message: Message, end: number): unknown {
+  const { form } = readerOf(message.name);
+  if (form !== undefined) return form(cursor, end);
+  const object: Json = {};
+  readFields(cursor, message, { end, object });
+  return message.isList ? (object.items ?? []) : object;
+}
+
+interface Target {
+  readonly end: number;
+  readonly object: Json;
+}
+
+function readFields(cursor: WireCursor, message: Message, { end, object }: Target): void {
+  while (cursor.at < end) {
+    const tag = cursor.varint();
+    const number = Math.floor(tag / 8);
+    if (number === 0) throw new Error('proto: illegal tag 0');
+    const field = message.byNumber[number];
+    if (field === undefined) cursor.skip(tag % 8);
+    else if (tag === field.tag) readField(cursor, object, field);
+    else readPacked(cursor, object, { field, wireType: tag % 8 });
+  }
+  if (cursor.at !== end) throw new Error('unexpected EOF');
+  for (const field of message.always) fillAbsent(object, field);
+}
+
+function readField(cursor: WireCursor, object: Json, field: MessageField): void {
+  if (field.shape === 'map') return readMapEntry(cursor, object, field);
+  if (field.isInline) return readFields(cursor, messageNamed(field.message), { end: cursor.end(), object });
+  const value = readValue(cursor, field);
+  if (field.shape === 'single') return setMember(object, field, value);
+  const items = object[field.name];
+  if (Array.isArray(items)) items.push(value);
+  else object[field.name] = [value];
+}
+
+/** Numbers that stand one after the other without tags: other encoders than Go's write lists so. */
+function readPacked(
+  cursor: WireCursor,
+  object: Json,
+  { field, wireType }: { readonly field: MessageField; readonly wireType: number },
+): void {
+  const isPacked = wireType === 2 && field.shape === 'repeated' && field.tag % 8 === 0;
+  if (!isPacked) throw new Error(`proto: wrong wireType = ${wireType} for field ${field.name}`);
+  for (const end = cursor.end(); cursor.at < end; ) readField(cursor, object, field);
 }
 
 function setMember(object: Json, field: MessageField, value: unknown): void {
-  if (field.isInline && isJsonObject(value)) {
-    for (const [name, member] of Object.entries(value)) setOwn(object, name, member);
+  const isOmitted = value === null ? field.omitsAbsent : field.omitsZero && isZero(value);
+  if (!isOmitted) object[field.name] = value;
+}
+
+/** What Go's encoder prints of a member that the wire does not have. */
+function fillAbsent(object: Json, field: MessageField): void {
+  if (field.isInline) {
+    for (const inner of messageNamed(field.message).always) fillAbsent(object, inner);
     return;
   }
-  const isOmitted = value === null || (field.omitsZero && !field.isOptional && isZero(value));
-  if (!isOmitted) setOwn(object, field.name, value);
+  if (object[field.name] === undefined) object[field.name] = absentValue(field);
 }
 
-function readMapEntry(object: Json, field: MessageField, wire: WireField): void {
-  const map = isJsonObject(object[field.name]) ? (object[field.name] as Json) : {};
-  setOwn(object, field.name, map);
-  const entry = fieldsOf(wire.bytes);
-  const value = entry.get(2);
-  const empty: WireField = {
-    field: 2,
-    type: field.isScalar && isVarint(field) ? 0 : 2,
-    value: 0n,
-    bytes: new Uint8Array(),
-  };
-  setOwn(map, textOf(entry.get(1)), readValue(field, value ?? empty));
-}
-
-function readValue(field: MessageField, wire: WireField): unknown {
-  if (!field.isScalar) return decodeMessage(messageNamed(field.type), wire.bytes);
+function absentValue(field: MessageField): unknown {
+  if (field.shape !== 'single' || field.isOptional) return null;
   switch (field.type) {
     case 'string':
-      return textOf(wire);
+      return '';
+    case 'bool':
+      return false;
+    case 'message':
+      return readMessage(nothing(), messageNamed(field.message), 0);
     case 'bytes':
-      return Buffer.from(wire.bytes).toString('base64');
-    case 'double':
-      return new DataView(new BigUint64Array([wire.value]).buffer).getFloat64(0, true);
+      return null;
     default:
-      return varintOf(field, wire.value);
+      return 0;
   }
 }
 
-function isVarint(field: MessageField): boolean {
-  return field.type === 'bool' || field.type === 'int32' || field.type === 'int64';
+const nothing = (): WireCursor => new WireCursor(new Uint8Array());
+
+function readMapEntry(cursor: WireCursor, object: Json, field: MessageField): void {
+  const known = object[field.name];
+  const map = isJsonObject(known) ? known : {};
+  if (known === undefined) object[field.name] = map;
+  const { entry } = field;
+  let key = '';
+  let value: unknown;
+  for (const end = cursor.end(); cursor.at < end; ) {
+    const tag = cursor.varint();
+    if (tag === 0x0a) key = cursor.text(cursor.end());
+    else if (entry !== undefined && tag === entry.tag) value = readValue(cursor, entry);
+    else cursor.skip(tag % 8);
+  }
+  setOwn(map, key, value ?? (entry === undefined || entry.type === 'bytes' ? '' : absentValue(entry)));
 }
 
-function varintOf(field: MessageField, value: bigint): unknown {
-  if (field.type === 'bool') return value !== 0n;
-  const signed = BigInt.asIntN(field.type === 'int32' ? 32 : 64, value);
-  const number = Number(signed);
-  return Number.isSafeInteger(number) ? number : new ExactNumber(signed.toString());
+function readValue(cursor: WireCursor, field: MessageField): unknown {
+  switch (field.type) {
+    case 'string':
+      return cursor.text(cursor.end());
+    case 'message': {
+      const end = cursor.end();
+      const { message, form } = readerOf(field.message);
+      return form === undefined ? readMessage(cursor, message, end) : form(cursor, end);
+    }
+    case 'bool':
+      return cursor.varint() !== 0;
+    case 'bytes': {
+      const end = cursor.end();
+      const text = cursor.bytes.toString('base64', cursor.at, end);
+      cursor.at = end;
+      return text;
+    }
+    case 'double':
+      return cursor.double();
+    case 'int32':
+      return int32Of(cursor.int64());
+    case 'int64':
+      return numberOf(cursor.int64());
+  }
 }
 
-/** Go's omitempty: structs are never empty. */
+function int32Of(value: number | bigint): number {
+  return typeof value === 'number' ? value | 0 : Number(BigInt.asIntN(32, value));
+}
+
+function numberOf(value: number | bigint): number | ExactNumber {
+  return typeof value === 'number' ? value : new ExactNumber(value.toString());
+}
+
+/** Go's omitempty and omitzero. */
 function isZero(value: unknown): boolean {
-  return value === '' || value === 0 || value === false || value === null;
+  return value === '' || value === 0 || value === false || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
-/** The last of each number, as protobuf has it. */
-function fieldsOf(bytes: Uint8Array): ReadonlyMap<number, WireField> {
-  return new Map([...readFields(bytes)].map((wire) => [wire.field, wire]));
+/** The fields of a small message, by number; the last one of a number counts. */
+function textField(cursor: WireCursor, end: number): string {
+  let text = '';
+  while (cursor.at < end) {
+    const tag = cursor.varint();
+    if (tag === 0x0a) text = cursor.text(cursor.end());
+    else cursor.skip(tag % 8);
+  }
+  return text;
 }
 
-function textOf(wire: WireField | undefined): string {
-  return wire === undefined ? '' : texts.decode(wire.bytes);
+function readIntOrString(cursor: WireCursor, end: number): unknown {
+  let [isText, number, text] = [false, 0, ''];
+  while (cursor.at < end) {
+    const tag = cursor.varint();
+    if (tag === 0x08) isText = cursor.varint() === 1;
+    else if (tag === 0x10) number = Number(cursor.int64());
+    else if (tag === 0x1a) text = cursor.text(cursor.end());
+    else cursor.skip(tag % 8);
+  }
+  return isText ? text : number;
 }
 
-function readIntOrString(bytes: Uint8Array): unknown {
-  const fields = fieldsOf(bytes);
-  if (fields.get(1)?.value === 1n) return textOf(fields.get(3));
-  return Number(BigInt.asIntN(32, fields.get(2)?.value ?? 0n));
-}
-
-function readRaw(bytes: Uint8Array): unknown {
-  const raw = textOf(fieldsOf(bytes).get(1));
+function readRaw(cursor: WireCursor, end: number): unknown {
+  const raw = textField(cursor, end);
   return raw === '' ? null : parseJson(raw);
 }
 
+interface Instant {
+  readonly whole: string;
+  readonly nanos: number;
+}
+
 /** Nothing for a time that is not set. */
-function readTime(bytes: Uint8Array): { readonly whole: string; readonly precise: string } | undefined {
-  const fields = fieldsOf(bytes);
-  const seconds = fields.get(1);
-  if (seconds === undefined) return undefined;
-  const whole = formatTime(Number(BigInt.asIntN(64, seconds.value)) * 1000);
-  const micros = (fields.get(2)?.value ?? 0n) / 1000n;
-  return { whole, precise: `${whole.slice(0, -1)}.${micros.toString().padStart(6, '0')}Z` };
+function readTime(cursor: WireCursor, end: number): Instant | undefined {
+  let seconds: number | undefined;
+  let nanos = 0;
+  while (cursor.at < end) {
+    const tag = cursor.varint();
+    if (tag === 0x08) seconds = Number(cursor.int64());
+    else if (tag === 0x10) nanos = cursor.varint();
+    else cursor.skip(tag % 8);
+  }
+  return seconds === undefined ? undefined : { whole: formatTime(seconds * 1000), nanos };
+}
+
+function readMicroTime(cursor: WireCursor, end: number): string | null {
+  const time = readTime(cursor, end);
+  if (time === undefined) return null;
+  const micros = Math.floor(time.nanos / 1000);
+  return `${time.whole.slice(0, -1)}.${micros.toString().padStart(6, '0')}Z`;
 }
 
 const schemaMessage = 'crd/apiextensions.v1.JSONSchemaProps';
 
-function readSchema(wire: WireField): unknown {
-  return decodeMessage(messageNamed(schemaMessage), wire.bytes);
+function readSchema(cursor: WireCursor): unknown {
+  return readMessage(cursor, messageNamed(schemaMessage), cursor.end());
 }
 
-function readSchemaOr(bytes: Uint8Array, item: (wire: WireField) => unknown): unknown {
+function readText(cursor: WireCursor): string {
+  return cursor.text(cursor.end());
+}
+
+/** One schema as field 1, or items as field 2. */
+function readSchemaOr(cursor: WireCursor, end: number, readItem: (cursor: WireCursor) => unknown): unknown {
   const items: unknown[] = [];
-  for (const wire of readFields(bytes)) {
-    if (wire.field === 1) return readSchema(wire);
-    items.push(item(wire));
+  let schema: unknown;
+  while (cursor.at < end) {
+    const tag = cursor.varint();
+    if (tag === 0x0a) schema = readSchema(cursor);
+    else if (tag === 0x12) items.push(readItem(cursor));
+    else cursor.skip(tag % 8);
   }
-  return items;
+  return schema ?? items;
 }
 
-function readSchemaOrBool(bytes: Uint8Array): unknown {
-  const fields = fieldsOf(bytes);
-  const schema = fields.get(2);
-  return schema === undefined ? fields.get(1)?.value === 1n : readSchema(schema);
+function readSchemaOrBool(cursor: WireCursor, end: number): unknown {
+  let allows = false;
+  let schema: unknown;
+  while (cursor.at < end) {
+    const tag = cursor.varint();
+    if (tag === 0x08) allows = cursor.varint() !== 0;
+    else if (tag === 0x12) schema = readSchema(cursor);
+    else cursor.skip(tag % 8);
+  }
+  return schema ?? allows;
 }

@@ -1,21 +1,41 @@
 // Objects in their JSON form to protobuf messages, as kube-apiserver writes them: fields in rising order, scalars that
 // are no pointers also when zero, maps sorted by key. Beside protobuf-decoder.ts.
-import { ExactNumber, getOwn, isJsonObject, parseTime, stringifyJson } from '@kapstan/api';
+import { ExactNumber, isJsonObject, parseTime, stringifyJson } from '@kapstan/api';
+import { MessageBuffer } from './message-buffer.ts';
 import { type Message, type MessageField, messageNamed } from './protobuf-messages.ts';
-import { ProtobufWriter } from './protobuf-wire.ts';
+
+/** Of one message at a time, as encoding is synchronous; cleared first of what an encoding that failed left. */
+const shared = new MessageBuffer();
 
 /** The bytes of one message. Throws TypeError for values that do not fit it. */
 export function encodeMessage(message: Message, value: unknown): Uint8Array {
-  const writer = new ProtobufWriter();
-  writeMessage(writer, message, value);
-  return writer.finish();
+  shared.clear();
+  writeMessage(shared, message, value);
+  return shared.take();
 }
 
-type FormWriter = (writer: ProtobufWriter, value: unknown, message: Message) => void;
+/** What stands before the length of a message, and after its bytes. */
+export interface MessageFrame {
+  readonly head: Uint8Array;
+  readonly tail: Uint8Array;
+}
 
-/** Messages whose JSON is not the object of their fields. Source: the facts' jsonForms. */
+/** A message behind its length, in its frame. Throws TypeError for values that do not fit it. */
+export function encodeFramed(message: Message, value: unknown, { head, tail }: MessageFrame): Uint8Array {
+  shared.clear();
+  shared.raw(tail);
+  const end = shared.size;
+  writeMessage(shared, message, value);
+  shared.varint(shared.size - end);
+  shared.raw(head);
+  return shared.take();
+}
+
+type FormWriter = (buffer: MessageBuffer, value: unknown) => void;
+
+/** Messages whose JSON is not the object of their fields. Source: the facts' jsonForms. All write from their end. */
 const forms: ReadonlyMap<string, FormWriter> = new Map<string, FormWriter>([
-  ['machinery/api.resource.Quantity', (writer, value) => writer.text(1, scalarText(value))],
+  ['machinery/api.resource.Quantity', (buffer, value) => writeText(buffer, 0x0a, value ?? '0')],
   ['machinery/util.intstr.IntOrString', writeIntOrString],
   ['machinery/runtime.RawExtension', writeRaw],
   ['crd/apiextensions.v1.JSON', writeRaw],
@@ -27,121 +47,216 @@ const forms: ReadonlyMap<string, FormWriter> = new Map<string, FormWriter>([
   ['crd/apiextensions.v1.JSONSchemaPropsOrStringArray', writeSchemaOrTexts],
 ]);
 
-function writeMessage(writer: ProtobufWriter, message: Message, value: unknown): void {
-  const form = forms.get(message.name);
-  if (form !== undefined) return form(writer, value, message);
-  if (Array.isArray(value)) return writeItems(writer, message, value);
-  const object = isJsonObject(value) ? value : {};
-  for (const field of message.fields) writeField(writer, field, field.isInline ? object : getOwn(object, field.name));
+interface MessageWriter {
+  readonly message: Message;
+  readonly form: FormWriter | undefined;
 }
 
-/** Lists under a name of their own: meta/v1 Verbs, ExtraValue. */
-function writeItems(writer: ProtobufWriter, message: Message, items: readonly unknown[]): void {
-  const [field] = message.fields;
-  if (field?.name !== 'items') throw new TypeError(`a list does not fit ${message.name}`);
-  writeField(writer, field, items);
+const writers = new Map<string, MessageWriter>();
+
+function writerOf(name: string): MessageWriter {
+  let writer = writers.get(name);
+  if (writer === undefined) {
+    writer = { message: messageNamed(name), form: forms.get(name) };
+    writers.set(name, writer);
+  }
+  return writer;
 }
 
-function writeField(writer: ProtobufWriter, field: MessageField, value: unknown): void {
-  switch (field.shape) {
-    case 'repeated':
-      if (Array.isArray(value)) for (const item of value) writeSingle(writer, field, item);
-      return;
-    case 'map':
-      if (isJsonObject(value)) writeMap(writer, field, value);
-      return;
-    case 'single':
-      if (field.isOptional && (value === undefined || value === null)) return;
-      writeSingle(writer, field, value);
+function writeMessage(buffer: MessageBuffer, message: Message, value: unknown): void {
+  const { form } = writerOf(message.name);
+  if (form !== undefined) return form(buffer, value);
+  writeFields(buffer, message, value);
+}
+
+function writeFields(buffer: MessageBuffer, message: Message, value: unknown): void {
+  const { fields } = message;
+  if (Array.isArray(value)) {
+    const [items] = fields;
+    if (!message.isList || items === undefined) throw new TypeError(`a list does not fit ${message.name}`);
+    return writeRepeated(buffer, items, value);
+  }
+  const object = isJsonObject(value) ? value : noMembers;
+  const { places } = message;
+  // Few of a struct's fields are set: a look at the members there are, then one pass in the order of the wire.
+  const values: unknown[] = new Array(fields.length);
+  for (const name of Object.keys(object)) {
+    const place = places.get(name);
+    if (place !== undefined) values[place] = object[name];
+  }
+  for (let i = fields.length - 1; i >= 0; i--) {
+    const field = fields[i] as MessageField;
+    writeField(buffer, field, field.isInline && values[i] !== undefined ? object : values[i]);
   }
 }
 
-function writeMap(writer: ProtobufWriter, field: MessageField, value: Record<string, unknown>): void {
-  for (const key of Object.keys(value).sort()) {
-    writer.message(field.number, () => {
-      writer.text(1, key);
-      writeSingle(writer, { ...field, number: 2 }, getOwn(value, key));
-    });
-  }
-}
+const noMembers: Record<string, unknown> = {};
 
-function writeSingle(writer: ProtobufWriter, field: MessageField, value: unknown): void {
-  if (!field.isScalar) {
-    writer.message(field.number, () => writeMessage(writer, messageNamed(field.type), value));
+function writeField(buffer: MessageBuffer, field: MessageField, value: unknown): void {
+  if (value === undefined || value === null) {
+    if (field.shape === 'single' && !field.isOptional) buffer.raw(zeroOf(field));
     return;
   }
-  switch (field.type) {
-    case 'string':
-      return writer.text(field.number, scalarText(value));
-    case 'bytes':
-      return writer.bytes(field.number, Buffer.from(scalarText(value), 'base64'));
-    case 'double':
-      return writer.double(field.number, Number(value ?? 0));
-    case 'bool':
-      return writeVarint(writer, field.number, value === true ? 1 : 0);
-    default:
-      return writeVarint(writer, field.number, integerOf(value));
+  if (field.shape === 'single') return writeSingle(buffer, field, value);
+  if (field.shape === 'repeated') {
+    if (Array.isArray(value)) writeRepeated(buffer, field, value);
+  } else if (isJsonObject(value)) writeMap(buffer, field, value);
+}
+
+const zeros = new WeakMap<MessageField, Uint8Array>();
+
+/** A value that nothing set but that is always written: many in each object, so kept. */
+function zeroOf(field: MessageField): Uint8Array {
+  let zero = zeros.get(field);
+  if (zero === undefined) {
+    const buffer = new MessageBuffer();
+    writeSingle(buffer, field, undefined);
+    zero = buffer.take();
+    zeros.set(field, zero);
+  }
+  return zero;
+}
+
+function writeRepeated(buffer: MessageBuffer, field: MessageField, items: readonly unknown[]): void {
+  for (let i = items.length - 1; i >= 0; i--) writeSingle(buffer, field, items[i]);
+}
+
+function writeMap(buffer: MessageBuffer, field: MessageField, value: Record<string, unknown>): void {
+  const { entry } = field;
+  if (entry === undefined) return;
+  const keys = sortedKeys(value);
+  for (let i = keys.length - 1; i >= 0; i--) {
+    const key = keys[i] as string;
+    const end = buffer.size;
+    // The keys are own ones, so `__proto__` is no exception.
+    const item = value[key];
+    if (item !== null || entry.type !== 'bytes') writeSingle(buffer, entry, item);
+    writeText(buffer, 0x0a, key);
+    buffer.varint(buffer.size - end);
+    buffer.varint(field.tag);
   }
 }
 
-function writeVarint(writer: ProtobufWriter, field: number, value: number | bigint): void {
-  writer.tag(field, 0);
-  writer.varint(value);
+const surrogate = /[\ud800-\udfff]/;
+
+/** By their bytes, as Go sorts them: the order of UTF-16 is another one beyond the basic plane. */
+function sortedKeys(value: Record<string, unknown>): string[] {
+  const keys = Object.keys(value).sort();
+  if (!keys.some((key) => surrogate.test(key))) return keys;
+  return keys.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+function writeSingle(buffer: MessageBuffer, field: MessageField, value: unknown): void {
+  switch (field.type) {
+    case 'string':
+      return writeText(buffer, field.tag, value);
+    case 'message':
+      return writeInner(buffer, field, value);
+    case 'bool':
+      buffer.varint(value === true ? 1 : 0);
+      break;
+    case 'bytes':
+      return writeBytes(buffer, field.tag, Buffer.from(textOf(value), 'base64'));
+    case 'double':
+      buffer.double(Number(value ?? 0));
+      break;
+    case 'int32':
+    case 'int64':
+      buffer.varint(integerOf(value));
+  }
+  buffer.varint(field.tag);
+}
+
+function writeInner(buffer: MessageBuffer, field: MessageField, value: unknown): void {
+  const end = buffer.size;
+  const { message, form } = writerOf(field.message);
+  if (form === undefined) writeFields(buffer, message, value);
+  else form(buffer, value);
+  buffer.varint(buffer.size - end);
+  buffer.varint(field.tag);
+}
+
+function writeText(buffer: MessageBuffer, tag: number, value: unknown): void {
+  const end = buffer.size;
+  buffer.text(typeof value === 'string' ? value : textOf(value));
+  buffer.varint(buffer.size - end);
+  buffer.varint(tag);
+}
+
+function writeBytes(buffer: MessageBuffer, tag: number, bytes: Uint8Array): void {
+  buffer.raw(bytes);
+  buffer.varint(bytes.length);
+  buffer.varint(tag);
 }
 
 function integerOf(value: unknown): number | bigint {
+  if (typeof value === 'number' && Number.isInteger(value)) return value;
   if (value instanceof ExactNumber) return BigInt(value.text);
   if (value === undefined || value === null) return 0;
-  if (typeof value === 'number' && Number.isInteger(value)) return value;
   throw new TypeError(`not an integer: ${String(value)}`);
 }
 
-function scalarText(value: unknown): string {
+function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'object' && !(value instanceof ExactNumber)) throw new TypeError('not a text');
   return String(value);
 }
 
-function writeIntOrString(writer: ProtobufWriter, value: unknown): void {
+function writeIntOrString(buffer: MessageBuffer, value: unknown): void {
   const isText = typeof value === 'string';
-  writeVarint(writer, 1, isText ? 1 : 0);
-  writeVarint(writer, 2, isText ? 0 : integerOf(value));
-  writer.text(3, isText ? value : '');
+  writeText(buffer, 0x1a, isText ? value : '');
+  buffer.varint(isText ? 0 : integerOf(value));
+  buffer.varint(0x10);
+  buffer.varint(isText ? 1 : 0);
+  buffer.varint(0x08);
 }
 
-/** Any JSON, kept as JSON. */
-function writeRaw(writer: ProtobufWriter, value: unknown): void {
-  if (value !== undefined && value !== null) writer.bytes(1, Buffer.from(stringifyJson(value)));
+const escapedByGo = /[<>&\u2028\u2029]/g;
+
+/** Any JSON, kept as JSON: as clients in Go send it, whose encoder escapes what could end a script. */
+function writeRaw(buffer: MessageBuffer, value: unknown): void {
+  if (value === undefined || value === null) return;
+  const json = stringifyJson(value).replace(
+    escapedByGo,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  writeText(buffer, 0x0a, json);
 }
 
 /** Nothing for a time that is not set. */
-function writeTime(writer: ProtobufWriter, value: unknown): void {
+function writeTime(buffer: MessageBuffer, value: unknown): void {
   if (typeof value !== 'string') return;
-  const ms = parseTime(value);
-  if (Number.isNaN(ms)) throw new TypeError(`not a time: ${value}`);
-  const fraction = /\.(\d{1,9})/.exec(value)?.[1] ?? '';
-  writeVarint(writer, 1, Math.floor(ms / 1000));
-  writeVarint(writer, 2, Number(fraction.padEnd(9, '0')));
+  const seconds = Math.floor(parseTime(value) / 1000);
+  if (Number.isNaN(seconds)) throw new TypeError(`not a time: ${value}`);
+  const fraction = value.length === 20 ? '' : (/\.(\d{1,9})/.exec(value)?.[1] ?? '');
+  buffer.varint(Number(fraction.padEnd(9, '0')));
+  buffer.varint(0x10);
+  buffer.varint(seconds);
+  buffer.varint(0x08);
 }
 
 const schemaMessage = 'crd/apiextensions.v1.JSONSchemaProps';
 
-function writeSchema(writer: ProtobufWriter, field: number, value: unknown): void {
-  writer.message(field, () => writeMessage(writer, messageNamed(schemaMessage), value));
+function writeSchema(buffer: MessageBuffer, tag: number, value: unknown): void {
+  const end = buffer.size;
+  writeFields(buffer, messageNamed(schemaMessage), value);
+  buffer.varint(buffer.size - end);
+  buffer.varint(tag);
 }
 
-function writeSchemaOrArray(writer: ProtobufWriter, value: unknown): void {
-  if (Array.isArray(value)) for (const item of value) writeSchema(writer, 2, item);
-  else writeSchema(writer, 1, value);
+function writeSchemaOrArray(buffer: MessageBuffer, value: unknown): void {
+  if (!Array.isArray(value)) return writeSchema(buffer, 0x0a, value);
+  for (let i = value.length - 1; i >= 0; i--) writeSchema(buffer, 0x12, value[i]);
 }
 
-function writeSchemaOrBool(writer: ProtobufWriter, value: unknown): void {
+function writeSchemaOrBool(buffer: MessageBuffer, value: unknown): void {
   const isObject = isJsonObject(value);
-  writeVarint(writer, 1, isObject || value === true ? 1 : 0);
-  if (isObject) writeSchema(writer, 2, value);
+  if (isObject) writeSchema(buffer, 0x12, value);
+  buffer.varint(isObject || value === true ? 1 : 0);
+  buffer.varint(0x08);
 }
 
-function writeSchemaOrTexts(writer: ProtobufWriter, value: unknown): void {
-  if (Array.isArray(value)) for (const item of value) writer.text(2, String(item));
-  else writeSchema(writer, 1, value);
+function writeSchemaOrTexts(buffer: MessageBuffer, value: unknown): void {
+  if (!Array.isArray(value)) return writeSchema(buffer, 0x0a, value);
+  for (let i = value.length - 1; i >= 0; i--) writeText(buffer, 0x12, value[i]);
 }

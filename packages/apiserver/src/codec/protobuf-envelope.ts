@@ -1,26 +1,39 @@
 // The envelope of Kubernetes objects in protobuf: four magic bytes, then runtime.Unknown with the kind and the message.
-import { formatApiVersion, type GroupVersionKind, parseApiVersion, setOwn } from '@kapstan/api';
-import { decodeMessage } from './protobuf-decoder.ts';
+import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '@kapstan/api';
+import { decodeInto } from './protobuf-decoder.ts';
+import { encodeFramed, type MessageFrame } from './protobuf-encoder.ts';
 import { messageOfKind } from './protobuf-messages.ts';
-import { ProtobufWriter, readFields, varintSize } from './protobuf-wire.ts';
+import { ProtobufWriter, varintSize } from './protobuf-wire.ts';
+import { WireCursor } from './wire-cursor.ts';
 
 export const protobufMediaType = 'application/vnd.kubernetes.protobuf';
 
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
-const texts = new TextDecoder();
 
 /** Everything before and after `rawSize` bytes of a message, so that large ones need not be copied. */
-export function envelopeAround(
-  kind: GroupVersionKind,
-  rawSize: number,
-): { readonly head: Uint8Array; readonly tail: Uint8Array } {
+export function envelopeAround(kind: GroupVersionKind, rawSize: number): MessageFrame {
+  const { head, tail } = envelopeOf(kind);
+  const size = new ProtobufWriter();
+  size.varint(rawSize);
+  return { head: Buffer.concat([head, size.finish()]), tail };
+}
+
+/** Encodes objects of a kind in their envelope. Throws TypeError for a kind without a protobuf form. */
+export function envelopeEncoder(kind: GroupVersionKind): (object: unknown) => Uint8Array {
+  const message = messageOfKind(kind);
+  if (message === undefined) throw new TypeError(`${formatApiVersion(kind)} ${kind.kind} has no protobuf form`);
+  const frame = envelopeOf(kind);
+  return (object) => encodeFramed(message, object, frame);
+}
+
+/** An envelope up to the length of its message, and what follows that. */
+function envelopeOf(kind: GroupVersionKind): MessageFrame {
   const type = new ProtobufWriter();
   type.message(1, () => {
     type.text(1, formatApiVersion(kind));
     type.text(2, kind.kind);
   });
   type.tag(2, 2);
-  type.varint(rawSize);
   const tail = new ProtobufWriter();
   tail.text(3, '');
   tail.text(4, '');
@@ -30,6 +43,10 @@ export function envelopeAround(
 export function wrapMessage(kind: GroupVersionKind, raw: Uint8Array): Uint8Array {
   const { head, tail } = envelopeAround(kind, raw.length);
   return Buffer.concat([head, raw, tail]);
+}
+
+export function hasEnvelope(bytes: Uint8Array): boolean {
+  return magic.equals(bytes.subarray(0, magic.length));
 }
 
 /** One event of a watch: its length, then WatchEvent around an object in its envelope. */
@@ -49,7 +66,7 @@ export function watchFrame(type: string, enveloped: Uint8Array): Uint8Array {
 /** The object in an envelope, in its JSON form. Throws Error with Go's texts for what is none. */
 export function readEnvelope(bytes: Uint8Array, expected: GroupVersionKind): Record<string, unknown> {
   if (bytes.length === 0) throw new Error('empty data');
-  if (!magic.equals(bytes.subarray(0, magic.length))) {
+  if (!hasEnvelope(bytes)) {
     throw new Error('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]');
   }
   const { apiVersion, kind, raw } = readUnknown(bytes.subarray(magic.length));
@@ -59,21 +76,33 @@ export function readEnvelope(bytes: Uint8Array, expected: GroupVersionKind): Rec
   const object: Record<string, unknown> = { kind: actual.kind, apiVersion: formatApiVersion(actual) };
   const message = messageOfKind(actual);
   // What has no message is refused by whoever looks at the kind.
-  if (message === undefined) return object;
-  const value = decodeMessage(message, raw) as Record<string, unknown>;
-  for (const [name, member] of Object.entries(value)) setOwn(object, name, member);
+  if (message !== undefined) decodeInto(object, message, raw);
   return object;
 }
 
 function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw: Uint8Array } {
-  const unknown = { apiVersion: '', kind: '', raw: new Uint8Array() };
-  for (const { field, bytes: value } of readFields(bytes)) {
-    if (field === 2) unknown.raw = value as Uint8Array<ArrayBuffer>;
-    if (field !== 1) continue;
-    for (const type of readFields(value)) {
-      if (type.field === 1) unknown.apiVersion = texts.decode(type.bytes);
-      if (type.field === 2) unknown.kind = texts.decode(type.bytes);
-    }
+  const unknown = { apiVersion: '', kind: '', raw: bytes.subarray(0, 0) };
+  const cursor = new WireCursor(bytes);
+  while (cursor.at < bytes.length) {
+    const tag = cursor.varint();
+    if (tag === typeTag) readTypeMeta(cursor, unknown);
+    else if (tag === rawTag) {
+      const end = cursor.end();
+      unknown.raw = bytes.subarray(cursor.at, end);
+      cursor.at = end;
+    } else cursor.skip(tag % 8);
   }
   return unknown;
+}
+
+const typeTag = 0x0a;
+const rawTag = 0x12;
+
+function readTypeMeta(cursor: WireCursor, type: { apiVersion: string; kind: string }): void {
+  for (const end = cursor.end(); cursor.at < end; ) {
+    const tag = cursor.varint();
+    if (tag === 0x0a) type.apiVersion = cursor.text(cursor.end());
+    else if (tag === 0x12) type.kind = cursor.text(cursor.end());
+    else cursor.skip(tag % 8);
+  }
 }

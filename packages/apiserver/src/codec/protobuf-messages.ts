@@ -3,31 +3,47 @@ import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api';
 import { type ProtobufField, protobufFacts } from '@kapstan/kinds/facts';
 import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
 
+/** How one value stands on the wire: a scalar, a message, or one of the messages whose JSON is not the object of its fields. */
+type ValueType = 'string' | 'bool' | 'int32' | 'int64' | 'double' | 'bytes' | 'message';
+
 export interface MessageField {
   readonly number: number;
-  /** Name in the JSON of the object. */
+  /** Name in the JSON of the object. Never one of Object.prototype. */
   readonly name: string;
-  /** A scalar ("string", "bool", "int32", "int64", "double", "bytes") or the name of a message. */
-  readonly type: string;
-  readonly isScalar: boolean;
+  readonly type: ValueType;
+  /** The message behind the type "message". */
+  readonly message: string;
   readonly shape: 'single' | 'repeated' | 'map';
+  /** Number and wire type of a single value, as they stand on the wire. */
+  readonly tag: number;
   /** The message's members lie directly in the parent's JSON. */
   readonly isInline: boolean;
-  /** Left out of the JSON when it is the zero value. */
-  readonly omitsZero: boolean;
   /** A single value that may be absent on the wire; others are always written. */
   readonly isOptional: boolean;
+  /** A scalar that the JSON has only when it is not the zero value. */
+  readonly omitsZero: boolean;
+  /** Left out of the JSON when it is not on the wire. Others are null there, or their zero value. */
+  readonly omitsAbsent: boolean;
+  /** Of a map: the value in each entry. */
+  readonly entry?: MessageField;
 }
 
 export interface Message {
   readonly name: string;
   /** In rising order of their numbers. */
   readonly fields: readonly MessageField[];
-  readonly byNumber: ReadonlyMap<number, MessageField>;
+  /** Where a member of the JSON stands in `fields`; members of inlined messages where these do. */
+  readonly places: ReadonlyMap<string, number>;
+  /** At its number, each. */
+  readonly byNumber: readonly (MessageField | undefined)[];
+  /** Fields that the JSON has even when the wire does not. */
+  readonly always: readonly MessageField[];
+  /** Its JSON is the list of its only field: meta/v1 Verbs, ExtraValue. */
+  readonly isList: boolean;
 }
 
 const messages = new Map<string, Message>();
-const scalars = new Set(['string', 'bool', 'int32', 'int64', 'double', 'bytes']);
+const scalars: ReadonlySet<string> = new Set(['string', 'bool', 'int32', 'int64', 'double', 'bytes']);
 
 /** Throws TypeError for a name that the facts do not have. */
 export function messageNamed(name: string): Message {
@@ -38,7 +54,11 @@ export function messageNamed(name: string): Message {
   const fields = Object.entries(facts)
     .map(([fieldName, field]) => messageField(fieldName, field))
     .sort((a, b) => a.number - b.number);
-  const message = { name, fields, byNumber: new Map(fields.map((field) => [field.number, field])) };
+  const byNumber: MessageField[] = [];
+  for (const field of fields) byNumber[field.number] = field;
+  const form = getOwn(protobufFacts().jsonForms, name) as { readonly json?: unknown } | undefined;
+  const always = fields.filter((field) => !field.omitsAbsent);
+  const message = { name, fields, places: placesOf(fields), byNumber, always, isList: form?.json === 'array' };
   messages.set(name, message);
   return message;
 }
@@ -53,18 +73,46 @@ export function messageOfKind(kind: GroupVersionKind): Message | undefined {
   return messageNamed(name);
 }
 
+function placesOf(fields: readonly MessageField[]): Map<string, number> {
+  return new Map(
+    fields.flatMap((field, place) => {
+      const names = field.isInline ? [...messageNamed(field.message).places.keys()] : [field.name];
+      return names.map((name): [string, number] => [name, place]);
+    }),
+  );
+}
+
+const wireTypes: Readonly<Record<ValueType, number>> = {
+  string: 2,
+  bytes: 2,
+  message: 2,
+  bool: 0,
+  int32: 0,
+  int64: 0,
+  double: 1,
+};
+
 function messageField(
-  name: string,
-  [number, type, label = '', flags = '', jsonName = name]: ProtobufField,
+  fieldName: string,
+  [number, typeName, label = '', flags = '', jsonName = fieldName]: ProtobufField,
 ): MessageField {
-  return {
+  const type = (scalars.has(typeName) ? typeName : 'message') as ValueType;
+  const shape = label === 'r' ? 'repeated' : label === 'm' ? 'map' : 'single';
+  const isPointer = flags.includes('p');
+  const isStruct = shape === 'single' && !isPointer && type === 'message';
+  const field: MessageField = {
     number,
-    name: jsonName === '' ? name : jsonName,
+    name: jsonName === '' ? fieldName : jsonName,
     type,
-    isScalar: scalars.has(type),
-    shape: label === 'r' ? 'repeated' : label === 'm' ? 'map' : 'single',
+    message: type === 'message' ? typeName : '',
+    shape,
+    tag: number * 8 + (shape === 'map' ? 2 : wireTypes[type]),
     isInline: flags.includes('i'),
-    omitsZero: flags.includes('o') || flags.includes('z'),
-    isOptional: flags.includes('p') || type === 'bytes',
+    isOptional: isPointer || type === 'bytes',
+    omitsZero: !isPointer && (flags.includes('o') || flags.includes('z')) && (!isStruct || flags.includes('z')),
+    omitsAbsent: flags.includes('z') || (flags.includes('o') && !isStruct),
   };
+  if (shape !== 'map') return field;
+  const entry: MessageField = { ...field, number: 2, shape: 'single', tag: 16 + wireTypes[type], omitsZero: false };
+  return { ...field, entry };
 }

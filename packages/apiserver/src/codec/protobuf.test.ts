@@ -33,6 +33,9 @@ describe('protobuf on the wire', () => {
   });
 });
 
+/** ObjectMeta that nothing set, as field 1. */
+const emptyMeta = '0a100a001200' + '1a0022002a003200380042' + '00';
+
 describe('messages', () => {
   it('are written as gogo/protobuf writes them', () => {
     // ConfigMap{metadata{name: "a"}, data{b: "c"}}: empty scalars and the unset time are on the wire, pointers are not.
@@ -82,6 +85,79 @@ describe('messages', () => {
   ])('%s survives', (name, value) => {
     const decoded = roundTrip(name, value) as Record<string, unknown>;
     expect(decoded).toMatchObject(value as Record<string, unknown>);
+  });
+
+  it('have in their JSON what Go prints of fields that nothing set', () => {
+    const empty = (name: string): unknown => decodeMessage(messageNamed(name), new Uint8Array());
+    expect(empty('rbac.v1.Role')).toEqual({ metadata: {}, rules: null });
+    expect(empty('apps.v1.DeploymentSpec')).toEqual({
+      selector: null,
+      template: { metadata: {}, spec: { containers: null } },
+      strategy: {},
+    });
+    expect(empty('core.v1.Volume')).toEqual({ name: '' });
+    expect(empty('core.v1.Event')).toMatchObject({ firstTimestamp: null, eventTime: null, source: {} });
+    expect(empty('core.v1.ServicePort')).toEqual({ port: 0, targetPort: 0 });
+    expect(empty('core.v1.ResourceFieldSelector')).toEqual({ resource: '', divisor: '0' });
+  });
+
+  it.each<[string, string, unknown, string]>([
+    ['a text that nothing set', 'core.v1.LocalObjectReference', undefined, '0a00'],
+    [
+      'maps in the order of bytes, not of UTF-16',
+      'meta/v1.LabelSelector',
+      { matchLabels: { '\u{1F600}': '', '\uFFFD': '', b: '', a: '' } },
+      '0a050a016112000a050a016212000a070a03efbfbd12000a080a04f09f98801200',
+    ],
+    ['bytes that are null without them', 'core.v1.ConfigMap', { binaryData: { k: null } }, `${emptyMeta}1a030a016b`],
+    ['empty bytes', 'core.v1.ConfigMap', { binaryData: { k: '' } }, `${emptyMeta}1a050a016b1200`],
+    ['false behind a pointer', 'core.v1.ConfigMap', { immutable: false }, `${emptyMeta}2000`],
+    [
+      'raw JSON as Go escapes it',
+      'machinery/runtime.RawExtension',
+      ['<&>'],
+      '0a165b225c75303033635c75303032365c7530303365225d',
+    ],
+    ['no unknown members', 'core.v1.LocalObjectReference', { name: 'a', other: 1, constructor: 2 }, '0a0161'],
+    ['long and foreign texts', 'core.v1.LocalObjectReference', { name: 'ü'.repeat(30) }, `0a3c${'c3bc'.repeat(30)}`],
+  ])('write %s', (_what, name, value, expected) => {
+    expect(hex(encodeMessage(messageNamed(name), value))).toBe(expected);
+  });
+
+  it('are no worse for one that failed before', () => {
+    const message = messageNamed('core.v1.ConfigMap');
+    const before = hex(encodeMessage(message, { data: { a: 'b' } }));
+    expect(() => encodeMessage(message, { metadata: { generation: 'x' }, data: { a: 'b' } })).toThrow('not an integer');
+    expect(hex(encodeMessage(message, { data: { a: 'b' } }))).toBe(before);
+  });
+
+  it('hold more than the buffer was made for', () => {
+    const value = { data: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`k${i}`, 'x'.repeat(9_000)])) };
+    const decoded = roundTrip('core.v1.ConfigMap', value) as typeof value;
+    expect(decoded.data).toEqual(value.data);
+  });
+
+  it('are refused where the wire has another type, or no UTF-8, or ends early', () => {
+    const decode = (bytes: string): unknown =>
+      decodeMessage(messageNamed('core.v1.LocalObjectReference'), Buffer.from(bytes, 'hex'));
+    expect(() => decode('0801')).toThrow('proto: wrong wireType = 0 for field name');
+    expect(() => decode('0a01ff')).toThrow(TypeError);
+    expect(() => decode('0a0561')).toThrow('unexpected EOF');
+    expect(() => decode('08ffffffffffffffffffff01')).toThrow();
+    expect(decode('0a03efbfbd')).toEqual({ name: '\uFFFD' });
+    expect(decode('0a01611001')).toEqual({ name: 'a' });
+  });
+
+  it('read lists of numbers that another encoder has packed', () => {
+    expect(decodeMessage(messageNamed('core.v1.PodSecurityContext'), Buffer.from('220301e807', 'hex'))).toEqual({
+      supplementalGroups: [1, 1000],
+    });
+  });
+
+  it('have no field under a name that every object has', () => {
+    for (const message of Object.keys(protobufFacts().messages)) {
+      for (const { name } of messageNamed(message).fields) expect(name in {}, `${message}.${name}`).toBe(false);
+    }
   });
 
   it('keep own keys', () => {

@@ -2,8 +2,7 @@
 // every response.
 import { ExactNumber, type GroupVersionKind, isJsonObject, parseApiVersion, stringifyJson } from '@kapstan/api';
 import { type ScalarTag, stringify } from 'yaml';
-import { encodeMessage } from './protobuf-encoder.ts';
-import { protobufMediaType, wrapMessage } from './protobuf-envelope.ts';
+import { envelopeEncoder, protobufMediaType } from './protobuf-envelope.ts';
 import { messageOfKind } from './protobuf-messages.ts';
 
 export interface WireFormat {
@@ -44,10 +43,7 @@ export function hasProtobufForm(value: unknown): boolean {
 }
 
 function encodeProtobuf(value: unknown): Uint8Array {
-  const kind = kindOfValue(value);
-  const message = messageOfKind(kind);
-  if (message === undefined) throw new TypeError(`no protobuf form of ${kind.kind}`);
-  return wrapMessage(kind, encodeMessage(message, value));
+  return envelopeEncoder(kindOfValue(value))(value);
 }
 
 function kindOfValue(value: unknown): GroupVersionKind {

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { deepCopy, toRevision, type UnstructuredObject } from '@kapstan/api';
+import { storageKeyFacts } from '@kapstan/kinds/facts';
+import { MemoryEngine } from '@kapstan/storage/testing';
+import { describe, expect, it } from 'vitest';
+import { definitionResource } from '../crd/definition-resource.ts';
+import { builtinResources } from '../registry/builtin-resources.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { ResourceStack } from '../registry/resource-stack.ts';
+import { testContext, testDefinition } from '../testing/store-fixture.ts';
+import { type StorageMediaType, storageCodec, storageCodecOf, storageMediaTypes } from './storage-codec.ts';
+
+interface Case {
+  readonly path: string;
+  readonly request: UnstructuredObject;
+}
+
+const protobuf = 'application/vnd.kubernetes.protobuf';
+const configMap = { group: '', version: 'v1', kind: 'ConfigMap' };
+const revision = toRevision(7);
+const file = new URL('../../fixtures/defaults.json', import.meta.url);
+const recorded = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: Record<string, Case> };
+
+/** Kinds that the recordings have no example of. */
+const added: readonly (readonly [path: string, kind: string, fields: object])[] = [
+  [
+    '/apis/certificates.k8s.io/v1/certificatesigningrequests',
+    'CertificateSigningRequest',
+    { spec: { request: '', signerName: 'example.com/x', usages: ['client auth'] } },
+  ],
+  ['/apis/storage.k8s.io/v1/csistoragecapacities', 'CSIStorageCapacity', { storageClassName: 'x' }],
+  [
+    '/apis/storage.k8s.io/v1/volumeattributesclasses',
+    'VolumeAttributesClass',
+    { driverName: 'd', parameters: { a: 'b' } },
+  ],
+  [
+    '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
+    'MutatingAdmissionPolicy',
+    { spec: { reinvocationPolicy: 'Never' } },
+  ],
+  [
+    '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings',
+    'MutatingAdmissionPolicyBinding',
+    { spec: { policyName: 'x' } },
+  ],
+  ['/apis/resource.k8s.io/v1/resourceclaimtemplates', 'ResourceClaimTemplate', { spec: { spec: { devices: {} } } }],
+  [
+    '/apis/resource.k8s.io/v1/resourceslices',
+    'ResourceSlice',
+    { spec: { driver: 'd', nodeName: 'n', pool: { name: 'p', generation: 1, resourceSliceCount: 1 } } },
+  ],
+];
+const cases: Readonly<Record<string, Case>> = {
+  ...recorded.cases,
+  ...Object.fromEntries(
+    added.map(([path, kind, fields]) => {
+      const apiVersion = path.split('/').slice(2, 4).join('/');
+      return [kind, { path, request: { apiVersion, kind, metadata: { name: 'x' }, ...fields } }];
+    }),
+  ),
+};
+
+describe('the codec of a kind', () => {
+  const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' }, data: { k: 'ü', n: '1' } };
+  const read = { ...object, metadata: { name: 'a', resourceVersion: '7' } };
+
+  it.each(storageMediaTypes)('of %s reads what any of them wrote, told by its first bytes', (mediaType) => {
+    for (const other of storageMediaTypes) {
+      const bytes = storageCodec(other, configMap).encode(object);
+      const codec = storageCodec(mediaType, configMap);
+      expect(codec.decode(bytes, revision)).toEqual(read);
+      const wire = codec.wireJson?.(bytes, revision);
+      if (wire !== undefined) expect(JSON.parse(Buffer.from(wire).toString())).toEqual(read);
+      if (other !== mediaType) expect(codec.isSameContent?.(codec.encode(object), bytes) ?? false).toBe(false);
+    }
+  });
+
+  it.each<[StorageMediaType, RegExp]>([
+    ['application/json', /^{"kind":"ConfigMap".*}\n$/],
+    ['application/yaml', /^apiVersion: v1\ndata:\n {2}k: ü\n {2}"n": "1"\nkind: ConfigMap\nmetadata:\n {2}name: a\n$/],
+    [protobuf, /^k8s\0/],
+  ])('writes %s', (mediaType, expected) => {
+    expect(Buffer.from(storageCodec(mediaType, configMap).encode(object)).toString()).toMatch(expected);
+  });
+
+  it('is refused where the kind has no such form', () => {
+    const custom = { group: 'example.com', version: 'v1', kind: 'Widget' };
+    expect(() => storageCodec(protobuf, custom)).toThrow(new TypeError('example.com/v1 Widget has no protobuf form'));
+    for (const mediaType of ['application/json', 'application/yaml'] as const) {
+      expect(storageCodec(mediaType, custom).mediaType).toBe(mediaType);
+    }
+  });
+
+  it.each(['', '\u0000', 'k8s\u0000\u000a', '- a\n', '[1]', '{"a":', 'k8s'])('refuses the bytes %j', (text) => {
+    for (const mediaType of storageMediaTypes) {
+      expect(() => storageCodec(mediaType, configMap).decode(Buffer.from(text), revision)).toThrow();
+    }
+  });
+});
+
+describe('the codec of a resource', () => {
+  it('is JSON for custom resources, definitions and API services, whatever is asked for', () => {
+    const custom = testDefinition({ group: 'example.com', kind: 'Widget', resource: 'widgets', isCustom: true });
+    const definitions = [custom, definitionOf('CustomResourceDefinition'), definitionOf('APIService')];
+    for (const definition of definitions) {
+      for (const mediaType of storageMediaTypes) {
+        expect(storageCodecOf(mediaType, definition).mediaType, definition.kind).toBe('application/json');
+      }
+    }
+  });
+
+  it.each(storageMediaTypes)('is %s for all other kinds', (mediaType) => {
+    const others = definitions.filter(({ kind }) => kind !== 'APIService' && kind !== 'CustomResourceDefinition');
+    expect(others.length).toBeGreaterThan(50);
+    for (const definition of others) expect(storageCodecOf(mediaType, definition).mediaType).toBe(mediaType);
+  });
+});
+
+const clock = {
+  now: () => 1_767_225_600_000,
+  monotonicNow: () => 0,
+  setTimer: () => () => undefined,
+  setBackgroundTimer: () => () => undefined,
+};
+const definitions = [...builtinResources({ clock, serviceClusterIpRange: '10.96.0.0/16' }), definitionResource(clock)];
+const idOf = ({ group, version, resource }: ResourceDefinition): string =>
+  `${group === '' ? '' : `${group}/`}${version}/${resource}`;
+
+function definitionOf(name: string): ResourceDefinition {
+  const path = cases[name]?.path.replace(/^\/apis?\//, '').replace('namespaces/facts/', '');
+  const definition = definitions.find((candidate) => idOf(candidate) === path);
+  if (definition === undefined) throw new Error(`no definition of ${name}`);
+  return definition;
+}
+
+describe('what is in the store', () => {
+  it('has an example for every kind that is stored', () => {
+    const examples = new Set(Object.keys(cases).map((name) => idOf(definitionOf(name))));
+    const stored = definitions.filter(({ storagePrefix }) => storagePrefix !== '').map(idOf);
+    expect(stored.filter((id) => !examples.has(id))).toEqual([]);
+  });
+
+  it.each(Object.keys(cases))('%s lies at the key, in the version and the form of a kube-apiserver', async (name) => {
+    const definition = definitionOf(name);
+    const facts = storageKeyFacts().resources[idOf(definition)];
+    const { name: created, values } = await stored(definition, cases[name]?.request ?? {});
+    const key = facts?.key.replace('{namespace}', 'facts').replace('{name}', created) ?? '';
+    const value = values.get(key) ?? new Uint8Array();
+    expect([...values.keys()]).toEqual([key]);
+    const isJson = facts?.media === 'application/json';
+    expect(Buffer.from(value).toString('latin1')).toMatch(isJson ? /^{/ : /^k8s\0/);
+    expect(Buffer.from(value).includes('resourceVersion')).toBe(false);
+    const kind = { ...definition.storageVersion, kind: definition.kind };
+    const raw = storageCodec('application/json', kind).decode(value, revision);
+    expect([raw.apiVersion, raw.kind]).toEqual([facts?.apiVersion, facts?.kind]);
+  });
+});
+
+/** Everything in a store after an object was created. */
+async function stored(
+  definition: ResourceDefinition,
+  request: UnstructuredObject,
+): Promise<{ readonly name: string; readonly values: ReadonlyMap<string, Uint8Array> }> {
+  const engine = new MemoryEngine();
+  const codecFor = (resource: ResourceDefinition) => storageCodecOf(protobuf, resource);
+  const stack = new ResourceStack(definition, { engine, watchCache: false, codecFor });
+  const object = deepCopy(request);
+  definition.applyDefaults(object);
+  const namespace = definition.namespaced ? 'facts' : '';
+  const created = await stack.served.store.create({ ...testContext(), namespace }, object);
+  const { kvs } = await engine.range({ start: '/', end: '0' });
+  await stack.close();
+  return {
+    name: created.object.metadata?.name ?? '',
+    values: new Map(kvs.map((kv) => [kv.key, kv.value])),
+  };
+}

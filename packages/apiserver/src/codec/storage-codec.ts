@@ -1,0 +1,88 @@
+// The codecs of values in the store, by media type, and which resource is written with which. What is read is told by its
+// first bytes, so that a store may hold all of them. Handed to ResourceStack; @kapstan/storage has the port.
+import {
+  formatApiVersion,
+  formatRevision,
+  type GroupVersionKind,
+  isJsonObject,
+  type Revision,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { storageKeyFacts } from '@kapstan/kinds/facts';
+import { type Codec, jsonCodec } from '@kapstan/storage';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { readYaml } from '../schema/yaml-reader.ts';
+import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
+import { encodeYaml } from './wire-format.ts';
+
+/** In the order of kube-apiserver's message. */
+export const storageMediaTypes = ['application/json', protobufMediaType, 'application/yaml'] as const;
+export type StorageMediaType = (typeof storageMediaTypes)[number];
+
+export function isStorageMediaType(text: string): text is StorageMediaType {
+  return (storageMediaTypes as readonly string[]).includes(text);
+}
+
+type ObjectCodec = Codec<UnstructuredObject>;
+
+/**
+ * The codec for objects of a kind, in its stored version. Reads values of every media type. Throws TypeError when the kind
+ * cannot be written in the media type: custom resources in protobuf.
+ */
+export function storageCodec(mediaType: StorageMediaType, kind: GroupVersionKind): ObjectCodec {
+  const json = jsonCodec<UnstructuredObject>();
+  const decode = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
+    if (startsWithBrace(bytes)) return json.decode(bytes, revision);
+    return withRevision(hasEnvelope(bytes) ? readEnvelope(bytes, kind) : readYamlObject(bytes), revision);
+  };
+  switch (mediaType) {
+    case 'application/json':
+      return {
+        ...json,
+        decode,
+        wireJson: (bytes, revision) => (startsWithBrace(bytes) ? json.wireJson?.(bytes, revision) : undefined),
+        isSameContent: (a, b) => startsWithBrace(a) && startsWithBrace(b) && (json.isSameContent?.(a, b) ?? false),
+      };
+    case 'application/yaml':
+      return { mediaType, decode, encode: (object) => encoder.encode(encodeYaml(object)) };
+    case protobufMediaType:
+      return { mediaType, decode, encode: envelopeEncoder(kind) };
+  }
+}
+
+/** The codec of a resource where the server was asked for a media type: those that Kubernetes always keeps as JSON ignore it. */
+export function storageCodecOf(mediaType: StorageMediaType, definition: ResourceDefinition): ObjectCodec {
+  const kind = { ...definition.storageVersion, kind: definition.kind };
+  return storageCodec(isAlwaysJson(definition) ? 'application/json' : mediaType, kind);
+}
+
+/** Custom resources; definitions and API services, which servers of their own keep. */
+function isAlwaysJson(definition: ResourceDefinition): boolean {
+  if (definition.isCustom === true) return true;
+  return (
+    storageKeyFacts().resources[`${formatApiVersion(definition)}/${definition.resource}`]?.media === 'application/json'
+  );
+}
+
+const encoder = new TextEncoder();
+const texts = new TextDecoder('utf-8', { fatal: true });
+
+/** Source: the JSON recognizer of apimachinery. */
+function startsWithBrace(bytes: Uint8Array): boolean {
+  for (const byte of bytes) if (!blanks.has(byte)) return byte === 0x7b;
+  return false;
+}
+
+const blanks: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+function readYamlObject(bytes: Uint8Array): Record<string, unknown> {
+  const { value } = readYaml(texts.decode(bytes));
+  if (!isJsonObject(value)) throw new TypeError('the stored value is not an object');
+  return value;
+}
+
+function withRevision(value: Record<string, unknown>, revision: Revision): UnstructuredObject {
+  const object = value as UnstructuredObject;
+  object.metadata = { ...object.metadata, resourceVersion: formatRevision(revision) };
+  return object;
+}

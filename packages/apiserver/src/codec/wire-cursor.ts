@@ -1,0 +1,93 @@
+// WireCursor: reads the wire format of protocol buffers in place, from the start of one buffer to its end.
+// protobuf-decoder.ts knows what the fields mean.
+
+const maxVarintBytes = 10;
+
+export class WireCursor {
+  readonly bytes: Buffer;
+  at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** A number of up to 53 bits; beyond, the nearest double. Throws Error with Go's texts for what is none. */
+  varint(): number {
+    const { bytes } = this;
+    let byte = bytes[this.at++];
+    if (byte !== undefined && byte < 128) return byte;
+    let value = 0;
+    let scale = 1;
+    for (let i = 0; i < maxVarintBytes; i++) {
+      if (byte === undefined) throw new Error('unexpected EOF');
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+      scale *= 128;
+      byte = bytes[this.at++];
+    }
+    throw new Error('proto: integer overflow');
+  }
+
+  /** All 64 bits of a number in two's complement. */
+  int64(): number | bigint {
+    const start = this.at;
+    const value = this.varint();
+    if (value <= Number.MAX_SAFE_INTEGER) return value;
+    let bits = 0n;
+    for (let i = start; i < this.at; i++) bits |= BigInt((this.bytes[i] ?? 0) & 127) << BigInt(7 * (i - start));
+    const signed = BigInt.asIntN(64, bits);
+    const number = Number(signed);
+    return Number.isSafeInteger(number) ? number : signed;
+  }
+
+  double(): number {
+    const start = this.#advance(8);
+    return this.bytes.readDoubleLE(start);
+  }
+
+  /** Where the value of wire type 2 that starts here ends. */
+  end(): number {
+    const length = this.varint();
+    const end = this.at + length;
+    if (end > this.bytes.length) throw new Error('unexpected EOF');
+    return end;
+  }
+
+  /** UTF-8 from here up to `end`. Throws TypeError for what is none. */
+  text(end: number): string {
+    const text = this.bytes.toString(undefined, this.at, end);
+    // The replacement character may be one of the text, or stand for what is no UTF-8: a look that costs more tells.
+    if (text.includes('\ufffd')) strictTexts.decode(this.bytes.subarray(this.at, end));
+    this.at = end;
+    return text;
+  }
+
+  /** Passes over a value of a field that is not known. */
+  skip(wireType: number): void {
+    switch (wireType) {
+      case 0:
+        this.varint();
+        return;
+      case 1:
+        this.#advance(8);
+        return;
+      case 2:
+        this.at = this.end();
+        return;
+      case 5:
+        this.#advance(4);
+        return;
+      default:
+        throw new Error(`proto: illegal wireType ${wireType}`);
+    }
+  }
+
+  #advance(size: number): number {
+    const start = this.at;
+    if (start + size > this.bytes.length) throw new Error('unexpected EOF');
+    this.at = start + size;
+    return start;
+  }
+}
+
+const strictTexts = new TextDecoder('utf-8', { fatal: true });

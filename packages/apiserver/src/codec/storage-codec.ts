@@ -15,12 +15,17 @@ import { readYaml } from '../schema/yaml-reader.ts';
 import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
 import { encodeYaml } from './wire-format.ts';
 
+export type StorageMediaType = 'application/json' | typeof protobufMediaType | 'application/yaml';
+
 /** In the order of kube-apiserver's message. */
-export const storageMediaTypes = ['application/json', protobufMediaType, 'application/yaml'] as const;
-export type StorageMediaType = (typeof storageMediaTypes)[number];
+export const storageMediaTypes: readonly StorageMediaType[] = [
+  'application/json',
+  protobufMediaType,
+  'application/yaml',
+];
 
 export function isStorageMediaType(text: string): text is StorageMediaType {
-  return (storageMediaTypes as readonly string[]).includes(text);
+  return storageMediaTypes.includes(text as StorageMediaType);
 }
 
 type ObjectCodec = Codec<UnstructuredObject>;

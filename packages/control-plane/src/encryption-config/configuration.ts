@@ -208,5 +208,10 @@ function readYaml(text: string): unknown {
     const what = failure.code.toLowerCase().replaceAll('_', ' ');
     throw new TypeError(`yaml: line ${lineCounter.linePos(failure.pos[0]).line}: ${what}`);
   }
-  return document.toJS({ mapAsMap: true, maxAliasCount: 100 });
+  try {
+    return document.toJS({ mapAsMap: true, maxAliasCount: 100 });
+  } catch {
+    // biome-ignore lint/style/useErrorCause: the cause quotes the alias, which may be a key that was pasted wrongly
+    throw new TypeError('yaml: an alias that is unknown, or too many of them');
+  }
 }

@@ -14,6 +14,7 @@ import {
   FifoClosedError,
   type FifoOptions,
   type ProcessDeltas,
+  transformed,
 } from './fifo.ts';
 import { VersionTrail } from './version-trail.ts';
 
@@ -121,8 +122,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
 
   #queue(type: DeltaType, incoming: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
     const key = deletionHandlingKey(incoming);
-    const { transform } = this.#options;
-    const object = transform === undefined || isDeletedFinalStateUnknown<T>(incoming) ? incoming : transform(incoming);
+    const object = transformed(key, incoming, this.#options.transform);
     this.#append(key, { type, object });
   }
 

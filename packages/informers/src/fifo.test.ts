@@ -129,6 +129,15 @@ describe.each(Object.entries(kinds))('%s', (_, create) => {
     expect(fifo.length).toBe(0);
   });
 
+  it.each<[string, Pod | undefined, string]>([
+    ['forgets to return', undefined, 'the transform of default/a returned no object'],
+    ['renames', make('b'), 'the transform of default/a returned default/b'],
+  ])('refuses a transform that %s', (_name, result, message) => {
+    const fifo = create({ transform: () => result as Pod });
+    expect(() => fifo.add(make('a'))).toThrow(new TypeError(message));
+    expect(fifo.length).toBe(0);
+  });
+
   it('refuses an object without metadata', () => {
     expect(() => create().add({ kind: 'Pod' } as Pod)).toThrow(
       `couldn't create key for object {"kind":"Pod"}: object has no meta: metadata is absent`,

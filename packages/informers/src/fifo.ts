@@ -1,6 +1,10 @@
 // The port between reflector and shared informer: changes by key or in order. Implemented by DeltaFifo and InOrderFifo.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
-import type { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import {
+  type DeletedFinalStateUnknown,
+  deletionHandlingKey,
+  isDeletedFinalStateUnknown,
+} from './deleted-final-state-unknown.ts';
 
 /** `Replaced`: from a list. `Sync`: a resync; nothing changed. */
 export type DeltaType = 'Added' | 'Updated' | 'Deleted' | 'Replaced' | 'Sync';
@@ -31,6 +35,23 @@ export interface FifoOptions<T extends KubernetesObject> {
 }
 
 export type ProcessDeltas<T extends KubernetesObject> = (deltas: Deltas<T>, isInInitialList: boolean) => void;
+
+/**
+ * What is queued for what came: tombstones as they are, objects transformed. Throws TypeError for a transform that gives no
+ * object, or one of another name, which nobody could ever delete again.
+ */
+export function transformed<T extends KubernetesObject>(
+  key: ObjectKey,
+  incoming: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
+  transform: Transform<T> | undefined,
+): DeepReadonly<T> | DeletedFinalStateUnknown<T> {
+  if (transform === undefined || isDeletedFinalStateUnknown<T>(incoming)) return incoming;
+  const object = transform(incoming) as DeepReadonly<T> | undefined;
+  if (object === undefined) throw new TypeError(`the transform of ${key} returned no object`);
+  const newKey = deletionHandlingKey(object);
+  if (newKey !== key) throw new TypeError(`the transform of ${key} returned ${newKey}`);
+  return object;
+}
 
 /** Changes on their way into a store. Synchronous: one turn is one critical section. */
 export interface Fifo<T extends KubernetesObject> {

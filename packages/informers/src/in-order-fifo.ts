@@ -2,12 +2,7 @@
 // spec/client.md §2.2. Differences from DeltaFifo, each named in fifo.test.ts: nothing is gathered or merged; deletions of
 // unknown objects are kept; a replace puts its tombstones before its objects; it grows with the number of changes.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
-import {
-  DeletedFinalStateUnknown,
-  deletionHandlingKey,
-  incomingVersion,
-  isDeletedFinalStateUnknown,
-} from './deleted-final-state-unknown.ts';
+import { DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 import {
   type Delta,
   type DeltaType,
@@ -15,6 +10,7 @@ import {
   FifoClosedError,
   type FifoOptions,
   type ProcessDeltas,
+  transformed,
 } from './fifo.ts';
 import { VersionTrail } from './version-trail.ts';
 
@@ -139,8 +135,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
 
   #queue(type: DeltaType, incoming: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
     const key = deletionHandlingKey(incoming);
-    const { transform } = this.#options;
-    const object = transform === undefined || isDeletedFinalStateUnknown<T>(incoming) ? incoming : transform(incoming);
+    const object = transformed(key, incoming, this.#options.transform);
     this.#append({ key, delta: { type, object } });
   }
 

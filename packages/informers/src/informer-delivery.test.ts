@@ -298,6 +298,42 @@ describe('SharedInformer: what only shows in the end', () => {
     },
   );
 
+  it('tells a handler that closes the informer nothing more, neither of the replay nor of the same object', async () => {
+    for (const name of ['a', 'b']) source.add(pod({ name }));
+    await started();
+    const calls: string[] = [];
+    const closing = {
+      onAdd: (object: Pod) => {
+        calls.push(`add ${nameOf(object)}`);
+        void informer.close();
+      },
+    };
+    informer.addEventHandler(closing);
+    expect(calls).toEqual(['add a']);
+    expect(informer.isStopped).toBe(true);
+    const events: string[] = [];
+    informer.events$.subscribe({
+      next: (event) => events.push(describeEvent(event)),
+      complete: () => events.push('end'),
+    });
+    expect(events).toEqual(['end']);
+
+    await started();
+    calls.length = 0;
+    informer.addEventHandler({
+      onUpdate: (_before, object) => {
+        calls.push(`update ${object.spec?.nodeName}`);
+        if (object.spec?.nodeName === 'n1') void informer.close();
+        if (object.spec?.nodeName !== undefined) return;
+        // Both wait under one key.
+        for (const nodeName of ['n1', 'n2']) source.modify(pod({ name: 'a' }, { spec: { nodeName } }));
+      },
+    });
+    source.modify(pod({ name: 'a' }));
+    expect(calls).toEqual(['update undefined', 'update n1']);
+    expect(informer.indexer.resourceVersion, 'that of what it holds').toBe('13');
+  });
+
   it.each([-1, Number.NaN])('refuses a resync period of %s', async (resyncMs) => {
     await started();
     expect(() => informer.addEventHandler({}, { resyncMs })).toThrow(

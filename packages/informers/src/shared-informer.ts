@@ -113,7 +113,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.lister = new Lister(this.indexer, options.resource ?? { group: '', plural: '' });
     this.#fifo = createFifo(options.fifo ?? 'delta', {
       knownObjects: this.indexer,
-      transform: (object) => this.#transform?.(object) ?? object,
+      transform: (object) => (this.#transform === undefined ? object : this.#transform(object)),
     });
     this.#handlers = new HandlerRegistry<T>({
       resyncCheckMs: requireResyncPeriod(options.resyncMs ?? 0),
@@ -265,6 +265,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   *#presentObjects(): Iterable<ObjectChange<T>> {
     for (const object of this.indexer.list()) {
+      // By whom it was just told.
+      if (this.isStopped) return;
       yield { type: 'added', key: deletionHandlingKey(object), object, isInInitialList: true };
     }
   }
@@ -334,9 +336,10 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
         return;
       }
     }
+    if (this.isStopped) return;
     // What left no entry to pop: a bookmark, an empty list, the deletion of an unknown object.
     this.indexer.bookmark(this.#fifo.resourceVersion);
-    if (this.#fifo.hasSynced && !this.#synced.isDone && !this.isStopped) {
+    if (this.#fifo.hasSynced && !this.#synced.isDone) {
       this.#synced.finish();
       this.#handlers.noteSynced();
       this.#tell(this.#observers, { type: 'synced' });
@@ -354,6 +357,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   #processDeltas(deltas: Deltas<T>, isInInitialList: boolean): void {
     for (const [i, { type, object }] of deltas.entries()) {
+      if (this.isStopped) return;
       const isLast = i === deltas.length - 1;
       // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
       const resourceVersion = isLast ? this.#fifo.resourceVersion : this.indexer.resourceVersion;

@@ -57,7 +57,10 @@ describe.each(kinds)('versions that travel through a FIFO: %s', (_, create) => {
   it('takes the version of an object before the transform, and that of a deletion', () => {
     const knownObjects = new Indexer<TestPod>();
     knownObjects.add(make('b', '1'));
-    const fifo = create({ knownObjects, transform: (object) => ({ metadata: { name: object.metadata?.name ?? '' } }) });
+    const fifo = create({
+      knownObjects,
+      transform: ({ metadata: { name = '', namespace = '' } = {} }) => ({ metadata: { name, namespace } }),
+    });
     fifo.add(make('a', '5'));
     fifo.delete(make('b', '6'));
     expect(versionsOf(fifo)).toEqual(['', '5', '6']);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { isExpired, type KubernetesObject, resource, type WatchEvent } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
-import { json, ScriptedServer, status, stream, text } from './testing/scripted-server.ts';
+import { type Answer, json, ScriptedServer, status, stream, text } from './testing/scripted-server.ts';
 
 interface ConfigMap extends KubernetesObject {
   data?: Record<string, string>;
@@ -285,6 +286,83 @@ describe('a watch', () => {
     await Promise.allSettled(Array.from({ length: 20 }, () => lastValueFrom(client.watch(ConfigMap))));
     while (server.sockets.size > 0) await settle();
     expect(server.connections).toBe(240);
+  });
+
+  describe('leaves no socket open when a reader of watchEvents()', () => {
+    const reason = new Error('enough');
+    const more = frame('ADDED', configMap('b', { text: 'x'.repeat(16_384) }));
+    function* forever(): Generator<string, never> {
+      for (;;) yield more;
+    }
+    const endless: Answer = async (response, request) => {
+      stream(frame('ADDED', configMap('a')))(response, request);
+      await pipeline(forever, response).catch(() => undefined);
+    };
+    const silent: Answer = stream(frame('ADDED', configMap('a')));
+    const mute: Answer = () => undefined;
+
+    const ways: readonly [string, Answer, (signal: AbortSignal, abort: () => void) => Promise<unknown>][] = [
+      [
+        'aborts while it waits for an event',
+        silent,
+        async (signal, abort) => {
+          const events = client.watchEvents(ConfigMap, { signal });
+          await events.next();
+          const next = events.next();
+          abort();
+          return next;
+        },
+      ],
+      [
+        'aborts while it does something else and the stream is held back',
+        endless,
+        async (signal, abort) => {
+          const events = client.watchEvents(ConfigMap, { signal });
+          await events.next();
+          for (let turn = 0; turn < 50; turn++) await settle();
+          abort();
+          while (server.sockets.size > 0) await settle();
+          return events.next();
+        },
+      ],
+      [
+        'aborts before there is an answer',
+        mute,
+        async (signal, abort) => {
+          const next = client.watchEvents(ConfigMap, { signal }).next();
+          while (server.requests.length === 0) await settle();
+          abort();
+          return next;
+        },
+      ],
+    ];
+    it.each(ways)('%s', async (_, answer, leave) => {
+      server.always(answer);
+      const controller = new AbortController();
+      await expect(leave(controller.signal, () => controller.abort(reason))).rejects.toBe(reason);
+      while (server.sockets.size > 0) await settle();
+      expect(server.connections).toBe(1);
+    });
+
+    it('leaves in the middle of a stream that is held back', async () => {
+      server.always(endless);
+      const events = client.watchEvents(ConfigMap);
+      await events.next();
+      for (let turn = 0; turn < 50; turn++) await settle();
+      await events.return();
+      while (server.sockets.size > 0) await settle();
+    });
+
+    it('leaves while it waits for an event that does not come', async () => {
+      server.always(silent);
+      const events = client.watchEvents(ConfigMap);
+      await events.next();
+      const next = events.next();
+      const left = events.return();
+      expect(await next).toEqual({ done: true, value: undefined });
+      expect(await left).toEqual({ done: true, value: undefined });
+      while (server.sockets.size > 0) await settle();
+    });
   });
 
   it('closes its connection when the loop over watchEvents() is left', async () => {

@@ -42,25 +42,46 @@ export function observeWatch<T extends KubernetesObject>(call: WatchCall): Obser
   });
 }
 
-export async function* iterateWatch<T extends KubernetesObject>(
+/** `return()` aborts the request at once, also while `next()` waits: a generator alone would wait for the next event. */
+export function iterateWatch<T extends KubernetesObject>(
   call: WatchCall,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const { answer, scope } = await openWatch(call);
+  const leaving = new AbortController();
+  const events = readWatch<T>(call, leaving);
+  const end = events.return.bind(events);
+  return Object.assign(events, {
+    return: (value: void | PromiseLike<void>) => {
+      leaving.abort();
+      return end(value);
+    },
+  });
+}
+
+async function* readWatch<T extends KubernetesObject>(
+  call: WatchCall,
+  leaving: AbortController,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const { signal } = call;
+  signal?.throwIfAborted();
+  const onAbort = (): void => leaving.abort(signal?.reason);
+  signal?.addEventListener('abort', onAbort, { once: true });
   try {
+    const { answer } = await openWatch({ ...call, signal: leaving.signal });
     const decoder = new WatchDecoder<T>(call.maxEventBytes);
     for await (const chunk of bodyChunks(answer)) {
       for (const event of decoder.decode(chunk)) {
-        call.signal?.throwIfAborted();
+        signal?.throwIfAborted();
         yield event;
       }
     }
     const last = decoder.end();
     if (last !== undefined) yield last;
   } catch (error) {
-    call.signal?.throwIfAborted();
-    throw error;
+    signal?.throwIfAborted();
+    if (!leaving.signal.aborted) throw error;
   } finally {
-    scope.abort();
+    signal?.removeEventListener('abort', onAbort);
+    leaving.abort();
   }
 }
 

@@ -1,5 +1,5 @@
-import { X509Certificate } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@kapstan/api';
@@ -45,6 +45,27 @@ describe('ensurePki', () => {
     expect(second.caCert).toBe(first.caCert);
     expect(second.admin).toEqual(first.admin);
     expect(new X509Certificate(second.serving.cert).checkIP('10.9.9.9')).toBe('10.9.9.9');
+  });
+
+  it('issues a leaf anew whose key and certificate do not belong together, as after a kill between two writes', async () => {
+    const first = await ensurePki({ directory, hosts: [], clock: systemClock });
+    await writeFile(join(directory, 'apiserver.key'), first.admin.key);
+    await writeFile(join(directory, 'admin.crt'), 'half a cert');
+    const second = await ensurePki({ directory, hosts: [], clock: systemClock });
+    expect(second.caCert).toBe(first.caCert);
+    for (const { cert, key } of [second.serving, second.admin]) {
+      expect(new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))).toBe(true);
+    }
+  });
+
+  it('refuses a broken authority and names its file rather than making another one', async () => {
+    const { admin } = await ensurePki({ directory, hosts: [], clock: systemClock });
+    const refused = (): Promise<unknown> => ensurePki({ directory, hosts: [], clock: systemClock });
+    await writeFile(join(directory, 'ca.key'), admin.key);
+    await expect(refused()).rejects.toThrow(`${directory}/ca.key: it is not the key of the certificate`);
+    await writeFile(join(directory, 'ca.crt'), 'x');
+    await expect(refused()).rejects.toThrow(`${directory}/ca.crt: `);
+    expect(await readFile(join(directory, 'ca.crt'), 'utf8')).toBe('x');
   });
 
   it('renews the leaves 30 days before they run out and keeps the authority', async () => {

@@ -5,7 +5,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, parseTime } from '@kapstan/api';
 import type { CertificateIssuer } from './certificate-issuer.ts';
-import { isAddress, type KeyPair } from './key-pair.ts';
+import { checkKeyPair, isAddress, isKeyPair, type KeyPair } from './key-pair.ts';
 import { writePrivateFile } from './private-file.ts';
 
 export interface Pki {
@@ -32,16 +32,16 @@ const leafLifetimeMs = 365 * dayMs;
 
 /**
  * Reads the certificates of a data directory and makes those that are missing, run out within 30 days, or (serving) lack
- * a host. Private keys get mode 0600. Rejects when a file cannot be read or written.
+ * a host. Private keys get mode 0600. Rejects when a file cannot be read or written, or the authority is broken.
  */
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
   await mkdir(options.directory, { recursive: true, mode: 0o700 });
   const nowMs = options.clock.now();
   const hosts = [...new Set(['localhost', '127.0.0.1', '::1', 'kubernetes.default.svc', ...options.hosts])];
   const present = {
-    ca: await readPair(options.directory, 'ca'),
-    serving: await readPair(options.directory, 'apiserver'),
-    admin: await readPair(options.directory, 'admin'),
+    ca: await readAuthority(options.directory),
+    serving: await readLeaf(options.directory, 'apiserver'),
+    admin: await readLeaf(options.directory, 'admin'),
   };
   const ca = isFresh(present.ca, nowMs) ? present.ca : undefined;
   const serving =
@@ -104,6 +104,19 @@ function coversHosts(pair: KeyPair, hosts: readonly string[]): boolean {
   return hosts.every(
     (host) => (isAddress(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
   );
+}
+
+/** Clients trust it: one that is broken is for somebody to look at, and not replaced. */
+async function readAuthority(directory: string): Promise<KeyPair | undefined> {
+  const pair = await readPair(directory, 'ca');
+  if (pair !== undefined) checkKeyPair(pair, { cert: join(directory, 'ca.crt'), key: join(directory, 'ca.key') });
+  return pair;
+}
+
+/** Undefined also for a broken pair, such as a new key beside the old certificate after a kill between two writes. */
+async function readLeaf(directory: string, name: string): Promise<KeyPair | undefined> {
+  const pair = await readPair(directory, name);
+  return pair !== undefined && isKeyPair(pair) ? pair : undefined;
 }
 
 async function readPair(directory: string, name: string): Promise<KeyPair | undefined> {

@@ -3,15 +3,18 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateSigningKey } from '@kapstan/apiserver';
+import { checkPrivateKey } from './key-pair.ts';
 import { writePrivateFile } from './private-file.ts';
 
 /** Reads the key, PEM, or makes one with mode 0600. Rejects when the file cannot be read or written. */
 export async function ensureServiceAccountKey(directory: string): Promise<string> {
   const file = join(directory, 'sa.key');
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  const present = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+  if (present !== undefined) {
+    checkPrivateKey(present, file);
+    return present;
   }
   const key = generateSigningKey();
   await mkdir(directory, { recursive: true, mode: 0o700 });

@@ -42,6 +42,8 @@ export interface ControlPlaneOptions {
   readonly compactionIntervalMs?: number;
   /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
   readonly etcd?: EtcdEngineOptions;
+  /** What all keys of the store begin with; slashes at its ends do not count. Default "/registry". */
+  readonly keyPrefix?: string;
   /** How objects of the built-in kinds are written; every form is read. Default: protobuf with `etcd`, else application/json. */
   readonly storageMediaType?: StorageMediaType;
   /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */
@@ -196,10 +198,11 @@ function controlLoops(
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
 
 function openEngine(
-  { dataDir, etcd, onFatal }: ControlPlaneOptions,
+  { dataDir, etcd, keyPrefix, onFatal }: ControlPlaneOptions,
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<Engine> {
-  if (etcd !== undefined) return openEtcdEngine({ ...ports, ...etcd });
+  if (etcd !== undefined)
+    return openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd });
   return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
 }
 

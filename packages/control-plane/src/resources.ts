@@ -32,6 +32,8 @@ export interface WatchCacheOptions {
 }
 
 export interface ResourcesOptions {
+  /** What all keys of the store begin with. Default "/registry". */
+  readonly keyPrefix?: string;
   readonly watchCache?: WatchCacheOptions;
   readonly deleteCollectionWorkers?: number;
   readonly collectsGarbage?: boolean;
@@ -80,6 +82,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     admission,
     codecFor: (definition) => storageCodecOf(options.storageMediaType ?? 'application/json', definition),
     ...watchCacheOptions(options.watchCache),
+    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),
     ...(options.deleteCollectionWorkers === undefined
@@ -140,7 +143,7 @@ function healthChecks(engine: Engine, open: ReadonlySet<ResourceStack>): HealthC
     {
       name: 'etcd',
       check: () =>
-        engine.currentRevision().then(
+        engine.checkHealth().then(
           () => undefined,
           (error: unknown) => asError(error),
         ),

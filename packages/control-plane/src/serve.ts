@@ -47,6 +47,7 @@ async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
     dataDir: flags['data-dir'],
     ...(etcd === undefined ? {} : { etcd }),
     ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
+    keyPrefix: flags['etcd-prefix'],
     compactionIntervalMs: flags['etcd-compaction-interval'],
     ...encryptionOptions(flags),
     storageInitializationTimeoutMs: flags['storage-initialization-timeout'],

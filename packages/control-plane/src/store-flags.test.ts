@@ -22,7 +22,6 @@ describe('the flags of the store', () => {
       'invalid value "application/cbor" for --storage-media-type: allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml',
     ],
     [['--storage-media-type='], 'invalid value "" for --storage-media-type: allowed values: '],
-    [['--etcd-prefix=/other'], 'invalid value "/other" for --etcd-prefix: only /registry is supported'],
   ])('refuses %j', (args, message) => {
     expect(() => parseServeFlags(args)).toThrow(message);
   });
@@ -49,7 +48,6 @@ describe('the flags of the store', () => {
     ]);
     expect(await etcdOptions(flags)).toEqual({
       endpoints: ['https://a:2379', 'https://b:2379'],
-      prefix: '/registry',
       compactionIntervalMs: 0,
       tls: { ca: Buffer.from('the ca'), cert: Buffer.from('the cert'), key: Buffer.from('the key') },
     });

@@ -26,7 +26,7 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
   'etcd-cafile': stringFlag("Certificates that the etcd members' must chain to."),
   'etcd-certfile': stringFlag('Certificate to show to etcd. Needs --etcd-keyfile.'),
   'etcd-keyfile': stringFlag('Key of --etcd-certfile.'),
-  'etcd-prefix': onlyFlag('Where keys begin.', '/registry'),
+  'etcd-prefix': stringFlag('What all keys begin with, in etcd or in the embedded store.', '/registry'),
   'etcd-compaction-interval': durationFlag(
     'Time between two compactions of the store, embedded or etcd; history is kept for one to two of these; 0 = no compaction.',
     300_000,
@@ -59,7 +59,6 @@ export async function etcdOptions(flags: StoreFlags): Promise<EtcdEngineOptions 
   const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   return {
     endpoints: flags['etcd-servers'],
-    prefix: flags['etcd-prefix'],
     compactionIntervalMs: flags['etcd-compaction-interval'],
     ...(Object.keys(tls).length > 0 && { tls }),
   };
@@ -84,13 +83,4 @@ function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type
     throw new TypeError(`allowed values: ${storageMediaTypes.join(', ')}`);
   };
   return { parse, default: 'default', help };
-}
-
-/** A flag of kube-apiserver of which one value is built. */
-function onlyFlag(help: string, value: string): Flag<string> {
-  const parse = (text: string): string => {
-    if (text === value) return text;
-    throw new TypeError(`only ${value} is supported by this version of kapstan`);
-  };
-  return { parse, default: value, help: `${help} Only ${value}.` };
 }

@@ -265,6 +265,33 @@ describe.skipIf(binary === undefined)('EtcdEngine and strangers', () => {
     recorder.close();
   });
 
+  it.each(['team-a/cluster', '/team-a//cluster/'])(
+    'needs no key beside its prefix %j to open and to be healthy',
+    async (prefix) => {
+      const [etcd] = await start();
+      const call = async (path: string, body: object): Promise<void> => {
+        await fetch(`${etcd.endpoint}/v3/auth/${path}`, { method: 'POST', body: JSON.stringify(body) });
+      };
+      const encoded = (text: string): string => Buffer.from(text).toString('base64');
+      const begin = '/team-a/cluster/';
+    await open([etcd]);
+      for (const name of ['root', 'tenant']) {
+        await call('user/add', { name, password: 'secret' });
+        await call('role/add', { name });
+        await call('user/grant', { user: name, role: name });
+      }
+      const perm = { permType: 'READWRITE', key: encoded(begin), rangeEnd: encoded('/team-a/cluster0') };
+      await call('role/grant', { name: 'tenant', perm });
+      await call('enable', {});
+      const engine = await open([etcd], { prefix, user: { name: 'tenant', password: 'secret' } });
+      await engine.checkHealth();
+      const created = await create(engine, `${begin}pods/a`);
+      expect(await engine.currentRevision()).toBe(created);
+      const beside = await refusal(engine.get('/registry/pods/a'));
+      expect(String(beside)).toContain('permission denied');
+    },
+  );
+
   it('reads what others wrote: keys of any bytes and leases of any number', async () => {
     const [etcd] = await start();
     const engine = await open([etcd]);

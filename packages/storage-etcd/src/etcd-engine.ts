@@ -13,6 +13,7 @@ import {
   type EngineWatchSink,
   isStorageError,
   type KeyRange,
+  normalizePrefix,
   type RangeOptions,
   type RangeResult,
   rangeOfOne,
@@ -80,7 +81,7 @@ export class EtcdEngine implements Engine {
     this.#watchPool = new EndpointPool({ ...pool, maxReceiveBytes: -1 });
     const token = new AuthToken(options.user);
     this.#caller = new Caller({ pool: this.#callPool, token, clock, callTimeoutMs });
-    const quietKey = `${prefix}/`;
+    const quietKey = normalizePrefix(prefix);
     const onCompacted = (revision: Revision): void => this.#noteCompacted(revision);
     const compactRevision = (): Revision => this.#compacted;
     const caller = this.#caller;
@@ -223,7 +224,7 @@ export class EtcdEngine implements Engine {
   }
 
   #probe(timeoutMs: number): Promise<unknown> {
-    const key = Buffer.from(`${this.#options.prefix}/health`);
+    const key = Buffer.from(`${normalizePrefix(this.#options.prefix)}health`);
     return this.#caller.read(loadWire().range, { key }, { timeoutMs });
   }
 
@@ -245,7 +246,7 @@ export class EtcdEngine implements Engine {
 
   /** etcd tells its compact revision only to a watch that comes too late. */
   async #findCompactRevision(): Promise<void> {
-    const quietKey = `${this.#options.prefix}/`;
+    const quietKey = normalizePrefix(this.#options.prefix);
     try {
       await this.#reader.get(quietKey, { revision: 1 as Revision });
     } catch (error) {

@@ -17,7 +17,10 @@ export interface EtcdEngineOptions {
   readonly tls?: EtcdTls;
   /** Default: no user; with TLS, etcd may take the certificate's name for one. */
   readonly user?: EtcdUser;
-  /** Where this server's keys begin; for the health check and for reads of the revision alone. Keys are not changed by it. Default "/registry". */
+  /**
+   * Where this server's keys begin (`--etcd-prefix`), with or without slashes at its ends; for the health check and for reads of
+   * the revision alone. Keys are not changed by it. Default "/registry".
+   */
   readonly prefix?: string;
   /** Source of time for deadlines, leases, retries and compaction; gRPC's keep-alive has its own. Default {@link systemClock}. */
   readonly clock?: Clock;

@@ -217,6 +217,11 @@ export class LmdbEngine implements Engine {
     return this.#compactor.revision;
   }
 
+  /** Rejects with `Closed` after a failed write, and after {@link close}. */
+  async checkHealth(): Promise<void> {
+    this.#refuseIfClosed();
+  }
+
   /** Reads the whole store and compares its tables. Commits wait meanwhile. */
   async check(): Promise<CheckReport> {
     this.#refuseIfClosed();

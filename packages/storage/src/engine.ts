@@ -118,5 +118,10 @@ export interface Engine {
   compact(revision: Revision): Promise<void>;
   /** Last compacted revision known; 0 = none. Only grows. */
   compactRevision(): Revision;
+  /**
+   * Resolves when the store can answer: what `/readyz` and `/livez` say of it. Rejects with `Unreachable` or `Closed`. Cheap
+   * enough to be asked at any rate; the answer may be some seconds old.
+   */
+  checkHealth(): Promise<void>;
   close(): Promise<void>;
 }

@@ -8,6 +8,10 @@ describe('normalizePrefix', () => {
     ['/custom//prefix//', '/custom/prefix/'],
     ['/registry', '/registry/'],
     ['', '/'],
+    ['/', '/'],
+    ['./a/../b/', '/b/'],
+    ['../..', '/'],
+    ['/a..b/.c', '/a..b/.c/'],
   ])('%j becomes %j', (prefix, expected) => expect(normalizePrefix(prefix)).toBe(expected));
 });
 

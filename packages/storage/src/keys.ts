@@ -44,9 +44,16 @@ export class KeySpace {
   }
 }
 
-/** One leading and one trailing slash, none doubled: "custom//prefix" becomes "/custom/prefix/". */
+/**
+ * One leading and one trailing slash, none doubled, "." and ".." resolved: "custom//prefix" becomes "/custom/prefix/", as
+ * kube-apiserver has it with path.Join("/", prefix).
+ */
 export function normalizePrefix(prefix: string): string {
-  const segments = prefix.split('/').filter((segment) => segment !== '');
+  const segments: string[] = [];
+  for (const segment of prefix.split('/')) {
+    if (segment === '..') segments.pop();
+    else if (segment !== '' && segment !== '.') segments.push(segment);
+  }
   return segments.length === 0 ? '/' : `/${segments.join('/')}/`;
 }
 

@@ -1,5 +1,5 @@
 // The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate. spec/storage.md §2.4.
-import { deepCopy, type KubernetesObject } from '@kapstan/api';
+import { deepCopy, type KubernetesObject, type Revision } from '@kapstan/api';
 import type { Engine, KeyValue } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
@@ -128,4 +128,5 @@ export class UpdateLoop<T extends KubernetesObject> {
   }
 }
 
-const absent = { revision: 0, isStale: false } as ReadState<never>;
+/** Fits every type of object: it has none. */
+const absent: ReadState<never> = { revision: 0 as Revision, isStale: false };

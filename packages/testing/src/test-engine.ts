@@ -83,6 +83,10 @@ export class TestEngine implements Engine {
     return this.#engine.compactRevision();
   }
 
+  checkHealth(): Promise<void> {
+    return this.#engine.checkHealth();
+  }
+
   close(): Promise<void> {
     return this.#engine.close();
   }

@@ -358,6 +358,7 @@ function lifeConformance(bench: EngineBench): void {
   it('refuses everything as Closed once closed, and closes only once', async () => {
     const { engine } = bench;
     await bench.create('/a');
+    await engine.checkHealth();
     await Promise.all([engine.close(), engine.close()]);
     await engine.close();
     const change = { type: 'put', value: bytes('x') } as const;
@@ -365,6 +366,7 @@ function lifeConformance(bench: EngineBench): void {
       () => engine.get('/a'),
       () => engine.range(everything),
       () => engine.commit({ key: '/b', expectedRevision: revisionOf(0), change }),
+      () => engine.checkHealth(),
     ];
     for (const call of calls) await expect(call()).rejects.toSatisfy((error) => isStorageError(error, 'Closed'));
     await bench.fixture.reopen?.();

@@ -132,6 +132,10 @@ export class MemoryEngine implements Engine {
     return asRevision(this.#compacted);
   }
 
+  async checkHealth(): Promise<void> {
+    if (this.#isClosed) throw new StorageError({ code: 'Closed' });
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const cancel of this.#timers) cancel();

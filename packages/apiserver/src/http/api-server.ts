@@ -50,7 +50,7 @@ export interface ApiServerOptions {
   /** Checks of /readyz, /livez and /healthz beside ping. */
   readonly healthChecks?: readonly HealthCheck[];
   /** What /metrics shows beside the numbers of the HTTP layer. Default none. */
-  readonly metrics?: readonly Registry[];
+  readonly metrics?: readonly Pick<Registry, 'metrics'>[];
   /** Paths outside the API that are served too. Default none. */
   readonly pages?: readonly Page[];
   /** Largest body of a request, in bytes. Default 3 145 728. */

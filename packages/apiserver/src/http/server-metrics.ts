@@ -13,13 +13,13 @@ export interface ServerMetricsSources {
   readonly limit: InflightLimit;
   readonly watches: WatchRegistry;
   /** Shown too. */
-  readonly others: readonly Registry[];
+  readonly others: readonly Pick<Registry, 'metrics'>[];
 }
 
 export class ServerMetrics {
   readonly #catalog: ResourceCatalog;
   readonly #registry = new Registry();
-  readonly #others: readonly Registry[];
+  readonly #others: readonly Pick<Registry, 'metrics'>[];
   readonly #requests: Counter<(typeof labels)[number]>;
   readonly #durations: Histogram<'verb' | 'group' | 'resource'>;
 

@@ -83,6 +83,14 @@ describe('parseServeFlags', () => {
       'invalid value "RBAC" for --authorization-mode: authorization mode RBAC is not supported by this version of kapstan',
     ],
     [['--audit-log-path=/x'], '--audit-log-path is not supported by this version of kapstan'],
+    [
+      ['--encryption-provider-config-automatic-reload'],
+      '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
+    ],
+    [
+      ['--storage-initialization-timeout=-1s'],
+      'invalid value "-1s" for --storage-initialization-timeout: must be a duration such as 90s or 1h30m',
+    ],
     [['--tls-cert-file=a.crt'], '--tls-cert-file and --tls-private-key-file must be given together'],
     [['--data-dir='], 'invalid value "" for --data-dir: must not be empty'],
   ];

@@ -36,7 +36,7 @@ describe('the metrics of a Cacher', () => {
         'watch_cache_capacity_increase_total',
         'watch_cache_capacity_decrease_total',
         'apiserver_init_events_total',
-        'apiserver_terminated_watchers_total',
+        'kapstan_watch_cache_ended_watches_total',
         'apiserver_storage_consistency_checks_total',
         'apiserver_watch_events_dispatch_duration_seconds',
       ]),
@@ -66,6 +66,9 @@ describe('the metrics of a Cacher', () => {
     expect(value('apiserver_init_events_total')).toBe(101);
     expect(value('watch_cache_capacity')).toBe(200);
     expect(value('watch_cache_capacity_increase_total')).toBe(1);
+    await parts().relist();
+    expect(value('kapstan_watch_cache_ended_watches_total', { reason: 'relist' })).toBe(1);
+    expect(value('kapstan_watch_cache_ended_watches_total', { reason: 'overrun' })).toBe(0);
     expect(value('apiserver_watch_cache_resource_version')).toBe(await engine.currentRevision());
   });
 

@@ -1,5 +1,6 @@
 // The numbers of cachers under the names that kube-apiserver gives them, as data and as text: this package knows no metrics
-// library. Above: whoever serves /metrics. spec/storage.md §3.16.
+// library. Above: whoever serves /metrics. apiserver_terminated_watchers_total is the HTTP layer's, which alone sees slow
+// clients. spec/storage.md §3.16.
 import type { CacherInspection } from './cacher-inspection.ts';
 import type { HistogramCounts } from './duration-histogram.ts';
 
@@ -49,11 +50,12 @@ const rows: readonly Row[] = [
   counter('apiserver_watch_cache_initializations_total', 'Lists that filled the cache.', (c) => c.initializations),
   counter('apiserver_watch_cache_initialization_errors_total', 'Lists that failed.', (c) => c.initializationErrors),
   counter('apiserver_init_events_total', 'Objects and past events that new watchers looked at.', (c) => c.initEvents),
-  counter(
-    'apiserver_terminated_watchers_total',
-    'Watches ended because they were too slow for the history.',
-    (c) => c.ended.overrun,
-  ),
+  {
+    name: 'kapstan_watch_cache_ended_watches_total',
+    help: 'Watches that the cache ended, by reason. Those of slow clients are in apiserver_terminated_watchers_total.',
+    type: 'counter',
+    read: ({ counters }) => Object.entries(counters.ended).map(([reason, count]) => [count, { reason }] as const),
+  },
   counter('watch_cache_capacity_increase_total', 'How often the history grew.', (c) => c.historyIncreases),
   counter('watch_cache_capacity_decrease_total', 'How often the history shrank.', (c) => c.historyDecreases),
   {

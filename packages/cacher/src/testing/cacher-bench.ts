@@ -80,7 +80,8 @@ function open(options: Partial<CacherOptions<TestPod>>): CacherParts {
     relist: async () => {
       engine.breakWatches(new StorageError({ code: 'Compacted', revision: 1 }));
       await settle();
-      await clock.advance(200);
+      // Later and later when lists failed before.
+      for (let attempt = 0; attempt < 100 && cacher.readiness() !== undefined; attempt++) await clock.advance(200);
       await cacher.waitUntilReady();
     },
   };

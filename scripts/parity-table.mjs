@@ -66,15 +66,15 @@ export function parseTable(path, text) {
   }
 }
 
-/** The states in which each test of the report ended: "file › name" → states; and the files that ran at least one. */
+/** The states in which each test of the report ended: "file › name" → states; and its files → whether any test ran. */
 function indexOf(report) {
   const states = new Map();
-  const ran = new Set();
+  const ran = new Map();
   for (const test of report.tests) {
     const file = test.file.replace(/ \[[^\]]*\]$/, '');
     const id = `${file} › ${test.name}`;
     states.set(id, [...(states.get(id) ?? []), test.state]);
-    if (test.state !== 'skipped') ran.add(file);
+    ran.set(file, ran.get(file) === true || test.state !== 'skipped');
   }
   return { states, ran };
 }
@@ -85,8 +85,8 @@ function judge(row, { states, ran }) {
   if (seen.some((state) => state === 'failed')) return { problem: 'failed' };
   if (seen.includes('passed')) return {};
   const peer = peers.find(({ files }) => files.test(row.file));
-  // A file of a peer that ran anything had its peer, so what did not run there is a mistake.
-  if (peer !== undefined && (seen.length > 0 || !ran.has(row.file))) return { waitsFor: peer.needs };
+  // Where anything of the file ran the peer was there, so a test that is not there does not exist.
+  if (peer !== undefined && (seen.length > 0 || ran.get(row.file) === false)) return { waitsFor: peer.needs };
   return { problem: seen.length > 0 ? `did not pass: ${seen.join(', ')}` : 'is no test of this run' };
 }
 

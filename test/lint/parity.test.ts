@@ -129,6 +129,7 @@ describe('npm run parity', () => {
     const withEtcd = checkText(text, tests(etcdFile, { 'on etcd > x': 'passed' }));
     expect(withEtcd.lines[0]).toMatch(/on etcd > y: is no test of this run$/);
     expect(withEtcd.status).toBe(1);
+    expect(checkText(text, []).lines[0]).toMatch(/on etcd > x: is no test of this run$/);
   });
 });
 

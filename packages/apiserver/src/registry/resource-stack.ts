@@ -75,7 +75,8 @@ export class ResourceStack {
   async waitUntilReady(): Promise<void> {
     const { clock = systemClock, initializationTimeoutMs = defaultInitializationTimeoutMs } = this.#options;
     const late = new AbortController();
-    const cancel = clock.setBackgroundTimer(() => late.abort(), initializationTimeoutMs);
+    // Keeps the process alive: at the start nothing else may.
+    const cancel = clock.setTimer(() => late.abort(), initializationTimeoutMs);
     try {
       await this.cacher?.waitUntilReady(late.signal);
     } catch (error) {

@@ -35,7 +35,13 @@ export {
   unionAuthorizer,
 } from './authz/authorizer.ts';
 export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
-export { isStorageMediaType, type StorageMediaType, storageCodecOf, storageMediaTypes } from './codec/storage-codec.ts';
+export {
+  isStorageMediaType,
+  type ResourceCodecOptions,
+  type StorageMediaType,
+  storageCodecOf,
+  storageMediaTypes,
+} from './codec/storage-codec.ts';
 export { DefinitionController, type DefinitionControllerOptions } from './crd/definition-controller.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';

@@ -6,6 +6,7 @@ import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock
 import {
   type ApiServerOptions,
   parseTokenFile,
+  type ResourceCodecOptions,
   type StorageMediaType,
   startApiServer,
   type UserInfo,
@@ -141,8 +142,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     closers.push(compaction(engine, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
-    const storageMediaType = options.storageMediaType ?? defaultMediaType(options);
-    const stores = { ...options, storageMediaType, encryption };
+    const stores = { ...options, storedAs: storedAs(options), encryption };
     const opening = openResources(engine, { ...stores, access, clock, logger }).then((opened) => {
       closers.push(() => opened.close());
       return opened;
@@ -216,9 +216,13 @@ async function openEncryption(
   return options === undefined ? undefined : await EncryptionAtRest.open(options, ports);
 }
 
-/** In etcd what a kube-apiserver beside this server reads and writes fastest; in the embedded store what is sent as it is. */
-function defaultMediaType({ etcd }: ControlPlaneOptions): StorageMediaType {
-  return etcd === undefined ? 'application/json' : 'application/vnd.kubernetes.protobuf';
+/** In etcd what a kube-apiserver beside this server writes; in the embedded store what can be sent as it is. */
+function storedAs({ etcd, storageMediaType }: ControlPlaneOptions): ResourceCodecOptions {
+  const isShared = etcd !== undefined;
+  return {
+    mediaType: storageMediaType ?? (isShared ? 'application/vnd.kubernetes.protobuf' : 'application/json'),
+    isShared,
+  };
 }
 
 function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {

@@ -12,10 +12,10 @@ import {
   type ObjectPatching,
   objectPatching,
   ResourceCatalog,
+  type ResourceCodecOptions,
   type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
-  type StorageMediaType,
   storageCodecOf,
   virtualResource,
 } from '@kapstan/apiserver';
@@ -46,8 +46,8 @@ export interface ResourcesOptions {
   /** How long to wait for objects of a kind that cannot be read, before serving without them. Default 60 000. */
   readonly storageInitializationTimeoutMs?: number;
   readonly access?: AccessControlOptions;
-  /** How objects of the built-in kinds are written. Custom resources are JSON. Default application/json. */
-  readonly storageMediaType?: StorageMediaType;
+  /** How objects are written to the engine and read from it. Default: JSON of nobody else. */
+  readonly storedAs?: ResourceCodecOptions;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -65,6 +65,8 @@ export interface Resources {
   close(): Promise<void>;
 }
 
+const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared: false };
+
 /** Opens all built-in resources and those of the stored definitions, and waits until they can be read. The engine stays its owner's. */
 export async function openResources(engine: Engine, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
@@ -80,7 +82,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     logger,
     managedFields,
     admission,
-    codecFor: (definition) => storageCodecOf(options.storageMediaType ?? 'application/json', definition),
+    codecFor: (definition) => storageCodecOf(definition, options.storedAs ?? ownStore),
     ...watchCacheOptions(options.watchCache),
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),

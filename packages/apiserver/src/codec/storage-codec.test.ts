@@ -105,7 +105,9 @@ describe('the codec of a resource', () => {
     const definitions = [custom, definitionOf('CustomResourceDefinition'), definitionOf('APIService')];
     for (const definition of definitions) {
       for (const mediaType of storageMediaTypes) {
-        expect(storageCodecOf(mediaType, definition).mediaType, definition.kind).toBe('application/json');
+        expect(storageCodecOf(definition, { mediaType, isShared: false }).mediaType, definition.kind).toBe(
+          'application/json',
+        );
       }
     }
   });
@@ -113,7 +115,44 @@ describe('the codec of a resource', () => {
   it.each(storageMediaTypes)('is %s for all other kinds', (mediaType) => {
     const others = definitions.filter(({ kind }) => kind !== 'APIService' && kind !== 'CustomResourceDefinition');
     expect(others.length).toBeGreaterThan(50);
-    for (const definition of others) expect(storageCodecOf(mediaType, definition).mediaType).toBe(mediaType);
+    for (const definition of others)
+      expect(storageCodecOf(definition, { mediaType, isShared: false }).mediaType).toBe(mediaType);
+  });
+});
+
+describe('a store that other servers write to', () => {
+  const stored = {
+    kind: 'Job',
+    apiVersion: 'batch/v1',
+    metadata: { name: 'a' },
+    spec: { template: { metadata: { labels: { a: 'b' } } } },
+  };
+  const options = (isShared: boolean) => ({ mediaType: protobuf, isShared }) as const;
+
+  it('is read with the defaults of this release, in every form', () => {
+    const definition = definitionOf('Job');
+    for (const mediaType of storageMediaTypes) {
+      const bytes = storageCodec(mediaType, { group: 'batch', version: 'v1', kind: 'Job' }).encode(stored);
+      const codec = storageCodecOf(definition, { mediaType, isShared: true });
+      const object = codec.decode(bytes, revision);
+      expect(object).toMatchObject({
+        metadata: { labels: { a: 'b' }, resourceVersion: '7' },
+        spec: { backoffLimit: 6 },
+      });
+      expect(codec.wireJson?.(bytes, revision)).toBeUndefined();
+      expect(storageCodecOf(definition, options(false)).decode(bytes, revision)).not.toHaveProperty(
+        'spec.backoffLimit',
+      );
+    }
+  });
+
+  it('shows the type of volume claim templates, which protobuf does not hold', () => {
+    const definition = definitionOf('StatefulSetClaims');
+    const codec = storageCodecOf(definition, options(true));
+    const object = deepCopy(cases.StatefulSetClaims?.request ?? {});
+    definition.applyDefaults(object);
+    const read = codec.decode(codec.encode(object), revision) as { spec?: { volumeClaimTemplates?: unknown[] } };
+    expect(read.spec?.volumeClaimTemplates).toMatchObject([{ kind: 'PersistentVolumeClaim', apiVersion: 'v1' }]);
   });
 });
 
@@ -163,7 +202,7 @@ async function stored(
   request: UnstructuredObject,
 ): Promise<{ readonly name: string; readonly values: ReadonlyMap<string, Uint8Array> }> {
   const engine = new MemoryEngine();
-  const codecFor = (resource: ResourceDefinition) => storageCodecOf(protobuf, resource);
+  const codecFor = (resource: ResourceDefinition) => storageCodecOf(resource, { mediaType: protobuf, isShared: true });
   const stack = new ResourceStack(definition, { engine, watchCache: false, codecFor });
   const object = deepCopy(request);
   definition.applyDefaults(object);

@@ -55,10 +55,32 @@ export function storageCodec(mediaType: StorageMediaType, kind: GroupVersionKind
   }
 }
 
-/** The codec of a resource where the server was asked for a media type: those that Kubernetes always keeps as JSON ignore it. */
-export function storageCodecOf(mediaType: StorageMediaType, definition: ResourceDefinition): ObjectCodec {
+export interface ResourceCodecOptions {
+  readonly mediaType: StorageMediaType;
+  /** True when other servers write to the store too: what is read gets the defaults that their release may not have known. */
+  readonly isShared: boolean;
+}
+
+/** The codec of a resource: those that Kubernetes always keeps as JSON ignore the media type. */
+export function storageCodecOf(definition: ResourceDefinition, options: ResourceCodecOptions): ObjectCodec {
   const kind = { ...definition.storageVersion, kind: definition.kind };
-  return storageCodec(isAlwaysJson(definition) ? 'application/json' : mediaType, kind);
+  const codec = storageCodec(isAlwaysJson(definition) ? 'application/json' : options.mediaType, kind);
+  // What is converted when it is read gets its defaults there, as custom resources do.
+  return options.isShared && definition.convert === undefined ? withDefaults(codec, definition) : codec;
+}
+
+function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceDefinition): ObjectCodec {
+  return {
+    ...codec,
+    decode: (bytes, revision) => {
+      const object = codec.decode(bytes, revision);
+      applyDefaults(object);
+      strategy.canonicalize?.(object);
+      return object;
+    },
+    // The stored bytes may lack defaults: the wire form is made of the object, when it is asked for.
+    wireJson: () => undefined,
+  };
 }
 
 /** Custom resources; definitions and API services, which servers of their own keep. */

@@ -12,8 +12,8 @@ export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
   if (Array.isArray(value)) return applyToItems(node, value);
   if (!isJsonObject(value)) return false;
   let isChanged = false;
-  for (const [key, child] of node.properties ?? []) if (applyMember(value, key, child)) isChanged = true;
-  if (typeof node.additionalProperties !== 'object') return isChanged;
+  for (const [key, child] of membersWithDefaults(node)) if (applyMember(value, key, child)) isChanged = true;
+  if (typeof node.additionalProperties !== 'object' || !holdsDefault(node.additionalProperties)) return isChanged;
   for (const key of Object.keys(value)) {
     if (!node.properties?.has(key) && applyMember(value, key, node.additionalProperties)) isChanged = true;
   }
@@ -21,7 +21,7 @@ export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
 }
 
 function applyToItems({ items }: SchemaNode, list: unknown[]): boolean {
-  if (items === undefined) return false;
+  if (items === undefined || !holdsDefault(items)) return false;
   let isChanged = false;
   for (let index = 0; index < list.length; index++) {
     if (list[index] === null && items.nullable !== true && items.default !== undefined) {
@@ -41,4 +41,30 @@ function applyMember(object: Record<string, unknown>, key: string, node: SchemaN
   if (isFilled) setOwn(object, key, deepCopy(node.default));
   const isFilledBelow = applySchemaDefaults(node, getOwn(object, key));
   return isFilled || isFilledBelow;
+}
+
+const defaulted = new WeakMap<SchemaNode, readonly (readonly [name: string, node: SchemaNode])[]>();
+
+/** Most members of most schemas hold no default: looked for once, not in every object. */
+function membersWithDefaults(node: SchemaNode): readonly (readonly [name: string, node: SchemaNode])[] {
+  let members = defaulted.get(node);
+  if (members === undefined) {
+    members = [...(node.properties ?? [])].filter(([, child]) => holdsDefault(child));
+    defaulted.set(node, members);
+  }
+  return members;
+}
+
+const known = new WeakMap<SchemaNode, boolean>();
+
+/** Whether there is a default at a place of the schema or below it. */
+function holdsDefault(node: SchemaNode): boolean {
+  const before = known.get(node);
+  if (before !== undefined) return before;
+  // While it is looked into: a schema within itself is taken to hold one.
+  known.set(node, true);
+  const below = [...(node.properties?.values() ?? []), node.items, node.additionalProperties];
+  const holds = node.default !== undefined || below.some((child) => typeof child === 'object' && holdsDefault(child));
+  known.set(node, holds);
+  return holds;
 }

@@ -1,5 +1,6 @@
 // The kapstan command: reads the arguments, runs one subcommand, answers the exit code. Called by bin/kapstan.js.
 import { UsageError } from './flag-set.ts';
+import { StartError } from './start-error.ts';
 
 const usage = `kapstan: the Kubernetes API server and its machinery, in one process
 
@@ -17,6 +18,10 @@ export async function main(args: readonly string[]): Promise<number> {
     if (error instanceof UsageError) {
       process.stderr.write(`kapstan: ${error.message}\n`);
       return 2;
+    }
+    if (error instanceof StartError) {
+      process.stderr.write(`kapstan: ${error.message}\n`);
+      return 1;
     }
     process.stderr.write(`kapstan: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     return 1;

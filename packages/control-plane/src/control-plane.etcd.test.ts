@@ -65,7 +65,9 @@ describe.skipIf(binary === undefined)('startControlPlane on etcd', () => {
       await create(`other-${round}`);
     }
     expect((await client.get(Namespace, { name: 'a' })).status?.phase).toBe('Terminating');
-    await clock.advance(200);
-    await vi.waitFor(() => expect(client.get(Namespace, { name: 'a' })).rejects.toSatisfy(isNotFound), 8000);
+    await vi.waitFor(async () => {
+      await clock.advance(100);
+      await expect(client.get(Namespace, { name: 'a' })).rejects.toSatisfy(isNotFound);
+    }, 8000);
   });
 });

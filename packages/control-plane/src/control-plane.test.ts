@@ -71,6 +71,7 @@ describe('startControlPlane', () => {
     const metrics = (await get(plane, '/metrics', plane.token)).text;
     expect(metrics).toContain('running_managed_controllers{name="namespace-controller",manager="kapstan"} 1\n');
     expect(metrics).toContain('apiserver_request_total{');
+    expect(metrics).toContain('watch_cache_capacity{group="apps",resource="deployments"} 100\n');
   });
 
   it('finds its data again, and its authority', async () => {

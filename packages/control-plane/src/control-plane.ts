@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
 import {
+  type ApiServer,
   type ApiServerOptions,
   parseTokenFile,
   type ResourceCodecOptions,
@@ -21,10 +22,11 @@ import { ControlLoops } from './control-loops/control-loops.ts';
 import { EncryptionAtRest, type EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
 import { issuerPages } from './issuer-pages.ts';
-import type { KeyPair } from './key-pair.ts';
+import { checkAuthorities, checkKeyPair, type KeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
 import { openResources, type Resources, type WatchCacheOptions } from './resources.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
+import { StartError, startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store-compactor.ts';
 import { storePages } from './store-pages.ts';
 
@@ -122,8 +124,8 @@ export interface ControlPlane {
 }
 
 /**
- * Resolves when requests are answered. Rejects, with everything closed again, when something cannot start, and with
- * TypeError for the name of an unknown control loop.
+ * Resolves when requests are answered. Rejects, with everything closed again, when something cannot start: with StartError
+ * where that is for an option and its message does not name it, and with TypeError for the name of an unknown control loop.
  */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const clock = options.clock ?? systemClock;
@@ -135,7 +137,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     return closing;
   };
   try {
-    const encryption = await openEncryption(options.encryption, { clock, logger });
+    checkCertificates(options);
+    const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
     closers.push(async () => encryption?.close());
     const engine = options.engine ?? (await openEngine(options, { clock, logger }));
     if (options.engine === undefined) closers.push(() => engine.close());
@@ -159,7 +162,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
     if (resources.isReady()) await loops.whenReady();
     if (pki === undefined) return { ...noServer, client, close };
-    const server = await startApiServer(serverOptions(options, { engine, pki, resources, loops, clock, logger }));
+    const server = await listening(serverOptions(options, { engine, pki, resources, loops, clock, logger }));
     closers.push(() => server.close());
     return {
       url: server.url,
@@ -172,7 +175,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       close,
     };
   } catch (error) {
-    await close();
+    // What went wrong first is what has to be told.
+    await close().catch((cause: unknown) =>
+      logger.error('A failed start was not closed cleanly', { error: String(cause) }),
+    );
     throw error;
   }
 }
@@ -202,8 +208,12 @@ function openEngine(
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<Engine> {
   if (etcd !== undefined)
-    return openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd });
-  return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
+    return startingWith('etcd', () =>
+      openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd }),
+    );
+  return startingWith('dataDir', () =>
+    openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) }),
+  );
 }
 
 /** Addresses to listen on under which nobody is reached. */
@@ -228,7 +238,7 @@ function storedAs({ etcd, storageMediaType }: ControlPlaneOptions): ResourceCode
 function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {
   const isName = (host: string | undefined): host is string => host !== undefined && !everyAddress.has(host);
   const hosts = [bindAddress, advertiseAddress].filter(isName);
-  return ensurePki({ directory: pkiDirectory({ dataDir }), hosts, clock });
+  return startingWith('dataDir', () => ensurePki({ directory: pkiDirectory({ dataDir }), hosts, clock }));
 }
 
 function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string {
@@ -270,7 +280,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
     healthChecks: [...resources.healthChecks, ...loops.healthChecks],
-    metrics: [loops.metrics],
+    metrics: [loops.metrics, resources.cacheMetrics],
     pages: [
       ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),
@@ -286,6 +296,31 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
   };
 }
 
+/** What would fail late, or be ignored by TLS. */
+function checkCertificates({ serving, clientCa, etcd }: ControlPlaneOptions): void {
+  if (serving !== undefined) checkKeyPair(serving, { cert: 'serving.cert', key: 'serving.key' });
+  if (clientCa !== undefined) checkAuthorities(clientCa, 'clientCa');
+  const { ca, cert, key } = etcd?.tls ?? {};
+  if (ca !== undefined) checkAuthorities(ca.toString(), 'etcd.tls.ca');
+  if (cert !== undefined && key !== undefined) {
+    checkKeyPair({ cert: cert.toString(), key: key.toString() }, { cert: 'etcd.tls.cert', key: 'etcd.tls.key' });
+  }
+}
+
+/** That the port cannot be had is the port's fault or the address's. */
+const portErrors: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EACCES', 'ERR_SOCKET_BAD_PORT']);
+
+async function listening(options: ApiServerOptions): Promise<ApiServer> {
+  try {
+    return await startApiServer(options);
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (portErrors.has(code)) throw new StartError('port', { cause: error });
+    if (syscall === 'listen' || syscall === 'getaddrinfo') throw new StartError('bindAddress', { cause: error });
+    throw error;
+  }
+}
+
 /** Starts it; the result ends it. */
 function compaction(
   engine: Engine,
@@ -299,10 +334,14 @@ function compaction(
 
 async function accessOptions(options: ControlPlaneOptions, token: string): Promise<AccessControlOptions> {
   const admin: UserInfo = { name: 'kapstan-admin', groups: ['system:masters'] };
-  const file = options.tokens === undefined ? [] : parseTokenFile(options.tokens.text, options.tokens.fileName);
+  const { tokens } = options;
+  const file =
+    tokens === undefined ? [] : await startingWith('tokens', () => parseTokenFile(tokens.text, tokens.fileName));
+  const signingKey = (): Promise<string> =>
+    startingWith('dataDir', () => ensureServiceAccountKey(pkiDirectory(options)));
   return {
     tokens: new Map([[token, admin], ...file]),
-    ...(options.http === 'off' ? {} : { signingKey: await ensureServiceAccountKey(pkiDirectory(options)) }),
+    ...(options.http === 'off' ? {} : { signingKey: await signingKey() }),
     ...(options.authorization === undefined ? {} : { authorization: options.authorization }),
   };
 }

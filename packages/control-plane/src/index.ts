@@ -3,3 +3,4 @@ export type { EncryptionOptions } from './encryption-config/encryption-at-rest.t
 export type { KeyPair } from './key-pair.ts';
 export { writePrivateFile } from './private-file.ts';
 export type { WatchCacheOptions } from './resources.ts';
+export { StartError } from './start-error.ts';

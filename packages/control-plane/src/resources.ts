@@ -19,9 +19,11 @@ import {
   storageCodecOf,
   virtualResource,
 } from '@kapstan/apiserver';
+import { cacherMetrics, formatMetrics, type InspectedResource } from '@kapstan/cacher';
 import type { Engine } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
+import { startingWith } from './start-error.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
@@ -62,7 +64,20 @@ export interface Resources {
   isReady(): boolean;
   /** No watch may begin before this revision any more: the store was compacted to it. */
   forgetBefore(revision: Revision): void;
+  /** What the watch caches count, in the text format of Prometheus. */
+  readonly cacheMetrics: { metrics(): Promise<string> };
   close(): Promise<void>;
+}
+
+function forgetBefore(open: ReadonlySet<ResourceStack>, revision: Revision): void {
+  for (const { cacher } of open) cacher?.forgetBefore(revision);
+}
+
+function inspected(open: ReadonlySet<ResourceStack>): InspectedResource[] {
+  return [...open].flatMap(({ cacher, served }) => {
+    const { group, resource } = served.definition;
+    return cacher === undefined ? [] : [{ group, resource, inspection: cacher.inspect() }];
+  });
 }
 
 const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared: false };
@@ -101,26 +116,25 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   };
   const findStore: BuiltinServer['findStore'] = (group, version, resource) =>
     catalog.find(group, version, resource)?.store;
-  const definitions = builtinResources({
-    clock,
-    findStore,
-    tokens: access.serviceAccountTokens,
-    ...(options.serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange: options.serviceClusterIpRange }),
-    ...(options.eventTtlSeconds === undefined ? {} : { eventTtlSeconds: options.eventTtlSeconds }),
-  });
+  const tokens = access.serviceAccountTokens;
+  const definitions = await builtinDefinitions({ clock, findStore, tokens }, options);
   const stacks = definitions.map(createStack);
   for (const stack of stacks) catalog.install(stack.served);
   const virtual = { managedFields, admission };
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);
-  await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
-  const customResources = new DefinitionController({
-    catalog,
-    clock,
-    logger,
-    createStack,
-  });
-  await customResources.start();
+  const customResources = new DefinitionController({ catalog, clock, logger, createStack });
+  const close = async (): Promise<void> => {
+    await customResources.close();
+    await Promise.all(stacks.map((stack) => stack.close()));
+  };
+  try {
+    await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+    await customResources.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     catalog,
     access,
@@ -128,14 +142,24 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     patching,
     healthChecks: [...healthChecks(engine, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
-    forgetBefore: (revision) => {
-      for (const { cacher } of open) cacher?.forgetBefore(revision);
-    },
-    close: async () => {
-      await customResources.close();
-      await Promise.all(stacks.map((stack) => stack.close()));
-    },
+    cacheMetrics: { metrics: async () => formatMetrics(cacherMetrics(inspected(open))) },
+    forgetBefore: (revision) => forgetBefore(open, revision),
+    close,
   };
+}
+
+async function builtinDefinitions(
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'>,
+  { serviceClusterIpRange, eventTtlSeconds }: ResourcesOptions,
+): Promise<readonly ResourceDefinition[]> {
+  // The one value that the registry checks.
+  return startingWith('serviceClusterIpRange', () =>
+    builtinResources({
+      ...server,
+      ...(serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange }),
+      ...(eventTtlSeconds === undefined ? {} : { eventTtlSeconds }),
+    }),
+  );
 }
 
 /** Under kube-apiserver's names: whether the store answers, and whether the caches have caught up with it. */

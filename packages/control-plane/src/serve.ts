@@ -6,6 +6,7 @@ import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '
 import { formatFlags } from './flag-set.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
+import { StartError, startingWith } from './start-error.ts';
 import { etcdOptions } from './store-flags.ts';
 
 /** Runs until a signal ends it. 0 = drained and closed. Rejects with what went wrong at the start. */
@@ -16,32 +17,69 @@ export async function serve(args: readonly string[]): Promise<number> {
   }
   const flags = parseServeFlags(args);
   const logger = consoleLogger('info');
-  const controlPlane = await startControlPlane({
-    ...(await toOptions(flags)),
-    logger,
-    onFatal: (error) => {
-      logger.error('The store failed; nothing more can be written', { error: String(error) });
-      process.exit(1);
-    },
-  });
+  const controlPlane = await namingFlags(async () =>
+    startControlPlane({
+      ...(await toOptions(flags)),
+      logger,
+      onFatal: (error) => {
+        logger.error('The store failed; nothing more can be written', { error: String(error) });
+        process.exit(1);
+      },
+    }),
+  );
   // Before anybody is told that it runs: who is told may end it at once.
   const signalled = nextSignal();
-  await writeFiles(flags, controlPlane);
+  try {
+    await writeFiles(flags, controlPlane);
+  } catch (error) {
+    signalled.ignore();
+    await controlPlane.close();
+    throw error;
+  }
   logger.info('Serving', { url: controlPlane.url, dataDir: resolve(flags['data-dir']) });
-  const signal = await signalled;
+  const signal = await signalled.promise;
   logger.info('Shutting down', { signal });
   await controlPlane.close();
   if (flags['ready-file'] !== '') await rm(flags['ready-file'], { force: true });
   return 0;
 }
 
+type FileFlag = 'token-auth-file' | 'client-ca-file' | 'tls-cert-file' | 'tls-private-key-file';
+
+/** The flags of what startControlPlane names in its errors. */
+const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
+  ['dataDir', 'data-dir'],
+  ['etcd', 'etcd-servers'],
+  ['etcd.tls.ca', 'etcd-cafile'],
+  ['etcd.tls.cert', 'etcd-certfile'],
+  ['etcd.tls.key', 'etcd-keyfile'],
+  ['encryption', 'encryption-provider-config'],
+  ['bindAddress', 'bind-address'],
+  ['port', 'secure-port'],
+  ['serving.cert', 'tls-cert-file'],
+  ['serving.key', 'tls-private-key-file'],
+  ['clientCa', 'client-ca-file'],
+  ['tokens', 'token-auth-file'],
+  ['serviceClusterIpRange', 'service-cluster-ip-range'],
+]);
+
+async function namingFlags<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    const flag = flagOf.get(error.option);
+    throw flag === undefined ? error : error.renamed(`--${flag}`);
+  }
+}
+
 async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
-  const read = async (file: string): Promise<string | undefined> =>
-    file === '' ? undefined : await readFile(file, 'utf8');
-  const tokens = await read(flags['token-auth-file']);
-  const clientCa = await read(flags['client-ca-file']);
-  const cert = await read(flags['tls-cert-file']);
-  const key = await read(flags['tls-private-key-file']);
+  const read = async (name: FileFlag): Promise<string | undefined> =>
+    flags[name] === '' ? undefined : await startingWith(`--${name}`, () => readFile(flags[name], 'utf8'));
+  const tokens = await read('token-auth-file');
+  const clientCa = await read('client-ca-file');
+  const cert = await read('tls-cert-file');
+  const key = await read('tls-private-key-file');
   const etcd = await etcdOptions(flags);
   return {
     dataDir: flags['data-dir'],
@@ -83,22 +121,32 @@ function encryptionOptions(flags: ServeFlags): Pick<ControlPlaneOptions, 'encryp
 }
 
 async function writeFiles(flags: ServeFlags, controlPlane: ControlPlane): Promise<void> {
-  if (flags['kubeconfig-out'] !== '') await writePrivateFile(flags['kubeconfig-out'], controlPlane.kubeconfig);
-  if (flags['ready-file'] === '') return;
+  const write = async (name: 'kubeconfig-out' | 'ready-file', text: string): Promise<void> => {
+    if (flags[name] !== '') await startingWith(`--${name}`, () => writePrivateFile(flags[name], text));
+  };
+  await write('kubeconfig-out', controlPlane.kubeconfig);
   const { url, caFile, token } = controlPlane;
   // Last of all: whoever waits for this file may use everything else.
-  await writePrivateFile(flags['ready-file'], `${JSON.stringify({ url, caFile, token, pid: process.pid })}\n`);
+  await write('ready-file', `${JSON.stringify({ url, caFile, token, pid: process.pid })}\n`);
 }
 
 /** The first signal ends the server in peace; a second one ends the process at once. */
-function nextSignal(): Promise<NodeJS.Signals> {
-  return new Promise((settle) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) {
-      let count = 0;
-      process.on(name, () => {
-        if (++count > 1) process.exit(1);
-        settle(name);
-      });
-    }
+function nextSignal(): { readonly promise: Promise<NodeJS.Signals>; ignore(): void } {
+  const names = ['SIGTERM', 'SIGINT'] as const;
+  let settle: (name: NodeJS.Signals) => void = () => undefined;
+  const promise = new Promise<NodeJS.Signals>((resolve) => {
+    settle = resolve;
   });
+  let count = 0;
+  const listener = (name: NodeJS.Signals): void => {
+    if (++count > 1) process.exit(1);
+    settle(name);
+  };
+  for (const name of names) process.on(name, listener);
+  return {
+    promise,
+    ignore: () => {
+      for (const name of names) process.off(name, listener);
+    },
+  };
 }

@@ -12,6 +12,11 @@ export class StartError extends Error {
     super(`${option}: ${reasonOf(cause)}`, { cause });
     this.option = option;
   }
+
+  /** The same cause, under the name by which somebody else calls the option. */
+  renamed(option: string): StartError {
+    return new StartError(option, { cause: this.cause });
+  }
 }
 
 /** What `work` makes. Rejects with a {@link StartError} of this option when it fails, unless it has named another one. */

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isStorageMediaType, type StorageMediaType, storageMediaTypes } from '@kapstan/apiserver';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import { durationFlag, type Flag, listFlag, stringFlag, UsageError } from './flag-set.ts';
+import { startingWith } from './start-error.ts';
 
 export interface StoreFlags {
   /** 'default' = etcd3 when --etcd-servers names some, else lmdb. */
@@ -54,7 +55,9 @@ export function checkStoreFlags(flags: StoreFlags): void {
 export async function etcdOptions(flags: StoreFlags): Promise<EtcdEngineOptions | undefined> {
   if (flags['etcd-servers'].length === 0) return undefined;
   const [ca, cert, key] = await Promise.all(
-    (['etcd-cafile', 'etcd-certfile', 'etcd-keyfile'] as const).map((name) => readIfNamed(flags[name])),
+    (['etcd-cafile', 'etcd-certfile', 'etcd-keyfile'] as const).map((name) =>
+      startingWith(`--${name}`, () => readIfNamed(flags[name])),
+    ),
   );
   const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   return {

@@ -7,6 +7,7 @@ import type { HealthCheck } from '@kapstan/apiserver';
 import type { Transformer } from '@kapstan/storage';
 import { parseEncryptionConfiguration } from './configuration.ts';
 import { encryptionConfigurationErrors } from './configuration-rules.ts';
+import { EncryptionMetrics } from './encryption-metrics.ts';
 import { TransformerSet } from './transformer-set.ts';
 
 export interface EncryptionOptions {
@@ -22,9 +23,16 @@ interface Loaded {
   readonly set: TransformerSet;
 }
 
+interface LoadPorts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: EncryptionMetrics;
+}
+
 const pollMs = 60_000;
 
 export class EncryptionAtRest {
+  readonly metrics: EncryptionMetrics;
   readonly #options: EncryptionOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -40,15 +48,13 @@ export class EncryptionAtRest {
     ports: { readonly clock: Clock; readonly logger: Logger },
   ): Promise<EncryptionAtRest> {
     const { hash, text } = await readConfiguration(options.configFile);
-    const set = await load(text, options, ports);
-    return new EncryptionAtRest({ hash, set }, options, ports);
+    const metrics = new EncryptionMetrics(ports.clock);
+    const set = await load(text, options, { ...ports, metrics });
+    return new EncryptionAtRest({ hash, set }, options, { ...ports, metrics });
   }
 
-  private constructor(
-    loaded: Loaded,
-    options: EncryptionOptions,
-    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
-  ) {
+  private constructor(loaded: Loaded, options: EncryptionOptions, { clock, logger, metrics }: LoadPorts) {
+    this.metrics = metrics;
     this.#current = loaded;
     this.#options = options;
     this.#clock = clock;
@@ -61,11 +67,11 @@ export class EncryptionAtRest {
     // Events of both groups are stored as those of the core group.
     const stored = { group: group === 'events.k8s.io' ? '' : group, resource };
     const find = (): Transformer => this.#current.set.find(stored);
-    return {
+    return this.metrics.counted(stored, {
       fromStorage: (bytes, context) => find().fromStorage(bytes, context),
       toStorage: (bytes, context) => find().toStorage(bytes, context),
       prepare: (bytes) => find().prepare?.(bytes),
-    };
+    });
   }
 
   /** None while there are no key services and never will be. */
@@ -94,6 +100,7 @@ export class EncryptionAtRest {
       const { hash, text } = await readConfiguration(this.#options.configFile);
       if (hash !== this.#current.hash) await this.#replace(hash, text);
     } catch (error) {
+      this.metrics.onReload('failure');
       this.#logger.error('The encryption configuration could not be read again; the old one stays', {
         error: error instanceof Error ? error.message : String(error),
       });
@@ -102,7 +109,11 @@ export class EncryptionAtRest {
   }
 
   async #replace(hash: string, text: string): Promise<void> {
-    const set = await load(text, this.#options, { clock: this.#clock, logger: this.#logger });
+    const set = await load(text, this.#options, {
+      clock: this.#clock,
+      logger: this.#logger,
+      metrics: this.metrics,
+    });
     const illness = await set.check();
     if (illness !== undefined || this.#isClosed) {
       set.close();
@@ -118,6 +129,7 @@ export class EncryptionAtRest {
         old.close();
       }, old.graceMs),
     );
+    this.metrics.onReload('success');
     this.#logger.info('The encryption configuration was read again');
   }
 }
@@ -142,7 +154,7 @@ const loading = `${parsing}error while loading file: `;
 async function load(
   text: string,
   { configFile, reloads = false }: EncryptionOptions,
-  ports: { readonly clock: Clock; readonly logger: Logger },
+  ports: LoadPorts,
 ): Promise<TransformerSet> {
   const configuration = prefixed(
     `${parsing}error decoding encryption provider configuration file "${configFile}": `,

@@ -4,6 +4,7 @@ import { Client, credentials, Metadata, type MethodDefinition, type ServiceDefin
 import { loadSync } from '@grpc/proto-loader';
 import type { Clock } from '@kapstan/api';
 import type { KeyService, KeyServiceStatus, SealedKey } from '@kapstan/storage';
+import type { KeyServiceCall } from './encryption-metrics.ts';
 
 export interface KmsPluginOptions {
   /** "unix:///path"; "unix:///@name" is a socket without a file, of Linux. */
@@ -11,6 +12,8 @@ export interface KmsPluginOptions {
   /** Of one call, with the wait for a connection. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** Told of each call when it is over. Default: nothing. */
+  readonly onCall?: (call: Pick<KeyServiceCall, 'method' | 'code' | 'durationMs'>) => void;
 }
 
 interface WireSealedKey {
@@ -52,7 +55,8 @@ export class KmsPlugin implements KeyService {
   }
 
   #call<Q, R>(method: MethodDefinition<Q, R>, request: Q): Promise<R> {
-    const { clock, timeoutMs } = this.#options;
+    const { clock, timeoutMs, onCall } = this.#options;
+    const startMs = clock.monotonicNow();
     const metadata = new Metadata({ waitForReady: true });
     return new Promise((resolve, reject) => {
       let isOverdue = false;
@@ -65,9 +69,10 @@ export class KmsPlugin implements KeyService {
         metadata,
         (error, answer) => {
           cancelTimer();
-          if (isOverdue) reject(rpcError(status.DEADLINE_EXCEEDED, 'context deadline exceeded'));
-          else if (error === null) resolve(answer as R);
-          else reject(rpcError(error.code, error.details));
+          const code = isOverdue ? status.DEADLINE_EXCEEDED : (error?.code ?? status.OK);
+          onCall?.({ method: path, code: codeName(code), durationMs: clock.monotonicNow() - startMs });
+          if (code === status.OK) resolve(answer as R);
+          else reject(rpcError(code, isOverdue ? 'context deadline exceeded' : (error?.details ?? '')));
         },
       );
       const cancelTimer = clock.setTimer(() => {
@@ -80,9 +85,15 @@ export class KmsPlugin implements KeyService {
 
 /** As Go shows it, for whoever looks for the text. */
 function rpcError(code: status, details: string): Error {
+  return new Error(`rpc error: code = ${codeName(code)} desc = ${details}`);
+}
+
+/** "DeadlineExceeded"; gRPC's own name is DEADLINE_EXCEEDED. */
+function codeName(code: status): string {
+  if (code === status.OK) return 'OK';
   const words = (status[code] ?? `CODE(${code})`).split('_');
   const name = words.map((word) => `${word.slice(0, 1)}${word.slice(1).toLowerCase()}`).join('');
-  return new Error(`rpc error: code = ${name === 'Cancelled' ? 'Canceled' : name} desc = ${details}`);
+  return name === 'Cancelled' ? 'Canceled' : name;
 }
 
 function target(endpoint: string): string {

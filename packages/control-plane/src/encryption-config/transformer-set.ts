@@ -14,12 +14,14 @@ import {
 } from '@kapstan/storage';
 import type { EncryptionConfiguration, KeyRing, KmsConfiguration, ProviderConfiguration } from './configuration.ts';
 import { decodeSecret } from './configuration-rules.ts';
-import { KmsPlugin } from './kms-plugin.ts';
+import type { EncryptionMetrics } from './encryption-metrics.ts';
+import { KmsPlugin, type KmsPluginOptions } from './kms-plugin.ts';
 import { anyGroupAndResource, parseGroupResource, shownName } from './resource-names.ts';
 
 export interface TransformerSetPorts {
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics?: EncryptionMetrics;
 }
 
 interface KeySource {
@@ -119,8 +121,9 @@ export class TransformerSet {
       const advice = 'KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.';
       throw new TypeError(`${advice} KMSv1 is not supported by this version of kapstan (KMS provider ${name}).`);
     }
-    const { clock, logger } = this.#ports;
-    const service = new KmsPlugin({ endpoint, timeoutMs, clock });
+    const { clock, logger, metrics } = this.#ports;
+    const onCall: KmsPluginOptions['onCall'] = (call) => metrics?.onKeyServiceCall({ ...call, provider: name });
+    const service = new KmsPlugin({ endpoint, timeoutMs, clock, onCall });
     const dataKey = new DataKey({ providerName: name, service, clock, logger });
     this.#sources.push({ plugin: service, dataKey, timeoutMs });
     return {

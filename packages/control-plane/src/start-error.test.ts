@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LeakCheck } from '@kapstan/api/testing';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { main } from './command.ts';
+import { type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
+
+let work: string;
+let dataDir: string;
+let taken: Server;
+let takenPort: number;
+
+beforeAll(async () => {
+  // What is opened once in a process, such as the reader of random numbers, is no leak of what is tested here.
+  const warm = await mkdtemp(join(tmpdir(), 'kapstan-start-'));
+  await (await startControlPlane({ dataDir: warm })).close();
+  await rm(warm, { recursive: true });
+});
+beforeEach(async () => {
+  work = await mkdtemp(join(tmpdir(), 'kapstan-start-'));
+  dataDir = join(work, 'data');
+  taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  takenPort = (taken.address() as AddressInfo).port;
+});
+afterEach(async () => {
+  taken.close();
+  await rm(work, { recursive: true });
+});
+
+const place = async (path: string, text: string): Promise<void> => {
+  await mkdir(join(dataDir, path, '..'), { recursive: true });
+  await writeFile(join(dataDir, path), text);
+};
+const etcd = { endpoints: ['https://127.0.0.1:1'], dialTimeoutMs: 300 };
+const junk = Buffer.from('junk');
+const junkBlock = '-----BEGIN CERTIFICATE-----\nanVuaw==\n-----END CERTIFICATE-----\n';
+
+type Setting = () => Partial<ControlPlaneOptions> | Promise<Partial<ControlPlaneOptions>>;
+
+describe('a control plane that cannot start', () => {
+  it.each<[string, Setting, RegExp]>([
+    ['the port is in use', () => ({ port: takenPort }), /^port: listen EADDRINUSE/],
+    ['the port is none', () => ({ port: 99_999 }), /^port: /],
+    ['the address is not ours', () => ({ bindAddress: '192.0.2.1' }), /^bindAddress: listen EADDRNOTAVAIL/],
+    ['the data directory is a file', () => place('../data', 'x').then(() => ({})), /^dataDir: ENOTDIR/],
+    [
+      'the store is no store',
+      () => place('store/data.mdb', 'x'.repeat(9000)).then(() => ({})),
+      /^dataDir: cannot open the store in .*: it is not an LMDB data file/,
+    ],
+    [
+      'the authority is broken',
+      () => Promise.all([place('pki/ca.crt', 'x'), place('pki/ca.key', 'x')]).then(() => ({})),
+      /^.*\/pki\/ca.crt: /,
+    ],
+    ['the signing key is broken', () => place('pki/sa.key', 'x').then(() => ({})), /^.*\/pki\/sa.key: /],
+    ['no etcd answers', () => ({ etcd }), /^etcd: no connection to etcd within 300 ms: .*ECONNREFUSED/],
+    ['an etcd has no address', () => ({ etcd: { endpoints: ['ftp://x'] } }), /^etcd: an etcd server is reached by/],
+    ["etcd's authority is none", () => ({ etcd: { ...etcd, tls: { ca: junk } } }), /^etcd.tls.ca: there is no cert/],
+    [
+      'the certificate for etcd is none',
+      () => ({ etcd: { ...etcd, tls: { cert: junk, key: junk } } }),
+      /^etcd.tls.cert: /,
+    ],
+    ['the serving certificate is none', () => ({ serving: { cert: 'x', key: 'x' } }), /^serving.cert: /],
+    ['the authority of clients is none', () => ({ clientCa: 'junk' }), /^clientCa: there is no certificate in it/],
+    ['an authority of clients is broken', () => ({ clientCa: junkBlock }), /^clientCa: /],
+    ['a token has no user', () => ({ tokens: { text: 'a', fileName: 'f' } }), /^tokens: token file 'f' must have/],
+    ['the range of services is none', () => ({ serviceClusterIpRange: 'x' }), /^serviceClusterIpRange: not an IPv4/],
+    [
+      'there is no such plug-in',
+      () => ({ admission: { enabled: ['x'], disabled: [] } }),
+      /^enable-admission-plugins plugin "x" is unknown/,
+    ],
+    ['there is no such loop', () => ({ controlLoops: ['x'] }), /^"x" is not in the list of known controllers/],
+  ])('says so and leaves nothing open when %s', async (_why, setting, message) => {
+    const options = { dataDir, ...(await setting()) };
+    const leaks = new LeakCheck();
+    await expect(startControlPlane(options)).rejects.toThrow(message);
+    await leaks.assertNone();
+  });
+
+  it('leaves the data directory free for the next one', async () => {
+    await expect(startControlPlane({ dataDir, port: takenPort })).rejects.toThrow(/EADDRINUSE/);
+    const next = await startControlPlane({ dataDir });
+    await next.close();
+  });
+
+  it('does not take a key for another certificate', async () => {
+    await (await startControlPlane({ dataDir })).close();
+    const pem = (name: string): Promise<string> => readFile(join(dataDir, 'pki', name), 'utf8');
+    const serving = { cert: await pem('apiserver.crt'), key: await pem('admin.key') };
+    await expect(startControlPlane({ dataDir, serving })).rejects.toThrow(
+      'serving.key: it is not the key of the certificate',
+    );
+  });
+});
+
+describe('kapstan serve', () => {
+  const serve = async (...flags: string[]): Promise<{ code: number; stderr: string }> => {
+    let stderr = '';
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+      stderr += String(text);
+      return true;
+    });
+    try {
+      return { code: await main(['serve', '--secure-port=0', `--data-dir=${dataDir}`, ...flags]), stderr };
+    } finally {
+      write.mockRestore();
+    }
+  };
+
+  it.each<[string, () => string[], RegExp]>([
+    ['the port is in use', () => [`--secure-port=${takenPort}`], /^kapstan: --secure-port: listen EADDRINUSE.*\n$/],
+    [
+      'the address is not ours',
+      () => ['--bind-address=192.0.2.1'],
+      /^kapstan: --bind-address: listen EADDRNOTAVAIL.*\n$/,
+    ],
+    ['a file is not there', () => ['--client-ca-file=/nowhere'], /^kapstan: --client-ca-file: ENOENT: .*\n$/],
+    [
+      'a file for etcd is not there',
+      () => ['--etcd-servers=https://127.0.0.1:1', '--etcd-cafile=/nowhere'],
+      /^kapstan: --etcd-cafile: ENOENT: .*\n$/,
+    ],
+    ['the range of services is none', () => ['--service-cluster-ip-range=x'], /^kapstan: --service-cluster-ip-range: /],
+    ['its ready file cannot be written', () => ['--ready-file=/nowhere/f'], /^kapstan: --ready-file: ENOENT: .*\n$/],
+    ['the kubeconfig cannot be written', () => ['--kubeconfig-out=/nowhere/f'], /kapstan: --kubeconfig-out: ENOENT: /],
+  ])('ends with status 1, the name of the flag and no stack when %s', async (_why, flags, stderr) => {
+    const leaks = new LeakCheck();
+    const outcome = await serve('--control-loops=none', ...flags());
+    expect(outcome.stderr).toMatch(stderr);
+    expect(outcome.stderr).not.toContain('\n    at ');
+    expect(outcome.code).toBe(1);
+    await leaks.assertNone();
+    // Also of the files that it began to write.
+    expect((await readdir(work)).filter((name) => name !== 'data')).toEqual([]);
+  });
+});

@@ -47,7 +47,7 @@ export class BodyWriter {
 
   /** Sends what is there, waits for a slow peer, lets others run. False when the peer is gone. */
   async breathe(): Promise<boolean> {
-    if (this.#size >= streamThresholdBytes) this.#flush();
+    if (this.#size > streamThresholdBytes) this.#flush();
     await this.#sink?.drained();
     await new Promise<void>((resolve) => setImmediate(resolve));
     this.#sliceStartMs = this.#clock.monotonicNow();
@@ -55,7 +55,7 @@ export class BodyWriter {
   }
 
   finish(): void {
-    if (this.#sink === undefined && this.#size < streamThresholdBytes) {
+    if (this.#sink === undefined && this.#size <= streamThresholdBytes) {
       this.#exchange.send(this.#status, Buffer.concat(this.#parts));
       return;
     }

@@ -1,6 +1,7 @@
 // Exchange: one request and its answer, the same for HTTP/1.1 and HTTP/2. Made by http-server.ts, used by all handlers.
 import type { TLSSocket } from 'node:tls';
 import { type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+import { parseRequestUrl } from './request-url.ts';
 import {
   abortResponse,
   type NodeRequest,
@@ -35,11 +36,10 @@ export class Exchange {
     this.#request = request;
     this.#response = response;
     this.method = request.method ?? 'GET';
-    const url = request.url ?? '/';
-    const at = url.indexOf('?');
-    this.rawQuery = at < 0 ? '' : url.slice(at + 1);
-    this.path = decodePath(at < 0 ? url : url.slice(0, at));
-    this.query = new URLSearchParams(this.rawQuery);
+    const { path, query, rawQuery } = parseRequestUrl(request.url ?? '/');
+    this.path = path;
+    this.query = query;
+    this.rawQuery = rawQuery;
     response.on('close', () => this.#controller.abort(connectionClosed));
   }
 
@@ -191,15 +191,4 @@ function readAll(request: NodeRequest, limitBytes: number, signal: AbortSignal):
     request.once('close', () => fail(connectionClosed));
     signal.addEventListener('abort', () => fail(connectionClosed), { once: true });
   });
-}
-
-/** Percent-decoding; a path that cannot be decoded is taken as it is and found nowhere. */
-function decodePath(path: string): string {
-  if (!path.includes('%')) return path;
-  try {
-    return decodeURIComponent(path);
-  } catch (error) {
-    if (error instanceof URIError) return path;
-    throw error;
-  }
 }

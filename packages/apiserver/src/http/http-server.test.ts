@@ -193,6 +193,27 @@ describe('a handler that fails', () => {
   });
 });
 
+describe('a request that cannot be parsed', () => {
+  const bad = /^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*Connection: close[\s\S]*\r\n\r\n400 Bad Request$/;
+  it.each([
+    ['a path with half an escape', get('/a%2'), bad],
+    ['no HTTP', 'hello\r\n\r\n', bad],
+    ['a header beyond 1 MiB', `${get('/').trimEnd()}\r\nA: ${'x'.repeat(1_050_000)}\r\n\r\n`, /^HTTP\/1\.1 431 /],
+  ])('is answered and its connection closed: %s', async (_, text, expected) => {
+    const wire = plain(await start());
+    wire.write(text);
+    await wire.until(() => wire.isClosed);
+    expect(wire.text).toMatch(expected);
+  });
+
+  it('is none with a URL of 500 kB', async () => {
+    const wire = plain(await start());
+    wire.write(get(`/?labelSelector=${'x'.repeat(500_000)}`));
+    await wire.until(() => wire.text.endsWith('ok'));
+    wire.destroy();
+  });
+});
+
 describe('a body that nobody reads', () => {
   const refuse = async (exchange: Exchange): Promise<void> => exchange.send(401, Buffer.from('who?'));
   const post = (length: number): string => `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`;

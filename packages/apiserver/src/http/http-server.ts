@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { Exchange } from './exchange.ts';
+import { hasMalformedPath } from './request-url.ts';
 import { abortResponse, type NodeRequest, type NodeResponse } from './response-stream.ts';
 
 export interface TlsOptions {
@@ -30,7 +31,7 @@ export interface HttpServerOptions {
   readonly keepAliveMs?: number;
   /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
-  /** Largest header of a request, in bytes. Default 65 536. */
+  /** Largest header of a request, its URL included, in bytes. Default 1 048 576. */
   readonly maxHeaderBytes?: number;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number;
@@ -51,7 +52,7 @@ const defaults = {
   port: 0,
   keepAliveMs: 180_000,
   maxConcurrentStreams: 250,
-  maxHeaderBytes: 65_536,
+  maxHeaderBytes: 1_048_576,
   drainMs: 10_000,
 } as const satisfies Partial<HttpServerOptions>;
 
@@ -175,6 +176,7 @@ class Connections {
     request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
     response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
+    if (hasMalformedPath(request.url ?? '/')) return refuseRequest(response);
     const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, this.#clock));
     answer().catch((error: unknown) => {
       this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
@@ -217,9 +219,17 @@ class Connections {
   }
 }
 
-/** What cannot be parsed gets the short answer of node:http. */
+/** As Go's server answers a URL that it cannot parse. */
+function refuseRequest(response: NodeResponse): void {
+  response.statusCode = 400;
+  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  if (!('stream' in response)) response.setHeader('Connection', 'close');
+  response.end('400 Bad Request');
+}
+
+/** What cannot be parsed gets the short answer of Go's server. */
 function refuseClient(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`);
 }

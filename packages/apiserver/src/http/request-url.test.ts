@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { hasMalformedPath, parseRequestUrl } from './request-url.ts';
+
+describe('the URL of a request', () => {
+  it.each([
+    ['/api', '/api', []],
+    ['/api?', '/api', []],
+    ['/a%2Fb%20c?x=1', '/a/b c', [['x', '1']]],
+    ['/%ff', '/%ff', []],
+    [
+      '/a?x=1&x=2&y',
+      '/a',
+      [
+        ['x', '1'],
+        ['x', '2'],
+        ['y', ''],
+      ],
+    ],
+    ['/a?q=1+2%2B', '/a', [['q', '1 2+']]],
+    // As url.ParseQuery: what cannot be read is left out, the rest counts.
+    ['/a?x=%zz&y=1', '/a', [['y', '1']]],
+    ['/a?x=1;y=2&z=3', '/a', [['z', '3']]],
+    ['/a?%=1&z=3', '/a', [['z', '3']]],
+    ['//api/v1?a=b?c', '//api/v1', [['a', 'b?c']]],
+  ])('%s', (url, path, query) => {
+    const parsed = parseRequestUrl(url);
+    expect([parsed.path, [...parsed.query]]).toEqual([path, query]);
+  });
+
+  it.each([
+    ['/a%', true],
+    ['/a%2', true],
+    ['/a%zz/b', true],
+    ['/a%2Fb', false],
+    ['/a?x=%zz', false],
+  ])('%s is malformed: %s', (url, expected) => {
+    expect(hasMalformedPath(url)).toBe(expected);
+  });
+});

@@ -162,7 +162,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
     if (resources.isReady()) await loops.whenReady();
     if (pki === undefined) return { ...noServer, client, close };
-    const server = await listening(serverOptions(options, { engine, pki, resources, loops, clock, logger }));
+    const parts = { engine, pki, resources, loops, encryption, clock, logger };
+    const server = await listening(serverOptions(options, parts));
     closers.push(() => server.close());
     return {
       url: server.url,
@@ -192,7 +193,7 @@ const namespaceGraceMs = { ownStore: 500, sharedStore: 5000 };
 
 function controlLoops(
   { controlLoops: list = [], collectsGarbage = true, etcd }: ControlPlaneOptions,
-  parts: Omit<ServerParts, 'engine' | 'pki' | 'loops'> & { readonly caCert: string | undefined },
+  parts: Omit<ServerParts, 'engine' | 'pki' | 'loops' | 'encryption'> & { readonly caCert: string | undefined },
 ): ControlLoops {
   const { resources, ...ports } = parts;
   const { client, catalog } = resources;
@@ -259,12 +260,13 @@ interface ServerParts {
   readonly pki: Pki;
   readonly resources: Resources;
   readonly loops: ControlLoops;
+  readonly encryption: EncryptionAtRest | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parameters<typeof startApiServer>[0] {
-  const { engine, pki, resources, loops, clock, logger } = parts;
+  const { engine, pki, resources, loops, encryption, clock, logger } = parts;
   return {
     catalog: resources.catalog,
     authentication: {
@@ -280,7 +282,11 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
     healthChecks: [...resources.healthChecks, ...loops.healthChecks],
-    metrics: [loops.metrics, resources.cacheMetrics],
+    metrics: [
+      loops.metrics,
+      resources.cacheMetrics,
+      ...(encryption === undefined ? [] : [encryption.metrics.registry]),
+    ],
     pages: [
       ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),

@@ -182,6 +182,10 @@ describe('a server that lacks a key', () => {
     const force = '?ignoreStoreReadErrorWithClusterBreakingPotential=true';
     const readable = await call(plane, 'DELETE', `/api/v1/namespaces/default/configmaps/pass${force}`);
     expect(readable.status, readable.text).toBe(409);
+    const { text: metrics } = await call(plane, 'GET', '/metrics');
+    expect(metrics).toMatch(
+      /apiserver_storage_transformation_operations_total\{transformation_type="from_storage",transformer_prefix="k8s:enc:aesgcm:v1:",resource="secrets",status="Unknown"\} [1-9]/,
+    );
     const removed = await call(plane, 'DELETE', `${path}${force}`);
     expect(removed.status, removed.text).toBe(200);
     expect((await call(plane, 'GET', path)).status).toBe(404);

@@ -1,7 +1,14 @@
 // Random writes and faults under watches that resume as clients do: whatever happens, each ends up with the true state.
-import { isExpired } from '@kapstan/api';
+import { isExpired, type Revision } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
-import { isStorageError, ObjectStore, StorageError, type StorageEvent, type StorageWatch } from '@kapstan/storage';
+import {
+  isStorageError,
+  ObjectStore,
+  type Storage,
+  StorageError,
+  type StorageEvent,
+  type StorageWatch,
+} from '@kapstan/storage';
 import { keyOf, MemoryEngine, podAttributes, podOf, podStoreOptions, predicate } from '@kapstan/storage/testing';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -25,6 +32,9 @@ const step = fc.oneof(
     arbitrary: fc.record({ type: fc.constant('wait' as const), ms: fc.constantFrom(0, 100, 3_000, 80_000) }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('hangUp' as const) }) },
+  // A list of the past, some revisions ago.
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('look back' as const), by: fc.integer({ min: 0, max: 30 }) }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('compact' as const), by: fc.integer({ min: 0, max: 30 }) }) },
 );
 
 /** Lists, watches, resumes from the last version, and lists again on 410: what a reflector does. */
@@ -91,12 +101,31 @@ class Client {
 
 interface World {
   readonly cacher: Cacher<TestPod>;
+  readonly store: ObjectStore<TestPod>;
   readonly engine: MemoryEngine;
   readonly clock: VirtualClock;
   readonly clients: Client[];
 }
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+/** Whoever answers a list of the past, the cache or the storage, says the same. */
+async function lookBack({ cacher, store, engine }: World, by: number): Promise<void> {
+  const revision = Math.max(1, (await engine.currentRevision()) - by);
+  if (cacher.readiness() !== undefined || revision > cacher.inspect().revision) return;
+  const options = {
+    predicate: predicate(),
+    recursive: true,
+    resourceVersion: String(revision),
+    resourceVersionMatch: 'Exact' as const,
+  };
+  const said = (storage: Storage<TestPod>): Promise<string> =>
+    storage.getList(root, options).then(
+      ({ items, resourceVersion }) => `${items.map(({ key, revision: own }) => `${key}@${own}`)} ${resourceVersion}`,
+      (error: Error) => error.message,
+    );
+  expect(await said(cacher)).toBe(await said(store));
+}
 
 async function perform(world: World, each: Step): Promise<void> {
   const { cacher, engine, clock, clients } = world;
@@ -120,6 +149,12 @@ async function perform(world: World, each: Step): Promise<void> {
       return engine.breakWatches(new StorageError({ code: 'Compacted', revision: 1 }));
     case 'wait':
       return clock.advance(each.ms);
+    case 'look back':
+      return lookBack(world, each.by);
+    case 'compact': {
+      const revision = Math.max(1, (await engine.currentRevision()) - each.by) as Revision;
+      return revision > engine.compactRevision() ? engine.compact(revision) : undefined;
+    }
     case 'hangUp':
       return clients[clients.length - 1]?.hangUp();
   }
@@ -136,7 +171,7 @@ test('I1, I3: every client has the true state in the end, and saw no gap, no dou
       cacher.start();
       await cacher.waitUntilReady();
       const clients = [new Client(cacher, '')];
-      const world = { cacher, engine, clock, clients };
+      const world = { cacher, store, engine, clock, clients };
       for (const each of steps) {
         await perform(world, each);
         for (const client of clients) await client.connect();

@@ -100,7 +100,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     const revision = (): Revision => this.#cache.revision;
     this.#bookmarks = new Bookmarks<T>({
       clock,
-      revision: () => (this.#dispatcher.backlog > 0 ? (0 as Revision) : revision()),
+      revision: () => this.#dispatcher.reached(revision()),
     });
     this.#freshness = new Freshness({ clock, current: revision, requestProgress: () => this.#requestProgress() });
     this.#readiness = new Readiness(clock);

@@ -79,10 +79,12 @@ describe('the budget of a Dispatcher', () => {
     await nextTurn();
     write(25);
     expect([seen, dispatcher.backlog]).toEqual([upTo(10), 15]);
+    // A bookmark now would overtake what waits.
+    expect(dispatcher.reached(25 as Revision)).toBe(0);
     await nextTurn();
     expect([seen, dispatcher.backlog]).toEqual([upTo(20), 5]);
     await nextTurn();
-    expect([seen, dispatcher.backlog]).toEqual([upTo(25), 0]);
+    expect([seen, dispatcher.backlog, dispatcher.reached(25 as Revision)]).toEqual([upTo(25), 0, 25]);
     await settle();
     write(1);
     expect(seen).toEqual(upTo(26));

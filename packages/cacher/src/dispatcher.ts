@@ -1,6 +1,6 @@
 // Dispatcher: brings each event to the watchers that it concerns, and lets new watchers catch up a slice at a time.
 // Between watch-cache.ts and cache-watcher.ts. spec/storage.md §3.11.
-import type { Clock, KubernetesObject, Logger } from '@kapstan/api';
+import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import type { CacheWatcher, EndReason } from './cache-watcher.ts';
 import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';
 import type { HistoryRing } from './history-ring.ts';
@@ -89,6 +89,11 @@ export class Dispatcher<T extends KubernetesObject> {
   /** Events in the ring that the live watchers have yet to get. */
   get backlog(): number {
     return this.#ring.end - this.#next;
+  }
+
+  /** What live watchers may be told that they know: the revision of the cache, or 0 while they do not have all of it. */
+  reached(cacheRevision: Revision): Revision {
+    return this.backlog > 0 ? (0 as Revision) : cacheRevision;
   }
 
   scopes(): WatcherScope[] {

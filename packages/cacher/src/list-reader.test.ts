@@ -246,6 +246,9 @@ describe('the cost of lists', () => {
     await bench.caughtUp();
     const page = await bench.list({ limit: 1, fields: 'spec.nodeName=n1' });
     expect(await bench.names({ continue: page.continue, fields: 'spec.nodeName=n1' })).toEqual(['b', 'c']);
+    const { start } = JSON.parse(Buffer.from(page.continue, 'base64url').toString());
+    const newest = Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: -1, start })).toString('base64url');
+    expect(await bench.names({ continue: newest, fields: 'spec.nodeName=n1' })).toEqual(['b', 'c']);
     const indexed = cacher.inspect().counters.lists.find(({ index }) => index === 'f:spec.nodeName');
     expect(indexed?.lists).toBe(1);
   });

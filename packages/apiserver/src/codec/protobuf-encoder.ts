@@ -1,6 +1,7 @@
 // Objects in their JSON form to protobuf messages, as kube-apiserver writes them: fields in rising order, scalars that
 // are no pointers also when zero, maps sorted by key. Beside protobuf-decoder.ts.
-import { ExactNumber, isJsonObject, parseTime, stringifyJson } from '@kapstan/api';
+import { ExactNumber, isJsonObject, parseTime } from '@kapstan/api';
+import { sortedKeys, stringifyEscaped } from './go-json.ts';
 import { MessageBuffer } from './message-buffer.ts';
 import { type Message, type MessageField, messageNamed } from './protobuf-messages.ts';
 
@@ -137,15 +138,6 @@ function writeMap(buffer: MessageBuffer, field: MessageField, value: Record<stri
   }
 }
 
-const surrogate = /[\ud800-\udfff]/;
-
-/** By their bytes, as Go sorts them: the order of UTF-16 is another one beyond the basic plane. */
-function sortedKeys(value: Record<string, unknown>): string[] {
-  const keys = Object.keys(value).sort();
-  if (!keys.some((key) => surrogate.test(key))) return keys;
-  return keys.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-}
-
 function writeSingle(buffer: MessageBuffer, field: MessageField, value: unknown): void {
   switch (field.type) {
     case 'string':
@@ -211,16 +203,9 @@ function writeIntOrString(buffer: MessageBuffer, value: unknown): void {
   buffer.varint(0x08);
 }
 
-const escapedByGo = /[<>&\u2028\u2029]/g;
-
-/** Any JSON, kept as JSON: as clients in Go send it, whose encoder escapes what could end a script. */
+/** Any JSON, kept as JSON. */
 function writeRaw(buffer: MessageBuffer, value: unknown): void {
-  if (value === undefined || value === null) return;
-  const json = stringifyJson(value).replace(
-    escapedByGo,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  writeText(buffer, 0x0a, json);
+  if (value !== undefined && value !== null) writeText(buffer, 0x0a, stringifyEscaped(value));
 }
 
 /** Nothing for a time that is not set. */

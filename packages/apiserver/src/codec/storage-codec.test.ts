@@ -146,6 +146,20 @@ describe('a store that other servers write to', () => {
     }
   });
 
+  it('holds custom resources in the bytes of Go: members sorted and escaped', () => {
+    const definition = testDefinition({ group: 'example.com', kind: 'Widget', resource: 'widgets', isCustom: true });
+    const object = {
+      kind: 'Widget',
+      apiVersion: 'example.com/v1',
+      spec: { b: [{ d: 1, c: '<ü>' }], a: null, __proto__x: {} },
+    };
+    const codec = storageCodecOf(definition, options(true));
+    expect(Buffer.from(codec.encode(object)).toString()).toBe(
+      '{"apiVersion":"example.com/v1","kind":"Widget","spec":{"__proto__x":{},"a":null,"b":[{"c":"\\u003cü\\u003e","d":1}]}}\n',
+    );
+    expect(codec.decode(codec.encode(object), revision)).toMatchObject(object);
+  });
+
   it('shows the type of volume claim templates, which protobuf does not hold', () => {
     const definition = definitionOf('StatefulSetClaims');
     const codec = storageCodecOf(definition, options(true));

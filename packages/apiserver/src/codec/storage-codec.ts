@@ -12,6 +12,7 @@ import { storageKeyFacts } from '@kapstan/kinds/facts';
 import { type Codec, jsonCodec } from '@kapstan/storage';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { readYaml } from '../schema/yaml-reader.ts';
+import { stringifySorted } from './go-json.ts';
 import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
 import { encodeYaml } from './wire-format.ts';
 
@@ -65,8 +66,15 @@ export interface ResourceCodecOptions {
 export function storageCodecOf(definition: ResourceDefinition, options: ResourceCodecOptions): ObjectCodec {
   const kind = { ...definition.storageVersion, kind: definition.kind };
   const codec = storageCodec(isAlwaysJson(definition) ? 'application/json' : options.mediaType, kind);
-  // What is converted when it is read gets its defaults there, as custom resources do.
-  return options.isShared && definition.convert === undefined ? withDefaults(codec, definition) : codec;
+  if (!options.isShared) return codec;
+  if (definition.isCustom === true) return { ...codec, encode: encodeSorted };
+  // What is converted when it is read gets its defaults there.
+  return definition.convert === undefined ? withDefaults(codec, definition) : codec;
+}
+
+/** The bytes of a kube-apiserver: either server finds that an update of what the other wrote changes nothing. */
+function encodeSorted(object: UnstructuredObject): Uint8Array {
+  return encoder.encode(`${stringifySorted(object)}\n`);
 }
 
 function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceDefinition): ObjectCodec {

@@ -352,6 +352,12 @@ describe('server-side apply of a ConfigMap', () => {
 });
 
 describe('updates', () => {
+  it('own raw JSON as one value', () => {
+    const world = new World(builtin('apps', 'v1', 'ControllerRevision'));
+    world.create('one', { apiVersion: 'apps/v1', data: { a: { b: 1 } }, revision: 1 });
+    expect(world.owners()).toEqual({ 'one (Update)': { 'f:data': {}, 'f:revision': {} } });
+  });
+
   it('make the creator own all that it set beyond the empty object', () => {
     const world = new World(configMaps);
     world.create('mine', { metadata: { name: 'fm', labels: { l: '1' }, uid: 'u' }, data: { a: '1' } });

@@ -11,10 +11,13 @@ export type AtomKind = 'map' | 'list' | 'leaf';
 /** What lies below where no schema is known: maps by their members, lists as a whole. */
 export const deduced: SchemaNode = { preserveUnknownFields: true };
 
+/** Any JSON, which Kubernetes' own schema holds to be one value. */
+const rawExtension = 'runtime.RawExtension';
+
 /** How the parts of a value are owned. Null and absent take the form of the schema (or of the other side). */
 export function ownershipOf(node: SchemaNode, value: unknown): AtomKind {
   const form = formOf(node, value);
-  if (form === 'map') return node.mapType === 'atomic' ? 'leaf' : 'map';
+  if (form === 'map') return node.mapType === 'atomic' || node.goType === rawExtension ? 'leaf' : 'map';
   if (form === 'list') return isAssociative(node) ? 'list' : 'leaf';
   return 'leaf';
 }

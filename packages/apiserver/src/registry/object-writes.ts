@@ -44,7 +44,7 @@ export interface PatchBody {
   readonly force: boolean;
 }
 
-export interface PatchCall extends FieldsCall {
+interface PatchCall extends FieldsCall {
   /** Name of the object. */
   readonly name: string;
   /** Kind and schema of what is patched: the resource's, or that of an object subresource (Scale). */

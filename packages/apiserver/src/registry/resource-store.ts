@@ -32,7 +32,7 @@ export interface WatchRequest extends SelectRequest {
  * Makes the new object from the present one (`undefined` when absent). The argument is a private copy; the function
  * may run several times and throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike.
  */
-export type Transform<T extends KubernetesObject> = (present: T | undefined) => Promise<T> | T;
+type Transform<T extends KubernetesObject> = (present: T | undefined) => Promise<T> | T;
 
 export interface UpdateRequest<T extends KubernetesObject> {
   readonly name: string;

@@ -39,6 +39,7 @@ export {
   isStorageMediaType,
   type ResourceCodecOptions,
   type StorageMediaType,
+  storageCodec,
   storageCodecOf,
   storageMediaTypes,
 } from './codec/storage-codec.ts';

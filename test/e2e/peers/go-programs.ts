@@ -24,6 +24,30 @@ export interface GoPrograms {
 
 /** A string says why there are none: no Go of the version in go.mod, or its modules cannot be had. Rejects when a build fails. */
 export async function buildGoPrograms(): Promise<GoPrograms | string> {
+  const go = await goIn(module);
+  if (typeof go === 'string') return go;
+  await go('build', '-o', join(cache, 'bin/'), '.', sampleController);
+  const { stdout } = await go('list', '-m', '-f', '{{.Dir}}', sampleController);
+  return {
+    peers: join(cache, 'bin/peers'),
+    sampleController: join(cache, 'bin/sample-controller'),
+    manifests: join(stdout.trim(), 'artifacts/examples'),
+  };
+}
+
+/** Builds the program of the module in a folder, and gives its path. Else as {@link buildGoPrograms}. */
+export async function buildGoProgram(folder: URL, name: string): Promise<{ readonly path: string } | string> {
+  const go = await goIn(fileURLToPath(folder));
+  if (typeof go === 'string') return go;
+  const path = join(cache, 'bin', name);
+  await go('build', '-o', path, '.');
+  return { path };
+}
+
+type Go = (...args: string[]) => Promise<{ readonly stdout: string }>;
+
+/** The go command in a module whose dependencies are here, or why there is none. */
+async function goIn(folder: string): Promise<Go | string> {
   const env = {
     ...process.env,
     CGO_ENABLED: '0',
@@ -32,24 +56,17 @@ export async function buildGoPrograms(): Promise<GoPrograms | string> {
     GOMODCACHE: join(cache, 'mod'),
     GOCACHE: join(cache, 'build'),
   };
-  const go = (...args: string[]) => exec('go', args, { cwd: module, env, maxBuffer: 1 << 26 });
+  const go: Go = (...args) => exec('go', args, { cwd: folder, env, maxBuffer: 1 << 26 });
   const missing = await go('list', '-m').then(
     () => undefined,
-    (error: Error) => `no Go of the version in ${module}go.mod (${lastLine(error)}); install one, then: ${rerun}`,
+    (error: Error) => `no Go of the version in ${folder}go.mod (${lastLine(error)}); install one, then: ${rerun}`,
   );
   if (missing !== undefined) return missing;
   const offline = await go('mod', 'download').then(
     () => undefined,
     (error: Error) => `the Go modules cannot be had (${lastLine(error)}); where they can: ${rerun}`,
   );
-  if (offline !== undefined) return offline;
-  await go('build', '-o', join(cache, 'bin/'), '.', sampleController);
-  const { stdout } = await go('list', '-m', '-f', '{{.Dir}}', sampleController);
-  return {
-    peers: join(cache, 'bin/peers'),
-    sampleController: join(cache, 'bin/sample-controller'),
-    manifests: join(stdout.trim(), 'artifacts/examples'),
-  };
+  return offline ?? go;
 }
 
 function lastLine(error: Error): string {

@@ -176,7 +176,9 @@ function int32Of(value: number | bigint): number {
 }
 
 function numberOf(value: number | bigint): number | ExactNumber {
-  return typeof value === 'number' ? value : new ExactNumber(value.toString());
+  if (typeof value === 'number') return value;
+  const text = value.toString();
+  return String(Number(text)) === text ? Number(text) : new ExactNumber(text);
 }
 
 /** Go's omitempty and omitzero. */

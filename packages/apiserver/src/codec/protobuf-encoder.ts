@@ -182,7 +182,9 @@ function writeBytes(buffer: MessageBuffer, tag: number, bytes: Uint8Array): void
 }
 
 function integerOf(value: unknown): number | bigint {
-  if (typeof value === 'number' && Number.isInteger(value)) return value;
+  if (Number.isSafeInteger(value)) return value as number;
+  // What is printed counts, which is what was read: not the double behind it.
+  if (typeof value === 'number' && Number.isInteger(value)) return BigInt(String(value));
   if (value instanceof ExactNumber) return BigInt(value.text);
   if (value === undefined || value === null) return 0;
   throw new TypeError(`not an integer: ${String(value)}`);

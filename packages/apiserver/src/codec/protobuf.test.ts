@@ -1,4 +1,4 @@
-import { ExactNumber } from '@kapstan/api';
+import { ExactNumber, parseJson } from '@kapstan/api';
 import { protobufFacts } from '@kapstan/kinds/facts';
 import { describe, expect, it } from 'vitest';
 import { decodeMessage } from './protobuf-decoder.ts';
@@ -159,6 +159,14 @@ describe('messages', () => {
       for (const { name } of messageNamed(message).fields) expect(name in {}, `${message}.${name}`).toBe(false);
     }
   });
+
+  it.each(['9007199254740993', '-261921018615206700', '-9223372036854775808', '261921018615206700', '-5', '1e3'])(
+    'hold the integer %s digit for digit, in the form that JSON has it in',
+    (digits) => {
+      const sent = parseJson(`{"generation":${digits}}`);
+      expect(roundTrip('meta/v1.ObjectMeta', sent)).toEqual(sent);
+    },
+  );
 
   it('keep own keys', () => {
     const value = JSON.parse('{"metadata":{},"data":{"__proto__":"p"}}');

@@ -1,0 +1,165 @@
+// A real kube-apiserver and `kapstan serve` on one etcd: each reads what the other wrote as if it were its own, down to the
+// bytes: an update that changes nothing writes nothing, which needs every byte to be the same.
+// Needs KAPSTAN_KUBE_APISERVER, a kube-apiserver of 1.36, and an etcd.
+import { delay, systemClock } from '@kapstan/api';
+import { type EtcdProcess, findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ServeProcess, startServeProcess } from '../../kapstan/serve-process.ts';
+import { type KubeApiserver, startKubeApiserver } from './etcd-kube-apiserver.ts';
+import { type ApiObject, objectFrom, requestJson, type Sample, type Server, samples } from './etcd-requests.ts';
+
+const kubeBinary = process.env.KAPSTAN_KUBE_APISERVER ?? '';
+const etcdBinary = findEtcd() ?? '';
+const missing =
+  kubeBinary === '' ? 'KAPSTAN_KUBE_APISERVER names no kube-apiserver' : etcdBinary === '' ? howToInstall : '';
+if (missing !== '') console.warn(`SKIPPED: no kube-apiserver reads what Kapstan wrote: ${missing}`);
+
+let etcd: EtcdProcess | undefined;
+let kube: KubeApiserver;
+let serve: ServeProcess;
+let kapstan: Server;
+
+describe.skipIf(missing !== '')('a kube-apiserver on the same etcd', () => {
+  beforeAll(async () => {
+    [etcd] = await startEtcd({ binary: etcdBinary });
+    kube = await startKubeApiserver(kubeBinary, etcd.endpoint);
+    serve = await startServeProcess({
+      flags: [`--etcd-servers=${etcd.endpoint}`, '--control-loops=none', '--disable-admission-plugins=ServiceAccount'],
+    });
+    kapstan = { url: serve.url, token: serve.adminToken };
+    const metadata = { name: 'facts' };
+    await objectFrom(requestJson(kapstan, 'POST', '/api/v1/namespaces', { metadata }));
+    // Its admission looks namespaces up in a cache.
+    await eventually(() => get(kube, '/api/v1/namespaces/facts'));
+  }, 120_000);
+  afterAll(async () => {
+    await serve?.close();
+    await kube?.close();
+    await etcd?.remove();
+  });
+
+  it.each(ofEach('a'))('reads what Kapstan wrote: %s', async (_name, { path, object }) => {
+    const written = await objectFrom(requestJson(kapstan, 'POST', path, object));
+    await bothHold(`${path}/${written.metadata.name}`, kube);
+  });
+
+  it.each(ofEach('b'))('writes what Kapstan reads: %s', async (_name, { path, object }) => {
+    const written = await objectFrom(requestJson(kube, 'POST', path, object));
+    await bothHold(`${path}/${written.metadata.name}`, kapstan);
+  });
+
+  it('shares definitions and custom resources with Kapstan, whoever made them', async () => {
+    for (const [owner, other, plural] of [
+      [kapstan, kube, 'gears'],
+      [kube, kapstan, 'wheels'],
+    ] as const) {
+      await objectFrom(requestJson(owner, 'POST', definitions, definitionOf(plural)));
+      const path = `/apis/example.com/v1/namespaces/facts/${plural}`;
+      for (const [name, writer] of [
+        ['x', other],
+        ['y', owner],
+      ] as const) {
+        const object = {
+          apiVersion: 'example.com/v1',
+          kind: plural,
+          metadata: { name },
+          spec: { b: [1, null], a: 'ü<' },
+        };
+        await eventually(() => objectFrom(requestJson(writer, 'POST', path, object)));
+        await bothHold(`${path}/${name}`, owner);
+        await bothHold(`${path}/${name}`, other);
+      }
+      await settled(`${definitions}/${plural}.example.com`);
+      await bothHold(`${definitions}/${plural}.example.com`, other);
+    }
+  });
+
+  it('has its changes applied on those of Kapstan and the other way round, without a conflict or a loss', async () => {
+    const path = '/api/v1/namespaces/facts/configmaps/counter';
+    await objectFrom(
+      requestJson(kapstan, 'POST', '/api/v1/namespaces/facts/configmaps', { metadata: { name: 'counter' } }),
+    );
+    await Promise.all(
+      [kapstan, kube].map(async (server, which) => {
+        for (let n = 0; n < 20; n++) await change(server, path, `${which}-${n}`);
+      }),
+    );
+    const [ours, theirs] = await Promise.all([get(kapstan, path), get(kube, path)]);
+    expect(Object.keys(ours.data as object)).toHaveLength(40);
+    expect(ours).toEqual(theirs);
+  });
+});
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+function definitionOf(plural: string): object {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.example.com` },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural, kind: plural },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+}
+
+/** Adds a key with optimistic locking, as often as it takes. */
+async function change(server: Server, path: string, key: string): Promise<void> {
+  for (;;) {
+    const present = await get(server, path);
+    const next = { ...present, data: { ...(present.data as object), [key]: 'x' } };
+    const { code } = await requestJson(server, 'PUT', path, next);
+    if (code === 200) return;
+    expect(code).toBe(409);
+  }
+}
+
+function ofEach(suffix: string): (readonly [string, Sample])[] {
+  return samples(suffix).map((sample) => [sample.name, sample]);
+}
+
+/** Controllers of the kube-apiserver write their status. */
+const controlled = ['/customresourcedefinitions/', '/apiservices/', '/flowschemas/'];
+/** Would stand in the way of what is written next. */
+const intercepting = '/apis/admissionregistration.k8s.io/';
+/** What these have by default comes when they are read, and goes to the store with the next update, also a kube-apiserver's own. */
+const completedOnRead = ['/jobs/job-b', '/jobs/jobindexed-b', '/persistentvolumeclaims/persistentvolumeclaim-b'];
+
+/** Both servers answer the same, and an update through `other`, who did not write it, finds nothing to change. */
+async function bothHold(path: string, other: Server): Promise<void> {
+  if (controlled.some((part) => path.includes(part))) await settled(path);
+  const [ours, theirs] = await Promise.all([get(kapstan, path), get(kube, path)]);
+  expect(ours).toEqual(theirs);
+  const updated = await objectFrom(requestJson(other, 'PUT', path, ours));
+  if (path.startsWith(intercepting)) await requestJson(kube, 'DELETE', path);
+  const isSame = updated.metadata.resourceVersion === ours.metadata.resourceVersion;
+  expect(isSame).toBe(!completedOnRead.some((end) => path.endsWith(end)));
+}
+
+/** Waits until an object stays as it is. */
+async function settled(path: string): Promise<void> {
+  for (let seen = '', same = 0; same < 5; ) {
+    const { resourceVersion } = (await get(kube, path)).metadata;
+    same = seen === resourceVersion ? same + 1 : 0;
+    seen = resourceVersion;
+    await delay(systemClock, 100);
+  }
+}
+
+function get(server: Server, path: string): Promise<ApiObject> {
+  return objectFrom(requestJson(server, 'GET', path));
+}
+
+/** What another server wrote comes into a cache a little later. */
+async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 0; tries < 100; tries++) {
+    const result = await attempt().catch(() => undefined);
+    if (result !== undefined) return result;
+    await delay(systemClock, 100);
+  }
+  return await attempt();
+}

@@ -274,7 +274,7 @@ describe.skipIf(binary === undefined)('EtcdEngine and strangers', () => {
       };
       const encoded = (text: string): string => Buffer.from(text).toString('base64');
       const begin = '/team-a/cluster/';
-    await open([etcd]);
+      await open([etcd]);
       for (const name of ['root', 'tenant']) {
         await call('user/add', { name, password: 'secret' });
         await call('role/add', { name });

@@ -99,24 +99,29 @@ export class LeaseBook {
   }
 
   async #expireAll(): Promise<void> {
-    const nowMs = this.#options.clock.now();
-    const due = [...this.#leases].filter(([, lease]) => lease.expiresAtMs <= nowMs).map(([id]) => id);
     let retryInMs = 0;
-    for (const id of due) {
-      if (this.#isClosed) return;
-      const row = this.#leases.get(id);
-      // Forgotten first: from now on no key can be bound to it.
-      this.#leases.delete(id);
-      try {
-        await this.#expire(id);
-      } catch (error) {
-        if (isStorageError(error, 'Closed')) return;
-        this.#options.logger.error('a lease could not expire; trying again', { lease: id, error });
-        if (row !== undefined) this.#leases.set(id, row);
-        retryInMs = retryMs;
+    // Again and again: others run out meanwhile.
+    for (let due = this.#due(); due.length > 0 && retryInMs === 0; due = this.#due()) {
+      for (const [id, row] of due) {
+        if (this.#isClosed) return;
+        // Forgotten first: from now on no key can be bound to it.
+        this.#leases.delete(id);
+        try {
+          await this.#expire(id);
+        } catch (error) {
+          if (isStorageError(error, 'Closed')) return;
+          this.#options.logger.error('a lease could not expire; trying again', { lease: id, error });
+          this.#leases.set(id, row);
+          retryInMs = retryMs;
+        }
       }
     }
     this.#arm(retryInMs);
+  }
+
+  #due(): [number, LeaseRow][] {
+    const nowMs = this.#options.clock.now();
+    return [...this.#leases].filter(([, lease]) => lease.expiresAtMs <= nowMs);
   }
 
   /** Deletes the bound keys by ordinary commits, then the lease. */

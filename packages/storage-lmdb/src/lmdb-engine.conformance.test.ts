@@ -1,12 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { VirtualClock } from '@kapstan/api/testing';
 import { type EngineFixture, engineConformance, enginePrograms } from '@kapstan/storage/testing';
 import { type LmdbEngine, openLmdbEngine } from './index.ts';
 
-async function openFixture(): Promise<EngineFixture> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-lmdb-'));
+// Thousands of transactions, of which none has to survive this machine: in memory where that is possible.
+const memory = '/dev/shm';
+const folder = existsSync(memory) ? memory : tmpdir();
+
+async function openFixture(parent = tmpdir()): Promise<EngineFixture> {
+  const root = mkdtempSync(join(parent, 'kapstan-lmdb-'));
+  let dataDir = join(root, '0');
+  let crashes = 0;
   const clock = new VirtualClock();
   let engine = await openLmdbEngine({ dataDir, clock });
   return {
@@ -18,6 +24,17 @@ async function openFixture(): Promise<EngineFixture> {
       await engine.close();
       engine = await openLmdbEngine({ dataDir, clock });
     },
+    // The copy is what a killed process leaves: LMDB never writes over pages of the last two transactions.
+    crash: async () => {
+      const former = engine;
+      crashes += 1;
+      const copy = join(root, String(crashes));
+      mkdirSync(copy, { mode: 0o700 });
+      copyFileSync(join(dataDir, 'data.mdb'), join(copy, 'data.mdb'));
+      await former.close();
+      dataDir = copy;
+      engine = await openLmdbEngine({ dataDir, clock });
+    },
     check: async () => {
       const { problems } = await engine.check();
       if (problems.length > 0) throw new Error(problems.join('\n'));
@@ -25,10 +42,10 @@ async function openFixture(): Promise<EngineFixture> {
     dispose: async () => {
       await engine.close();
       if (clock.pendingTimers > 0) throw new Error(`${clock.pendingTimers} timers are left after close`);
-      rmSync(dataDir, { recursive: true });
+      rmSync(root, { recursive: true });
     },
   };
 }
 
-engineConformance('LmdbEngine', openFixture);
-enginePrograms('LmdbEngine', openFixture);
+engineConformance('LmdbEngine', () => openFixture());
+enginePrograms('LmdbEngine', () => openFixture(folder));

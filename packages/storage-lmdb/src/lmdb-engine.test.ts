@@ -380,6 +380,18 @@ describe('leases', () => {
     recorder.close();
   });
 
+  it('goes on with those that run out while others are being expired', async () => {
+    const engine = await openEngine();
+    for (const seconds of [100, 200]) await put(engine, `/${seconds}`, { lease: await engine.grantLease(seconds) });
+    const recorder = WatchRecorder.start(engine, everything, { after: await engine.currentRevision() });
+    // To the engine all of this time passes while its first deletion is on its way to disk.
+    await clock.advance(300_000);
+    await recorder.received(2);
+    expect(recorder.events.map((event) => event.key)).toEqual(['/100', '/200']);
+    recorder.close();
+    await eventually(async () => (await engine.stats()).leases === 0);
+  });
+
   it('notices within a minute when the wall clock jumps ahead', async () => {
     const engine = await openEngine();
     await put(engine, '/a', { lease: await engine.grantLease(86_400) });

@@ -12,6 +12,8 @@ export interface EngineFixture {
   elapse?(ms: number): Promise<void>;
   /** Closes the engine, opens another one on the same data and puts it into `engine`. Absent where nothing is kept. */
   reopen?(): Promise<void>;
+  /** Opens an engine on what is on disk in this moment, as after a kill, and puts it into `engine`. Absent where nothing is kept. */
+  crash?(): Promise<void>;
   /** Looks for contradictions inside the store and throws them. Called after every test. */
   check?(): Promise<void>;
   /** Closes the engine and removes its data. */

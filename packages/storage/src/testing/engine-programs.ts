@@ -9,9 +9,10 @@ import { EngineModel, type ModelChange, type ModelKey } from './engine-model.ts'
 import { WatchRecorder } from './engine-recorder.ts';
 
 export interface EngineProgramsOptions {
-  /** How many programs to run, at least 1. Default 200. */
+  /** How many programs to run, at least 1. Default 1 000. */
   readonly programs?: number;
-  /** Most steps of a program, at least 1. Default 40. */
+  /** Fewest and most steps of a program. Default 40 to 60. */
+  readonly minSteps?: number;
   readonly maxSteps?: number;
   /** Repeats the programs of a former run. Default: another one each time; it stands in the test's name. */
   readonly seed?: number;
@@ -19,7 +20,12 @@ export interface EngineProgramsOptions {
   readonly timeoutMs?: number;
 }
 
-const defaults = { programs: 200, maxSteps: 40, timeoutMs: 300_000 } as const satisfies EngineProgramsOptions;
+const defaults = {
+  programs: 1_000,
+  minSteps: 40,
+  maxSteps: 60,
+  timeoutMs: 300_000,
+} as const satisfies EngineProgramsOptions;
 
 /** A revision as a program names it: so many before the newest one, or so many after. */
 type Age = number;
@@ -38,7 +44,9 @@ type Step =
   | { readonly type: 'watch'; readonly range: KeyRange; readonly age: Age }
   | { readonly type: 'compact'; readonly age: Age }
   | { readonly type: 'expire' }
-  | { readonly type: 'reopen' };
+  | { readonly type: 'reopen' }
+  /** Killed while it writes this key. */
+  | { readonly type: 'crash'; readonly key: string; readonly value: number };
 
 /** Which revision a commit expects: the right one, none, or one that is off. */
 type Expectation = 'right' | 'absent' | 'wrong';
@@ -47,6 +55,7 @@ const keys = ['/a', '/a/b', '/b', '/c', '/é', '/\uffee'];
 const leaseSeconds = 100;
 
 const key = fc.constantFrom(...keys);
+const value = fc.integer({ min: 0, max: 999 });
 const expectation = fc.oneof(
   { weight: 8, arbitrary: fc.constant<Expectation>('right') },
   { weight: 1, arbitrary: fc.constantFrom<Expectation>('absent', 'wrong') },
@@ -61,7 +70,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       type: fc.constant('put' as const),
       key,
       expect: expectation,
-      value: fc.integer({ min: 0, max: 999 }),
+      value,
       isLeased: fc.boolean(),
     }),
   },
@@ -80,19 +89,31 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('compact' as const), age }) },
   { weight: 1, arbitrary: fc.constant<Step>({ type: 'expire' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ type: 'reopen' }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('crash' as const), key, value }) },
 );
 
-/** Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`) are left out. */
+/** Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`, `crash`) are left out. */
 export function enginePrograms(name: string, open: OpenEngine, options: EngineProgramsOptions = {}): void {
-  const { programs, maxSteps, timeoutMs } = { ...defaults, ...options };
+  const { programs, timeoutMs } = { ...defaults, ...options };
   const seed = options.seed ?? Math.floor(Math.random() * 2 ** 31);
   describe(`${name} beside the model`, () => {
     it(`answers like the model in ${programs} random programs (seed ${seed})`, { timeout: timeoutMs }, async () => {
-      const steps = fc.array(step, { minLength: 1, maxLength: maxSteps, size: 'max' });
-      const property = fc.asyncProperty(steps, (program) => runProgram(open, program));
-      await fc.assert(property, { seed, numRuns: programs, endOnFailure: true });
+      const run = await runEnginePrograms(open, { ...options, seed });
+      if (run.failed) throw new Error(fc.defaultReportMessage(run), { cause: run.errorInstance });
     });
   });
+}
+
+/** Runs programs until one fails; tells which, and after how many. */
+export async function runEnginePrograms(
+  open: OpenEngine,
+  options: EngineProgramsOptions = {},
+): Promise<fc.RunDetails<[Step[]]>> {
+  const { programs, minSteps, maxSteps } = { ...defaults, ...options };
+  const steps = fc.array(step, { minLength: minSteps, maxLength: maxSteps, size: 'max' });
+  const property = fc.asyncProperty(steps, (program) => runProgram(open, program));
+  const seed = options.seed === undefined ? {} : { seed: options.seed };
+  return fc.check(property, { ...seed, numRuns: programs, endOnFailure: true });
 }
 
 async function runProgram(open: OpenEngine, program: readonly Step[]): Promise<void> {
@@ -141,6 +162,8 @@ class Program {
         return this.#expire();
       case 'reopen':
         return this.#reopen();
+      case 'crash':
+        return this.#crash(each.key, each.value);
     }
   }
 
@@ -248,9 +271,33 @@ class Program {
     if (this.#fixture.reopen === undefined) return;
     await this.settleWatches();
     await this.#fixture.reopen();
+    await this.#agrees();
+  }
+
+  /** What was on its way then may or may not have been written: the engine says which, and must stick to it. */
+  async #crash(changed: string, written: number): Promise<void> {
+    if (this.#fixture.crash === undefined) return;
+    await this.settleWatches();
+    const before = this.#model.keyAt(changed, this.#model.revision)?.modRevision ?? 0;
+    const change = { type: 'put', value: bytes(String(written)) } as const;
+    const commit = this.#fixture.engine.commit({ key: changed, expectedRevision: revisionOf(before), change });
+    // Nobody hears its answer any more.
+    commit.catch(() => undefined);
+    await this.#fixture.crash();
+    const { kv, revision } = await this.#fixture.engine.get(changed);
+    if (revision > this.#model.revision) {
+      this.#model.commit(changed, before, { type: 'put', value: written, isLeased: false });
+    }
+    expect(toModel(kv)).toEqual(this.#model.keyAt(changed, this.#model.revision));
+    await this.#agrees();
+  }
+
+  /** All that can be asked of an engine that was just opened. */
+  async #agrees(): Promise<void> {
     const { engine } = this.#fixture;
     expect(await engine.currentRevision()).toBe(this.#model.revision);
     expect(engine.compactRevision()).toBe(this.#model.compactRevision);
+    await this.#range(everything, this.#model.revision, 0);
   }
 }
 

@@ -406,4 +406,26 @@ describe('a Cacher over a storage without progress requests', () => {
     await other.close();
     await plain.close();
   });
+
+  it('waits for a version without asking for progress, and hears of it by an event', async () => {
+    const plain = new MemoryEngine({ clock, supportsProgressRequests: false });
+    let questions = 0;
+    plain.requestProgress = async () => {
+      questions++;
+    };
+    const below: Storage<TestPod> = new ObjectStore(podStoreOptions(plain));
+    const other = openCacher({ storage: below });
+    other.start();
+    await other.waitUntilReady();
+    const next = Number(await plain.currentRevision()) + 1;
+    const waiting = other.get(keyOf('a'), { resourceVersion: String(next) });
+    await clock.advance(1_000);
+    await below.create(keyOf('a'), podOf('a'));
+    expect((await waiting)?.revision).toBe(next);
+    expect(questions).toBe(0);
+    const exact = { resourceVersion: String(next), resourceVersionMatch: 'Exact' as const };
+    expect((await other.getList(root, { ...exact, predicate: predicate(), recursive: true })).items).toHaveLength(1);
+    await other.close();
+    await plain.close();
+  });
 });

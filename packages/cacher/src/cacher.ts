@@ -332,6 +332,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   }
 
   #requestProgress(): void {
+    if (!this.#storage.supportsProgressRequests) return;
     this.#storage.requestWatchProgress().catch((error: unknown) => this.#readiness.noteError(error));
   }
 

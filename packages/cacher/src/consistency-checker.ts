@@ -9,7 +9,7 @@ import {
   type KubernetesObject,
   type Logger,
 } from '@kapstan/api';
-import { isStorageError, rangeOf, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
+import { rangeOf, type Storage, type StorageListOptions, type Stored } from '@kapstan/storage';
 import { FnvHash } from './fnv-hash.ts';
 import type { WatchCache } from './watch-cache.ts';
 
@@ -60,7 +60,8 @@ export class ConsistencyChecker<T extends KubernetesObject> {
   /** One check, now. While the cache differs from the storage, past states are read from the storage. */
   async check(): Promise<ConsistencyStatus> {
     const status = await this.#compare().catch((error: unknown): ConsistencyStatus => {
-      if (!this.#abort.signal.aborted) this.#log('the watch cache could not be compared with the storage', { error });
+      if (!this.#abort.signal.aborted)
+        this.#log('warn', 'the watch cache could not be compared with the storage', { error });
       return 'error';
     });
     if (this.#abort.signal.aborted) return 'error';
@@ -87,7 +88,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
     );
     const stored = await this.#storedDigest(formatRevision(revision));
     if (held.hex === stored) return 'success';
-    this.#log('the watch cache differs from the storage', { revision, cache: held.hex, storage: stored });
+    this.#log('error', 'the watch cache differs from the storage', { revision, cache: held.hex, storage: stored });
     return 'failure';
   }
 
@@ -126,9 +127,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
     }
   }
 
-  #log(message: string, details: Readonly<Record<string, unknown>>): void {
-    const { logger, prefix } = this.#options;
-    const level = isStorageError(details.error, 'Unreachable') ? 'warn' : 'error';
-    logger[level](message, { prefix, ...details });
+  #log(level: 'warn' | 'error', message: string, details: Readonly<Record<string, unknown>>): void {
+    this.#options.logger[level](message, { prefix: this.#options.prefix, ...details });
   }
 }

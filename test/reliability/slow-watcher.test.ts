@@ -66,7 +66,7 @@ describe('a watcher that does not read', () => {
 
   const ended = async (): Promise<number> => {
     const { body } = await client.raw({ path: '/metrics' });
-    return Number(/^apiserver_terminated_watchers_total (\d+)$/m.exec(body)?.[1]);
+    return Number(/^apiserver_terminated_watchers_total\{.*resource="configmaps"\} (\d+)$/m.exec(body)?.[1] ?? 0);
   };
 
   it('is ended at its bound, while others get everything and memory stays bounded', async () => {

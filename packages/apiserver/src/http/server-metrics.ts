@@ -59,12 +59,14 @@ export class ServerMetrics {
         this.set(sources.watches.size);
       },
     });
-    new Gauge({
+    new Counter({
       name: 'apiserver_terminated_watchers_total',
       help: 'Watches ended because their client read too slowly.',
+      labelNames: ['group', 'resource'],
       registers,
       collect() {
-        this.set(sources.watches.overflows);
+        this.reset();
+        for (const { group, resource, count } of sources.watches.overflows) this.inc({ group, resource }, count);
       },
     });
   }

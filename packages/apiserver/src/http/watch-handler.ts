@@ -30,7 +30,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     maxBufferedBytes: ports.maxWatchBufferBytes,
     flusher: ports.flusher,
     clock: ports.clock,
-    onOverflow: () => ports.watches.overflows++,
+    onOverflow: () => ports.watches.countOverflow(definition),
     onEnding: () => exchange.onClose(ports.clock.setBackgroundTimer(() => response.abort(), lingerMs)),
     onEnd: () => over(),
   });

@@ -3,14 +3,15 @@
 import { type DeepReadonly, isJsonObject } from '@kapstan/api';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { Field } from '../registry/validation/field.ts';
+import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
 export function validateCompleteness(at: Field, schema: Schema): void {
-  const { items, properties, additionalProperties } = schema;
+  const { items, additionalProperties } = schema;
   checkRestrictions({ at, specified: schema }, { at, schema });
   if (isJsonObject(items)) validateCompleteness(at.child('items'), items as Schema);
-  at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateCompleteness(place, child));
+  eachProperty(at, schema, (child, place) => validateCompleteness(place, child));
   if (isJsonObject(additionalProperties)) {
     validateCompleteness(at.child('additionalProperties'), additionalProperties as Schema);
   }
@@ -30,7 +31,9 @@ interface Restriction {
 
 function checkRestrictions(target: Specified, { at, schema }: Restriction): void {
   for (const word of ['allOf', 'anyOf', 'oneOf'] as const) {
-    at.child(word).each(schema[word], (nested, place) => checkNested(target, { at: place, schema: nested }));
+    const restrictions = schema[word];
+    if (restrictions === undefined) continue;
+    at.child(word).each(restrictions, (nested, place) => checkNested(target, { at: place, schema: nested }));
   }
   if (schema.not !== undefined) checkNested(target, { at: at.child('not'), schema: schema.not });
 }
@@ -50,6 +53,7 @@ function checkNested(target: Specified, restriction: Restriction): void {
     const below = { at: target.at.child(word), specified: specified[word] };
     checkNested(below, { at: at.child(word), schema: nested as Schema });
   }
+  if (schema.properties === undefined) return;
   at.child('properties').eachKey<Schema>(schema.properties, (name, nested, place) => {
     const { properties = {} } = specified;
     const below = {

@@ -6,6 +6,7 @@ import type { Field } from '../registry/validation/field.ts';
 import { pruneUnknownFields } from '../schema/pruning.ts';
 import { type JsonSchema, structuralSchema } from '../schema/structural-schema.ts';
 import { compileValidator } from '../schema/value-validation.ts';
+import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 
@@ -13,7 +14,7 @@ type Schema = DeepReadonly<JSONSchemaProps>;
 export function validateDefaults(at: Field, schema: Schema): void {
   if (schema.default !== undefined) validateDefault(at.child('default'), schema);
   if (isJsonObject(schema.items)) validateDefaults(at.child('items'), schema.items as Schema);
-  at.child('properties').eachKey<Schema>(schema.properties, (_, child, place) => validateDefaults(place, child));
+  eachProperty(at, schema, (child, place) => validateDefaults(place, child));
 }
 
 function validateDefault(at: Field, schema: Schema): void {

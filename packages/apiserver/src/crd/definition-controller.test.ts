@@ -69,6 +69,20 @@ describe('a new definition', () => {
     expect([isServed('v1'), isServed('v1beta1'), isServed('v1alpha1')]).toEqual([true, true, false]);
   });
 
+  it('is served as before when something other than its spec and names changes', async () => {
+    await fixture.establish(widgets());
+    const before = fixture.catalog.find('example.com', 'v1', 'widgets');
+    const labelled = await fixture.update(name, (next) => {
+      next.metadata = { ...next.metadata, labels: { a: 'b' } };
+    });
+    expect(labelled.metadata?.generation).toBe(1);
+    // Definitions are looked at one after the other.
+    await fixture.establish(
+      widgets({ names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' } }),
+    );
+    expect(fixture.catalog.find('example.com', 'v1', 'widgets')).toBe(before);
+  });
+
   it('does not take the place of a built-in resource', async () => {
     const builtin = testDefinition({ group: 'example.com', resource: 'widgets' });
     const served = { definition: builtin, store: fixture.stores.store({}) };

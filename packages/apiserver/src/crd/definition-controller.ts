@@ -148,13 +148,21 @@ export class DefinitionController {
     if (definition.metadata?.deletionTimestamp !== undefined) {
       if (!isCleanedUp(definition)) this.#startCleanup(name);
     } else if (!jsonEqual(next.status, definition.status)) {
-      await this.#writeStatus(name, () => deepCopy(next));
+      const { resourceVersion } = definition.metadata ?? {};
+      await this.#writeStatus(name, (present) => {
+        // With the version that was looked at: a newer state is a conflict.
+        return {
+          ...present,
+          metadata: { ...present.metadata, resourceVersion },
+          status: next.status,
+        } as CustomResourceDefinition;
+      });
     }
   }
 
-  /** A copy with names and conditions as they should be. What is being deleted keeps what it has. */
+  /** With names and conditions as they should be; all but the status, which may be large, is shared. What is being deleted keeps what it has. */
   #decided(definition: Definition): CustomResourceDefinition {
-    const next = deepCopy(definition) as CustomResourceDefinition;
+    const next = { ...definition, status: deepCopy(definition.status) } as CustomResourceDefinition;
     if (definition.metadata?.deletionTimestamp !== undefined) return next;
     const { acceptedNames, namesAccepted, established } = decideNames(definition, this.#feed.all());
     next.status = { ...next.status, acceptedNames };

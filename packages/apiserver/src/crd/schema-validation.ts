@@ -31,11 +31,16 @@ function hasUnsupportedWord(schema: Schema): boolean {
     schema.$ref !== undefined ||
     schema.additionalItems !== undefined ||
     schema.dependencies !== undefined ||
-    Object.keys({ ...schema.patternProperties, ...schema.definitions }).length > 0 ||
+    hasMembers(schema.patternProperties) ||
+    hasMembers(schema.definitions) ||
     schema.type === 'null' ||
     Array.isArray(schema.items) ||
     schema.uniqueItems === true;
   return isHere || childSchemas(schema).some((step) => hasUnsupportedWord(step.schema));
+}
+
+function hasMembers(members: object | null | undefined): boolean {
+  return members !== undefined && members !== null && Object.keys(members).length > 0;
 }
 
 /** Name of each word in Go, for those that may stand beside a status. */
@@ -91,8 +96,7 @@ function validateSchema(at: Field, schema: Schema, place: Place): void {
     at.child('uniqueItems').forbidden(text);
   }
   const { additionalProperties, properties } = schema;
-  const hasProperties = properties !== undefined && Object.keys(properties).length > 0;
-  if (hasProperties && additionalProperties !== undefined && additionalProperties !== true) {
+  if (additionalProperties !== undefined && additionalProperties !== true && hasMembers(properties)) {
     at.child('additionalProperties').forbidden('additionalProperties and properties are mutual exclusive');
   }
   for (const step of childSchemas(schema)) validateSchema(step.at(at), step.schema, placeOf(step, schema, place));
@@ -102,14 +106,16 @@ function validateSchema(at: Field, schema: Schema, place: Place): void {
 
 const metadataMembers: readonly string[] = ['metadata', 'apiVersion', 'kind'];
 
-function placeOf(step: SchemaStep, parent: Schema, { isRoot, ...place }: Place): Place {
-  const below = { ...place, isRoot: false };
+function placeOf(step: SchemaStep, parent: Schema, place: Place): Place {
   if (step.word === 'additionalProperties' && place.isInsideMetadata) {
-    return { ...below, noDefaults: 'inside additionalProperties applying to object metadata' };
+    return { ...place, isRoot: false, noDefaults: 'inside additionalProperties applying to object metadata' };
   }
-  const isObject = isRoot || parent['x-kubernetes-embedded-resource'] === true;
-  if (step.word !== 'properties' || !isObject || !metadataMembers.includes(step.key)) return below;
-  return { ...below, isInsideMetadata: true, ...(isRoot ? { noDefaults: `in top-level ${step.key}` } : {}) };
+  const isObject = place.isRoot || parent['x-kubernetes-embedded-resource'] === true;
+  if (step.word === 'properties' && isObject && metadataMembers.includes(step.key)) {
+    const noDefaults = place.isRoot ? { noDefaults: `in top-level ${step.key}` } : {};
+    return { ...place, isRoot: false, isInsideMetadata: true, ...noDefaults };
+  }
+  return place.isRoot ? { ...place, isRoot: false } : place;
 }
 
 const types: readonly string[] = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
@@ -122,8 +128,7 @@ function validateWords(at: Field, schema: Schema, { isInsideMetadata, noDefaults
   if (schema.id) at.child('id').forbidden('id is not supported');
   if (schema.additionalItems !== undefined) at.child('additionalItems').forbidden('additionalItems is not supported');
   for (const word of ['patternProperties', 'definitions'] as const) {
-    const members = schema[word];
-    if (members && Object.keys(members).length > 0) at.child(word).forbidden(`${word} is not supported`);
+    if (hasMembers(schema[word])) at.child(word).forbidden(`${word} is not supported`);
   }
   if (schema.dependencies !== undefined) at.child('dependencies').forbidden('dependencies is not supported');
   if (schema.$ref !== undefined) at.child('$ref').forbidden('$ref is not supported');

@@ -3,6 +3,7 @@
 import { type DeepReadonly, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
+import { jsonEqual } from '../registry/json-equality.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import type { ResourceStack } from '../registry/resource-stack.ts';
 import { customResource } from './custom-resource.ts';
@@ -17,9 +18,10 @@ export interface ServedDefinitionOptions {
 }
 
 interface VersionStack {
-  /** What the storage was made from: while it stays the same, so does the storage with its watches. */
-  readonly storageKey: string;
+  /** Which state of the definition it serves. */
   readonly definitionKey: string;
+  /** Of that state: while the storage would be made from the same, it stays with its watches. */
+  readonly version: Version;
   readonly stack: ResourceStack;
   readonly served: ServedResource;
 }
@@ -63,17 +65,16 @@ export class ServedDefinition {
 
   async #serveVersion(definition: Definition, version: Version): Promise<void> {
     const present = this.#versions.get(version.name);
-    const definitionKey = stringifyJson([definition.spec, definition.status?.acceptedNames]);
+    const definitionKey = definitionKeyOf(definition);
     if (present?.definitionKey === definitionKey) return;
     const resource = this.#resourceOf(definition, version);
     // Kubernetes' own resources come first: a definition cannot replace them.
     const occupant = this.#options.catalog.find(resource.group, resource.version, resource.resource);
     if (occupant !== undefined && occupant.definition.isCustom !== true) return;
-    const storageKey = storageKeyOf(resource, version);
-    const isKept = present?.storageKey === storageKey;
+    const isKept = present !== undefined && isStoredAlike(present, { resource, version });
     const stack = isKept ? present.stack : await this.#openStack(resource);
     const served = isKept ? stack.servedAs(resource) : stack.served;
-    this.#versions.set(version.name, { storageKey, definitionKey, stack, served });
+    this.#versions.set(version.name, { definitionKey, version, stack, served });
     this.#options.catalog.install(served);
     if (present !== undefined && !isKept) await present.stack.close();
   }
@@ -108,8 +109,23 @@ export class ServedDefinition {
   }
 }
 
-/** What stored bytes are read and written by, and what the cache keeps of objects. */
-function storageKeyOf(resource: ResourceDefinition<UnstructuredObject>, version: Version): string {
-  const { storagePrefix, storageVersion, kind, namespaced, selectableFields } = resource;
-  return stringifyJson([storagePrefix, storageVersion, kind, namespaced, selectableFields, version.schema ?? null]);
+/** The same for two states that are served alike: the generation rises with every change of the spec, which may be large. */
+function definitionKeyOf({ metadata, status }: Definition): string {
+  return stringifyJson([metadata?.uid, metadata?.generation ?? metadata?.resourceVersion, status?.acceptedNames]);
+}
+
+/** Whether stored bytes are read and written as before, and the cache keeps the same of objects. */
+function isStoredAlike(
+  { served, version: before }: VersionStack,
+  now: { readonly resource: ResourceDefinition<UnstructuredObject>; readonly version: Version },
+): boolean {
+  const kept = ({
+    storagePrefix,
+    storageVersion,
+    kind,
+    namespaced,
+    selectableFields,
+  }: typeof now.resource): unknown => [storagePrefix, storageVersion, kind, namespaced, selectableFields ?? null];
+  const sameSchema = jsonEqual(before.schema ?? null, now.version.schema ?? null);
+  return sameSchema && jsonEqual(kept(served.definition as typeof now.resource), kept(now.resource));
 }

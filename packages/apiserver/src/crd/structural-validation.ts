@@ -5,6 +5,7 @@ import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { Field } from '../registry/validation/field.ts';
 import { validateCompleteness } from './completeness-validation.ts';
+import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 type Level = 'root' | 'item' | 'field';
@@ -19,10 +20,10 @@ export function validateStructure(at: Field, schema: Schema): void {
 }
 
 function validateLevel(at: Field, schema: Schema, level: Level): void {
-  const { items, properties, additionalProperties } = schema;
+  const { items, additionalProperties } = schema;
   if (schema.type === 'array' && items === undefined) at.child('items').required('must be specified');
   if (isJsonObject(items)) validateLevel(at.child('items'), items as Schema, 'item');
-  at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateLevel(place, child, 'field'));
+  eachProperty(at, schema, (child, place) => validateLevel(place, child, 'field'));
   if (additionalProperties !== undefined && level === 'root') {
     at.child('additionalProperties').forbidden('must not be used at the root');
   }
@@ -64,15 +65,14 @@ const whereTypeIsNeeded = {
 
 function validateType(at: Field, schema: Schema, level: Level): void {
   const { type } = schema;
-  const place = at.child('type');
   if (schema[embeddedWord] === true && type !== 'object') {
     const text = 'must be object if x-kubernetes-embedded-resource is true';
-    if (!type) place.required(text);
-    else place.invalid(type, text);
+    if (!type) at.child('type').required(text);
+    else at.child('type').invalid(type, text);
   } else if (!type && schema[intOrStringWord] !== true && schema[preservesWord] !== true) {
-    place.required(whereTypeIsNeeded[level]);
+    at.child('type').required(whereTypeIsNeeded[level]);
   }
-  if (level === 'root' && type && type !== 'object') place.invalid(type, 'must be object at the root');
+  if (level === 'root' && type && type !== 'object') at.child('type').invalid(type, 'must be object at the root');
 }
 
 function validateTypeMeta(at: Field, { properties = {} }: Schema): void {
@@ -100,7 +100,7 @@ function validateMetadata(at: Field, { properties = {} }: Schema): void {
 
 /** `anyOf: [{type: integer}, {type: string}]`: the one place where types may stand in a restriction. */
 function isIntOrString(anyOf: unknown): boolean {
-  return jsonEqual(anyOf, [{ type: 'integer' }, { type: 'string' }]);
+  return anyOf !== undefined && jsonEqual(anyOf, [{ type: 'integer' }, { type: 'string' }]);
 }
 
 interface Skips {
@@ -111,11 +111,18 @@ interface Skips {
 const skipsNothing: Skips = { skipsAnyOf: false, skipsFirstAllOf: false };
 
 function validateRestrictions(at: Field, schema: Schema, { skipsAnyOf, skipsFirstAllOf }: Skips): void {
-  if (!skipsAnyOf) at.child('anyOf').each(schema.anyOf, (nested, place) => validateNested(place, nested, skipsNothing));
-  at.child('allOf').each(schema.allOf, (nested, place, index) =>
-    validateNested(place, nested, { skipsAnyOf: skipsFirstAllOf && index === 0, skipsFirstAllOf: false }),
-  );
-  at.child('oneOf').each(schema.oneOf, (nested, place) => validateNested(place, nested, skipsNothing));
+  const { allOf, anyOf, oneOf } = schema;
+  if (anyOf !== undefined && !skipsAnyOf) {
+    at.child('anyOf').each(anyOf, (nested, place) => validateNested(place, nested, skipsNothing));
+  }
+  if (allOf !== undefined) {
+    at.child('allOf').each(allOf, (nested, place, index) =>
+      validateNested(place, nested, { skipsAnyOf: skipsFirstAllOf && index === 0, skipsFirstAllOf: false }),
+    );
+  }
+  if (oneOf !== undefined) {
+    at.child('oneOf').each(oneOf, (nested, place) => validateNested(place, nested, skipsNothing));
+  }
   if (schema.not !== undefined) validateNested(at.child('not'), schema.not, skipsNothing);
 }
 

@@ -7,55 +7,55 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const types: ReadonlySet<unknown> = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean']);
 
+type Node = { -readonly [K in keyof SchemaNode]: SchemaNode[K] };
+
 /** The schema of a place in a custom resource. Reads own keys only; what is of the wrong type counts as absent. */
 export function structuralSchema(schema: JsonSchema): SchemaNode {
-  return {
-    ...scalarWords(schema),
-    ...structureWords(schema),
-    ...extensionWords(schema),
-    raw: schema,
-  };
+  // Filled rather than put together from parts: a definition has thousands of places.
+  const node: Node = {};
+  setScalarWords(node, schema);
+  setStructureWords(node, schema);
+  setExtensionWords(node, schema);
+  node.raw = schema;
+  return node;
 }
 
-function scalarWords(schema: JsonSchema): Partial<SchemaNode> {
+function setScalarWords(node: Node, schema: JsonSchema): void {
   const { type, format, nullable, required } = schema;
-  return {
-    ...(types.has(type) && { type: type as NonNullable<SchemaNode['type']> }),
-    ...(typeof format === 'string' && { format }),
-    ...(nullable === true && { nullable }),
-    ...(Array.isArray(required) && { required: required as string[] }),
-    ...(Array.isArray(schema.enum) && { enum: schema.enum as unknown[] }),
-    ...(schema.default !== undefined && { default: schema.default }),
-  };
+  if (types.has(type)) node.type = type as NonNullable<SchemaNode['type']>;
+  if (typeof format === 'string') node.format = format;
+  if (nullable === true) node.nullable = nullable;
+  if (Array.isArray(required)) node.required = required as string[];
+  if (Array.isArray(schema.enum)) node.enum = schema.enum as unknown[];
+  if (schema.default !== undefined) node.default = schema.default;
 }
 
-function structureWords(schema: JsonSchema): Partial<SchemaNode> {
-  const { properties, additionalProperties, items } = schema;
-  return {
-    ...(isJsonObject(properties) && { properties: propertyNodes(properties) }),
-    ...(additionalProperties === true && { additionalProperties }),
-    ...(isJsonObject(additionalProperties) && { additionalProperties: structuralSchema(additionalProperties) }),
-    ...(isJsonObject(items) && { items: structuralSchema(items) }),
-  };
+function setStructureWords(node: Node, { properties, additionalProperties, items }: JsonSchema): void {
+  if (isJsonObject(properties)) node.properties = propertyNodes(properties);
+  if (additionalProperties === true) node.additionalProperties = additionalProperties;
+  if (isJsonObject(additionalProperties)) node.additionalProperties = structuralSchema(additionalProperties);
+  if (isJsonObject(items)) node.items = structuralSchema(items);
 }
 
 function propertyNodes(properties: JsonSchema): ReadonlyMap<string, SchemaNode> {
-  const entries = Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isJsonObject(entry[1]));
-  return new Map(entries.map(([name, child]) => [name, structuralSchema(child)]));
+  const nodes = new Map<string, SchemaNode>();
+  for (const name of Object.keys(properties)) {
+    const child = properties[name];
+    if (isJsonObject(child)) nodes.set(name, structuralSchema(child));
+  }
+  return nodes;
 }
 
-function extensionWords(schema: JsonSchema): Partial<SchemaNode> {
+function setExtensionWords(node: Node, schema: JsonSchema): void {
   const listType = schema['x-kubernetes-list-type'];
   const listMapKeys = schema['x-kubernetes-list-map-keys'];
   const mapType = schema['x-kubernetes-map-type'];
-  return {
-    ...(isListType(listType) && { listType }),
-    ...(Array.isArray(listMapKeys) && { listMapKeys: listMapKeys as string[] }),
-    ...((mapType === 'atomic' || mapType === 'granular') && { mapType }),
-    ...(schema['x-kubernetes-int-or-string'] === true && { intOrString: true }),
-    ...(schema['x-kubernetes-preserve-unknown-fields'] === true && { preserveUnknownFields: true }),
-    ...(schema['x-kubernetes-embedded-resource'] === true && { embeddedResource: true }),
-  };
+  if (isListType(listType)) node.listType = listType;
+  if (Array.isArray(listMapKeys)) node.listMapKeys = listMapKeys as string[];
+  if (mapType === 'atomic' || mapType === 'granular') node.mapType = mapType;
+  if (schema['x-kubernetes-int-or-string'] === true) node.intOrString = true;
+  if (schema['x-kubernetes-preserve-unknown-fields'] === true) node.preserveUnknownFields = true;
+  if (schema['x-kubernetes-embedded-resource'] === true) node.embeddedResource = true;
 }
 
 function isListType(value: unknown): value is NonNullable<SchemaNode['listType']> {

@@ -116,3 +116,19 @@ function messageField(
   const entry: MessageField = { ...field, number: 2, shape: 'single', tag: 16 + wireTypes[type], omitsZero: false };
   return { ...field, entry };
 }
+
+/** Whether two messages hold the same fields under the same names, all the way down: versions of a kind often do. */
+export function haveSameShape(a: Message, b: Message, seen: Set<string> = new Set()): boolean {
+  const pair = `${a.name} ${b.name}`;
+  if (a === b || seen.has(pair)) return true;
+  seen.add(pair);
+  return (
+    a.fields.length === b.fields.length &&
+    a.fields.every((field, place) => isSameField(field, b.fields[place] as MessageField, seen))
+  );
+}
+
+function isSameField(a: MessageField, b: MessageField, seen: Set<string>): boolean {
+  const isSame = a.number === b.number && a.name === b.name && a.type === b.type && a.shape === b.shape;
+  return isSame && (a.type !== 'message' || haveSameShape(messageNamed(a.message), messageNamed(b.message), seen));
+}

@@ -99,6 +99,44 @@ describe('the codec of a kind', () => {
   });
 });
 
+describe('a value of another version or kind', () => {
+  const gvk = (apiVersion: string, kind: string) => {
+    const [version = '', group = ''] = apiVersion.split('/').reverse();
+    return { group, version, kind };
+  };
+  const put = (apiVersion: string, kind: string): Uint8Array =>
+    Buffer.from(JSON.stringify({ apiVersion, kind, metadata: {} }));
+
+  it.each([
+    ['admissionregistration.k8s.io/v1beta1', 'admissionregistration.k8s.io/v1', 'MutatingAdmissionPolicy'],
+    ['networking.k8s.io/v1', 'networking.k8s.io/v1beta1', 'IPAddress'],
+    ['storage.k8s.io/v1', 'storage.k8s.io/v1beta1', 'VolumeAttributesClass'],
+  ])('is read where the shape is the same: %s, stored as %s %s', (expected, found, kind) => {
+    const codec = storageCodec(protobuf, gvk(expected, kind));
+    expect(codec.decode(put(found, kind), revision).apiVersion).toBe(found);
+    expect(codec.decode(storageCodec(protobuf, gvk(found, kind)).encode({ metadata: {} }), revision).kind).toBe(kind);
+  });
+
+  it.each([
+    ['autoscaling/v2', 'HorizontalPodAutoscaler', 'autoscaling/v1', 'HorizontalPodAutoscaler'],
+    ['resource.k8s.io/v1', 'ResourceClaim', 'resource.k8s.io/v1beta1', 'ResourceClaim'],
+    ['v1', 'Event', 'events.k8s.io/v1', 'Event'],
+    ['v1', 'ConfigMap', 'v1', 'Secret'],
+  ])('is refused where it is not: %s %s, stored as %s %s', (expected, kind, foundVersion, foundKind) => {
+    const codec = storageCodec(protobuf, gvk(expected, kind));
+    const message = `${foundVersion} ${foundKind} is stored where ${expected} ${kind} belongs`;
+    expect(() => codec.decode(put(foundVersion, foundKind), revision)).toThrow(new TypeError(message));
+    const bytes = storageCodec(protobuf, gvk(foundVersion, foundKind)).encode({ metadata: {} });
+    expect(() => codec.decode(bytes, revision)).toThrow(message);
+  });
+
+  it('is refused where no such version is known', () => {
+    const codec = storageCodec(protobuf, gvk('batch/v1', 'CronJob'));
+    const message = 'no kind "CronJob" is registered for version "batch/v1beta1"';
+    expect(() => codec.decode(put('batch/v1beta1', 'CronJob'), revision)).toThrow(message);
+  });
+});
+
 describe('the codec of a resource', () => {
   it('is JSON for custom resources, definitions and API services, whatever is asked for', () => {
     const custom = testDefinition({ group: 'example.com', kind: 'Widget', resource: 'widgets', isCustom: true });

@@ -5,6 +5,7 @@ import {
   formatRevision,
   type GroupVersionKind,
   isJsonObject,
+  parseApiVersion,
   type Revision,
   type UnstructuredObject,
 } from '@kapstan/api';
@@ -14,6 +15,7 @@ import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { readYaml } from '../schema/yaml-reader.ts';
 import { stringifySorted } from './go-json.ts';
 import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
+import { haveSameShape, messageOfKind } from './protobuf-messages.ts';
 import { encodeYaml } from './wire-format.ts';
 
 export type StorageMediaType = 'application/json' | typeof protobufMediaType | 'application/yaml';
@@ -37,7 +39,13 @@ type ObjectCodec = Codec<UnstructuredObject>;
  */
 export function storageCodec(mediaType: StorageMediaType, kind: GroupVersionKind): ObjectCodec {
   const json = jsonCodec<UnstructuredObject>();
+  const apiVersion = formatApiVersion(kind);
   const decode = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
+    const object = decodeAny(bytes, revision);
+    if (object.kind !== kind.kind || object.apiVersion !== apiVersion) checkStoredKind(object, kind);
+    return object;
+  };
+  const decodeAny = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
     if (startsWithBrace(bytes)) return json.decode(bytes, revision);
     return withRevision(hasEnvelope(bytes) ? readEnvelope(bytes, kind) : readYamlObject(bytes), revision);
   };
@@ -97,6 +105,21 @@ function isAlwaysJson(definition: ResourceDefinition): boolean {
   return (
     storageKeyFacts().resources[`${formatApiVersion(definition)}/${definition.resource}`]?.media === 'application/json'
   );
+}
+
+/**
+ * What another release or another program left: a version of the same shape is read, anything else is refused rather than
+ * read as what it is not. Versions of custom resources and of definitions are converted by their owners.
+ */
+function checkStoredKind({ apiVersion, kind }: UnstructuredObject, expected: GroupVersionKind): void {
+  if (kind === undefined || apiVersion === undefined) return;
+  const wanted = messageOfKind(expected);
+  if (wanted === undefined) return;
+  const version = parseApiVersion(apiVersion);
+  const found = messageOfKind({ ...version, kind });
+  if (found === undefined) throw new TypeError(`no kind "${kind}" is registered for version "${apiVersion}"`);
+  if (kind === expected.kind && version.group === expected.group && haveSameShape(found, wanted)) return;
+  throw new TypeError(`${apiVersion} ${kind} is stored where ${formatApiVersion(expected)} ${expected.kind} belongs`);
 }
 
 const encoder = new TextEncoder();

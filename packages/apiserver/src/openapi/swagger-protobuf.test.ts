@@ -1,17 +1,33 @@
 import { describe, expect, it } from 'vitest';
-import { readFields } from '../codec/protobuf-wire.ts';
+import { WireCursor } from '../codec/wire-cursor.ts';
 import { swaggerDefinitionPiece, swaggerHead, swaggerPathPiece } from './swagger-protobuf.ts';
 
 type Part = readonly [field: number, value: string | number | readonly Part[]];
 
 /** Fields of a message; those at the given paths ("9.1.2") are messages themselves, the rest is text. */
 function parts(bytes: Uint8Array, messages: readonly string[], at = ''): Part[] {
-  return [...readFields(bytes)].map(({ field, type, value, bytes: inner }): Part => {
-    const path = `${at}${field}`;
-    if (type === 1) return [field, Buffer.from(BigUint64Array.of(value).buffer).readDoubleLE()];
-    if (type !== 2) return [field, Number(value)];
-    return [field, messages.includes(path) ? parts(inner, messages, `${path}.`) : Buffer.from(inner).toString()];
-  });
+  const all: Part[] = [];
+  for (const cursor = new WireCursor(bytes); cursor.at < bytes.length; ) {
+    const tag = cursor.varint();
+    const field = Math.floor(tag / 8);
+    all.push([
+      field,
+      part(cursor, tag % 8, (inner) => {
+        const path = `${at}${field}`;
+        return messages.includes(path) ? parts(inner, messages, `${path}.`) : Buffer.from(inner).toString();
+      }),
+    ]);
+  }
+  return all;
+}
+
+function part(cursor: WireCursor, type: number, read: (bytes: Uint8Array) => Part[1]): Part[1] {
+  if (type === 1) return cursor.double();
+  if (type !== 2) return cursor.varint();
+  const end = cursor.end();
+  const inner = cursor.bytes.subarray(cursor.at, end);
+  cursor.at = end;
+  return read(inner);
 }
 
 describe('a Swagger document in protobuf', () => {

@@ -1,11 +1,13 @@
-import { delay, systemClock } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Activity } from './activity.ts';
 
 describe('settling', () => {
+  let clock: VirtualClock;
   let activity: Activity;
   beforeEach(() => {
-    activity = new Activity();
+    clock = new VirtualClock();
+    activity = new Activity(clock);
   });
 
   const turns = async (count: number): Promise<void> => {
@@ -41,7 +43,8 @@ describe('settling', () => {
   it('waits for an operation, however long it takes', async () => {
     const end = activity.beginOperation();
     const state = settled();
-    await delay(systemClock, 120);
+    await clock.advance(120_000);
+    await turns(100);
     expect(state.isOver).toBe(false);
     end();
     end();
@@ -54,7 +57,10 @@ describe('settling', () => {
     const state = settled();
     await turns(100);
     expect(state.isOver).toBe(false);
-    await delay(systemClock, 70);
+    await clock.advance(49);
+    await turns(100);
+    expect(state.isOver).toBe(false);
+    await clock.advance(1);
     await turns(20);
     expect(state.isOver).toBe(true);
     end();

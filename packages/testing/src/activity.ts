@@ -1,6 +1,6 @@
 // Activity: whether anything is going on in a test cluster. Told by the engine, the proxy, the server and the client of a
 // cluster; asked by its settle().
-import { systemClock } from '@kapstan/api';
+import { type Clock, systemClock } from '@kapstan/api';
 
 // A turn polls the sockets once; a byte on the loopback needs one, an informer's slice or a queue's next item another.
 const quietTurns = 16;
@@ -8,9 +8,15 @@ const patienceMs = 50;
 
 /** Counts what moves and what is under way. */
 export class Activity {
+  readonly #clock: Pick<Clock, 'monotonicNow'>;
   #moves = 0;
   #operations = 0;
   #requests = 0;
+
+  /** Patience is real time by default: that of the cluster stands still. */
+  constructor(clock: Pick<Clock, 'monotonicNow'> = systemClock) {
+    this.#clock = clock;
+  }
 
   /** Something happened: bytes came, an event was delivered. */
   moved(): void {
@@ -43,15 +49,15 @@ export class Activity {
    */
   async settle(): Promise<void> {
     let seen = this.#moves;
-    let stillSinceMs = systemClock.monotonicNow();
+    let stillSinceMs = this.#clock.monotonicNow();
     for (let quiet = 0; quiet < quietTurns; quiet++) {
       await new Promise<void>((resolve) => setImmediate(resolve));
       const hasMoved = this.#moves !== seen || this.#operations > 0;
       if (hasMoved) {
         seen = this.#moves;
-        stillSinceMs = systemClock.monotonicNow();
+        stillSinceMs = this.#clock.monotonicNow();
         quiet = -1;
-      } else if (this.#requests > 0 && systemClock.monotonicNow() - stillSinceMs < patienceMs) quiet = -1;
+      } else if (this.#requests > 0 && this.#clock.monotonicNow() - stillSinceMs < patienceMs) quiet = -1;
     }
   }
 }

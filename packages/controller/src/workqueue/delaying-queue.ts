@@ -1,51 +1,38 @@
 // DelayingQueue: a WorkQueue whose keys can be added later. Above it rate-limiting-queue.ts.
 import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
+import { RankHeap } from './rank-heap.ts';
 import { WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
-export interface DelayingQueueOptions extends WorkQueueOptions {
-  /** Default: the real clock. */
-  readonly clock?: Clock;
-}
-
-interface WaitingKey<K> {
-  readonly key: K;
-  readyAtMs: number;
-  /** Place in the heap. */
-  index: number;
-}
+export type DelayingQueueOptions<K = unknown> = WorkQueueOptions<K>;
 
 /** Keeps delayed keys in a heap by the time they are due, with one timer for the earliest. */
 export class DelayingQueue<K> extends WorkQueue<K> {
   readonly #clock: Clock;
-  readonly #heap: WaitingKey<K>[] = [];
-  readonly #waiting = new Map<K, WaitingKey<K>>();
+  /** By when they are due, on the monotonic clock. */
+  readonly #delayed = new RankHeap<K>();
+  readonly #priorities = new Map<K, number>();
   #timer: { readonly cancel: CancelTimer; readonly dueAtMs: number } | undefined;
 
-  constructor(options: DelayingQueueOptions = {}) {
+  constructor(options: DelayingQueueOptions<K> = {}) {
     super(options);
     this.#clock = options.clock ?? systemClock;
   }
 
   /** Keys that wait for their time. */
   get delayed(): number {
-    return this.#waiting.size;
+    return this.#delayed.size;
   }
 
-  /** Adds a key after a delay; at once when it is 0 or less. A key that waits already keeps the earlier time. Ignored after shutdown. */
-  addAfter(key: K, delayMs: number): void {
+  /**
+   * Adds a key after a delay; at once when it is 0 or less. A key that waits already keeps the earlier time and the higher
+   * priority. Ignored after shutdown.
+   */
+  addAfter(key: K, delayMs: number, priority = 0): void {
     if (this.isShuttingDown) return;
-    if (!(delayMs > 0)) return this.add(key);
-    const readyAtMs = this.#clock.monotonicNow() + delayMs;
-    const waiting = this.#waiting.get(key);
-    if (waiting === undefined) {
-      const entry = { key, readyAtMs, index: this.#heap.length };
-      this.#waiting.set(key, entry);
-      this.#heap.push(entry);
-      siftUp(this.#heap, entry);
-    } else if (readyAtMs < waiting.readyAtMs) {
-      waiting.readyAtMs = readyAtMs;
-      siftUp(this.#heap, waiting);
-    } else return;
+    this.observer.retried?.(key);
+    if (!(delayMs > 0)) return this.add(key, priority);
+    this.#priorities.set(key, Math.max(priority, this.#priorities.get(key) ?? priority));
+    this.#delayed.put(key, this.#clock.monotonicNow() + delayMs);
     this.#arm();
   }
 
@@ -62,73 +49,30 @@ export class DelayingQueue<K> extends WorkQueue<K> {
   #dropDelayed(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#heap.length = 0;
-    this.#waiting.clear();
+    this.#delayed.clear();
+    this.#priorities.clear();
   }
 
   #arm(): void {
-    const first = this.#heap[0];
-    if (first === undefined) return;
+    const dueAtMs = this.#delayed.firstRank;
+    if (dueAtMs === undefined) return;
     if (this.#timer !== undefined) {
-      if (this.#timer.dueAtMs <= first.readyAtMs) return;
+      if (this.#timer.dueAtMs <= dueAtMs) return;
       this.#timer.cancel();
     }
-    const cancel = this.#clock.setTimer(
-      () => this.#release(),
-      Math.max(0, first.readyAtMs - this.#clock.monotonicNow()),
-    );
-    this.#timer = { cancel, dueAtMs: first.readyAtMs };
+    const cancel = this.#clock.setTimer(() => this.#release(), Math.max(0, dueAtMs - this.#clock.monotonicNow()));
+    this.#timer = { cancel, dueAtMs };
   }
 
   #release(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonicNow();
-    for (let first = this.#heap[0]; first !== undefined && first.readyAtMs <= now; first = this.#heap[0]) {
-      popHeap(this.#heap);
-      this.#waiting.delete(first.key);
-      this.add(first.key);
+    for (let due = this.#delayed.firstRank; due !== undefined && due <= now; due = this.#delayed.firstRank) {
+      const key = this.#delayed.take() as K;
+      const priority = this.#priorities.get(key) ?? 0;
+      this.#priorities.delete(key);
+      this.add(key, priority);
     }
     this.#arm();
   }
-}
-
-// Invariant: heap[entry.index] is the entry, and no entry is due before its parent, at (index - 1) >> 1.
-
-function place<K>(heap: WaitingKey<K>[], entry: WaitingKey<K>, index: number): void {
-  heap[index] = entry;
-  entry.index = index;
-}
-
-/** Moves an entry that became due earlier, or is new at the end, towards the root. */
-function siftUp<K>(heap: WaitingKey<K>[], entry: WaitingKey<K>): void {
-  let { index } = entry;
-  while (index > 0) {
-    const parent = heap[(index - 1) >> 1] as WaitingKey<K>;
-    if (parent.readyAtMs <= entry.readyAtMs) break;
-    const above = parent.index;
-    place(heap, parent, index);
-    index = above;
-  }
-  place(heap, entry, index);
-}
-
-/** Removes the root. */
-function popHeap<K>(heap: WaitingKey<K>[]): void {
-  const last = heap.pop();
-  if (last === undefined || heap.length === 0) return;
-  let index = 0;
-  for (;;) {
-    const child = earlierChild(heap, index);
-    if (child === undefined || last.readyAtMs <= child.readyAtMs) break;
-    const below = child.index;
-    place(heap, child, index);
-    index = below;
-  }
-  place(heap, last, index);
-}
-
-function earlierChild<K>(heap: readonly WaitingKey<K>[], index: number): WaitingKey<K> | undefined {
-  const left = heap[2 * index + 1];
-  const right = heap[2 * index + 2];
-  return right !== undefined && left !== undefined && right.readyAtMs < left.readyAtMs ? right : left;
 }

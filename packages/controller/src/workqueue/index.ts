@@ -1,4 +1,5 @@
 export { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
+export type { PriorityOptions } from './queue-order.ts';
 export {
   BucketRateLimiter,
   defaultControllerRateLimiter,
@@ -9,4 +10,4 @@ export {
   type RateLimiter,
 } from './rate-limiter.ts';
 export { RateLimitingQueue, type RateLimitingQueueOptions } from './rate-limiting-queue.ts';
-export { WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+export { WorkQueue, type WorkQueueObserver, type WorkQueueOptions } from './work-queue.ts';

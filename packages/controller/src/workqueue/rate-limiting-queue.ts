@@ -3,7 +3,7 @@ import { systemClock } from '@kapstan/api';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter } from './rate-limiter.ts';
 
-export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions {
+export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
   readonly rateLimiter?: RateLimiter<K>;
 }
@@ -17,8 +17,8 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
   }
 
   /** Adds a key when the rate limiter lets it. */
-  addRateLimited(key: K): void {
-    this.addAfter(key, this.#limiter.when(key));
+  addRateLimited(key: K, priority = 0): void {
+    this.addAfter(key, this.#limiter.when(key), priority);
   }
 
   /** The key succeeded or is given up: its delays start anew. Does not replace {@link WorkQueue.done}. */

@@ -1,10 +1,30 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
-// workqueue.Type). Below it nothing; above it delaying-queue.ts.
+// workqueue.Type). Below it queue-order.ts; above it delaying-queue.ts.
+import { type Clock, systemClock } from '@kapstan/api';
 import { type Observable, Subject } from 'rxjs';
+import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder } from './queue-order.ts';
 
-export interface WorkQueueOptions {
+export interface WorkQueueOptions<K = unknown> {
   /** Names the queue in metrics and logs. Default ''. */
   readonly name?: string;
+  /** Hands out keys by priority, with aging. Default: first come, first served; priorities do not count. */
+  readonly priority?: PriorityOptions;
+  /** Default: the real clock. */
+  readonly clock?: Clock;
+  /** Told what happens to keys, for metrics. Must not throw. */
+  readonly observer?: WorkQueueObserver<K>;
+}
+
+/** What metrics want to know of a queue. Source: the metrics provider of client-go's workqueue. */
+export interface WorkQueueObserver<K = unknown> {
+  /** The key needs work, and did not before. */
+  added?(key: K): void;
+  /** A worker got the key. */
+  started?(key: K): void;
+  /** The worker is done with it. */
+  finished?(key: K): void;
+  /** A key was added for later. */
+  retried?(key: K): void;
 }
 
 /**
@@ -13,25 +33,32 @@ export interface WorkQueueOptions {
  */
 export class WorkQueue<K> {
   readonly name: string;
-  /** In the order in which they are handed out. `#head` is the first that is still here. */
-  #order: (K | undefined)[] = [];
-  #head = 0;
-  /** Keys that need work: those in #order, and those added again while being processed. */
-  readonly #dirty = new Set<K>();
-  readonly #processing = new Set<K>();
+  protected readonly observer: WorkQueueObserver<K>;
+  /** The keys that wait. */
+  readonly #order: QueueOrder<K>;
+  /** Keys that need work and the priority of each: those in #order, and those added again while being processed. */
+  readonly #dirty = new Map<K, number>();
+  /** Keys handed out, with the priority that they had. */
+  readonly #processing = new Map<K, number>();
   readonly #waiting: ((key: K | undefined) => void)[] = [];
   readonly #drained: (() => void)[] = [];
   readonly #depth = new Subject<number>();
   #isShuttingDown = false;
   #isDraining = false;
 
-  constructor(options: WorkQueueOptions = {}) {
+  /** Throws TypeError on bad options. */
+  constructor(options: WorkQueueOptions<K> = {}) {
     this.name = options.name ?? '';
+    this.observer = options.observer ?? {};
+    this.#order =
+      options.priority === undefined
+        ? new ArrivalOrder()
+        : new PriorityOrder(options.priority, options.clock ?? systemClock);
   }
 
   /** Keys that wait, without those being processed. */
   get length(): number {
-    return this.#order.length - this.#head;
+    return this.#order.length;
   }
 
   /** Keys handed out and not done. */
@@ -51,11 +78,23 @@ export class WorkQueue<K> {
     return this.#depth.asObservable();
   }
 
-  /** Asks for work on a key. Ignored after shutdown. Atomic: the sets and the order change together. */
-  add(key: K): void {
-    if (this.#isShuttingDown || this.#dirty.has(key)) return;
-    this.#dirty.add(key);
-    if (!this.#processing.has(key)) this.#push(key);
+  /**
+   * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: the maps and the order
+   * change together.
+   */
+  add(key: K, priority = 0): void {
+    if (this.#isShuttingDown) return;
+    const present = this.#dirty.get(key);
+    if (present === undefined || priority > present) this.#dirty.set(key, priority);
+    if (present === undefined) this.observer.added?.(key);
+    if (this.#processing.has(key)) return;
+    if (present === undefined) this.#push(key, priority);
+    else this.#order.touch(key, priority);
+  }
+
+  /** With which priority a key was handed out; 0 for one that is not being processed. */
+  priorityOf(key: K): number {
+    return this.#processing.get(key) ?? 0;
   }
 
   /**
@@ -82,8 +121,9 @@ export class WorkQueue<K> {
 
   /** Ends the work on a key that {@link WorkQueue.get} gave out. A key added meanwhile is queued again. Atomic. */
   done(key: K): void {
-    this.#processing.delete(key);
-    if (this.#dirty.has(key)) this.#push(key);
+    if (this.#processing.delete(key)) this.observer.finished?.(key);
+    const again = this.#dirty.get(key);
+    if (again !== undefined) this.#push(key, again);
     this.#settleDrain();
   }
 
@@ -104,10 +144,10 @@ export class WorkQueue<K> {
     await new Promise<void>((resolve) => this.#drained.push(resolve));
   }
 
-  #push(key: K): void {
+  #push(key: K, priority: number): void {
     const worker = this.#waiting.shift();
     if (worker === undefined) {
-      this.#order.push(key);
+      this.#order.push(key, priority);
       this.#depth.next(this.length);
       return;
     }
@@ -116,20 +156,16 @@ export class WorkQueue<K> {
   }
 
   #take(): K {
-    const key = this.#order[this.#head] as K;
-    this.#order[this.#head++] = undefined;
-    if (this.#head > 1024 && this.#head * 2 > this.#order.length) {
-      this.#order = this.#order.slice(this.#head);
-      this.#head = 0;
-    }
+    const key = this.#order.pop();
     this.#hand(key);
     this.#depth.next(this.length);
     return key;
   }
 
   #hand(key: K): void {
+    this.#processing.set(key, this.#dirty.get(key) ?? 0);
     this.#dirty.delete(key);
-    this.#processing.add(key);
+    this.observer.started?.(key);
   }
 
   #isIdle(): boolean {

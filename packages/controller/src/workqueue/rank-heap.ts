@@ -1,0 +1,99 @@
+// RankHeap: keys by a number, the smallest first and each key once. Used by delaying-queue.ts (when a key is due) and
+// priority-order.ts (whose turn it is).
+
+interface RankedKey<K> {
+  readonly key: K;
+  rank: number;
+  /** Breaks ties: equal ranks leave in the order in which they came. */
+  order: number;
+  /** Place in the heap. */
+  index: number;
+}
+
+/** Memory: the keys in it. Every operation is O(log n). */
+export class RankHeap<K> {
+  // Invariant: heap[entry.index] is the entry, and none comes before its parent, at (index - 1) >> 1.
+  readonly #heap: RankedKey<K>[] = [];
+  readonly #entries = new Map<K, RankedKey<K>>();
+  #orders = 0;
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  /** The smallest rank; undefined when empty. */
+  get firstRank(): number | undefined {
+    return this.#heap[0]?.rank;
+  }
+
+  /** Puts a key in. One that is there keeps the smaller of the two ranks. */
+  put(key: K, rank: number): void {
+    const present = this.#entries.get(key);
+    if (present !== undefined) {
+      if (rank >= present.rank) return;
+      present.rank = rank;
+      present.order = this.#orders++;
+      this.#siftUp(present);
+      return;
+    }
+    const entry = { key, rank, order: this.#orders++, index: this.#heap.length };
+    this.#entries.set(key, entry);
+    this.#heap.push(entry);
+    this.#siftUp(entry);
+  }
+
+  /** Takes the key of the smallest rank out; undefined when empty. */
+  take(): K | undefined {
+    const [first] = this.#heap;
+    const last = this.#heap.pop();
+    if (first === undefined || last === undefined) return undefined;
+    this.#entries.delete(first.key);
+    if (last !== first) this.#siftDown(last);
+    return first.key;
+  }
+
+  clear(): void {
+    this.#heap.length = 0;
+    this.#entries.clear();
+  }
+
+  #place(entry: RankedKey<K>, index: number): void {
+    this.#heap[index] = entry;
+    entry.index = index;
+  }
+
+  #siftUp(entry: RankedKey<K>): void {
+    let { index } = entry;
+    while (index > 0) {
+      const parent = this.#heap[(index - 1) >> 1] as RankedKey<K>;
+      if (!isBefore(entry, parent)) break;
+      const above = parent.index;
+      this.#place(parent, index);
+      index = above;
+    }
+    this.#place(entry, index);
+  }
+
+  /** From the root, which was taken. */
+  #siftDown(entry: RankedKey<K>): void {
+    let index = 0;
+    for (;;) {
+      const child = this.#firstChild(index);
+      if (child === undefined || !isBefore(child, entry)) break;
+      const below = child.index;
+      this.#place(child, index);
+      index = below;
+    }
+    this.#place(entry, index);
+  }
+
+  #firstChild(index: number): RankedKey<K> | undefined {
+    const left = this.#heap[2 * index + 1];
+    const right = this.#heap[2 * index + 2];
+    return right !== undefined && left !== undefined && isBefore(right, left) ? right : left;
+  }
+}
+
+function isBefore<K>(a: RankedKey<K>, b: RankedKey<K>): boolean {
+  return a.rank < b.rank || (a.rank === b.rank && a.order < b.order);
+}

@@ -13,6 +13,7 @@ import type { Attributes, GetAttributes, KeyRange, StorageEvent, Stored } from '
 import { type CacheEntry, CacheEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
 import { IndexedStore } from './indexed-store.ts';
+import { UndoneHistory } from './undone-history.ts';
 
 export interface WatchCacheOptions<T extends KubernetesObject> {
   readonly clock: Clock;
@@ -30,6 +31,7 @@ type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 
 export class WatchCache<T extends KubernetesObject> {
   readonly store: IndexedStore<T>;
   readonly ring: HistoryRing<T>;
+  readonly #undone: UndoneHistory<T>;
   readonly #options: WatchCacheOptions<T>;
   // Invariant: store and ring reflect exactly the changes up to this revision.
   #revision = 0 as Revision;
@@ -42,6 +44,7 @@ export class WatchCache<T extends KubernetesObject> {
     this.#options = options;
     this.store = new IndexedStore<T>(options.indexedFields);
     this.ring = new HistoryRing<T>(options.history);
+    this.#undone = new UndoneHistory<T>(this.ring);
   }
 
   /** 0 before the first list. */
@@ -74,6 +77,7 @@ export class WatchCache<T extends KubernetesObject> {
   replace(items: readonly Stored<T>[], revision: Revision): void {
     this.store.replace(items.map((stored) => this.#entryOf(stored)));
     this.ring.clear();
+    this.#undone.trim();
     this.#trustedRevision = 0 as Revision;
     this.#listRevision = revision;
     this.#revision = revision;
@@ -121,8 +125,9 @@ export class WatchCache<T extends KubernetesObject> {
    */
   stateAt(revision: Revision, range: KeyRange): CacheEntry<T>[] | undefined {
     if (!this.knowsState(revision)) return undefined;
-    const present = this.store.range(range.start, range.end);
-    const before = this.#statesBefore(revision, range);
+    const { store } = this;
+    const present = store.range(range.start, range.end);
+    const before = this.#undone.since(revision);
     if (before.size === 0) return present;
     const kept: CacheEntry<T>[] = [];
     for (const entry of present) {
@@ -130,21 +135,11 @@ export class WatchCache<T extends KubernetesObject> {
       if (was !== undefined) kept.push(was);
     }
     const gone: CacheEntry<T>[] = [];
-    for (const [key, was] of before) if (was !== undefined && this.store.get(key) === undefined) gone.push(was);
-    return gone.length === 0 ? kept : kept.concat(gone).sort((a, b) => this.store.compareKeys(a.key, b.key));
-  }
-
-  /** For each key of the range that changed after the revision: what there was under it. */
-  #statesBefore(revision: Revision, range: KeyRange): ReadonlyMap<string, CacheEntry<T> | undefined> {
-    const { ring, store } = this;
-    const before = new Map<string, CacheEntry<T> | undefined>();
-    for (let position = ring.firstAfter(revision); position < ring.end; position++) {
-      const event = ring.at(position);
-      if (event === undefined || before.has(event.key)) continue;
-      if (store.compareKeys(event.key, range.start) >= 0 && store.compareKeys(event.key, range.end) < 0)
-        before.set(event.key, event.previous);
+    for (const [key, was] of before) {
+      if (was === undefined || store.get(key) !== undefined) continue;
+      if (store.compareKeys(key, range.start) >= 0 && store.compareKeys(key, range.end) < 0) gone.push(was);
     }
-    return before;
+    return gone.length === 0 ? kept : kept.concat(gone).sort((a, b) => store.compareKeys(a.key, b.key));
   }
 
   /** A watch from before this revision is answered with 410, though the ring may know what came after it. */
@@ -184,6 +179,7 @@ export class WatchCache<T extends KubernetesObject> {
 
   #record(event: CacheEvent<T>): CacheEvent<T> {
     this.ring.push(event);
+    this.#undone.trim();
     this.#revision = event.revision;
     return event;
   }

@@ -102,19 +102,31 @@ export class ObjectCoder<T extends KubernetesObject> {
   }
 
   #decode(key: string, revision: Revision, plain: Uint8Array): Stored<T> {
-    let object: T;
+    let object: DeepReadonly<T>;
     try {
-      object = this.#codec.decode(plain, revision);
+      object = this.#parse(plain, revision);
     } catch (error) {
       throw corrupt(key, `object not decodable revision=${revision}`, error);
     }
-    const shared = this.#freeze ? deepFreeze(object) : (object as DeepReadonly<T>);
-    const stored = new Stored<T>(key, revision, shared);
-    stored.storedBytes = plain.length;
     const wire = this.#codec.wireJson?.(plain, revision);
+    // What was decoded once can be decoded again; of the two forms only one is kept.
+    const kept = wire ?? withoutNeighbours(plain);
+    const stored = new Stored<T>(key, revision, object);
+    stored.rememberParser(() => this.#parse(kept, revision));
+    stored.storedBytes = plain.length;
     if (wire !== undefined) stored.rememberEncoded(jsonEncoding.name, wire);
     return stored;
   }
+
+  #parse(plain: Uint8Array, revision: Revision): DeepReadonly<T> {
+    const object = this.#codec.decode(plain, revision);
+    return this.#freeze ? deepFreeze(object) : (object as DeepReadonly<T>);
+  }
+}
+
+/** Bytes that keep no larger buffer in memory: an engine may read a whole page into one. */
+function withoutNeighbours(bytes: Uint8Array): Uint8Array {
+  return bytes.buffer.byteLength > 4 * bytes.length ? new Uint8Array(bytes) : bytes;
 }
 
 function corrupt(key: string, what: string, cause: unknown): StorageError {

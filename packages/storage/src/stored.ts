@@ -20,29 +20,57 @@ export const jsonEncoding: Encoding<KubernetesObject> = {
 export class Stored<T extends KubernetesObject> {
   readonly key: string;
   readonly revision: Revision;
-  readonly object: DeepReadonly<T>;
   /** Size of the value as the engine holds it, in bytes. 0 = unknown. */
   storedBytes = 0;
+  #object: DeepReadonly<T> | undefined;
+  #parse: (() => DeepReadonly<T>) | undefined;
+  // Apart from the others: nearly every value has it and no other, and a Map is larger than an object.
+  #json: Uint8Array | undefined;
   #encodings: Map<string, Uint8Array> | undefined;
 
   constructor(key: string, revision: Revision, object: DeepReadonly<T>) {
     this.key = key;
     this.revision = revision;
-    this.object = object;
+    this.#object = object;
+  }
+
+  /** Always equal; the same one between two calls of {@link release}. */
+  get object(): DeepReadonly<T> {
+    // Invariant: without an object there is a parser.
+    this.#object ??= (this.#parse as () => DeepReadonly<T>)();
+    return this.#object;
+  }
+
+  /** How to make the object anew; with it {@link release} can let go of the object. */
+  rememberParser(parse: () => DeepReadonly<T>): void {
+    this.#parse = parse;
+  }
+
+  /**
+   * Keeps the bytes alone, where the object can be made from them. A parsed object is several times its bytes, and the
+   * garbage collector walks it: what many hold and few look at is better kept so (decision 0013).
+   */
+  release(): void {
+    if (this.#parse !== undefined) this.#object = undefined;
   }
 
   /** Bytes in the given encoding. Shared: do not write into them. */
   encoded(encoding: Encoding<T>): Uint8Array {
-    const known = this.#encodings?.get(encoding.name);
+    const known = encoding.name === jsonEncoding.name ? this.#json : this.#encodings?.get(encoding.name);
     if (known !== undefined) return known;
+    const wasReleased = this.#object === undefined;
     const bytes = encoding.encode(this);
-    this.#encodings ??= new Map();
-    this.#encodings.set(encoding.name, bytes);
+    if (wasReleased) this.release();
+    this.rememberEncoded(encoding.name, bytes);
     return bytes;
   }
 
   /** Puts bytes that are known already, as those spliced from the stored value. */
   rememberEncoded(name: string, bytes: Uint8Array): void {
+    if (name === jsonEncoding.name) {
+      this.#json = bytes;
+      return;
+    }
     this.#encodings ??= new Map();
     this.#encodings.set(name, bytes);
   }

@@ -1,9 +1,15 @@
 // Between autoscaling/v2, the stored form, and v1, which keeps what it has no fields for in annotations.
 // Source: pkg/apis/autoscaling/v1/conversion.go.
-import { type DeepReadonly, deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, deepCopy, isJsonObject, type UnstructuredObject } from '@kapstan/api';
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus } from '@kapstan/kinds/autoscaling/v2';
 import { normalizeGoForm } from '../../../schema/go-form.ts';
+import {
+  fromAnnotatedBehavior,
+  fromAnnotatedMetric,
+  toAnnotatedBehavior,
+  toAnnotatedMetric,
+} from './annotated-metrics.ts';
 
 const annotations = {
   metrics: 'autoscaling.alpha.kubernetes.io/metrics',
@@ -23,11 +29,16 @@ export function fromAutoscalerV2(stored: DeepReadonly<UnstructuredObject>): Unst
   const currentCpu = status?.currentMetrics?.find(
     (metric) => metric.type === 'Resource' && metric.resource?.name === 'cpu',
   );
+  const others = spec?.metrics?.filter((metric) => !isCpu(metric));
   const kept = {
-    [annotations.metrics]: textOf(spec?.metrics?.filter((metric) => metric !== cpu)),
-    [annotations.currentMetrics]: textOf(status?.currentMetrics?.filter((metric) => metric !== currentCpu)),
+    [annotations.metrics]: textOf(others?.map((metric) => toAnnotatedMetric('target', { ...metric }))),
+    // With that of the CPU, whose plain value has no field of its own.
+    [annotations.currentMetrics]: textOf(
+      status?.currentMetrics?.map((metric) => toAnnotatedMetric('current', { ...metric })),
+    ),
     [annotations.conditions]: textOf(status?.conditions),
-    [annotations.behavior]: spec?.behavior === undefined ? undefined : JSON.stringify(spec.behavior),
+    [annotations.behavior]:
+      spec?.behavior === undefined ? undefined : JSON.stringify(toAnnotatedBehavior({ ...spec.behavior })),
   };
   const present = Object.entries(kept).filter(([, text]) => text !== undefined);
   const object = {
@@ -60,14 +71,18 @@ export function toAutoscalerV2(served: UnstructuredObject): UnstructuredObject {
   const cpu = spec?.targetCPUUtilizationPercentage;
   const currentCpu = status?.currentCPUUtilizationPercentage;
   const read = (name: keyof typeof annotations): unknown => parsed(metadata.annotations?.[annotations[name]]);
-  const metrics: MetricSpec[] = [...((read('metrics') as MetricSpec[] | undefined) ?? [])];
+  const metrics = listOf(read('metrics')).map(
+    (metric) => fromAnnotatedMetric('target', metric) as unknown as MetricSpec,
+  );
   if (cpu !== undefined)
     metrics.push({
       type: 'Resource',
       resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: cpu } },
     });
-  const current: MetricStatus[] = [...((read('currentMetrics') as MetricStatus[] | undefined) ?? [])];
-  if (currentCpu !== undefined) {
+  const current = listOf(read('currentMetrics')).map(
+    (metric) => fromAnnotatedMetric('current', metric) as unknown as MetricStatus,
+  );
+  if (currentCpu !== undefined && current.length === 0) {
     current.push({ type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: currentCpu } } });
   }
   const own = new Set<string>(Object.values(annotations));
@@ -81,7 +96,7 @@ export function toAutoscalerV2(served: UnstructuredObject): UnstructuredObject {
       minReplicas: spec?.minReplicas,
       maxReplicas: spec?.maxReplicas,
       metrics,
-      behavior: read('behavior'),
+      behavior: fromAnnotatedBehavior(read('behavior')),
     },
     status: {
       observedGeneration: status?.observedGeneration,
@@ -98,6 +113,10 @@ export function toAutoscalerV2(served: UnstructuredObject): UnstructuredObject {
 
 function textOf(list: readonly unknown[] | undefined): string | undefined {
   return list === undefined || list.length === 0 ? undefined : JSON.stringify(list);
+}
+
+function listOf(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 /** An annotation that somebody broke is left out. */

@@ -1,20 +1,8 @@
-// The numbers of cachers under the names that kube-apiserver gives them, as data and as text: this package knows no metrics
+// The numbers of cachers under the names that kube-apiserver gives them, as data: no package below the server knows a metrics
 // library. Above: whoever serves /metrics. apiserver_terminated_watchers_total is the HTTP layer's, which alone sees slow
 // clients. spec/storage.md §3.16.
+import type { HistogramCounts, MetricFamily } from '@kapstan/storage';
 import type { CacherInspection } from './cacher-inspection.ts';
-import type { HistogramCounts } from './duration-histogram.ts';
-
-export interface MetricSample {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number | HistogramCounts;
-}
-
-export interface MetricFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
-  readonly samples: readonly MetricSample[];
-}
 
 /** One cacher at one moment. */
 export interface InspectedResource {
@@ -116,36 +104,6 @@ export function cacherMetrics(resources: Iterable<InspectedResource>): MetricFam
     ),
   }));
   return families.filter(({ samples }) => samples.length > 0);
-}
-
-/** The text format of Prometheus, version 0.0.4. */
-export function formatMetrics(families: readonly MetricFamily[]): string {
-  const lines: string[] = [];
-  for (const { name, help, type, samples } of families) {
-    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
-    for (const { labels, value } of samples) {
-      if (typeof value === 'number') lines.push(`${name}${labelText(labels)} ${value}`);
-      else lines.push(...histogramLines(name, labels, value));
-    }
-  }
-  return lines.map((line) => `${line}\n`).join('');
-}
-
-function histogramLines(name: string, labels: Labels, { buckets, count, sum }: HistogramCounts): string[] {
-  const bucket = (le: string, below: number): string => `${name}_bucket${labelText({ ...labels, le })} ${below}`;
-  return [
-    ...buckets.map(([bound, below]) => bucket(String(bound), below)),
-    bucket('+Inf', count),
-    `${name}_sum${labelText(labels)} ${sum}`,
-    `${name}_count${labelText(labels)} ${count}`,
-  ];
-}
-
-function labelText(labels: Labels): string {
-  const escaped = (value: string): string => value.replace(/[\\"\n]/g, (c) => (c === '\n' ? '\\n' : `\\${c}`));
-  return `{${Object.entries(labels)
-    .map(([name, value]) => `${name}="${escaped(value)}"`)
-    .join(',')}}`;
 }
 
 function counter(name: string, help: string, of: (counters: CacherInspection['counters']) => number): Row {

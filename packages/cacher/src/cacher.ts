@@ -21,6 +21,7 @@ import {
   type TryUpdate,
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
+import type { CacheEntry } from './cache-entry.ts';
 import { CacheWatcher } from './cache-watcher.ts';
 import type { CacherInspection } from './cacher-inspection.ts';
 import { ConsistencyChecker, type ConsistencyStatus, defaultConsistencyPeriodMs } from './consistency-checker.ts';
@@ -120,7 +121,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       periodMs: options.consistencyPeriodMs ?? defaultConsistencyPeriodMs,
     });
     this.#feed = new Feed<T>(feedOptions, {
-      onReplace: (items, at) => this.#onReplace(items, at),
+      onListed: (stored) => this.#cache.listed(stored),
+      onReplace: (entries, at) => this.#onReplace(entries, at),
       onChange: (event) => {
         this.#eventsReceived++;
         this.#cache.apply(event);
@@ -320,8 +322,8 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     if (options.predicate.allowWatchBookmarks) this.#bookmarks.add(watcher, options.deadlineMs);
   }
 
-  #onReplace(items: readonly Stored<T>[], revision: Revision): void {
-    this.#cache.replace(items, revision);
+  #onReplace(entries: readonly CacheEntry<T>[], revision: Revision): void {
+    this.#cache.replace(entries, revision);
     this.#readiness.setReady();
     this.#freshness.advanced();
   }

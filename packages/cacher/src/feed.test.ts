@@ -71,6 +71,7 @@ describe('Feed', () => {
     feed = new Feed<TestPod>(
       { storage: storage as Storage<TestPod>, prefix: '/p/', clock, random: () => 0, logger: silentLogger },
       {
+        onListed: (stored) => ({ key: stored.key, stored, attributes: { labels: {}, fields: {} } }),
         onReplace: (items, listed) => told.push(`replace ${items.length}@${listed}`),
         onChange: (event) => told.push(`${event.type} ${event.stored.revision}`),
         onProgress: (reached) => told.push(`progress ${reached}`),

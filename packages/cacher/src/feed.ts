@@ -25,6 +25,7 @@ import {
   type StorageWatch,
   type Stored,
 } from '@kapstan/storage';
+import type { CacheEntry } from './cache-entry.ts';
 import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
@@ -37,8 +38,10 @@ const progressPeriodMs = 30_000;
 
 /** Hears what the storage says. Calls are synchronous and never nested. */
 export interface FeedSink<T extends KubernetesObject> {
-  /** The whole state, after a list. */
-  onReplace(items: readonly Stored<T>[], revision: Revision): void;
+  /** An object of a list that is under way, as soon as its page is there. */
+  onListed(stored: Stored<T>): CacheEntry<T>;
+  /** The whole state, after a list: what {@link onListed} made of its objects. */
+  onReplace(entries: readonly CacheEntry<T>[], revision: Revision): void;
   onChange(event: Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>): void;
   /** Everything up to the revision has been reported. */
   onProgress(revision: Revision): void;
@@ -63,7 +66,7 @@ export class Feed<T extends KubernetesObject> {
   readonly #sink: FeedSink<T>;
   readonly #abort = new AbortController();
   #state: ListWatchState;
-  #staged: Stored<T>[] = [];
+  #staged: CacheEntry<T>[] = [];
   #listedSinceMs = 0;
   #listErrors = 0;
   #watch: StorageWatch | undefined;
@@ -143,7 +146,7 @@ export class Feed<T extends KubernetesObject> {
     const { storage, prefix } = this.#options;
     storage.getList(prefix, { predicate, recursive: true, signal: this.#abort.signal }).then(
       (page) => {
-        for (const item of page.items) this.#staged.push(item);
+        for (const item of page.items) this.#staged.push(this.#sink.onListed(item));
         this.#input({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
       },
       (error: unknown) => {
@@ -154,10 +157,10 @@ export class Feed<T extends KubernetesObject> {
   }
 
   #replace(resourceVersion: string): void {
-    const items = this.#staged;
+    const entries = this.#staged;
     this.#staged = [];
     this.initializations.observe(this.#options.clock.monotonicNow() - this.#listedSinceMs);
-    this.#sink.onReplace(items, parseRevision(resourceVersion) ?? (0 as Revision));
+    this.#sink.onReplace(entries, parseRevision(resourceVersion) ?? (0 as Revision));
   }
 
   #openWatch(resourceVersion: string): void {

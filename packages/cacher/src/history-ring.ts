@@ -93,15 +93,19 @@ export class HistoryRing<T extends KubernetesObject> {
     return position < this.#start || position >= this.#end ? undefined : this.#slots[position % this.capacity];
   }
 
-  push(event: CacheEvent<T>): void {
+  /** Answers the event that had to make room, if any. */
+  push(event: CacheEvent<T>): CacheEvent<T> | undefined {
     this.#adapt(event.timeMs);
+    let evicted: CacheEvent<T> | undefined;
     if (this.#isFull) {
+      evicted = this.oldest;
       this.#slots[this.#start % this.capacity] = undefined;
       this.#start++;
       this.#hasEvicted = true;
     }
     this.#slots[this.#end % this.capacity] = event;
     this.#end++;
+    return evicted;
   }
 
   /** Forgets all events. Positions go on from where they are. */

@@ -50,7 +50,7 @@ const apply = (cache: WatchCache<TestPod>, ...changes: readonly object[]): void 
 describe('the past states of a WatchCache', () => {
   it('tells for every revision the newest state that is not younger, and none from before the list', () => {
     const cache = open();
-    cache.replace([stored('a', 10)], at(10));
+    cache.replace([cache.listed(stored('a', 10))], at(10));
     apply(cache, change('MODIFIED', 'a', 20), change('ADDED', 'b', 30), change('DELETED', 'a', 40));
     expect([9, 10, 11, 22, 30, 40].map((revision) => stateAt(cache, revision))).toEqual([
       undefined,
@@ -84,17 +84,17 @@ describe('the past states of a WatchCache', () => {
 
   it('tells no state from before a new list, nor from before what was forgotten', () => {
     const cache = open();
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     apply(cache, change('ADDED', 'b', 6), change('ADDED', 'c', 8));
     cache.forgetBefore(at(6));
     expect([stateAt(cache, 5), stateAt(cache, 6)]).toEqual([undefined, ['a@3', 'b@6']]);
-    cache.replace([stored('c', 8)], at(9));
+    cache.replace([cache.listed(stored('c', 8))], at(9));
     expect([stateAt(cache, 8), stateAt(cache, 9)]).toEqual([undefined, ['c@8']]);
   });
 
   it('tells none while it is found inconsistent, and those from then on when it is consistent again', () => {
     const cache = open();
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     cache.markConsistent(false);
     apply(cache, change('ADDED', 'b', 6));
     expect([stateAt(cache, 5), stateAt(cache, 6), cache.knownStates]).toEqual([undefined, undefined, undefined]);
@@ -105,7 +105,7 @@ describe('the past states of a WatchCache', () => {
 
   it('gives a state that later changes do not touch', () => {
     const cache = open();
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     apply(cache, change('ADDED', 'b', 6));
     const before = cache.stateAt(at(5), all);
     apply(cache, change('DELETED', 'a', 7));

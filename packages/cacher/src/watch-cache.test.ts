@@ -76,7 +76,7 @@ describe('WatchCache', () => {
 
   it('shows a deletion as the last state at the revision of the deletion, made once', () => {
     const cache = open({ freeze: true });
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     const event = cache.apply(change('DELETED', 'a', 6));
     expect(event.current).toBeUndefined();
     expect(event.previous?.stored.revision).toBe(3);
@@ -87,16 +87,16 @@ describe('WatchCache', () => {
 
   it('keeps the state before a change beside the state after it', () => {
     const cache = open();
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     const event = cache.apply(change('MODIFIED', 'a', 6));
     expect([event.previous?.stored.revision, event.current?.stored.revision]).toEqual([3, 6]);
   });
 
   it('forgets its history with a new list, and goes on from there', () => {
     const cache = open();
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     cache.apply(change('ADDED', 'b', 6));
-    cache.replace([stored('c', 8)], at(9));
+    cache.replace([cache.listed(stored('c', 8))], at(9));
     expect([cache.store.size, cache.revision]).toEqual([1, 9]);
     expect(revisionsAfter(cache, 6)).toBe('too old resource version: 6 (9)');
     expect(revisionsAfter(cache, 9)).toEqual([]);
@@ -132,11 +132,32 @@ describe('WatchCache', () => {
       freeze: false,
       logger: silentLogger,
     });
-    cache.replace([stored('a', 3)], at(5));
+    cache.replace([cache.listed(stored('a', 3))], at(5));
     expect(cache.store.get('/p/a')?.attributes).toEqual({ labels: {}, fields: {} });
   });
 
   it('refuses before its first list', () => {
     expect(() => open().positionAfter(at(1))).toThrow("watch cache isn't correctly initialized");
+  });
+
+  it('keeps of a listed object, and of one that left the history, the bytes alone', () => {
+    const cache = open({ capacity: 2 });
+    const parsed: string[] = [];
+    const parseable = (name: string, revision: number): Stored<TestPod> => {
+      const made = stored(name, revision);
+      made.rememberParser(() => {
+        parsed.push(name);
+        return stored(name, revision).object;
+      });
+      return made;
+    };
+    cache.replace([cache.listed(parseable('listed', 3))], at(5));
+    const look = (name: string): unknown => cache.store.get(`/p/${name}`)?.stored.object.metadata?.name;
+    expect([look('listed'), look('listed')]).toEqual(['listed', 'listed']);
+    cache.apply({ type: 'ADDED', stored: parseable('changed', 6) });
+    cache.apply(change('ADDED', 'b', 7));
+    expect([look('changed'), parsed]).toEqual(['changed', ['listed']]);
+    cache.apply(change('ADDED', 'c', 8));
+    expect([look('changed'), parsed]).toEqual(['changed', ['listed', 'changed']]);
   });
 });

@@ -73,9 +73,16 @@ export class WatchCache<T extends KubernetesObject> {
     if (revision > this.#revision) this.#revision = revision;
   }
 
+  /** An entry for {@link replace}. Of what is only listed the bytes are kept: nobody looks at most of it (decision 0013). */
+  listed(stored: Stored<T>): CacheEntry<T> {
+    const entry = this.#entryOf(stored);
+    stored.release();
+    return entry;
+  }
+
   // Atomic: the whole state changes at once; there is no history from before.
-  replace(items: readonly Stored<T>[], revision: Revision): void {
-    this.store.replace(items.map((stored) => this.#entryOf(stored)));
+  replace(entries: readonly CacheEntry<T>[], revision: Revision): void {
+    this.store.replace(entries);
     this.ring.clear();
     this.#undone.trim();
     this.#trustedRevision = 0 as Revision;
@@ -178,7 +185,9 @@ export class WatchCache<T extends KubernetesObject> {
   }
 
   #record(event: CacheEvent<T>): CacheEvent<T> {
-    this.ring.push(event);
+    const evicted = this.ring.push(event);
+    // What nobody will be told of any more is looked at as seldom as what was only listed.
+    evicted?.current?.stored.release();
     this.#undone.trim();
     this.#revision = event.revision;
     return event;

@@ -33,7 +33,7 @@ describe('the start of a watch', () => {
       freeze: false,
       logger: silentLogger,
     });
-    cache.replace([stored('a', 80)], at(90));
+    cache.replace([cache.listed(stored('a', 80))], at(90));
     cache.apply({ type: 'ADDED', stored: stored('b', 100) });
     progressRequests = true;
     asked = 0;

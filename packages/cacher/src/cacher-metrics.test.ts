@@ -2,8 +2,7 @@
 import { settle } from '@kapstan/api/testing';
 import { StorageError } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
-import { cacherMetrics, formatMetrics } from './cacher-metrics.ts';
-import { DurationHistogram } from './duration-histogram.ts';
+import { cacherMetrics } from './cacher-metrics.ts';
 import { openCacherBench } from './testing/cacher-bench.ts';
 
 const { bench, parts } = openCacherBench();
@@ -107,30 +106,5 @@ describe('the metrics of a Cacher', () => {
     expect(value(reads, { success: 'true', fallback: 'false' })).toBe(1);
     expect(value(reads, { success: 'true', fallback: 'true' })).toBe(1);
     expect(value(reads, { success: 'false', fallback: 'true' })).toBe(1);
-  });
-
-  it('are text that Prometheus reads', () => {
-    const waits = new DurationHistogram([0.1, 1]);
-    for (const ms of [50, 100, 700, 5_000]) waits.observe(ms);
-    const samples = [{ labels: { group: 'a"b\\', resource: 'x\ny' }, value: 3 }];
-    const text = formatMetrics([
-      { name: 'n_total', help: 'N.', type: 'counter', samples },
-      { name: 'w_seconds', help: 'W.', type: 'histogram', samples: [{ labels: { r: 'pods' }, value: waits.counts() }] },
-    ]);
-    expect(text).toBe(
-      [
-        '# HELP n_total N.',
-        '# TYPE n_total counter',
-        'n_total{group="a\\"b\\\\",resource="x\\ny"} 3',
-        '# HELP w_seconds W.',
-        '# TYPE w_seconds histogram',
-        'w_seconds_bucket{r="pods",le="0.1"} 2',
-        'w_seconds_bucket{r="pods",le="1"} 3',
-        'w_seconds_bucket{r="pods",le="+Inf"} 4',
-        'w_seconds_sum{r="pods"} 5.85',
-        'w_seconds_count{r="pods"} 4',
-        '',
-      ].join('\n'),
-    );
   });
 });

@@ -19,8 +19,8 @@ import {
   storageCodecOf,
   virtualResource,
 } from '@kapstan/apiserver';
-import { cacherMetrics, formatMetrics, type InspectedResource } from '@kapstan/cacher';
-import type { Engine } from '@kapstan/storage';
+import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
+import { type Engine, formatMetrics } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { startingWith } from './start-error.ts';

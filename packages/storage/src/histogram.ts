@@ -1,0 +1,58 @@
+// Histogram: values counted in buckets, as Prometheus wants them, without a metrics library. Filled by stores and caches, shown
+// by metric-family.ts.
+
+/** Counts never go back. */
+export interface HistogramCounts {
+  /** Upper bounds with the number of values up to each; that of all is `count`. Durations are in seconds. */
+  readonly buckets: readonly (readonly [bound: number, count: number])[];
+  readonly count: number;
+  readonly sum: number;
+}
+
+export class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #count = 0;
+  #sum = 0;
+
+  /** Bounds rise. */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = bounds.map(() => 0);
+  }
+
+  observe(value: number): void {
+    this.#count++;
+    this.#sum += value;
+    let bucket = 0;
+    while (bucket < this.#bounds.length && value > (this.#bounds[bucket] ?? 0)) bucket++;
+    if (bucket < this.#counts.length) this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+  }
+
+  counts(): HistogramCounts {
+    let below = 0;
+    const buckets = this.#bounds.map((bound, i): readonly [number, number] => {
+      below += this.#counts[i] ?? 0;
+      return [bound, below];
+    });
+    return { buckets, count: this.#count, sum: this.#sum };
+  }
+}
+
+/** A histogram of seconds that is told milliseconds. */
+export class DurationHistogram {
+  readonly #seconds: Histogram;
+
+  /** Bounds in seconds. */
+  constructor(bounds: readonly number[]) {
+    this.#seconds = new Histogram(bounds);
+  }
+
+  observe(ms: number): void {
+    this.#seconds.observe(ms / 1_000);
+  }
+
+  counts(): HistogramCounts {
+    return this.#seconds.counts();
+  }
+}

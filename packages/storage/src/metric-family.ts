@@ -1,0 +1,45 @@
+// MetricFamily: numbers under a name, and the text that Prometheus reads. Made by store-metrics.ts and the cacher.
+import type { HistogramCounts } from './histogram.ts';
+
+export interface MetricSample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number | HistogramCounts;
+}
+
+export interface MetricFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly samples: readonly MetricSample[];
+}
+
+type Labels = MetricSample['labels'];
+
+/** The text format of Prometheus, version 0.0.4. */
+export function formatMetrics(families: readonly MetricFamily[]): string {
+  const lines: string[] = [];
+  for (const { name, help, type, samples } of families) {
+    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+    for (const { labels, value } of samples) {
+      if (typeof value === 'number') lines.push(`${name}${labelText(labels)} ${value}`);
+      else lines.push(...histogramLines(name, labels, value));
+    }
+  }
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+function histogramLines(name: string, labels: Labels, { buckets, count, sum }: HistogramCounts): string[] {
+  const bucket = (le: string, below: number): string => `${name}_bucket${labelText({ ...labels, le })} ${below}`;
+  return [
+    ...buckets.map(([bound, below]) => bucket(String(bound), below)),
+    bucket('+Inf', count),
+    `${name}_sum${labelText(labels)} ${sum}`,
+    `${name}_count${labelText(labels)} ${count}`,
+  ];
+}
+
+function labelText(labels: Labels): string {
+  const escaped = (value: string): string => value.replace(/[\\"\n]/g, (c) => (c === '\n' ? '\\n' : `\\${c}`));
+  const texts = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
+  return texts.length === 0 ? '' : `{${texts.join(',')}}`;
+}

@@ -36,6 +36,8 @@ export interface CacherInspection {
   readonly state: 'pending' | 'ready' | 'stopped';
   readonly revision: number;
   readonly objects: number;
+  /** Objects that a list under way has brought so far; they are not in `objects` before it ends. */
+  readonly loading: number;
   readonly storedBytes: number;
   /** The ring of events; revisions are 0 when it is empty. */
   readonly history: {

@@ -259,6 +259,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       state: this.#readiness.state,
       revision,
       objects: store.size,
+      loading: this.#feed.staged,
       storedBytes: store.storedBytes,
       history: {
         size: ring.size,

@@ -82,6 +82,11 @@ export class Feed<T extends KubernetesObject> {
     this.#state = createListWatchState({ watchList: false, pageSize, backoff, ...idle }, options.clock.monotonicNow());
   }
 
+  /** Objects of the list that is under way. 0 = none is. */
+  get staged(): number {
+    return this.#staged.length;
+  }
+
   /** Lists that failed. Never goes back. */
   get listErrors(): number {
     return this.#listErrors;

@@ -23,6 +23,7 @@ import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
 import { type Engine, formatMetrics } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
+import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
 
 export interface WatchCacheOptions {
@@ -128,12 +129,15 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     await customResources.close();
     await Promise.all(stacks.map((stack) => stack.close()));
   };
+  const endReport = reportLoading({ open, clock, logger });
   try {
     await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
     await customResources.start();
   } catch (error) {
     await close();
     throw error;
+  } finally {
+    endReport();
   }
   return {
     catalog,

@@ -8,9 +8,11 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type LmdbEngine, openLmdbEngine } from '@kapstan/storage-lmdb';
 import { expect, test } from 'vitest';
+import { randomOf } from './write-history.ts';
 
 const writer = fileURLToPath(new URL('kill9-writer.mjs', import.meta.url));
-const leastRounds = 5;
+const leastRounds = 50;
+const seed = Number(process.env.KAPSTAN_SEED ?? Math.floor(Math.random() * 1e9));
 const leastCreates = 10_000;
 
 interface Round {
@@ -44,6 +46,8 @@ async function readAll(engine: LmdbEngine): Promise<Map<string, number>> {
 }
 
 test('kill -9 loses no acknowledged create and brings no revision back', { timeout: 120_000 }, async () => {
+  console.log(`KAPSTAN_SEED=${seed}`);
+  const random = randomOf(seed);
   const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-kill9-'));
   const acknowledged = new Map<string, number>();
   const revisions = new Set<number>();
@@ -52,7 +56,7 @@ test('kill -9 loses no acknowledged create and brings no revision back', { timeo
   let newest = 0;
   while (rounds < leastRounds || acknowledged.size < leastCreates) {
     rounds += 1;
-    const round = await writeAndKill(dataDir, rounds, 1 + Math.floor(Math.random() * 4_000));
+    const round = await writeAndKill(dataDir, rounds, 1 + Math.floor(random() * 420));
     expect(round.refused).toBe(0);
     expect(round.opened).toBeGreaterThanOrEqual(newest);
     for (const [key, revision] of round.acknowledged) {

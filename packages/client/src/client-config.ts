@@ -4,6 +4,7 @@ import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { TlsConfig } from './tls-config.ts';
 import type { RateLimit } from './transport/rate-limiter.ts';
+import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
 import type { WarningHandler } from './transport/warnings.ts';
 
 /** Act as someone else; the server checks the right to do so. */
@@ -42,6 +43,8 @@ export interface ClientOptions {
   readonly logger?: Logger;
   /** Called for each Warning header. Default: `logger.warn`, each text once. */
   readonly onWarning?: WarningHandler;
+  /** Told of each attempt of a request, as the diagnostics channel "kapstan:client:request" is. It must not throw. */
+  readonly onRequest?: (request: RequestDiagnostics) => void;
   /** Told of every write that succeeded (not of dry runs). */
   readonly writeObserver?: WriteObserver;
   /** Time for a call with all its retries, in milliseconds. 0 = no limit. Default 30 000. */
@@ -61,8 +64,8 @@ export interface ClientOptions {
 }
 
 export interface ResolvedClientOptions
-  extends Required<Omit<ClientOptions, 'userAgent' | 'onWarning' | 'writeObserver' | 'rateLimit'>>,
-    Pick<ClientOptions, 'userAgent' | 'onWarning' | 'writeObserver' | 'rateLimit'> {}
+  extends Required<Omit<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit'>>,
+    Pick<ClientOptions, 'userAgent' | 'onWarning' | 'onRequest' | 'writeObserver' | 'rateLimit'> {}
 
 /** The values that stand in the doc comments above. */
 export const clientDefaults: Readonly<Record<DefaultedNumber, number>> = {

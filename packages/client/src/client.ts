@@ -1,10 +1,8 @@
 // The Kubernetes API over HTTP: the verbs of the port ResourceClient, watches, discovery, logs. Made by connect().
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import {
   type ApplyOptions,
-  apiVersionOf,
   type CallOptions,
-  type DeepReadonly,
   type DeleteOptions,
   type GetOptions,
   groupVersionResourceOf,
@@ -14,10 +12,8 @@ import {
   type ListResult,
   type ObjectTarget,
   type Patch,
-  parseJson,
   type Resource,
   type ResourceClient,
-  type ResourceVersion,
   type SubresourceOptions,
   stringifyJson,
   type WatchEvent,
@@ -26,6 +22,7 @@ import {
   type WriteOptions,
 } from '@kapstan/api';
 import type { Observable } from 'rxjs';
+import { readList, readObject } from './answer-body.ts';
 import {
   type ClientConfig,
   type ClientOptions,
@@ -34,19 +31,21 @@ import {
 } from './client-config.ts';
 import { createTransport } from './create-transport.ts';
 import { Discovery } from './discovery.ts';
-import { ListDecoder } from './list-decoder.ts';
 import { ObjectList } from './object-list.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
+import { attachPath, execPath, portForwardPath } from './pod-stream-path.ts';
 import { formatQuery, listQuery, type Query, requestPath, watchQuery, writeQuery } from './request-path.ts';
+import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
+import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
 import {
-  bodyChunks,
-  bodyText,
-  type HttpAnswer,
-  type HttpMethod,
-  type HttpRequest,
-  type Transport,
-} from './transport/transport.ts';
-import { TransportError } from './transport/transport-error.ts';
+  type AttachOptions,
+  type ExecOptions,
+  RemoteCommand,
+  remoteCommandProtocols,
+} from './streaming/remote-command.ts';
+import type { HttpMethod, HttpRequest } from './transport/http-request.ts';
+import { bodyText, type Transport } from './transport/transport.ts';
+import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
 import { applyBody, deleteBody, objectBody, writeTarget } from './write-body.ts';
 
@@ -241,6 +240,41 @@ export class Client implements ResourceClient {
   }
 
   /**
+   * Runs a command in a container. Resolves when the server has accepted it; how it ended is `exited`. Rejects with the
+   * server's `StatusError`, or with `TransportError`, code EPROTONOSUPPORT where the server speaks SPDY only.
+   */
+  async exec(target: ObjectTarget, options: ExecOptions): Promise<RemoteCommand> {
+    return await this.#remoteCommand(execPath(target, options), options);
+  }
+
+  /** The main process of a container, as {@link Client.exec}. */
+  async attach(target: ObjectTarget, options: AttachOptions = {}): Promise<RemoteCommand> {
+    return await this.#remoteCommand(attachPath(target, options), options);
+  }
+
+  /**
+   * One connection to a port of a pod. The pod hears the end of what is written only when the connection ends: 10 s after
+   * its last answer. A port on which nobody listens shows as the stream's error, code ECONNABORTED.
+   */
+  async dialPort(target: ObjectTarget, port: number, options: CallOptions = {}): Promise<Duplex> {
+    const { signal } = options;
+    const opened = await this.#upgrade(portForwardPath(target, port), options, portForwardProtocols);
+    return portStream({ opened, clock: this.#options.clock, signal, port });
+  }
+
+  /** Local ports that lead to ports of a pod, until `close()`. Whether the pod is there shows with the first connection. */
+  async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
+    const { timeoutMs, onConnectionError } = options;
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
+    return await PortForward.listen({
+      dial: (port, signal) => this.dialPort(target, port, { ...limit, signal }),
+      options,
+      onConnectionError: onConnectionError ?? log,
+    });
+  }
+
+  /**
    * Any other request, its answer as bytes when they come; destroying the stream aborts the request. `timeoutMs` bounds
    * the time to the answer's headers.
    */
@@ -280,6 +314,16 @@ export class Client implements ResourceClient {
     await this.close();
   }
 
+  async #remoteCommand(path: string, options: AttachOptions): Promise<RemoteCommand> {
+    const opened = await this.#upgrade(path, options, remoteCommandProtocols);
+    return new RemoteCommand({ opened, clock: this.#options.clock, options });
+  }
+
+  #upgrade(path: string, options: CallOptions, protocols: readonly string[]): Promise<OpenWebSocket> {
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.openTimeoutMs };
+    return this.#transport.upgrade({ method: 'GET', path }, limits, protocols);
+  }
+
   async #object<T>(request: HttpRequest, options: CallOptions): Promise<T> {
     const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.timeoutMs };
     return await this.#transport.call(request, limits, (answer) => readObject<T>(answer));
@@ -311,39 +355,4 @@ type RequestParts = Omit<HttpRequest, 'resource'>;
 
 function requestOf(token: Resource, parts: RequestParts): HttpRequest {
   return { ...parts, resource: groupVersionResourceOf(token) };
-}
-
-async function readObject<T>(answer: HttpAnswer): Promise<T> {
-  const text = await bodyText(answer);
-  if (text === '')
-    throw undecodable(
-      answer,
-      `0-length response with status code: ${answer.status} and content type: ${answer.contentType}`,
-    );
-  return decode(answer, () => parseJson(text) as T);
-}
-
-async function readList<T extends KubernetesObject>(answer: HttpAnswer, token: Resource<T>): Promise<ListResult<T>> {
-  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(token), kind: token.kind });
-  for await (const chunk of bodyChunks(answer)) decode(answer, () => decoder.push(chunk));
-  const { metadata, items } = decode(answer, () => decoder.end());
-  return {
-    resourceVersion: (metadata.resourceVersion ?? '') as ResourceVersion,
-    ...(metadata.continue ? { continue: metadata.continue } : {}),
-    ...(metadata.remainingItemCount === undefined ? {} : { remainingItemCount: metadata.remainingItemCount }),
-    items: items as DeepReadonly<T>[],
-  };
-}
-
-function decode<R>(answer: HttpAnswer, step: () => R): R {
-  try {
-    return step();
-  } catch (error) {
-    if (error instanceof SyntaxError) throw undecodable(answer, `cannot decode the answer: ${error.message}`, error);
-    throw error;
-  }
-}
-
-function undecodable({ request }: HttpAnswer, message: string, cause?: unknown): TransportError {
-  return new TransportError({ code: 'EBADMSG', message, request, cause });
 }

@@ -27,8 +27,15 @@ export { ObjectList } from './object-list.ts';
 export type { PodLogOptions } from './pod-log.ts';
 export { RestMapper } from './rest-mapper.ts';
 export { type RetryOnConflictOptions, retryOnConflict } from './retry-on-conflict.ts';
+export { type ForwardedPort, PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
+export {
+  type AttachOptions,
+  type ExecOptions,
+  RemoteCommand,
+  type TerminalSize,
+} from './streaming/remote-command.ts';
 export type { TlsConfig } from './tls-config.ts';
 export type { RateLimit } from './transport/rate-limiter.ts';
-export type { RequestDiagnostics } from './transport/transport.ts';
+export type { RequestDiagnostics } from './transport/request-diagnostics.ts';
 export { isTransportError, TransportError, type TransportErrorInit } from './transport/transport-error.ts';
 export type { WarningHandler } from './transport/warnings.ts';

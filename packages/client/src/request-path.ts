@@ -8,7 +8,8 @@ import {
   type WriteOptions,
 } from '@kapstan/api';
 
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+/** A list becomes one parameter a value. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 export interface PathTarget {
   readonly namespace?: string | undefined;
@@ -32,14 +33,14 @@ export function requestPath(token: Resource, target: PathTarget, query: Query = 
   return `${path}${formatQuery(query)}`;
 }
 
-/** "?a=1&b=x", without members that are undefined or ""; "" when none is left. */
+/** "?a=1&b=x&b=y", without members that are undefined or ""; "" when none is left. */
 export function formatQuery(query: Query): string {
   let search: URLSearchParams | undefined;
   for (const name of Object.keys(query)) {
     const value = query[name];
     if (value === undefined || value === '') continue;
     search ??= new URLSearchParams();
-    search.append(name, String(value));
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value]) search.append(name, String(one));
   }
   return search === undefined ? '' : `?${search.toString()}`;
 }

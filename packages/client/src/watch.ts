@@ -2,13 +2,8 @@
 import type { KubernetesObject, WatchEvent } from '@kapstan/api';
 import { newInternalError } from '@kapstan/api';
 import { Observable, type Subscriber } from 'rxjs';
-import {
-  bodyChunks,
-  type HttpAnswer,
-  type HttpRequest,
-  type OpenStream,
-  type Transport,
-} from './transport/transport.ts';
+import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
+import { bodyChunks, type OpenStream, type Transport } from './transport/transport.ts';
 import { transportErrorFrom } from './transport/transport-error.ts';
 import { WatchDecoder } from './watch-decoder.ts';
 

@@ -1,7 +1,9 @@
 // The connections of one cluster and one identity: an undici pool for calls, a connection of its own for each stream.
 // New certificates get a new pool; the old one drains.
+import type { Socket } from 'node:net';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { TlsConfig } from '../tls-config.ts';
+import { proxyTunnel } from './proxy-tunnel.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
 
 export interface ConnectionPoolOptions {
@@ -29,6 +31,7 @@ export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #current: Generation | undefined;
   readonly #open = new Set<Dispatcher>();
+  readonly #upgraded = new Set<Socket>();
   #isClosed = false;
 
   constructor(options: ConnectionPoolOptions) {
@@ -55,6 +58,44 @@ export class ConnectionPool {
     return dispatcher;
   }
 
+  /**
+   * The way to a bare connection, for an upgrade; it belongs to the caller, {@link close} ends it too. Rejects as
+   * {@link forCall}; network errors come from the second step.
+   */
+  async forUpgrade(): Promise<(signal: AbortSignal) => Promise<Socket>> {
+    const { connect } = this.#generation(await this.#options.material.load());
+    return async (signal) => {
+      const { server, proxyUrl } = this.#options;
+      const httpSocket = proxyUrl === undefined ? undefined : await proxyTunnel({ proxyUrl, server, signal });
+      const isDone = httpSocket !== undefined && server.protocol === 'http:';
+      const socket = isDone ? httpSocket : await this.#dial(connect, { httpSocket, signal });
+      if (this.#isClosed) socket.destroy(closedError());
+      this.#upgraded.add(socket);
+      socket.once('close', () => this.#upgraded.delete(socket));
+      return socket;
+    };
+  }
+
+  #dial(connect: Generation['connect'], how: DialOptions): Promise<Socket> {
+    const { protocol, hostname, host, port } = this.#options.server;
+    const servername = this.#options.tls.serverName;
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        how.httpSocket?.destroy();
+        reject(how.signal.reason);
+      };
+      how.signal.addEventListener('abort', onAbort, { once: true });
+      const target = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port };
+      const over = how.httpSocket === undefined ? {} : { httpSocket: how.httpSocket };
+      connect({ ...target, ...over, ...(servername ? { servername } : {}) }, (error, socket) => {
+        how.signal.removeEventListener('abort', onAbort);
+        if (how.signal.aborted) socket?.destroy();
+        else if (error === null) resolve(socket);
+        else reject(error);
+      });
+    });
+  }
+
   /** Ends the connection of a stream. */
   release(dispatcher: Dispatcher): void {
     const forget = (): void => {
@@ -66,6 +107,7 @@ export class ConnectionPool {
   /** Ends every connection, busy ones too. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    for (const socket of this.#upgraded) socket.destroy(closedError());
     const open = [...this.#open];
     this.#open.clear();
     await Promise.all(open.map((dispatcher) => dispatcher.destroy()));
@@ -119,6 +161,15 @@ export class ConnectionPool {
       ...(tls.serverName ? { servername: tls.serverName } : {}),
     };
   }
+}
+
+interface DialOptions {
+  readonly httpSocket: Socket | undefined;
+  readonly signal: AbortSignal;
+}
+
+function closedError(): Error {
+  return Object.assign(new Error('the client is closed'), { code: 'ECANCELED' });
 }
 
 function isSame(a: TlsTexts, b: TlsTexts): boolean {

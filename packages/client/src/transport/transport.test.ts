@@ -9,7 +9,7 @@ import { Client } from '../client.ts';
 import type { ClientConfig, ClientOptions } from '../client-config.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { type Answer, json, ScriptedServer, status, text } from '../testing/scripted-server.ts';
-import type { RequestDiagnostics } from './transport.ts';
+import type { RequestDiagnostics } from './request-diagnostics.ts';
 
 const ConfigMap = resource({ group: '', version: 'v1', kind: 'ConfigMap' });
 const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', namespace: 'n', resourceVersion: '7' } };

@@ -1,0 +1,46 @@
+// Bodies of answers as objects and lists; what cannot be read is a TransportError with the code EBADMSG.
+
+import type { Resource, ResourceVersion } from '@kapstan/api';
+import { apiVersionOf, type DeepReadonly, type KubernetesObject, type ListResult, parseJson } from '@kapstan/api';
+import { ListDecoder } from './list-decoder.ts';
+import type { HttpAnswer } from './transport/http-request.ts';
+import { bodyChunks, bodyText } from './transport/transport.ts';
+import { TransportError } from './transport/transport-error.ts';
+
+export async function readObject<T>(answer: HttpAnswer): Promise<T> {
+  const text = await bodyText(answer);
+  if (text === '')
+    throw undecodable(
+      answer,
+      `0-length response with status code: ${answer.status} and content type: ${answer.contentType}`,
+    );
+  return decode(answer, () => parseJson(text) as T);
+}
+
+export async function readList<T extends KubernetesObject>(
+  answer: HttpAnswer,
+  token: Resource<T>,
+): Promise<ListResult<T>> {
+  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(token), kind: token.kind });
+  for await (const chunk of bodyChunks(answer)) decode(answer, () => decoder.push(chunk));
+  const { metadata, items } = decode(answer, () => decoder.end());
+  return {
+    resourceVersion: (metadata.resourceVersion ?? '') as ResourceVersion,
+    ...(metadata.continue ? { continue: metadata.continue } : {}),
+    ...(metadata.remainingItemCount === undefined ? {} : { remainingItemCount: metadata.remainingItemCount }),
+    items: items as DeepReadonly<T>[],
+  };
+}
+
+function decode<R>(answer: HttpAnswer, step: () => R): R {
+  try {
+    return step();
+  } catch (error) {
+    if (error instanceof SyntaxError) throw undecodable(answer, `cannot decode the answer: ${error.message}`, error);
+    throw error;
+  }
+}
+
+function undecodable({ request }: HttpAnswer, message: string, cause?: unknown): TransportError {
+  return new TransportError({ code: 'EBADMSG', message, request, cause });
+}

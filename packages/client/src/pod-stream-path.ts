@@ -1,0 +1,34 @@
+// URLs of the subresources of pods that become streams: exec, attach, portforward.
+import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
+import { requestPath } from './request-path.ts';
+import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
+
+const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
+
+/** Throws TypeError for options that contradict themselves, as the other two do for names. */
+export function execPath(target: ObjectTarget, options: ExecOptions): string {
+  const { command } = options;
+  if (command.length === 0) throw new TypeError('you must specify at least one command for the container');
+  return requestPath(pod, { ...target, subresource: 'exec' }, { command, ...streamQuery(options) });
+}
+
+export function attachPath(target: ObjectTarget, options: AttachOptions): string {
+  return requestPath(pod, { ...target, subresource: 'attach' }, streamQuery(options));
+}
+
+export function portForwardPath(target: ObjectTarget, port: number): string {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new TypeError(`a port is an integer from 1 to 65535, got ${port}`);
+  return requestPath(pod, { ...target, subresource: 'portforward' }, { ports: port });
+}
+
+function streamQuery(options: AttachOptions) {
+  const { stdin, stdout, stderr, tty } = askedStreams(options);
+  return {
+    container: options.container,
+    stdin: stdin || undefined,
+    stdout: stdout || undefined,
+    stderr: stderr || undefined,
+    tty: tty || undefined,
+  };
+}

@@ -1,0 +1,47 @@
+// How a remote command ended: the Status on the error channel, as an exit code or as an error. Used by remote-command.
+import { isJsonObject, type Status, statusErrorFrom } from '@kapstan/api';
+
+// A Status is a few hundred bytes; what is longer is none.
+const maxBytes = 1_048_576;
+
+export type CommandEnd =
+  | { readonly type: 'exit'; readonly exitCode: number }
+  | { readonly type: 'failure'; readonly error: Error };
+
+/** Collects the error channel: a Status may come in several messages. */
+export class ExitStatus {
+  #text = '';
+
+  /** Takes a message; the end, once the Status is whole. */
+  push(payload: Buffer): CommandEnd | undefined {
+    this.#text += payload.toString('utf8');
+    if (this.#text.length > maxBytes) return { type: 'failure', error: new Error('the error stream holds no Status') };
+    const value = parseOrUndefined(this.#text);
+    return isJsonObject(value) ? endOf(value as Partial<Status>) : undefined;
+  }
+
+  /** What came so far, for a message. */
+  get text(): string {
+    return this.#text.slice(0, 200);
+  }
+}
+
+// Source: client-go tools/remotecommand/v4.go errorDecoderV4.
+function endOf(status: Partial<Status>): CommandEnd {
+  if (status.status === 'Success') return { type: 'exit', exitCode: 0 };
+  const cause = status.details?.causes?.find(({ reason }) => reason === 'ExitCode');
+  const isExit = status.status === 'Failure' && (status.reason as string) === 'NonZeroExitCode';
+  if (isExit && cause?.message !== undefined && /^-?\d{1,9}$/.test(cause.message))
+    return { type: 'exit', exitCode: Number(cause.message) };
+  return { type: 'failure', error: statusErrorFrom({ ...status, code: status.code || 500 }) };
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // Not whole yet.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

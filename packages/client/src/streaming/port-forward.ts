@@ -1,0 +1,152 @@
+// Local ports that lead to ports of a pod: listeners, and for each connection a WebSocket of its own, because the
+// protocol carries one connection a port. One connection's trouble is its own.
+import { createServer, isIP, type Server, type Socket } from 'node:net';
+import { type Duplex, pipeline } from 'node:stream';
+import type { CallOptions } from '@kapstan/api';
+import { type PortSpec, parsePortSpec } from './port-spec.ts';
+
+/** `timeoutMs` bounds how long the server may take to accept one connection; `signal` ends the whole forward. */
+export interface PortForwardOptions extends CallOptions {
+  /** "8080" or 8080 (the same on both sides), "8888:80", ":80" (any free local port). At least one. */
+  readonly ports: readonly (string | number)[];
+  /** Where to listen: IP addresses, or "localhost" for 127.0.0.1 and ::1, of which one is enough. Default localhost. */
+  readonly addresses?: readonly string[];
+  /** Told why a connection broke or never came to be. Default: the client's logger. */
+  readonly onConnectionError?: (error: Error, port: ForwardedPort) => void;
+}
+
+export interface ForwardedPort {
+  readonly address: string;
+  readonly local: number;
+  readonly remote: number;
+}
+
+export type PortDialer = (port: number, signal: AbortSignal) => Promise<Duplex>;
+
+interface PortForwardInit {
+  readonly dial: PortDialer;
+  readonly options: PortForwardOptions;
+  readonly onConnectionError: (error: Error, port: ForwardedPort) => void;
+}
+
+export class PortForward {
+  readonly #init: PortForwardInit;
+  readonly #controller: AbortController = new AbortController();
+  readonly #servers: Server[] = [];
+  readonly #sockets: Set<Socket> = new Set();
+  readonly #ports: ForwardedPort[] = [];
+  readonly #onAbort = (): void => void this.close();
+
+  private constructor(init: PortForwardInit) {
+    this.#init = init;
+  }
+
+  /** Rejects with TypeError for a wrong specification, with an Error when no port could be listened on. */
+  static async listen(init: PortForwardInit): Promise<PortForward> {
+    const { ports, addresses = ['localhost'], signal } = init.options;
+    if (ports.length === 0) throw new TypeError('you must specify at least 1 port');
+    if (addresses.length === 0) throw new TypeError('you must specify at least 1 address');
+    const specs = ports.map(parsePortSpec);
+    const hosts = addresses.map(parseAddress);
+    signal?.throwIfAborted();
+    const forward = new PortForward(init);
+    try {
+      for (const spec of specs) await forward.#listenOnAny(spec, hosts);
+    } catch (error) {
+      await forward.close();
+      throw error;
+    }
+    signal?.addEventListener('abort', forward.#onAbort, { once: true });
+    if (signal?.aborted) await forward.close();
+    return forward;
+  }
+
+  /** What listens, with the ports that were chosen. */
+  get ports(): readonly ForwardedPort[] {
+    return this.#ports;
+  }
+
+  /** Ends listeners and connections. Idempotent. */
+  async close(): Promise<void> {
+    this.#init.options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#controller.abort(new Error('the port-forward is closed'));
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+    const servers = this.#servers.splice(0);
+    await Promise.all(servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  // As client-go: every address is tried, one that works is enough, a free port is the same on all of them.
+  async #listenOnAny({ local, remote }: PortSpec, hosts: readonly (readonly string[])[]): Promise<void> {
+    const failures: Error[] = [];
+    let chosen = local;
+    let listening = 0;
+    for (const address of hosts.flat()) {
+      try {
+        chosen = await this.#listen({ address, local: chosen, remote });
+        listening++;
+      } catch (error) {
+        failures.push(error as Error);
+      }
+    }
+    if (listening > 0) return;
+    const reasons = failures.map((error) => error.message).join(', ');
+    throw new Error(`unable to listen on any of the requested ports: ${local}:${remote}: ${reasons}`, {
+      cause: new AggregateError(failures),
+    });
+  }
+
+  #listen({ address, local, remote }: ForwardedPort): Promise<number> {
+    return new Promise((resolve, reject) => {
+      // The pod may still answer after the local side has finished writing.
+      const server = createServer({ allowHalfOpen: true, noDelay: true });
+      server.once('error', reject);
+      server.listen(local, address, () => {
+        const bound = server.address();
+        const port = { address, local: typeof bound === 'object' && bound !== null ? bound.port : local, remote };
+        server.on('connection', (socket) => void this.#forward(socket, port));
+        this.#servers.push(server);
+        this.#ports.push(port);
+        resolve(port.local);
+      });
+    });
+  }
+
+  async #forward(socket: Socket, port: ForwardedPort): Promise<void> {
+    const leaving = new AbortController();
+    const leave = (): void => leaving.abort(new Error('the local side left'));
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    // An error is told by "close" before the pipeline stands, by the pipeline after that.
+    socket.on('error', () => undefined);
+    socket.once('close', leave);
+    try {
+      const signal = AbortSignal.any([this.#controller.signal, leaving.signal]);
+      const remote = await this.#init.dial(port.remote, signal);
+      pipeline(socket, remote, socket, (error) => {
+        if (error) this.#report(error, port);
+        // The reader must not take a broken connection for the end of an answer.
+        if (error) socket.resetAndDestroy();
+      });
+    } catch (error) {
+      if (!leaving.signal.aborted) this.#report(error as Error, port);
+      socket.resetAndDestroy();
+    }
+  }
+
+  // Whoever leaves does so on purpose, at either end.
+  #report(error: Error, port: ForwardedPort): void {
+    const { code } = error as NodeJS.ErrnoException;
+    if (this.#controller.signal.aborted || code === 'ERR_STREAM_PREMATURE_CLOSE') return;
+    this.#init.onConnectionError(error, port);
+  }
+}
+
+function parseAddress(address: string): readonly string[] {
+  if (address === 'localhost') return ['127.0.0.1', '::1'];
+  if (isIP(address) !== 0) return [address];
+  throw new TypeError(`${address} is not a valid IP`);
+}

@@ -1,0 +1,223 @@
+// One call as a row of attempts: credentials, rate limit, Retry-After, one refresh after a 401, warnings, diagnostics.
+// How an attempt reaches the server is the Exchange's part: a call, a stream or an upgrade (transport.ts).
+import diagnostics_channel from 'node:diagnostics_channel';
+import { delay, type StatusError } from '@kapstan/api';
+import type { ResolvedClientOptions } from '../client-config.ts';
+import type { Credentials, RequestHeaders } from '../credentials/credentials.ts';
+import { type HttpRequest, pathOnly } from './http-request.ts';
+import type { RateLimiter } from './rate-limiter.ts';
+import type { RequestDiagnostics } from './request-diagnostics.ts';
+import { statusErrorOf } from './status-response.ts';
+import { isTransportError, TransportError, transportErrorFrom } from './transport-error.ts';
+import { parseWarnings, type WarningHandler } from './warnings.ts';
+
+/** An answer's head. Whoever gets no `answer` reads `text`, once: that frees the connection. */
+export interface AttemptResponse<A> {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Set = success. */
+  readonly answer?: A;
+  text(): Promise<string>;
+}
+
+export type Attempt<A> = (credentialHeaders: RequestHeaders) => Promise<AttemptResponse<A>>;
+
+export interface Exchange<A> {
+  readonly request: HttpRequest;
+  readonly signal: AbortSignal;
+  /** For messages: "GET https://host/path". */
+  readonly label: string;
+  /** Streams are not retried when their connection breaks: who watches decides, with its own backoff. */
+  readonly isStream: boolean;
+  /** Finds the connection of the next attempt. What it rejects with is passed on as it is. */
+  prepare(): Promise<Attempt<A>>;
+}
+
+export interface AttemptPorts {
+  readonly server: URL;
+  readonly credentials: Credentials;
+  readonly limiter: RateLimiter | undefined;
+  readonly onWarning: WarningHandler;
+  readonly options: ResolvedClientOptions;
+}
+
+/** State of one call across its attempts. */
+interface Progress<A> {
+  readonly exchange: Exchange<A>;
+  count: number;
+  rateLimitedMs: number;
+  hasRefreshed: boolean;
+}
+
+type Outcome<A> =
+  | { readonly type: 'answer'; readonly answer: A }
+  | { readonly type: 'retry'; readonly error: Error; readonly afterMs: number }
+  | { readonly type: 'failure'; readonly error: Error };
+
+const channel = diagnostics_channel.channel('kapstan:client:request');
+// A broken connection counts as Retry-After: 1. Source: spec/client.md §8.5.
+const brokenRetryMs = 1000;
+
+export class AttemptLoop {
+  readonly #ports: AttemptPorts;
+
+  constructor(ports: AttemptPorts) {
+    this.#ports = ports;
+  }
+
+  async run<A>(exchange: Exchange<A>): Promise<A> {
+    const { options } = this.#ports;
+    const progress: Progress<A> = { exchange, count: 0, rateLimitedMs: 0, hasRefreshed: false };
+    let previous: Error | undefined;
+    for (; ; progress.count++) {
+      await rejectWithPrevious(this.#passLimiter(progress), previous);
+      const outcome = await this.#attempt(progress);
+      if (outcome.type === 'answer') return outcome.answer;
+      const isLast = outcome.type === 'failure' || progress.count >= options.maxRetries;
+      if (isLast) throw withPrevious(outcome.error, previous);
+      previous = outcome.error;
+      await rejectWithPrevious(delay(options.clock, outcome.afterMs, exchange.signal), previous);
+    }
+  }
+
+  async credentialHeaders(): Promise<RequestHeaders> {
+    try {
+      return await this.#ports.credentials.headers();
+    } catch (error) {
+      throw new Error(`getting credentials: ${error instanceof Error ? error.message : String(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  // The first attempt of a watch passes the limiter by. Source: spec/client.md §8.5.
+  async #passLimiter<A>(progress: Progress<A>): Promise<void> {
+    const { limiter, options } = this.#ports;
+    progress.rateLimitedMs = 0;
+    if (limiter === undefined || (progress.exchange.isStream && progress.count === 0)) return;
+    const startedAtMs = options.clock.monotonicNow();
+    await limiter.acquire(progress.exchange.signal);
+    progress.rateLimitedMs = options.clock.monotonicNow() - startedAtMs;
+  }
+
+  async #attempt<A>(progress: Progress<A>): Promise<Outcome<A>> {
+    const { exchange } = progress;
+    exchange.signal.throwIfAborted();
+    const headers = await this.credentialHeaders();
+    const attempt = await exchange.prepare();
+    const startedAtMs = this.#ports.options.clock.monotonicNow();
+    let response: AttemptResponse<A>;
+    try {
+      response = await untilAborted(attempt(headers), exchange.signal);
+    } catch (error) {
+      this.#publish(progress, startedAtMs, { error });
+      if (exchange.signal.aborted) throw error;
+      return brokenOutcome(exchange, transportErrorFrom(error, exchange.label));
+    }
+    this.#publish(progress, startedAtMs, { status: response.status });
+    for (const text of parseWarnings(response.headers.warning)) this.#ports.onWarning(text);
+    if (response.answer !== undefined) return { type: 'answer', answer: response.answer };
+    return await this.#judge(progress, response, headers);
+  }
+
+  async #judge<A>(progress: Progress<A>, response: AttemptResponse<A>, used: RequestHeaders): Promise<Outcome<A>> {
+    const retryAfterSeconds = retryAfter(response.headers['retry-after']);
+    const error = await failure(progress.exchange, response, retryAfterSeconds);
+    if (response.status === 401 && !progress.hasRefreshed) {
+      progress.hasRefreshed = true;
+      if (await this.#ports.credentials.onUnauthorized?.(used)) return { type: 'retry', error, afterMs: 0 };
+    }
+    const isRetryable = (response.status === 429 || response.status >= 500) && retryAfterSeconds !== undefined;
+    if (!isRetryable) return { type: 'failure', error };
+    return { type: 'retry', error, afterMs: retryAfterSeconds * 1000 };
+  }
+
+  #publish<A>(
+    { exchange, count, rateLimitedMs }: Progress<A>,
+    startedAtMs: number,
+    result: { readonly status?: number; readonly error?: unknown },
+  ): void {
+    const { options, server } = this.#ports;
+    if (!channel.hasSubscribers && options.onRequest === undefined) return;
+    const message: RequestDiagnostics = {
+      method: exchange.request.method,
+      host: server.host,
+      path: pathOnly(exchange.request),
+      attempt: count,
+      durationMs: options.clock.monotonicNow() - startedAtMs,
+      rateLimitedMs,
+      ...result,
+    };
+    channel.publish(message);
+    options.onRequest?.(message);
+  }
+}
+
+async function failure<A>(
+  { request, label, signal }: Exchange<A>,
+  response: AttemptResponse<A>,
+  retryAfterSeconds: number | undefined,
+): Promise<StatusError> {
+  let body: string;
+  try {
+    body = await response.text();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw transportErrorFrom(error, label);
+  }
+  const { method, resource, name } = request;
+  const contentType = String(response.headers['content-type'] ?? '');
+  return statusErrorOf({ code: response.status, method, contentType, body, retryAfterSeconds, resource, name });
+}
+
+// Whole seconds only; HTTP dates are ignored. Source: spec/client.md §8.5.
+function retryAfter(header: string | string[] | undefined): number | undefined {
+  return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
+}
+
+function brokenOutcome<A>({ request, isStream }: Exchange<A>, error: TransportError): Outcome<A> {
+  const isBroken = error.code === 'ECONNRESET' || error.code === 'EPIPE';
+  const isRetryable = isBroken && request.method === 'GET' && !isStream;
+  return isRetryable ? { type: 'retry', error, afterMs: brokenRetryMs } : { type: 'failure', error };
+}
+
+// undici heeds the signal of a request only once its connection stands, which a silent peer can keep from happening.
+function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const stop = (): void => signal.removeEventListener('abort', onAbort);
+    work.finally(stop).then(resolve, reject);
+  });
+}
+
+/** The caller's own reason as it is; a deadline says what the attempts before it ran into. */
+export function abortReason(signal: AbortSignal, error: unknown): unknown {
+  const reason: unknown = signal.reason;
+  const previous = error instanceof RetryInterrupted ? error.previous : undefined;
+  return isTransportError(reason) ? withPrevious(reason, previous) : reason;
+}
+
+/** The call was aborted while it waited for its next attempt. Never leaves the transport: {@link abortReason}. */
+class RetryInterrupted extends Error {
+  readonly previous: Error | undefined;
+
+  constructor(previous: Error | undefined, options: ErrorOptions) {
+    super('interrupted before the next attempt', options);
+    this.previous = previous;
+  }
+}
+
+async function rejectWithPrevious(step: Promise<void>, previous: Error | undefined): Promise<void> {
+  try {
+    await step;
+  } catch (error) {
+    throw new RetryInterrupted(previous, { cause: error });
+  }
+}
+
+function withPrevious(error: Error, previous: Error | undefined): Error {
+  if (previous === undefined || !isTransportError(error) || previous.message === error.message) return error;
+  const message = `${error.message.slice(error.request.length + 2)} - error from a previous attempt: ${previous.message}`;
+  return new TransportError({ code: error.code, request: error.request, message, cause: previous });
+}

@@ -1,0 +1,104 @@
+// The opening of a WebSocket on a connection that stands: over npm ws. An answer that is no upgrade is handed on as an
+// answer, so that the server's Status, Retry-After and 401 count as they do for any request.
+import type { Socket } from 'node:net';
+import { WebSocket } from 'ws';
+import type { RequestHeaders } from '../credentials/credentials.ts';
+import type { AttemptResponse } from './attempt-loop.ts';
+import { TransportError } from './transport-error.ts';
+
+/** An open WebSocket, paused: no message is lost before its owner listens and resumes it. */
+export interface OpenWebSocket {
+  readonly socket: WebSocket;
+  /** For messages: "GET https://host/path". */
+  readonly request: string;
+  /** Why the pool or the network ended the connection under it, if that is known. */
+  readonly cause: () => Error | undefined;
+}
+
+export interface HandshakeOptions {
+  readonly url: URL;
+  readonly protocols: readonly string[];
+  readonly headers: RequestHeaders;
+  readonly connection: Socket;
+  readonly signal: AbortSignal;
+  readonly request: string;
+}
+
+// The server sends frames of 32 KiB; more than this is no channel protocol.
+const maxFrameBytes = 16_777_216;
+// After both sides have said that they close, the server ends the connection. How long it may take over that.
+const closeTimeoutMs = 5_000;
+const maxErrorBytes = 65_536;
+
+type Opened = AttemptResponse<OpenWebSocket>;
+
+export function handshake(options: HandshakeOptions): Promise<Opened> {
+  const { url, protocols, headers, connection, signal, request } = options;
+  let cause: Error | undefined;
+  connection.once('error', (error) => {
+    cause = error;
+  });
+  const socket = new WebSocket(url, [...protocols], {
+    createConnection: () => connection,
+    headers: headers as Record<string, string | string[]> as Record<string, string>,
+    perMessageDeflate: false,
+    followRedirects: false,
+    maxPayload: maxFrameBytes,
+    closeTimeout: closeTimeoutMs,
+  } as object);
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      socket.terminate();
+      connection.destroy();
+      reject(signal.reason);
+    };
+    const settle = (step: () => void): void => {
+      signal.removeEventListener('abort', onAbort);
+      step();
+    };
+    if (signal.aborted) return onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.once('open', () => {
+      // Invariant: nothing is read before the owner's listeners stand.
+      socket.pause();
+      const answer = { socket, request, cause: () => cause };
+      settle(() => resolve({ status: 101, headers: {}, answer, text: async () => '' }));
+    });
+    socket.once('unexpected-response', (_, response) => {
+      const { statusCode = 0, headers: received } = response;
+      const text = (): Promise<string> => readText(response).finally(() => connection.destroy());
+      settle(() => resolve({ status: statusCode, headers: received, text }));
+    });
+    // Stays: a failed handshake may emit more than one error.
+    socket.on('error', (error) => settle(() => reject(handshakeError(cause ?? error, options))));
+  });
+}
+
+function handshakeError(error: Error, { request, protocols }: HandshakeOptions): Error {
+  const message = refusals.find(([text]) => error.message.startsWith(text))?.[1];
+  if (message === undefined) return error;
+  return new TransportError({
+    code: 'EPROTONOSUPPORT',
+    message: `${message}: WebSocket with ${protocols.join(' or ')} is needed, SPDY is not supported`,
+    request,
+    cause: error,
+  });
+}
+
+// What ws says of an answer 101 that it cannot take.
+const refusals: readonly (readonly [string, string])[] = [
+  ['Invalid Upgrade header', 'the server upgrades to another protocol than WebSocket'],
+  ['Server sent no subprotocol', 'the server chose no subprotocol'],
+  ['Server sent an invalid subprotocol', 'the server chose a subprotocol that was not offered'],
+];
+
+async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunks) {
+    parts.push(chunk);
+    size += chunk.length;
+    if (size >= maxErrorBytes) break;
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

@@ -24,6 +24,7 @@ beforeEach(async () => {
   failures = [];
   committer = new Committer({
     env,
+    dataDir,
     quotaBytes: 2 ** 30,
     hasLease: (lease) => lease === 1,
     onDurable: (durable) => events.push(...durable),

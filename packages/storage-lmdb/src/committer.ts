@@ -3,10 +3,12 @@
 import type { Revision } from '@kapstan/api';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
 import { Batch, type BatchContext } from './commit-batch.ts';
+import { isOutOfSpace } from './disk-space.ts';
 import type { Environment } from './environment.ts';
 
 export interface CommitterOptions extends BatchContext {
   readonly env: Environment;
+  readonly dataDir: string;
   /** Largest amount of live data, in bytes. Puts beyond it are refused as `Full`. */
   readonly quotaBytes: number;
   /** Called in the turn in which revisions became durable, before their commits resolve. */
@@ -116,7 +118,8 @@ export class Committer {
         await this.#options.env.write(batch.writes);
       }
     } catch (error) {
-      return this.#fail(error, jobs);
+      if (!isOutOfSpace(error, this.#options.dataDir, batch.writes.bytes)) return this.#fail(error, jobs);
+      return this.#refuseForSpace(error, jobs);
     }
     this.#usedBytes += batch.writes.bytes * treeOverhead;
     this.#revision = batch.revision;
@@ -172,6 +175,13 @@ export class Committer {
     if (estimate() < quotaBytes) return false;
     this.#usedBytes = env.usedBytes();
     return estimate() >= quotaBytes;
+  }
+
+  /** The transaction was given up before its header: nothing of it is there, and the next one may find room. */
+  #refuseForSpace(cause: unknown, inFlight: readonly Job[]): void {
+    const message = 'no space left on the file system of the data directory';
+    for (const job of inFlight) job.reject(new StorageError({ code: 'Full', message, cause }));
+    this.#goOn();
   }
 
   #fail(error: unknown, inFlight: readonly Job[]): void {

@@ -24,6 +24,7 @@ beforeEach(async () => {
   };
   committer = new Committer({
     env,
+    dataDir,
     quotaBytes: 2 ** 30,
     hasLease: () => false,
     onDurable: () => undefined,

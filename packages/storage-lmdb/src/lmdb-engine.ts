@@ -137,6 +137,7 @@ export class LmdbEngine implements Engine {
     this.#leases = new LeaseBook({ env, clock, logger });
     this.#committer = new Committer({
       env,
+      dataDir: options.dataDir,
       quotaBytes: options.quotaBytes,
       hasLease: (lease) => this.#leases.has(lease),
       onDurable: (events, revision) => this.#feed.deliver(events, revision),

@@ -34,7 +34,7 @@ function newCommitter(
   const onFatal = (error: unknown): never => {
     throw error;
   };
-  return new Committer({ env, quotaBytes: 2 ** 30, hasLease: (lease) => lease === 1, onDurable, onFatal });
+  return new Committer({ env, dataDir, quotaBytes: 2 ** 30, hasLease: (lease) => lease === 1, onDurable, onFatal });
 }
 
 const put = (committer: Committer, key: string, after = 0, lease = 0) =>

@@ -1,0 +1,19 @@
+// Whether a transaction failed because the file system has no room. Used by committer.ts.
+import { statfsSync } from 'node:fs';
+import { constants } from 'node:os';
+
+const { EIO, ENOSPC, EDQUOT } = constants.errno;
+/** Room that a transaction may need beside its rows: copies of the pages above them. */
+const treeBytes = 1_048_576;
+
+/**
+ * LMDB says "no space" only when not one byte of a page could be written; a write that came up short is an I/O error there.
+ * That one is believed to be for want of room when the file system has less than the transaction needs.
+ */
+export function isOutOfSpace(error: unknown, directory: string, bytes: number): boolean {
+  const { code } = error as { readonly code?: unknown };
+  if (code === ENOSPC || code === EDQUOT) return true;
+  if (code !== EIO) return false;
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize < bytes + treeBytes;
+}

@@ -19,6 +19,7 @@ import {
   type Stored,
   type StoredList,
   type TryUpdate,
+  type UnreadableDeleteOptions,
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
 import type { CacheEntry } from './cache-entry.ts';
@@ -183,6 +184,10 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
     const { cachedExisting: _theirs, ...rest } = options;
     return this.#storage.delete(key, { ...rest, ...this.#hint(key) });
+  }
+
+  deleteUnreadable(key: string, options?: UnreadableDeleteOptions): Promise<Revision> {
+    return this.#storage.deleteUnreadable(key, options);
   }
 
   /** As {@link delete}. */

@@ -1,5 +1,5 @@
 // DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage. spec/storage.md §4.8.
-import { type DeepReadonly, deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+import { deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
 import { checkPreconditions } from './preconditions.ts';
 import type {
   GuaranteedUpdateOptions,
@@ -14,6 +14,7 @@ import type {
   StorageWatchSink,
   StoredList,
   TryUpdate,
+  UnreadableDeleteOptions,
 } from './storage.ts';
 import { StorageError } from './storage-error.ts';
 import { Stored } from './stored.ts';
@@ -36,7 +37,6 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
 
   /** The object as it would have been deleted, at the version that it has. */
   async delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
-    if (options.ignoreDecodeErrors === true) return this.#deleteCorrupt(key, options);
     const stored = await this.#storage.get(key);
     if (stored === undefined) throw new StorageError({ code: 'KeyNotFound', key });
     checkPreconditions(key, options.preconditions, stored.object);
@@ -45,17 +45,17 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   }
 
   /** Lets the wrapped storage decide whether the object is corrupt, and stops it just before the removal. */
-  async #deleteCorrupt(key: string, options: StorageDeleteOptions<T>): Promise<Stored<T>> {
+  async deleteUnreadable(key: string, options: UnreadableDeleteOptions = {}): Promise<Revision> {
     const stop = new Error('dry run');
-    const validateDeletion = async (object: DeepReadonly<T> | undefined): Promise<never> => {
-      await options.validateDeletion?.(object);
+    const validateDeletion = async (): Promise<never> => {
+      await options.validateDeletion?.();
       throw stop;
     };
     try {
-      return await this.#storage.delete(key, { ...options, validateDeletion });
+      return await this.#storage.deleteUnreadable(key, { ...options, validateDeletion });
     } catch (error) {
       if (error !== stop) throw error;
-      return new Stored<T>(key, 0 as Revision, {} as Stored<T>['object']);
+      return 0 as Revision;
     }
   }
 

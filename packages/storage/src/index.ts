@@ -36,6 +36,7 @@ export type {
   GuaranteedUpdateOptions,
   ResponseMeta,
   Storage,
+  StorageCallOptions,
   StorageCreateOptions,
   StorageDeleteOptions,
   StorageEvent,
@@ -47,6 +48,7 @@ export type {
   StorageWatchSink,
   StoredList,
   TryUpdate,
+  UnreadableDeleteOptions,
   UpdateResult,
   ValidateDeletion,
 } from './storage.ts';
@@ -56,6 +58,9 @@ export {
   type StorageErrorCode,
   storageErrors,
 } from './storage-error.ts';
+export type { StoreInspection, StoreOperation } from './store-counters.ts';
+export { type InspectedStore, storeMetrics, storeSizeMetric } from './store-metrics.ts';
+export { type SpanAttributes, type StoreSpan, type StoreStep, storeChannelName } from './store-trace.ts';
 export { type Encoding, jsonEncoding, Stored } from './stored.ts';
 export { type StorageVerb, toStatus } from './to-status.ts';
 export { aesCbcTransformer, aesGcmTransformer } from './transform/aes-transformers.ts';

@@ -2,6 +2,7 @@
 // there: one manager a store, above the engine, whose grants are always new leases. spec/storage.md §2.7.
 import type { Clock, Revision } from '@kapstan/api';
 import type { CommitResult, Engine } from './engine.ts';
+import type { Histogram } from './histogram.ts';
 import { isStorageError } from './storage-error.ts';
 
 export interface LeaseManagerOptions {
@@ -11,6 +12,8 @@ export interface LeaseManagerOptions {
   readonly reuseSeconds: number;
   /** Most keys to share one lease, attempts included. */
   readonly maxObjects: number;
+  /** Gets how many keys shared a lease when the next one is granted, with the key that asks for that. */
+  readonly objectCounts?: Histogram;
 }
 
 export interface ExpiringPut {
@@ -72,6 +75,7 @@ export class LeaseManager {
       if (isLongEnough && isShortEnough && shared.attempts <= maxObjects) return { ...shared };
     }
     const id = await engine.grantLease(ttlSeconds + reuseSeconds);
+    this.#options.objectCounts?.observe(shared?.attempts ?? 1);
     this.#shared = { id, expiresAtMs: nowMs + (ttlSeconds + reuseSeconds) * 1_000, attempts: 1 };
     return { ...this.#shared };
   }

@@ -24,6 +24,7 @@ export interface ObjectCoderOptions<T extends KubernetesObject> {
   readonly codec: Codec<T>;
   readonly transformer: Transformer;
   readonly freeze: boolean;
+  readonly onDecodeError?: () => void;
 }
 
 /** Turns objects into stored bytes and back. All failures to read are `Corrupt` and name the key. */
@@ -31,6 +32,7 @@ export class ObjectCoder<T extends KubernetesObject> {
   readonly #codec: Codec<T>;
   readonly #transformer: Transformer;
   readonly #freeze: boolean;
+  readonly #onDecodeError: (() => void) | undefined;
   /** What was read from the engine in this turn, by revision: a watch hears of a write just before its writer does. */
   readonly #fresh = new Map<Revision, Stored<T>>();
 
@@ -38,6 +40,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     this.#codec = options.codec;
     this.#transformer = options.transformer;
     this.#freeze = options.freeze;
+    this.#onDecodeError = options.onDecodeError;
   }
 
   /**
@@ -106,6 +109,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     try {
       object = this.#parse(plain, revision);
     } catch (error) {
+      this.#onDecodeError?.();
       throw corrupt(key, `object not decodable revision=${revision}`, error);
     }
     const wire = this.#codec.wireJson?.(plain, revision);

@@ -1,100 +1,136 @@
 // The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete. spec/storage.md §2.3.
-import type { KubernetesObject } from '@kapstan/api';
-import type { Engine, KeyValue } from './engine.ts';
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
-import type { StorageDeleteOptions } from './storage.ts';
+import type { StorageDeleteOptions, UnreadableDeleteOptions } from './storage.ts';
 import { isStorageError, StorageError } from './storage-error.ts';
-import { Stored } from './stored.ts';
+import type { StoreCounters } from './store-counters.ts';
+import type { StoreTrace } from './store-trace.ts';
+import type { Stored } from './stored.ts';
 
-/** State that a deletion looks at. `stored` is absent for an object that cannot be read (unsafe deletion only). */
-interface DeleteState<T extends KubernetesObject> {
-  readonly stored?: Stored<T>;
-  readonly revision: Stored<T>['revision'];
+export interface DeleteContext<T extends KubernetesObject> {
+  readonly engine: Engine;
+  readonly coder: ObjectCoder<T>;
+  readonly counters: StoreCounters;
+  readonly trace: StoreTrace;
+}
+
+export interface ObjectDelete<T extends KubernetesObject> {
+  readonly key: string;
+  readonly options: StorageDeleteOptions<T>;
 }
 
 /** One deletion from its first read to its commit. */
 export class DeleteLoop<T extends KubernetesObject> {
-  readonly #engine: Engine;
-  readonly #coder: ObjectCoder<T>;
+  readonly #context: DeleteContext<T>;
   readonly #key: string;
   readonly #options: StorageDeleteOptions<T>;
 
-  constructor(
-    engine: Engine,
-    coder: ObjectCoder<T>,
-    call: { readonly key: string; readonly options: StorageDeleteOptions<T> },
-  ) {
-    this.#engine = engine;
-    this.#coder = coder;
+  constructor(context: DeleteContext<T>, call: ObjectDelete<T>) {
+    this.#context = context;
     this.#key = call.key;
     this.#options = call.options;
   }
 
   async run(): Promise<Stored<T>> {
-    const { cachedExisting, ignoreDecodeErrors = false, signal } = this.#options;
-    let isCurrent = cachedExisting === undefined || ignoreDecodeErrors;
-    let state: DeleteState<T> =
-      isCurrent || cachedExisting === undefined
-        ? await this.#read()
-        : { stored: cachedExisting, revision: cachedExisting.revision };
+    const { cachedExisting, signal } = this.#options;
+    const { trace } = this.#context;
+    let isCurrent = cachedExisting === undefined;
+    let stored = cachedExisting ?? (await this.#read());
+    trace.step('initial value restored');
     for (;;) {
       signal?.throwIfAborted();
-      const refusal = await this.#refusal(state);
+      const refusal = await this.#refusal(stored);
       if (refusal !== undefined) {
         if (isCurrent) throw refusal.error;
         const fresh = await this.#read();
         // The state was not out of date after all, so the answer stands.
-        if (fresh.revision === state.revision) throw refusal.error;
-        state = fresh;
-        isCurrent = true;
-        continue;
+        if (fresh.revision === stored.revision) throw refusal.error;
+        stored = fresh;
+      } else {
+        const outcome = await commitDelete(this.#context, this.#key, stored.revision);
+        if (outcome.succeeded) return stored.atRevision(outcome.revision);
+        stored = await this.#decoded(outcome.current);
       }
-      const outcome = await this.#engine.commit({
-        key: this.#key,
-        expectedRevision: state.revision,
-        change: { type: 'delete' },
-      });
-      if (outcome.succeeded) return this.#deleted(state, outcome.revision);
-      state = await this.#stateOf(outcome.current);
+      trace.step('Retry value restored');
       isCurrent = true;
     }
   }
 
-  async #refusal(state: DeleteState<T>): Promise<{ readonly error: unknown } | undefined> {
+  async #refusal(stored: Stored<T>): Promise<{ readonly error: unknown } | undefined> {
     try {
-      checkPreconditions(this.#key, this.#options.preconditions, state.stored?.object);
-      await this.#options.validateDeletion?.(state.stored?.object);
+      checkPreconditions(this.#key, this.#options.preconditions, stored.object);
+      await this.#options.validateDeletion?.(stored.object);
       return undefined;
     } catch (error) {
       return { error };
     }
   }
 
-  async #read(): Promise<DeleteState<T>> {
-    const { signal } = this.#options;
-    const read = await this.#engine.get(this.#key, signal === undefined ? {} : { signal });
-    return this.#stateOf(read.kv);
+  async #read(): Promise<Stored<T>> {
+    return this.#decoded(await readKey(this.#context, this.#key, this.#options.signal));
   }
 
-  async #stateOf(kv: KeyValue | undefined): Promise<DeleteState<T>> {
+  async #decoded(kv: KeyValue | undefined): Promise<Stored<T>> {
     if (kv === undefined) throw new StorageError({ code: 'KeyNotFound', key: this.#key });
-    await this.#coder.prepare(kv);
-    try {
-      const stored = this.#coder.read(kv);
-      if (this.#options.ignoreDecodeErrors !== true) return { stored, revision: kv.modRevision };
-    } catch (error) {
-      if (this.#options.ignoreDecodeErrors === true && isStorageError(error, 'Corrupt'))
-        return { revision: kv.modRevision };
-      throw error;
-    }
-    const message = 'unsafe deletion is not allowed because the object is decodable from storage';
-    throw new StorageError({ code: 'InvalidObject', key: this.#key, message });
+    await this.#context.coder.prepare(kv);
+    return this.#context.coder.read(kv);
   }
+}
 
-  #deleted(state: DeleteState<T>, revision: Stored<T>['revision']): Stored<T> {
-    // What nobody can read has no last state: only its version is known.
-    const last = state.stored ?? new Stored<T>(this.#key, state.revision, {} as Stored<T>['object']);
-    return last.atRevision(revision);
+/** Removes what nobody can decode, and refuses to remove anything else. */
+export async function deleteUnreadable<T extends KubernetesObject>(
+  context: DeleteContext<T>,
+  call: { readonly key: string; readonly options: UnreadableDeleteOptions },
+): Promise<Revision> {
+  const { key, options } = call;
+  let kv = await readKey(context, key, options.signal);
+  for (;;) {
+    options.signal?.throwIfAborted();
+    const revision = await requireUnreadable(context.coder, key, kv);
+    await options.validateDeletion?.();
+    const outcome = await commitDelete(context, key, revision);
+    if (outcome.succeeded) return outcome.revision;
+    kv = outcome.current;
   }
+}
+
+async function requireUnreadable<T extends KubernetesObject>(
+  coder: ObjectCoder<T>,
+  key: string,
+  kv: KeyValue | undefined,
+): Promise<Revision> {
+  if (kv === undefined) throw new StorageError({ code: 'KeyNotFound', key });
+  await coder.prepare(kv);
+  try {
+    coder.read(kv);
+  } catch (error) {
+    if (isStorageError(error, 'Corrupt')) return kv.modRevision;
+    throw error;
+  }
+  const message = 'unsafe deletion is not allowed because the object is decodable from storage';
+  throw new StorageError({ code: 'InvalidObject', key, message });
+}
+
+type DeleteParts = Pick<DeleteContext<never>, 'engine' | 'counters' | 'trace'>;
+
+async function readKey(
+  { engine, counters }: DeleteParts,
+  key: string,
+  signal?: AbortSignal,
+): Promise<KeyValue | undefined> {
+  const options = signal === undefined ? {} : { signal };
+  return (await counters.request('get', () => engine.get(key, options))).kv;
+}
+
+async function commitDelete(
+  { engine, counters, trace }: DeleteParts,
+  key: string,
+  expectedRevision: Revision,
+): Promise<CommitResult> {
+  const commit = { key, expectedRevision, change: { type: 'delete' } } as const;
+  const outcome = await counters.request('delete', () => engine.commit(commit));
+  trace.step('Txn call completed');
+  return outcome;
 }

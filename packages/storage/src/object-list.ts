@@ -9,6 +9,8 @@ import type { ObjectCoder } from './object-coder.ts';
 import { isEverything, matches, type SelectionPredicate } from './selection-predicate.ts';
 import type { StorageListOptions, StoredList } from './storage.ts';
 import { isStorageError, StorageError } from './storage-error.ts';
+import type { StoreCounters } from './store-counters.ts';
+import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
 import { TurnBudget } from './turn-budget.ts';
 import { listVersion, plainNumber, requireNotOlder } from './versioner.ts';
@@ -20,6 +22,8 @@ export interface ObjectListContext<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly coder: ObjectCoder<T>;
   readonly resource: GroupResource;
+  readonly counters: StoreCounters;
+  readonly trace: StoreTrace;
 }
 
 /** The zero or one object at a key. Limit and continue are ignored. */
@@ -30,8 +34,9 @@ export async function listOne<T extends KubernetesObject>(
 ): Promise<StoredList<T>> {
   const position = validateListOptions(key, options);
   const read = await translated(context, { position, prefix: key, asked: options.resourceVersion }, () =>
-    context.engine.get(key, { revision: position.pinned, ...signalOf(options) }),
+    context.counters.request('get', () => context.engine.get(key, { revision: position.pinned, ...signalOf(options) })),
   );
+  context.trace.step('value read', read.kv?.value.length);
   requireNotOlder(options.resourceVersion, read.revision);
   const items: Stored<T>[] = [];
   const corrupt = new CorruptObjects(context.resource);
@@ -44,6 +49,9 @@ export async function listOne<T extends KubernetesObject>(
       corrupt.add(error);
     }
   }
+  const fetched = read.kv === undefined ? 0 : 1;
+  const { startMs } = context.trace;
+  context.counters.listed({ startMs, fetched, evaluated: fetched, returned: items.length });
   corrupt.throwIfAny();
   return { resourceVersion: listVersion(position.pinned || read.revision), items, continue: '' };
 }
@@ -55,7 +63,12 @@ export async function listPrefix<T extends KubernetesObject>(
   options: StorageListOptions<T>,
 ): Promise<StoredList<T>> {
   const position = validateListOptions(prefix, options);
-  return new PrefixList(context, prefix, { options, position }).run();
+  const list = new PrefixList(context, prefix, { options, position });
+  try {
+    return await list.run();
+  } finally {
+    context.counters.listed({ startMs: context.trace.startMs, ...list.counts });
+  }
 }
 
 /** One walk over the pages of a range. */
@@ -69,6 +82,8 @@ class PrefixList<T extends KubernetesObject> {
   readonly #corrupt: CorruptObjects;
   readonly #budget = new TurnBudget();
   #lastKey = '';
+  #fetched = 0;
+  #evaluated = 0;
 
   constructor(
     context: ObjectListContext<T>,
@@ -83,12 +98,18 @@ class PrefixList<T extends KubernetesObject> {
     this.#corrupt = new CorruptObjects(context.resource);
   }
 
+  get counts(): { readonly fetched: number; readonly evaluated: number; readonly returned: number } {
+    return { fetched: this.#fetched, evaluated: this.#evaluated, returned: this.#items.length };
+  }
+
   async run(): Promise<StoredList<T>> {
     let revision = this.#position.pinned;
     let start = this.#position.fromKey ?? this.#prefix;
     let pageSize = this.#limit === 0 ? maxPageSize : this.#limit;
     for (;;) {
       const page = await this.#read(start, revision, pageSize);
+      this.#fetched += page.kvs.length;
+      this.#context.trace.step('page read', page.kvs.length);
       requireNotOlder(this.#options.resourceVersion, page.revision);
       if (page.more && page.kvs.length === 0) {
         throw new Error('no results were found, but etcd indicated there were more values remaining');
@@ -96,6 +117,7 @@ class PrefixList<T extends KubernetesObject> {
       // All further pages are read at the revision of the first.
       if (revision === 0) revision = page.revision;
       const hasMore = (await this.#take(page.kvs)) || page.more;
+      this.#context.trace.step('page decoded');
       if (!hasMore) return this.#finish(revision);
       if (this.#isFull) return this.#finish(revision, page.count);
       start = keyAfter(this.#lastKey);
@@ -109,10 +131,11 @@ class PrefixList<T extends KubernetesObject> {
 
   #read(start: string, revision: Revision, limit: number): Promise<RangeResult> {
     const range = rangeOf(this.#prefix, start);
+    const { counters, engine } = this.#context;
     return translated(
       this.#context,
       { position: this.#position, prefix: this.#prefix, asked: this.#options.resourceVersion },
-      () => this.#context.engine.range(range, { revision, limit, ...signalOf(this.#options) }),
+      () => counters.request('list', () => engine.range(range, { revision, limit, ...signalOf(this.#options) })),
     );
   }
 
@@ -135,6 +158,7 @@ class PrefixList<T extends KubernetesObject> {
 
   #takeOne(kv: KeyValue): void {
     let stored: Stored<T>;
+    this.#evaluated++;
     try {
       stored = this.#context.coder.read(kv);
     } catch (error) {

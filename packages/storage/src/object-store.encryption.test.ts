@@ -116,7 +116,7 @@ describe('an ObjectStore whose keys come from a key service', () => {
       'data from the storage is not transformable revision=2: failed to decrypt DEK, error: no such key',
     );
     await expect(storage.delete(key)).rejects.toSatisfy((reason) => isStorageError(reason, 'Corrupt'));
-    await storage.delete(key, { ignoreDecodeErrors: true });
+    await storage.deleteUnreadable(key);
     expect(await storage.get(key)).toBeUndefined();
   });
 });

@@ -111,7 +111,7 @@ describe('watches of an ObjectStore', () => {
     await bench.create('a');
     await bench.overwrite('a', 'garbage');
     const watch = bench.watch({ resourceVersion: String(await engine.currentRevision()) });
-    await bench.storage.delete(keyOf('a'), { ignoreDecodeErrors: true });
+    await bench.storage.deleteUnreadable(keyOf('a'));
     const error = (await watch.ended()) as StatusError;
     expect([error.code, error.reason]).toEqual([500, 'StorageReadError']);
     expect(error.message).toMatch(/^saw a DELETED event, but object data is corrupt/);

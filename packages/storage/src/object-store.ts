@@ -1,18 +1,28 @@
 // ObjectStore: objects over any Engine, what etcd3/store.go is. Below: an Engine; above: the cacher or the registry.
-import { type Clock, type GroupResource, type KubernetesObject, type Revision, systemClock } from '@kapstan/api';
+import {
+  type Clock,
+  formatGroupResource,
+  type GroupResource,
+  type KubernetesObject,
+  type Logger,
+  type Revision,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
 import type { Codec } from './codec.ts';
 import type { Engine } from './engine.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';
 import { KeySpace } from './keys.ts';
 import { LeaseManager } from './lease-manager.ts';
 import { ObjectCoder } from './object-coder.ts';
-import { DeleteLoop } from './object-delete.ts';
+import { DeleteLoop, deleteUnreadable } from './object-delete.ts';
 import { listOne, listPrefix } from './object-list.ts';
 import { UpdateLoop } from './object-update.ts';
 import { ObjectWatch } from './object-watch.ts';
 import type {
   GuaranteedUpdateOptions,
   Storage,
+  StorageCallOptions,
   StorageCreateOptions,
   StorageDeleteOptions,
   StorageGetOptions,
@@ -23,8 +33,11 @@ import type {
   StorageWatchSink,
   StoredList,
   TryUpdate,
+  UnreadableDeleteOptions,
 } from './storage.ts';
 import { StorageError } from './storage-error.ts';
+import { StoreCounters, type StoreInspection } from './store-counters.ts';
+import { type SpanAttributes, type StoreTrace, StoreTracer } from './store-trace.ts';
 import type { Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } from './versioner.ts';
@@ -37,14 +50,18 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly keyPrefix?: string;
   /** What the keys of this resource go on with: "/pods". */
   readonly resourcePrefix: string;
-  /** Named in errors. */
+  /** Named in errors and traces. */
   readonly groupResource: GroupResource;
+  /** What the objects are, named in traces. Default: nothing. */
+  readonly kind?: string;
   /** Encryption at rest. Default: {@link identityTransformer}. */
   readonly transformer?: Transformer;
   /** Freezes all objects that are handed out, for tests of I6. Default false. */
   readonly freeze?: boolean;
-  /** Source of time for the sharing of leases; the engine's. Default {@link systemClock}. */
+  /** Source of time for the sharing of leases, for traces and metrics; the engine's. Default {@link systemClock}. */
   readonly clock?: Clock;
+  /** Told, at level info, of every call that takes more than 500 ms, with the time of its steps. Default: nobody. */
+  readonly logger?: Logger;
   /** `--lease-reuse-duration-seconds`: longest extra life of a lease so that keys can share it. 0 = no sharing. Default 60. */
   readonly leaseReuseSeconds?: number;
   /** Most keys to share a lease, at least 1. Default 1 000. */
@@ -53,26 +70,43 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly random?: () => number;
 }
 
+interface ReadingContext<T extends KubernetesObject> {
+  readonly engine: Engine;
+  readonly coder: ObjectCoder<T>;
+  readonly resource: GroupResource;
+  readonly counters: StoreCounters;
+}
+
 /** Objects of one resource type, in the engine. Always ready; holds no state but its open watches. */
 export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly keys: KeySpace;
   readonly #engine: Engine;
   readonly #leases: LeaseManager;
   readonly #coder: ObjectCoder<T>;
+  readonly #counters: StoreCounters;
+  readonly #tracer: StoreTracer;
+  readonly #kind: string;
   readonly #resource: GroupResource;
   readonly #random: () => number;
+  /** What every part of this store reads with. */
+  readonly #reading: ReadingContext<T>;
   readonly #watches = new Set<ObjectWatch<T>>();
   #isClosed = false;
 
   constructor(options: ObjectStoreOptions<T>) {
-    const { keyPrefix = '/registry', resourcePrefix } = options;
+    const { keyPrefix = '/registry', resourcePrefix, clock = systemClock, logger = silentLogger } = options;
+    const counters = new StoreCounters(clock);
+    this.#counters = counters;
+    this.#tracer = new StoreTracer({ clock, logger });
+    this.#kind = options.kind ?? '';
     this.keys = new KeySpace({ keyPrefix, resourcePrefix });
     this.#engine = options.engine;
     this.#leases = new LeaseManager({
       engine: options.engine,
-      clock: options.clock ?? systemClock,
+      clock,
       reuseSeconds: options.leaseReuseSeconds ?? 60,
       maxObjects: options.leaseMaxObjects ?? 1_000,
+      objectCounts: counters.leaseObjects,
     });
     this.#resource = options.groupResource;
     this.#random = options.random ?? Math.random;
@@ -80,56 +114,70 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
       codec: options.codec,
       transformer: options.transformer ?? identityTransformer,
       freeze: options.freeze ?? false,
+      onDecodeError: () => counters.decodeErrors++,
+    });
+    this.#reading = { engine: options.engine, coder: this.#coder, resource: options.groupResource, counters };
+  }
+
+  create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
+    const call = { name: 'Create etcd3', attributes: () => this.#attributes(key, options) };
+    return this.#tracer.run(call, (trace) => this.#create({ key, object, options }, trace));
+  }
+
+  get(key: string, options: StorageGetOptions = {}): Promise<Stored<T> | undefined> {
+    const { resourceVersion = '' } = options;
+    const attributes = (): SpanAttributes => ({ ...this.#attributes(key, options), resourceVersion });
+    return this.#tracer.run({ name: 'Get etcd3', attributes }, (trace) => this.#get(key, options, trace));
+  }
+
+  getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
+    const call = {
+      name: options.recursive ? 'List(recursive=true) etcd3' : 'List(recursive=false) etcd3',
+      attributes: (): SpanAttributes => ({
+        ...this.#attributes(key, options),
+        resourceVersion: options.resourceVersion ?? '',
+        resourceVersionMatch: options.resourceVersionMatch ?? '',
+        limit: options.predicate.limit,
+        continue: options.predicate.continue,
+      }),
+    };
+    return this.#tracer.run(call, (trace) => {
+      const context = { ...this.#reading, trace };
+      if (options.recursive) return listPrefix(context, this.#open(this.keys.recursive(key)), options);
+      return listOne(context, this.#open(this.keys.single(key)), options);
     });
   }
 
-  async create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
-    this.#open(this.keys.single(key));
-    if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
-    const plain = this.#coder.encode(object);
-    const value = this.#coder.transform(key, plain);
-    options.signal?.throwIfAborted();
-    const { ttlSeconds } = options;
-    const outcome = await this.#leases.put({ key, expectedRevision: 0 as Revision, value, ttlSeconds });
-    if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });
-    return this.#coder.written(key, plain, outcome.revision);
+  delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
+    const call = { name: 'Delete etcd3', attributes: () => this.#attributes(key, options) };
+    return this.#tracer.run(call, (trace) => {
+      this.#open(this.keys.single(key));
+      return new DeleteLoop({ ...this.#reading, trace }, { key, options }).run();
+    });
   }
 
-  async get(key: string, options: StorageGetOptions = {}): Promise<Stored<T> | undefined> {
-    this.#open(this.keys.single(key));
-    const read = await this.#engine.get(key, options.signal === undefined ? {} : { signal: options.signal });
-    requireNotOlder(options.resourceVersion, read.revision);
-    if (read.kv === undefined) return undefined;
-    await this.#coder.prepare(read.kv);
-    return this.#coder.read(read.kv);
+  deleteUnreadable(key: string, options: UnreadableDeleteOptions = {}): Promise<Revision> {
+    const call = { name: 'Delete etcd3', attributes: () => this.#attributes(key, options) };
+    return this.#tracer.run(call, (trace) => {
+      this.#open(this.keys.single(key));
+      return deleteUnreadable({ ...this.#reading, trace }, { key, options });
+    });
   }
 
-  async getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>> {
-    const context = { engine: this.#engine, coder: this.#coder, resource: this.#resource };
-    if (options.recursive) return listPrefix(context, this.#open(this.keys.recursive(key)), options);
-    return listOne(context, this.#open(this.keys.single(key)), options);
-  }
-
-  async delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
-    this.#open(this.keys.single(key));
-    return new DeleteLoop(this.#engine, this.#coder, { key, options }).run();
-  }
-
-  async guaranteedUpdate(
-    key: string,
-    tryUpdate: TryUpdate<T>,
-    options: GuaranteedUpdateOptions<T> = {},
-  ): Promise<Stored<T>> {
-    this.#open(this.keys.single(key));
-    const context = { engine: this.#engine, leases: this.#leases, coder: this.#coder };
-    return new UpdateLoop(context, { key, tryUpdate, options }).run();
+  guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options: GuaranteedUpdateOptions<T> = {}): Promise<Stored<T>> {
+    const call = { name: 'GuaranteedUpdate etcd3', attributes: () => this.#attributes(key, options) };
+    return this.#tracer.run(call, (trace) => {
+      this.#open(this.keys.single(key));
+      const context = { ...this.#reading, leases: this.#leases, trace };
+      return new UpdateLoop(context, { key, tryUpdate, options }).run();
+    });
   }
 
   watch(key: string, options: StorageWatchOptions<T>, sink: StorageWatchSink<T>): StorageWatch {
     const checked = this.#open(options.recursive ? this.keys.recursive(key) : this.keys.single(key));
     const after = parseResourceVersion(options.resourceVersion ?? '');
     const range = options.recursive ? rangeOf(checked) : rangeOfOne(checked);
-    const context = { engine: this.#engine, coder: this.#coder, resource: this.#resource, random: this.#random };
+    const context = { ...this.#reading, random: this.#random };
     const watch = new ObjectWatch(context, { range, after, options, sink }, (closed) => this.#watches.delete(closed));
     this.#watches.add(watch);
     watch.start();
@@ -138,11 +186,12 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
 
   async stats(): Promise<StorageStats> {
     this.#open(this.keys.prefix);
-    return { objectCount: await this.#engine.count(this.keys.range), averageObjectBytes: 0 };
+    const count = (): Promise<number> => this.#engine.count(this.keys.range);
+    return { objectCount: await this.#counters.request('listWithCount', count), averageObjectBytes: 0 };
   }
 
   currentResourceVersion(): Promise<Revision> {
-    return this.#engine.currentRevision();
+    return this.#counters.request('getCurrentResourceVersion', () => this.#engine.currentRevision());
   }
 
   readiness(): Error | undefined {
@@ -161,10 +210,58 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     return this.#engine.compactRevision();
   }
 
+  /** What this store has counted so far, for metrics. */
+  inspect(): StoreInspection {
+    return this.#counters.inspect();
+  }
+
   /** Ends all watches silently and refuses further calls. The engine stays open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const watch of this.#watches) watch.close();
+  }
+
+  async #create(
+    { key, object, options }: { readonly key: string; readonly object: T; readonly options: StorageCreateOptions },
+    trace: StoreTrace,
+  ): Promise<Stored<T>> {
+    this.#open(this.keys.single(key));
+    if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
+    trace.step('About to Encode');
+    const plain = this.#coder.encode(object);
+    trace.step('Encode succeeded', plain.length);
+    const value = this.#coder.transform(key, plain);
+    trace.step('TransformToStorage succeeded');
+    options.signal?.throwIfAborted();
+    const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds: options.ttlSeconds };
+    const outcome = await this.#counters.request('create', () => this.#leases.put(put));
+    trace.step('Txn call succeeded');
+    if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });
+    const stored = this.#coder.written(key, plain, outcome.revision);
+    trace.step('decode succeeded', plain.length);
+    return stored;
+  }
+
+  async #get(key: string, options: StorageGetOptions, trace: StoreTrace): Promise<Stored<T> | undefined> {
+    this.#open(this.keys.single(key));
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
+    const read = await this.#counters.request('get', () => this.#engine.get(key, signal));
+    trace.step('value read', read.kv?.value.length);
+    requireNotOlder(options.resourceVersion, read.revision);
+    if (read.kv === undefined) return undefined;
+    await this.#coder.prepare(read.kv);
+    const stored = this.#coder.read(read.kv);
+    trace.step('decode succeeded', stored.storedBytes);
+    return stored;
+  }
+
+  #attributes(key: string, { auditId }: StorageCallOptions): SpanAttributes {
+    return {
+      ...(auditId !== undefined && { 'audit-id': auditId }),
+      key,
+      ...(this.#kind !== '' && { type: this.#kind }),
+      resource: formatGroupResource(this.#resource),
+    };
   }
 
   #open(key: string): string {

@@ -6,12 +6,16 @@ import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type { GuaranteedUpdateOptions, TryUpdate, UpdateResult } from './storage.ts';
 import { StorageError } from './storage-error.ts';
+import type { StoreCounters } from './store-counters.ts';
+import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
 
 export interface UpdateContext<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly leases: LeaseManager;
   readonly coder: ObjectCoder<T>;
+  readonly counters: StoreCounters;
+  readonly trace: StoreTrace;
 }
 
 export interface ObjectUpdate<T extends KubernetesObject> {
@@ -25,15 +29,19 @@ export class UpdateLoop<T extends KubernetesObject> {
   readonly #engine: Engine;
   readonly #leases: LeaseManager;
   readonly #coder: ObjectCoder<T>;
+  readonly #counters: StoreCounters;
+  readonly #trace: StoreTrace;
   readonly #update: ObjectUpdate<T>;
   #state: ReadState<T>;
   /** False while the state comes from a cache and may be out of date. */
   #isCurrent: boolean;
 
-  constructor({ engine, leases, coder }: UpdateContext<T>, update: ObjectUpdate<T>) {
+  constructor({ engine, leases, coder, counters, trace }: UpdateContext<T>, update: ObjectUpdate<T>) {
     this.#engine = engine;
     this.#leases = leases;
     this.#coder = coder;
+    this.#counters = counters;
+    this.#trace = trace;
     this.#update = update;
     const cached = update.options.cachedExisting;
     this.#isCurrent = false;
@@ -42,13 +50,16 @@ export class UpdateLoop<T extends KubernetesObject> {
 
   async run(): Promise<Stored<T>> {
     const { options } = this.#update;
-    if (options.cachedExisting === undefined) await this.#refresh();
+    if (options.cachedExisting === undefined) await this.#read();
+    this.#trace.step('initial value restored');
     for (;;) {
       options.signal?.throwIfAborted();
       if (!(await this.#preconditionsHold())) continue;
       const result = await this.#call();
       if (result === undefined) continue;
+      this.#trace.step('About to Encode');
       const plain = this.#coder.encode(result.object);
+      this.#trace.step('Encode succeeded', plain.length);
       const unchanged = await this.#unchanged(plain);
       if (unchanged === 'retry') continue;
       if (unchanged !== 'changed') return unchanged;
@@ -104,16 +115,33 @@ export class UpdateLoop<T extends KubernetesObject> {
   async #write(plain: Uint8Array, ttlSeconds: number | undefined): Promise<Stored<T> | undefined> {
     const { key } = this.#update;
     const value = this.#coder.transform(key, plain);
+    this.#trace.step('TransformToStorage succeeded');
     const expectedRevision = this.#state.revision;
-    const outcome = await this.#leases.put({ key, expectedRevision, value, ttlSeconds });
-    if (outcome.succeeded) return this.#coder.written(key, plain, outcome.revision);
-    await this.#adopt(outcome.current);
-    return undefined;
+    const put = { key, expectedRevision, value, ttlSeconds };
+    this.#trace.step('Transaction prepared');
+    const outcome = await this.#counters.request('update', () => this.#leases.put(put));
+    this.#trace.step('Txn call completed');
+    if (!outcome.succeeded) {
+      await this.#adopt(outcome.current);
+      this.#trace.step('Retry value restored');
+      return undefined;
+    }
+    this.#trace.step('Transaction committed');
+    const stored = this.#coder.written(key, plain, outcome.revision);
+    this.#trace.step('decode succeeded', plain.length);
+    return stored;
   }
 
+  /** The state was out of date, or may have been. */
   async #refresh(): Promise<void> {
+    await this.#read();
+    this.#trace.step('Retry value restored');
+  }
+
+  async #read(): Promise<void> {
     const { key, options } = this.#update;
-    const read = await this.#engine.get(key, options.signal === undefined ? {} : { signal: options.signal });
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
+    const read = await this.#counters.request('get', () => this.#engine.get(key, signal));
     await this.#adopt(read.kv);
   }
 

@@ -16,6 +16,7 @@ import { OrderedSteps } from './ordered-steps.ts';
 import { isEverything, matches } from './selection-predicate.ts';
 import type { StorageEvent, StorageWatch, StorageWatchOptions, StorageWatchSink } from './storage.ts';
 import { isStorageError, type StorageError } from './storage-error.ts';
+import type { StoreCounters } from './store-counters.ts';
 import type { Stored } from './stored.ts';
 import { TurnBudget } from './turn-budget.ts';
 
@@ -26,6 +27,7 @@ export interface ObjectWatchContext<T extends KubernetesObject> {
   readonly coder: ObjectCoder<T>;
   readonly resource: GroupResource;
   readonly random: () => number;
+  readonly counters: StoreCounters;
 }
 
 export interface ObjectWatchCall<T extends KubernetesObject> {
@@ -69,7 +71,10 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     const after0 = after === 0;
     const wantsState = options.sendInitialEvents === true || (after0 && options.sendInitialEvents === undefined);
     if (!wantsState) {
-      this.#follow(after0 ? await this.#context.engine.currentRevision() : after);
+      const { counters, engine } = this.#context;
+      const current = (): Promise<Revision> =>
+        counters.request('getCurrentResourceVersion', () => engine.currentRevision());
+      this.#follow(after0 ? await current() : after);
       return;
     }
     const revision = await this.#sendState();
@@ -82,10 +87,10 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
 
   /** Sends what exists, page by page at one revision, which it resolves to. */
   async #sendState(): Promise<Revision> {
-    const { engine, random } = this.#context;
+    const { counters, engine, random } = this.#context;
     const { range, after } = this.#call;
     const budget = new TurnBudget();
-    let page = await engine.range(range, { limit: pageSize });
+    let page = await counters.request('list', () => engine.range(range, { limit: pageSize }));
     const { revision } = page;
     // kube-apiserver spreads the retries over 1 to 4 seconds.
     if (after > revision) throw newTooLargeResourceVersion(after, revision, 1 + Math.floor(random() * 4));
@@ -93,7 +98,8 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
       await this.#sendPage(page.kvs, budget);
       const last = page.kvs.at(-1);
       if (this.#isClosed || !page.more || last === undefined) return revision;
-      page = await engine.range({ start: keyAfter(last.key), end: range.end }, { revision, limit: pageSize });
+      const rest = { start: keyAfter(last.key), end: range.end };
+      page = await counters.request('list', () => engine.range(rest, { revision, limit: pageSize }));
     }
   }
 
@@ -112,12 +118,17 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     if (this.#isClosed) return;
     const { range, options } = this.#call;
     const progressNotify = options.progressNotify === true;
-    this.#engineWatch = this.#context.engine.watch(
+    const { counters, engine } = this.#context;
+    this.#engineWatch = engine.watch(
       range,
       { after, progressNotify },
       {
-        onEvents: (events) => this.#steps.run(this.#needs(events), () => this.#onEvents(events)),
+        onEvents: (events) => {
+          counters.eventsReceived += events.length;
+          this.#steps.run(this.#needs(events), () => this.#onEvents(events));
+        },
         onProgress: (revision) => {
+          counters.bookmarks++;
           if (!progressNotify) return;
           this.#steps.run(undefined, () => this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: false }));
         },

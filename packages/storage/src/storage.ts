@@ -4,25 +4,29 @@ import type { DeepReadonly, KubernetesObject, Preconditions, ResourceVersion, Re
 import type { SelectionPredicate } from './selection-predicate.ts';
 import type { Stored } from './stored.ts';
 
-export interface StorageCreateOptions {
+/** What every call may carry. */
+export interface StorageCallOptions {
+  readonly signal?: AbortSignal;
+  /** Id of the request that the call belongs to, for traces. */
+  readonly auditId?: string;
+}
+
+export interface StorageCreateOptions extends StorageCallOptions {
   /** Expiry in seconds. 0 or absent = never. */
   readonly ttlSeconds?: number;
-  readonly signal?: AbortSignal;
 }
 
-export interface StorageGetOptions {
+export interface StorageGetOptions extends StorageCallOptions {
   /** `""` or absent = most recent; `"0"` = any; else not older than. */
   readonly resourceVersion?: string;
-  readonly signal?: AbortSignal;
 }
 
-export interface StorageListOptions<T extends KubernetesObject> {
+export interface StorageListOptions<T extends KubernetesObject> extends StorageCallOptions {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: '' | 'Exact' | 'NotOlderThan';
   readonly predicate: SelectionPredicate<T>;
   /** True: the key is a prefix. False: zero or one object at the key. */
   readonly recursive: boolean;
-  readonly signal?: AbortSignal;
 }
 
 export interface StoredList<T extends KubernetesObject> {
@@ -34,19 +38,19 @@ export interface StoredList<T extends KubernetesObject> {
   readonly remainingItemCount?: number;
 }
 
-/** Throws (StatusError) to refuse a deletion. `undefined` when the object could not be decoded (unsafe deletion). */
-export type ValidateDeletion<T extends KubernetesObject> = (
-  object: DeepReadonly<T> | undefined,
-) => Promise<void> | void;
+/** Throws (StatusError) to refuse a deletion. */
+export type ValidateDeletion<T extends KubernetesObject> = (object: DeepReadonly<T>) => Promise<void> | void;
 
-export interface StorageDeleteOptions<T extends KubernetesObject> {
+export interface StorageDeleteOptions<T extends KubernetesObject> extends StorageCallOptions {
   readonly preconditions?: Preconditions;
   readonly validateDeletion?: ValidateDeletion<T>;
   /** A possibly stale state to try first, so that a fresh read is needed on conflict only. */
   readonly cachedExisting?: Stored<T>;
-  /** Delete although the object cannot be decoded; a decodable one is then refused. Default false. */
-  readonly ignoreDecodeErrors?: boolean;
-  readonly signal?: AbortSignal;
+}
+
+export interface UnreadableDeleteOptions extends StorageCallOptions {
+  /** Throws to refuse. It cannot be shown what is deleted. */
+  readonly validateDeletion?: () => Promise<void> | void;
 }
 
 export interface ResponseMeta {
@@ -68,12 +72,11 @@ export type TryUpdate<T extends KubernetesObject> = (
   meta: ResponseMeta,
 ) => Promise<UpdateResult<T>> | UpdateResult<T>;
 
-export interface GuaranteedUpdateOptions<T extends KubernetesObject> {
+export interface GuaranteedUpdateOptions<T extends KubernetesObject> extends StorageCallOptions {
   /** Call back with `undefined` for an absent key (and create it) rather than reject with KeyNotFound. Default false. */
   readonly ignoreNotFound?: boolean;
   readonly preconditions?: Preconditions;
   readonly cachedExisting?: Stored<T>;
-  readonly signal?: AbortSignal;
 }
 
 export interface StorageWatchOptions<T extends KubernetesObject> {
@@ -122,10 +125,14 @@ export interface Storage<T extends KubernetesObject> {
   get(key: string, options?: StorageGetOptions): Promise<Stored<T> | undefined>;
   getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>>;
   /**
-   * The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions). With
-   * `ignoreDecodeErrors` nothing but the version is known of the object.
+   * The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions), `Corrupt`.
    */
   delete(key: string, options?: StorageDeleteOptions<T>): Promise<Stored<T>>;
+  /**
+   * Removes an object that cannot be decoded: the revision of the deletion is all that can be told. Rejects with
+   * `InvalidObject` when it can be decoded, with `KeyNotFound` when there is none.
+   */
+  deleteUnreadable(key: string, options?: UnreadableDeleteOptions): Promise<Revision>;
   /** Compare-and-set loop around `tryUpdate`; writes nothing when the bytes do not change. */
   guaranteedUpdate(key: string, tryUpdate: TryUpdate<T>, options?: GuaranteedUpdateOptions<T>): Promise<Stored<T>>;
   /**

@@ -277,11 +277,11 @@ describe('a definition that is deleted', () => {
     await fixture.establish(widgets());
     const { stored, deleted } = await fixture.definitions.delete(clusterContext(), name, {});
     expect(deleted).toBe(false);
-    expect(stored.object).toMatchObject({
+    expect(stored?.object).toMatchObject({
       metadata: { finalizers: ['customresourcecleanup.apiextensions.k8s.io'], generation: 1 },
       status: { conditions: [{}, {}, { type: 'Terminating', status: 'True', reason: 'InstanceDeletionPending' }] },
     });
-    expect(stored.object.metadata?.deletionGracePeriodSeconds).toBeUndefined();
+    expect(stored?.object.metadata?.deletionGracePeriodSeconds).toBeUndefined();
     await fixture.untilGone(name);
   });
 

@@ -19,7 +19,8 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
   const result = await served.store.delete(deleteContext(call, options), name, options.request);
   const isAccepted = !result.deleted && options.request.orphanDependents === false;
   const answer = { definition, form, status: isAccepted ? 202 : 200, clock: ports.clock };
-  if (!result.deleted || definition.returnsDeletedObject === true) sendStored(exchange, result.stored, answer);
+  const shown = !result.deleted || definition.returnsDeletedObject === true ? result.stored : undefined;
+  if (shown !== undefined) sendStored(exchange, shown, answer);
   else sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
 }
 
@@ -60,9 +61,9 @@ function readBody(format: WireFormat, body: Uint8Array): unknown {
   }
 }
 
-function deletedDetails(call: ResourceCall, stored: StoredObject): StatusDetails {
+function deletedDetails(call: ResourceCall, stored: StoredObject | undefined): StatusDetails {
   const { group, resource } = call.served.definition;
-  const uid = stored.object.metadata?.uid;
+  const uid = stored?.object.metadata?.uid;
   return {
     name: call.name,
     ...(group === '' ? {} : { group }),

@@ -242,9 +242,8 @@ class Deletion<T extends KubernetesObject> {
   /** Removes what nobody can decode any more; refused for an object that can be read. Skips all hooks. spec/storage.md §4.9. */
   async #removeUnreadable(): Promise<DeleteAnswer<T>> {
     try {
-      const options = { ignoreDecodeErrors: true, ...signalOf(this.#context) };
-      const stored = await storageFor(this.#parts, this.#context).delete(this.#key, options);
-      return { stored, deleted: true };
+      await storageFor(this.#parts, this.#context).deleteUnreadable(this.#key, signalOf(this.#context));
+      return { deleted: true };
     } catch (error) {
       throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
     }

@@ -145,8 +145,8 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   }
 
   async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
-    const { stored, deleted } = await deleteObject(this.#parts, context, { name, request });
-    return { stored: this.#decorator.of(stored), deleted };
+    const answer = await deleteObject(this.#parts, context, { name, request });
+    return answer.stored === undefined ? answer : { ...answer, stored: this.#decorator.of(answer.stored) };
   }
 
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {

@@ -169,6 +169,7 @@ export class InProcessClient implements ResourceClient {
     const call = { verb: 'delete', dryRun, ...(signal === undefined ? {} : { signal }) } as const;
     const { served, context } = this.#item(token, target, call);
     const { stored, deleted } = await served.store.delete(context, target.name, request);
+    if (stored === undefined) return undefined;
     const object = this.#written<T>(token, context, { type: 'stored', stored, created: false });
     return deleted && served.definition.returnsDeletedObject !== true ? undefined : object;
   }

@@ -55,11 +55,13 @@ export interface UpdateAnswer<T extends KubernetesObject> {
   readonly created: boolean;
 }
 
-export interface DeleteAnswer<T extends KubernetesObject> {
-  readonly stored: Stored<T>;
-  /** False: it still exists, waiting for finalizers or for its grace period (HTTP 200 with the object; else as `returnsDeletedObject` says). */
-  readonly deleted: boolean;
-}
+/**
+ * `deleted` false: it still exists, waiting for finalizers or for its grace period (HTTP 200 with the object; else as
+ * `returnsDeletedObject` says). `stored` is absent when what was deleted could not be read.
+ */
+export type DeleteAnswer<T extends KubernetesObject> =
+  | { readonly stored: Stored<T>; readonly deleted: boolean }
+  | { readonly stored?: undefined; readonly deleted: true };
 
 /** Verbs of one resource. All reject with StatusError. `context.namespace` selects the namespace. */
 export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> {

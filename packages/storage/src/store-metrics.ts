@@ -1,0 +1,155 @@
+// The numbers of stores under the names that kube-apiserver gives them. Above: whoever serves /metrics. spec/storage.md §2.13.
+import { formatGroupResource } from '@kapstan/api';
+import type { HistogramCounts } from './histogram.ts';
+import type { MetricFamily, MetricSample } from './metric-family.ts';
+import type { StorageStats } from './storage.ts';
+import type { StoreInspection } from './store-counters.ts';
+
+/** One store at one moment. */
+export interface InspectedStore {
+  readonly group: string;
+  readonly resource: string;
+  readonly inspection: StoreInspection;
+  /** What the last count of its objects said. Absent = not counted yet, or never. */
+  readonly stats?: StorageStats | 'failed';
+}
+
+type Value = number | HistogramCounts;
+type Labels = MetricSample['labels'];
+
+type RowHead = Omit<MetricFamily, 'samples'>;
+
+interface Row extends RowHead {
+  /** Values of one store, with all their labels. */
+  readonly read: (store: InspectedStore) => readonly (readonly [Value, Labels])[];
+}
+
+const fromEtcd = { storage: 'etcd', index: '' } as const;
+
+const rows: readonly Row[] = [
+  byOperation(
+    { name: 'etcd_request_duration_seconds', type: 'histogram', help: 'How long requests to the store took.' },
+    (r) => r.durations,
+  ),
+  byOperation(
+    { name: 'etcd_requests_total', type: 'counter', help: 'Requests to the store.' },
+    (r) => r.durations.count,
+  ),
+  byOperation(
+    { name: 'etcd_request_errors_total', type: 'counter', help: 'Requests to the store that failed.' },
+    (r) => r.errors,
+  ),
+  {
+    name: 'apiserver_storage_objects',
+    help: 'Stored objects when they were last counted, -1 = could not be. Use apiserver_resource_objects.',
+    type: 'gauge',
+    read: (s) => counted(s, objectsOf).map((value) => [value, { resource: formatGroupResource(s) }] as const),
+  },
+  {
+    name: 'apiserver_resource_objects',
+    help: 'Stored objects when they were last counted, -1 = could not be.',
+    type: 'gauge',
+    read: (s) => counted(s, objectsOf).map((value) => [value, resourceOf(s)] as const),
+  },
+  {
+    name: 'apiserver_resource_size_estimate_bytes',
+    help: 'Bytes of stored objects as last seen, -1 = unknown.',
+    type: 'gauge',
+    read: (s) => counted(s, sizeOf).map((value) => [value, resourceOf(s)] as const),
+  },
+  one(
+    { name: 'apiserver_storage_events_received_total', type: 'counter', help: 'Events that the store sent.' },
+    (i) => i.eventsReceived,
+  ),
+  one(
+    { name: 'etcd_bookmark_total', type: 'counter', help: 'Reports of progress that the store sent.' },
+    (i) => i.bookmarks,
+  ),
+  one({ name: 'etcd_bookmark_counts', type: 'gauge', help: 'Use etcd_bookmark_total.' }, (i) => i.bookmarks),
+  one(
+    { name: 'apiserver_storage_decode_errors_total', type: 'counter', help: 'Stored values that are no objects.' },
+    (i) => i.decodeErrors,
+  ),
+  list('apiserver_storage_list_total', 'Lists answered by the store.', (lists) => lists.durations.count),
+  list('apiserver_storage_list_fetched_objects_total', 'Objects that lists read.', (lists) => lists.fetched),
+  list('apiserver_storage_list_evaluated_objects_total', 'Objects that lists looked at.', (lists) => lists.evaluated),
+  list('apiserver_storage_list_returned_objects_total', 'Objects that lists returned.', (lists) => lists.returned),
+  {
+    name: 'apiserver_storage_list_duration_seconds',
+    help: 'How long lists of the store took.',
+    type: 'histogram',
+    // Pages are used where kube-apiserver may use etcd's stream of ranges.
+    read: (s) => [[s.inspection.lists.durations, { ...resourceOf(s), streamed: 'false' }]],
+  },
+];
+
+/** All families. Those without a sample are left out. */
+export function storeMetrics(stores: Iterable<InspectedStore>): MetricFamily[] {
+  const inspected = [...stores];
+  const families = rows.map(({ read, ...family }) => ({
+    ...family,
+    samples: inspected.flatMap((store) => read(store).map(([value, labels]) => ({ labels, value }))),
+  }));
+  return [...families, leaseObjects(inspected)].filter(({ samples }) => samples.length > 0);
+}
+
+/** What the store takes on disk. */
+export function storeSizeMetric(bytes: number): MetricFamily {
+  return {
+    name: 'apiserver_storage_size_bytes',
+    help: 'Size of the file of the store.',
+    type: 'gauge',
+    samples: [{ labels: { storage_cluster_id: 'etcd-0' }, value: bytes }],
+  };
+}
+
+/** kube-apiserver does not tell by resource: nearly all leases are those of events. */
+function leaseObjects(stores: readonly InspectedStore[]): MetricFamily {
+  const all = stores.map(({ inspection }) => inspection.leaseObjects);
+  const [first] = all;
+  const sum = (of: (counts: HistogramCounts) => number): number => all.reduce((total, each) => total + of(each), 0);
+  const value = first && {
+    buckets: first.buckets.map(([bound], i) => [bound, sum(({ buckets }) => buckets[i]?.[1] ?? 0)] as const),
+    count: sum(({ count }) => count),
+    sum: sum((counts) => counts.sum),
+  };
+  return {
+    name: 'etcd_lease_object_counts',
+    help: 'Keys that shared a lease.',
+    type: 'histogram',
+    samples: value === undefined ? [] : [{ labels: {}, value }],
+  };
+}
+
+function counted({ stats }: InspectedStore, read: (stats: StorageStats) => number): number[] {
+  if (stats === undefined) return [];
+  return [stats === 'failed' ? -1 : read(stats)];
+}
+
+function objectsOf({ objectCount }: StorageStats): number {
+  return objectCount;
+}
+
+function sizeOf({ objectCount, averageObjectBytes }: StorageStats): number {
+  return objectCount > 0 && averageObjectBytes === 0 ? -1 : objectCount * averageObjectBytes;
+}
+
+function resourceOf({ group, resource }: InspectedStore): Labels {
+  return { group, resource };
+}
+
+function byOperation(family: RowHead, of: (request: StoreInspection['requests'][number]) => Value): Row {
+  return {
+    ...family,
+    read: (s) =>
+      s.inspection.requests.map((each) => [of(each), { operation: each.operation, ...resourceOf(s) }] as const),
+  };
+}
+
+function one(family: RowHead, of: (inspection: StoreInspection) => number): Row {
+  return { ...family, read: (s) => [[of(s.inspection), resourceOf(s)]] };
+}
+
+function list(name: string, help: string, of: (lists: StoreInspection['lists']) => number): Row {
+  return { name, type: 'counter', help, read: (s) => [[of(s.inspection.lists), { ...resourceOf(s), ...fromEtcd }]] };
+}

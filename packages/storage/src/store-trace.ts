@@ -1,0 +1,142 @@
+// StoreTrace: the steps of one call of an ObjectStore with their times, told to whoever listens and logged when the call was slow.
+// Names of calls and steps are those of kube-apiserver's store (etcd3/store.go), over every engine: dashboards and people search
+// for "GuaranteedUpdate etcd3", so the embedded engine does not rename them. spec/storage.md §2.
+import { channel } from 'node:diagnostics_channel';
+import type { Clock, Logger } from '@kapstan/api';
+import { isStorageError } from './storage-error.ts';
+
+/** Name of the channel of `node:diagnostics_channel` on which every finished call is published, as a {@link StoreSpan}. */
+export const storeChannelName = 'kapstan:storage';
+
+export type StoreStep =
+  | 'initial value restored'
+  | 'Retry value restored'
+  | 'About to Encode'
+  | 'Encode succeeded'
+  | 'TransformToStorage succeeded'
+  | 'Transaction prepared'
+  | 'Txn call succeeded'
+  | 'Txn call completed'
+  | 'Transaction committed'
+  | 'decode succeeded'
+  | 'value read'
+  | 'page read'
+  | 'page decoded';
+
+export type SpanAttributes = Readonly<Record<string, string | number>>;
+
+/** A finished call. Holds keys and sizes, never values; a failure is told by its code, as texts may quote what was stored. */
+export interface StoreSpan {
+  /** "Create etcd3", "GuaranteedUpdate etcd3", "List(recursive=true) etcd3", "Get etcd3", "Delete etcd3". */
+  readonly name: string;
+  /** What of these is known: audit-id, key, type, resource, resourceVersion, resourceVersionMatch, limit, continue. */
+  readonly attributes: SpanAttributes;
+  /** Milliseconds on the monotonic clock of the store. */
+  readonly startMs: number;
+  readonly durationMs: number;
+  /** `atMs` counts from the start. `len`: bytes of an object, keys of a page. */
+  readonly steps: readonly { readonly name: StoreStep; readonly atMs: number; readonly len?: number }[];
+  /** Code of a StorageError, reason of a Status, else the name of the error. Absent = the call succeeded. */
+  readonly error?: string;
+}
+
+export interface TracedCall {
+  readonly name: string;
+  /** Asked for only when somebody will read them. */
+  readonly attributes: () => SpanAttributes;
+}
+
+/** Calls that take longer are logged. Source: etcd3/store.go. */
+const slowCallMs = 500;
+
+const finished = channel(storeChannelName);
+
+/** The steps of one call so far. */
+export class StoreTrace {
+  readonly startMs: number;
+  readonly #clock: Clock;
+  /** Name, time and length of each step, in turn: nothing else is made of them unless they are read. */
+  readonly #marks: (StoreStep | number)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.startMs = clock.monotonicNow();
+  }
+
+  /** `len`: bytes or keys that the step was about. */
+  step(name: StoreStep, len = -1): void {
+    this.#marks.push(name, this.#clock.monotonicNow(), len);
+  }
+
+  steps(): StoreSpan['steps'] {
+    const steps: { name: StoreStep; atMs: number; len?: number }[] = [];
+    for (let i = 0; i < this.#marks.length; i += 3) {
+      const [name, at, len] = this.#marks.slice(i, i + 3) as [StoreStep, number, number];
+      steps.push({ name, atMs: at - this.startMs, ...(len >= 0 && { len }) });
+    }
+    return steps;
+  }
+}
+
+/** Traces the calls of one store. */
+export class StoreTracer {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+
+  constructor(ports: { readonly clock: Clock; readonly logger: Logger }) {
+    this.#clock = ports.clock;
+    this.#logger = ports.logger;
+  }
+
+  async run<R>(call: TracedCall, work: (trace: StoreTrace) => Promise<R>): Promise<R> {
+    const trace = new StoreTrace(this.#clock);
+    try {
+      const result = await work(trace);
+      this.#end(call, trace);
+      return result;
+    } catch (error) {
+      this.#end(call, trace, error);
+      throw error;
+    }
+  }
+
+  #end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
+    const durationMs = this.#clock.monotonicNow() - trace.startMs;
+    const isSlow = durationMs > slowCallMs;
+    if (!isSlow && !finished.hasSubscribers) return;
+    const failure = error === undefined ? {} : { error: nameOf(error) };
+    const { name, startMs } = { name: call.name, startMs: trace.startMs };
+    const span: StoreSpan = {
+      name,
+      attributes: call.attributes(),
+      startMs,
+      durationMs,
+      steps: trace.steps(),
+      ...failure,
+    };
+    if (isSlow) this.#log(span);
+    finished.publish(span);
+  }
+
+  #log({ name, attributes, durationMs, steps, ...failure }: StoreSpan): void {
+    let lastMs = 0;
+    const texts = steps.map((step) => {
+      const tookMs = Math.round(step.atMs - lastMs);
+      lastMs = step.atMs;
+      return `"${step.name}"${step.len === undefined ? '' : ` len:${step.len}`} ${tookMs}ms`;
+    });
+    const rest = `"END" ${Math.round(durationMs - lastMs)}ms`;
+    const fields = {
+      ...attributes,
+      ...('error' in failure && { error: failure.error }),
+      steps: [...texts, rest].join(', '),
+    };
+    this.#logger.info(`Trace "${name}" (total time: ${Math.round(durationMs)}ms)`, fields);
+  }
+}
+
+function nameOf(error: unknown): string {
+  if (isStorageError(error)) return error.code;
+  if (!(error instanceof Error)) return typeof error;
+  return 'reason' in error && typeof error.reason === 'string' ? error.reason : error.name;
+}

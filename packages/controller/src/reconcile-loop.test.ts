@@ -245,6 +245,53 @@ describe('ReconcileLoop', () => {
     expect([outcomes.length, clock.pendingTimers]).toEqual([1, 0]);
   });
 
+  it.each([['before'], ['after']])(
+    'aborts reconciles at once, %s the stop, when the right to work is lost',
+    async (when) => {
+      const clock = new VirtualClock();
+      const queue = new RateLimitingQueue<string>({ clock });
+      const lost = new AbortController();
+      const stop = new AbortController();
+      const reasons: unknown[] = [];
+      const reconcile: Reconcile = async (_request, { signal }) => {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        reasons.push(signal.reason);
+        throw new Error('aborted');
+      };
+      const running = new ReconcileLoop({ queue, reconcile, clock, abort: lost.signal }).run(stop.signal);
+      queue.add('a');
+      await turn();
+      if (when === 'after') stop.abort('stopped');
+      await turn();
+      expect(reasons).toEqual([]);
+      lost.abort('lost');
+      await running;
+      expect([reasons.length, clock.pendingTimers, queue.isShuttingDown]).toEqual([1, 0, true]);
+      expect(reasons).toEqual([when === 'after' ? 'stopped' : 'lost']);
+    },
+  );
+
+  it('keeps the priority of a key that comes back', async () => {
+    const clock = new VirtualClock();
+    const queue = new RateLimitingQueue<string>({ clock, priority: {} });
+    const seen: number[] = [];
+    const stop = new AbortController();
+    const reconcile: Reconcile = async ({ key }) => {
+      seen.push(queue.priorityOf(key));
+      if (seen.length === 1) throw new Error('again');
+      return { requeueAfterMs: seen.length === 2 ? 10 : 0 };
+    };
+    const running = new ReconcileLoop({ queue, reconcile, clock }).run(stop.signal);
+    queue.add('a', 42);
+    await turn();
+    await clock.advance(5);
+    await clock.advance(10);
+    await clock.advance(10);
+    expect(seen.slice(0, 4)).toEqual([42, 42, 42, 42]);
+    stop.abort();
+    await running;
+  });
+
   it('begins nothing when it is stopped before it runs', async () => {
     const clock = new VirtualClock();
     const queue = new RateLimitingQueue<string>({ clock });

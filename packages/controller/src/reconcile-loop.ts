@@ -45,7 +45,8 @@ export class TerminalError extends Error {
   }
 }
 
-function isTerminal(error: unknown): boolean {
+/** True for a {@link TerminalError}, also one of another copy of this package. */
+export function isTerminalError(error: unknown): boolean {
   return typeof error === 'object' && error !== null && terminalBrand in error;
 }
 
@@ -69,6 +70,8 @@ export interface ReconcileLoopOptions {
    * once. Default 30 000. Source: controller-runtime GracefulShutdownTimeout.
    */
   readonly gracePeriodMs?: number;
+  /** Aborts the signal of what is under way without any grace: the right to work is lost. Default: never. */
+  readonly abort?: AbortSignal;
   /** Measures the grace period. Default: the real clock. */
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -90,6 +93,7 @@ export class ReconcileLoop {
   readonly #reconcile: Reconcile;
   readonly #workers: number;
   readonly #gracePeriodMs: number;
+  readonly #abort: AbortSignal | undefined;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #onOutcome: (outcome: ReconcileOutcome) => void;
@@ -105,6 +109,7 @@ export class ReconcileLoop {
     this.#reconcile = options.reconcile;
     this.#workers = workers;
     this.#gracePeriodMs = gracePeriodMs;
+    this.#abort = options.abort;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     this.#onOutcome = options.onOutcome ?? (() => undefined);
@@ -115,20 +120,25 @@ export class ReconcileLoop {
    * grace period to end before their signal aborts. Resolves when they have ended.
    */
   async run(stop: AbortSignal): Promise<void> {
+    const ends = [stop, ...(this.#abort === undefined ? [] : [this.#abort])];
+    const stopping = new AbortController();
     const abort = new AbortController();
     let cancelGrace: CancelTimer = () => undefined;
-    const onStop = (): void => {
+    const onEnd = (): void => {
       this.#queue.shutDown();
-      const giveUp = (): void => abort.abort(stop.reason);
-      if (this.#gracePeriodMs === 0) giveUp();
+      stopping.abort();
+      const giveUp = (): void => abort.abort(ends.find((signal) => signal.aborted)?.reason);
+      cancelGrace();
+      if (this.#gracePeriodMs === 0 || this.#abort?.aborted) giveUp();
       else cancelGrace = this.#clock.setTimer(giveUp, this.#gracePeriodMs);
     };
-    if (stop.aborted) onStop();
-    else stop.addEventListener('abort', onStop, { once: true });
+    if (ends.some((signal) => signal.aborted)) onEnd();
+    for (const signal of ends) signal.addEventListener('abort', onEnd, { once: true });
+    const signals = { stop: stopping.signal, abort: abort.signal };
     try {
-      await Promise.all(Array.from({ length: this.#workers }, () => this.#work({ stop, abort: abort.signal })));
+      await Promise.all(Array.from({ length: this.#workers }, () => this.#work(signals)));
     } finally {
-      stop.removeEventListener('abort', onStop);
+      for (const signal of ends) signal.removeEventListener('abort', onEnd);
       cancelGrace();
     }
   }
@@ -164,26 +174,27 @@ export class ReconcileLoop {
       return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
     } catch (error) {
       // Nothing comes back to a queue that is shut down.
-      return { type: 'failed', request, error, willRetry: !isTerminal(error) && !stop.aborted };
+      return { type: 'failed', request, error, willRetry: !isTerminalError(error) && !stop.aborted };
     }
   }
 
   #requeue(key: string, outcome: ReconcileOutcome): void {
+    const priority = this.#queue.priorityOf(key);
     if (outcome.type === 'succeeded') {
       const { requeueAfterMs } = outcome;
-      if (requeueAfterMs !== undefined && !(requeueAfterMs > 0)) return this.#queue.addRateLimited(key);
+      if (requeueAfterMs !== undefined && !(requeueAfterMs > 0)) return this.#queue.addRateLimited(key, priority);
       this.#queue.forget(key);
-      if (requeueAfterMs !== undefined) this.#queue.addAfter(key, requeueAfterMs);
+      if (requeueAfterMs !== undefined) this.#queue.addAfter(key, requeueAfterMs, priority);
       return;
     }
     const { error, willRetry } = outcome;
     const fields = fieldsOf(key, error);
     if (willRetry) {
       this.#logger.error('Error syncing; requeuing for later retry', fields);
-      return this.#queue.addRateLimited(key);
+      return this.#queue.addRateLimited(key, priority);
     }
     this.#queue.forget(key);
-    if (isTerminal(error)) this.#logger.error('Error syncing; waiting for the next change', fields);
+    if (isTerminalError(error)) this.#logger.error('Error syncing; waiting for the next change', fields);
   }
 }
 

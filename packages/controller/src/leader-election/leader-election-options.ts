@@ -1,0 +1,77 @@
+// What a leader election needs to know, with client-go's rules for it. Read by leader-elector.ts and manager.ts.
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+
+export interface LeaderElectionTimes {
+  /** How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000. */
+  readonly leaseDurationMs?: number;
+  /** How long after the start of its last successful renewal a leader goes on, in milliseconds. Below `leaseDurationMs`. Default 10 000. */
+  readonly renewDeadlineMs?: number;
+  /** Pause between two renewals, and base of the pause between two attempts to acquire, in milliseconds. Default 2000. */
+  readonly retryPeriodMs?: number;
+}
+
+export interface LeaderElectionOptions extends LeaderElectionTimes {
+  /** Of the Lease. */
+  readonly name: string;
+  /** Of the Lease. */
+  readonly namespace: string;
+  /** Who this process is; no two may have the same. Default: the host's name and a random UUID. */
+  readonly identity?: string;
+  /** False: the Lease is left to run out instead of being given back when the work has ended. Default true. */
+  readonly releasesOnStop?: boolean;
+}
+
+export interface LeaderElectorOptions extends LeaderElectionOptions {
+  readonly client: ResourceClient;
+  readonly clock?: Clock;
+  /** Uniform in [0, 1), for the jitter between attempts. Default Math.random. */
+  readonly random?: () => number;
+  readonly logger?: Logger;
+  /** Told whenever this process begins or ceases to lead. */
+  readonly onChange?: (isLeader: boolean) => void;
+  /** Told of each holder that is seen, also of the first and of this process. */
+  readonly onNewLeader?: (identity: string) => void;
+}
+
+export type ResolvedLeaderElectorOptions = Required<LeaderElectorOptions>;
+
+/** Each pause between two attempts to acquire is the period and up to this many times it. Source: client-go JitterFactor. */
+export const jitterFactor = 1.2;
+
+const defaults = {
+  leaseDurationMs: 15_000,
+  renewDeadlineMs: 10_000,
+  retryPeriodMs: 2000,
+  releasesOnStop: true,
+} as const;
+
+/** Fills in the defaults. Throws TypeError with client-go's texts. */
+export function resolveLeaderElectorOptions(options: LeaderElectorOptions): ResolvedLeaderElectorOptions {
+  const resolved: ResolvedLeaderElectorOptions = {
+    ...defaults,
+    identity: `${hostname()}_${randomUUID()}`,
+    clock: systemClock,
+    random: Math.random,
+    logger: silentLogger,
+    onChange: () => undefined,
+    onNewLeader: () => undefined,
+    ...options,
+  };
+  const problem = problemOf(resolved);
+  if (problem !== undefined) throw new TypeError(problem);
+  return resolved;
+}
+
+function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs, identity, name } = options;
+  if (!(leaseDurationMs > renewDeadlineMs)) return 'leaseDuration must be greater than renewDeadline';
+  if (!(renewDeadlineMs > retryPeriodMs * jitterFactor))
+    return 'renewDeadline must be greater than retryPeriod*JitterFactor';
+  if (!(leaseDurationMs > 0)) return 'leaseDuration must be greater than zero';
+  if (!(renewDeadlineMs > 0)) return 'renewDeadline must be greater than zero';
+  if (!(retryPeriodMs > 0)) return 'retryPeriod must be greater than zero';
+  if (identity === '') return 'Lock identity is empty';
+  return name === '' ? 'Lock name is empty' : undefined;
+}

@@ -1,0 +1,437 @@
+import { type Clock, deepCopy, newAlreadyExists, newConflict, newNotFound, type ResourceClient } from '@kapstan/api';
+import { settle, VirtualClock } from '@kapstan/api/testing';
+import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
+import { describe, expect, it } from 'vitest';
+import type { LeaderElectorOptions } from './leader-election-options.ts';
+import { LeaderElector, LeadershipLostError } from './leader-elector.ts';
+
+const group = { group: 'coordination.k8s.io', resource: 'leases' };
+type Verb = 'get' | 'create' | 'update';
+
+/** One Lease behind the verbs that an elector uses, with a log of them and faults. */
+class LeaseServer {
+  lease: Lease | undefined;
+  readonly calls: string[] = [];
+  /** Called before each call of a client; what it rejects with is the answer. */
+  fault: (verb: Verb, identity: string) => Promise<void> = async () => undefined;
+  #version = 0;
+
+  client(identity: string): ResourceClient {
+    const answer = async (verb: Verb, run: () => Lease): Promise<Lease> => {
+      this.calls.push(`${identity} ${verb}`);
+      await this.fault(verb, identity);
+      return deepCopy(run()) as Lease;
+    };
+    const get = () => {
+      if (this.lease === undefined) throw newNotFound(group, 'lock');
+      return this.lease;
+    };
+    return {
+      get: () => answer('get', get),
+      create: (_token: unknown, lease: Lease) =>
+        answer('create', () => {
+          if (this.lease !== undefined) throw newAlreadyExists(group, 'lock');
+          return this.set(lease);
+        }),
+      update: (_token: unknown, lease: Lease) =>
+        answer('update', () => {
+          if (get().metadata?.resourceVersion !== lease.metadata?.resourceVersion)
+            throw newConflict(group, 'lock', 'the object has been modified');
+          return this.set(lease);
+        }),
+    } as unknown as ResourceClient;
+  }
+
+  set(lease: Lease): Lease {
+    const copy = deepCopy(lease) as Lease;
+    copy.metadata = { ...copy.metadata, resourceVersion: String(++this.#version) };
+    this.lease = copy;
+    return copy;
+  }
+
+  /** As another holder would write it. */
+  hold(holderIdentity: string, leaseDurationSeconds = 15): void {
+    const spec = { holderIdentity, leaseDurationSeconds, leaseTransitions: 3, renewTime: `change ${this.#version}` };
+    this.set({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'lock', namespace: 'ns' },
+      spec,
+    });
+  }
+}
+
+interface Candidate {
+  readonly elector: LeaderElector;
+  readonly stop: AbortController;
+  /** What happened to it, in order. */
+  readonly log: string[];
+  readonly finished: Promise<unknown>;
+  endWork: () => void;
+}
+
+function candidate(server: LeaseServer, clock: Clock, options: Partial<LeaderElectorOptions> = {}): Candidate {
+  const { identity = 'me' } = options;
+  const log: string[] = [];
+  const stop = new AbortController();
+  const elector = new LeaderElector({
+    client: server.client(identity),
+    name: 'lock',
+    namespace: 'ns',
+    identity,
+    clock,
+    random: () => 0,
+    onNewLeader: (leader) => log.push(`leader: ${leader}`),
+    onChange: (isLeader) => log.push(isLeader ? 'leads' : 'leads no more'),
+    ...options,
+  });
+  const own: Candidate = { elector, stop, log, finished: Promise.resolve(), endWork: () => undefined };
+  const work = async (term: AbortSignal): Promise<void> => {
+    log.push('work');
+    await new Promise<void>((resolve) => {
+      own.endWork = resolve;
+      term.addEventListener('abort', () => {
+        log.push('aborted');
+        resolve();
+      });
+      stop.signal.addEventListener('abort', () => resolve());
+    });
+  };
+  const finished = elector.run(work, stop.signal).catch((error: unknown) => error);
+  return Object.assign(own, { finished });
+}
+
+/** The clock of a process that was paused meanwhile: its time went on, its timers did not. */
+function shifted(clock: VirtualClock, pausedMs: () => number): Clock {
+  return {
+    now: () => clock.now() + pausedMs(),
+    monotonicNow: () => clock.monotonicNow() + pausedMs(),
+    setTimer: (callback, delayMs) => clock.setTimer(callback, delayMs),
+    setBackgroundTimer: (callback, delayMs) => clock.setBackgroundTimer(callback, delayMs),
+  };
+}
+
+const spec = (server: LeaseServer) => server.lease?.spec;
+
+describe('LeaderElector', () => {
+  it('creates the Lease where there is none, and works', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock({ startMs: Date.UTC(2026, 0, 2) })];
+    const { log, elector } = candidate(server, clock);
+    await settle();
+    expect(log).toEqual(['leader: me', 'leads', 'work']);
+    expect(elector.isLeader).toBe(true);
+    expect(server.lease).toMatchObject({ metadata: { name: 'lock', namespace: 'ns' } });
+    expect(spec(server)).toEqual({
+      holderIdentity: 'me',
+      leaseDurationSeconds: 15,
+      acquireTime: '2026-01-02T00:00:00.000000Z',
+      renewTime: '2026-01-02T00:00:00.000000Z',
+      leaseTransitions: 0,
+    });
+  });
+
+  it('renews every 2 s with one update each, and keeps acquireTime and transitions', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    candidate(server, clock);
+    await settle();
+    const before = deepCopy(spec(server));
+    await clock.advance(60_000);
+    expect(server.calls).toEqual(['me get', 'me create', ...Array.from({ length: 30 }, () => 'me update')]);
+    expect(spec(server)).toEqual({ ...(before as object), renewTime: '2026-01-01T00:01:00.000000Z' });
+  });
+
+  it.each([
+    ['without a spec', undefined],
+    ['without a holder, seen only now', { holderIdentity: '', leaseDurationSeconds: 15, leaseTransitions: 3 }],
+    ['of its own earlier life', { holderIdentity: 'me', leaseDurationSeconds: 15, leaseTransitions: 3 }],
+  ])('takes a Lease %s at once', async (_what, given) => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    server.set({ metadata: { name: 'lock', namespace: 'ns' }, ...(given === undefined ? {} : { spec: given }) });
+    const { log } = candidate(server, clock);
+    await settle();
+    expect(log).toContain('work');
+    const isOwn = given?.holderIdentity === 'me';
+    expect(spec(server)?.leaseTransitions).toBe(isOwn ? 3 : (given?.leaseTransitions ?? 0) + 1);
+  });
+
+  it("waits for the Lease's own duration after the last change that it saw, whatever the times in it say", async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    server.hold('other', 3);
+    const { log } = candidate(server, clock);
+    await clock.advance(2000);
+    server.hold('other', 3);
+    await clock.advance(2000);
+    // The change of 2 s was seen at 4 s (at 2 s the look came first), and 3 s later, at 8 s, it is over.
+    await clock.advance(3999);
+    expect(log.filter((line) => !line.startsWith('leader'))).toEqual([]);
+    await clock.advance(1);
+    expect(log).toEqual(['leader: other', 'leader: me', 'leads', 'work']);
+    expect(spec(server)?.leaseTransitions).toBe(4);
+  });
+
+  it('looks again after the retry period and up to 1.2 times it more', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    server.hold('other');
+    let random = 0;
+    candidate(server, clock, { random: () => random });
+    await settle();
+    await clock.advance(1999);
+    expect(server.calls.length).toBe(1);
+    random = 0.999_999;
+    await clock.advance(1);
+    expect(server.calls.length).toBe(2);
+    await clock.advance(4398);
+    expect(server.calls.length).toBe(2);
+    await clock.advance(2);
+    expect(server.calls.length).toBe(3);
+  });
+
+  it('aborts the work when 10 s have passed since the start of its last renewal, and writes nothing more', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const { log, elector, finished } = candidate(server, clock);
+    await clock.advance(4000);
+    server.fault = () => new Promise(() => undefined);
+    await clock.advance(9999);
+    expect(log).not.toContain('aborted');
+    expect(elector.isLeader).toBe(true);
+    await clock.advance(1);
+    expect(log.slice(3)).toEqual(['aborted', 'leads no more']);
+    expect(elector.isLeader).toBe(false);
+    expect(await finished).toBeInstanceOf(LeadershipLostError);
+    const calls = server.calls.length;
+    server.fault = async () => undefined;
+    await clock.advance(60_000);
+    expect(server.calls.length, 'no release, no renewal').toBe(calls);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('writes nothing after the deadline though it was just about to', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const { finished } = candidate(server, clock);
+    await clock.advance(4000);
+    // Renewals at 6 and 12.5 s are refused, and the reads that follow them slow: the second is answered at 17 s.
+    server.fault = async (verb) => {
+      if (verb === 'update') throw newConflict(group, 'lock', 'modified');
+      await new Promise<void>((resolve) => clock.setTimer(resolve, 4500));
+    };
+    await clock.advance(9000);
+    server.fault = async () => undefined;
+    const updates = () => server.calls.filter((call) => call.endsWith('update')).length;
+    const before = updates();
+    await clock.advance(20_000);
+    expect(await finished).toBeInstanceOf(LeadershipLostError);
+    expect(updates()).toBe(before);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('gives up at once when it sees another holder', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const { log, finished } = candidate(server, clock);
+    await settle();
+    server.hold('thief');
+    await clock.advance(2000);
+    expect(log.slice(3)).toEqual(['leader: thief', 'aborted', 'leads no more']);
+    expect(await finished).toMatchObject({ message: 'leader election lost: thief holds the lease' });
+    expect(spec(server)?.holderIdentity).toBe('thief');
+  });
+
+  it('goes on through failures shorter than the deadline, reading the Lease again after a conflict', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const { log } = candidate(server, clock);
+    await settle();
+    server.set({ ...(server.lease as Lease), metadata: { ...server.lease?.metadata, labels: { edited: 'yes' } } });
+    await clock.advance(2000);
+    expect(server.calls.slice(2)).toEqual(['me update', 'me get', 'me update']);
+    expect(server.lease?.metadata?.labels).toEqual({ edited: 'yes' });
+    server.fault = async () => {
+      throw new Error('connection refused');
+    };
+    await clock.advance(7999);
+    server.fault = async () => undefined;
+    await clock.advance(30_000);
+    expect(log).toEqual(['leader: me', 'leads', 'work']);
+  });
+
+  it('makes a Lease anew that was deleted under it', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const { log } = candidate(server, clock);
+    await settle();
+    server.lease = undefined;
+    await clock.advance(2000);
+    expect(spec(server)?.holderIdentity).toBe('me');
+    expect(log).toEqual(['leader: me', 'leads', 'work']);
+  });
+
+  it('does not lead on an answer that took longer than the deadline', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let answer: () => void = () => undefined;
+    server.fault = (verb) => (verb === 'create' ? new Promise((resolve) => (answer = resolve)) : Promise.resolve());
+    const { log } = candidate(server, clock);
+    await settle();
+    await clock.advance(4999);
+    answer();
+    await settle();
+    expect(log).toContain('work');
+    const slow = new LeaseServer();
+    slow.fault = (verb) => (verb === 'create' ? new Promise((resolve) => (answer = resolve)) : Promise.resolve());
+    const late = candidate(slow, clock);
+    await settle();
+    await clock.advance(5000);
+    answer();
+    await settle();
+    expect(late.log, 'counts as unanswered after half the deadline').not.toContain('work');
+    await clock.advance(4000);
+    expect(late.log, 'and is found as its own with the next look').toContain('work');
+  });
+
+  it('ceases to lead by its clock, even when nothing of it ran since: a paused process', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    // Timers do not run while a process is paused; its clock goes on.
+    let pausedMs = 0;
+    const paused = shifted(clock, () => pausedMs);
+    const { log, elector, finished } = candidate(server, paused);
+    await clock.advance(3000);
+    const calls = server.calls.length;
+    pausedMs = 20_000;
+    expect(elector.isLeader).toBe(false);
+    expect(log.slice(3)).toEqual(['aborted', 'leads no more']);
+    expect(await finished).toBeInstanceOf(LeadershipLostError);
+    await clock.advance(30_000);
+    expect(server.calls.length).toBe(calls);
+  });
+
+  it('keeps renewing until the work has ended, then gives the Lease back', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const own = candidate(server, clock);
+    await settle();
+    own.endWork();
+    await own.finished;
+    expect(spec(server)).toMatchObject({ holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 0 });
+    expect(server.calls.slice(-2)).toEqual(['me get', 'me update']);
+    expect(own.log).toEqual(['leader: me', 'leads', 'work', 'leads no more', 'leader: ']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('gives the Lease back also when the work failed, and fails as it did', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const elector = new LeaderElector({ client: server.client('me'), name: 'lock', namespace: 'ns', clock });
+    const failed = elector.run(() => Promise.reject(new Error('broken')), new AbortController().signal);
+    await expect(failed).rejects.toThrow('broken');
+    expect(spec(server)?.holderIdentity).toBe('');
+  });
+
+  it.each<Verb>(['get', 'create'])('gives back what it got although it was stopped during %s', async (slow) => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let answer: () => void = () => undefined;
+    server.fault = (verb) => (verb === slow ? new Promise((resolve) => (answer = resolve)) : Promise.resolve());
+    const own = candidate(server, clock);
+    await settle();
+    own.stop.abort();
+    server.fault = async () => undefined;
+    answer();
+    expect(await own.finished).toBeUndefined();
+    expect(own.log).not.toContain('work');
+    expect(spec(server)?.holderIdentity).toBe('');
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('tries again to give the Lease back after a conflict, and leaves alone what is not its own', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const own = candidate(server, clock);
+    await settle();
+    let updates = 0;
+    server.fault = async (verb) => {
+      if (verb === 'update' && updates++ === 0) throw newConflict(group, 'lock', 'modified');
+    };
+    own.endWork();
+    await own.finished;
+    expect(server.calls.slice(-4)).toEqual(['me get', 'me update', 'me get', 'me update']);
+    expect(spec(server)?.holderIdentity).toBe('');
+  });
+
+  it('leaves the Lease to run out where it is told to', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const own = candidate(server, clock, { releasesOnStop: false });
+    await settle();
+    own.stop.abort();
+    await own.finished;
+    expect(spec(server)?.holderIdentity).toBe('me');
+  });
+
+  it('says when it took itself for the leader for too long', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const paused = { at: 0 };
+    const slow = shifted(clock, () => paused.at);
+    const { elector } = candidate(server, slow);
+    expect(elector.check()).toBeUndefined();
+    await settle();
+    expect(elector.check()).toBeUndefined();
+    paused.at = 15_001;
+    expect(elector.check(1000)).toBeUndefined();
+    expect(elector.check()?.message).toBe('failed election to renew leadership on lease lock');
+  });
+
+  it('never has two leaders, whatever fails and whoever is paused', async () => {
+    for (let seed = 1; seed <= 25; seed++) await manyCandidates(seed);
+  });
+
+  it.each<[Partial<LeaderElectorOptions>, string]>([
+    [{ leaseDurationMs: 10_000 }, 'leaseDuration must be greater than renewDeadline'],
+    [{ renewDeadlineMs: 2400 }, 'renewDeadline must be greater than retryPeriod*JitterFactor'],
+    [{ retryPeriodMs: 0 }, 'retryPeriod must be greater than zero'],
+    [{ identity: '' }, 'Lock identity is empty'],
+    [{ name: '' }, 'Lock name is empty'],
+  ])('refuses %o', (options, message) => {
+    const base = { client: new LeaseServer().client('me'), name: 'lock', namespace: 'ns', identity: 'me' };
+    expect(() => new LeaderElector({ ...base, ...options })).toThrow(new TypeError(message));
+  });
+});
+
+/** Three candidates that are restarted when they lose, with random failures and pauses; nobody leads beside another. */
+async function manyCandidates(seed: number): Promise<void> {
+  const random = mulberry(seed);
+  const [server, clock] = [new LeaseServer(), new VirtualClock()];
+  server.fault = async () => {
+    const fate = random();
+    if (fate < 0.15) throw new Error('connection reset');
+    if (fate < 0.3) await new Promise<void>((resolve) => clock.setTimer(resolve, random() * 8000));
+  };
+  const running = new Map<string, Candidate>();
+  const ended: Candidate[] = [];
+  let terms = 0;
+  for (let second = 0; second < 120; second++) {
+    for (const identity of ['a', 'b', 'c']) {
+      const own = running.get(identity);
+      if (own?.log.includes('leads no more') === true) {
+        ended.push(own);
+        running.delete(identity);
+      }
+      // Of its own: what an earlier life of a process still has under way must not be taken for this one's.
+      const options = { identity: `${identity}-${second}`, random };
+      if (!running.has(identity)) running.set(identity, candidate(server, clock, options));
+    }
+    await clock.advance(500);
+    const leaders = [...running].filter(([, { elector }]) => elector.isLeader).map(([identity]) => identity);
+    expect(ended.every(({ elector }) => !elector.isLeader)).toBe(true);
+    expect(leaders.length, `seed ${seed}, ${second} s: ${leaders}`).toBeLessThanOrEqual(1);
+    terms += leaders.length;
+    if (random() < 0.05) server.fault = async () => Promise.reject(new Error('partition'));
+    if (random() < 0.2) server.fault = async () => undefined;
+    if (leaders[0] !== undefined && random() < 0.05) running.get(leaders[0])?.endWork();
+  }
+  expect(terms, `seed ${seed}: somebody led`).toBeGreaterThan(10);
+  for (const { stop } of running.values()) stop.abort();
+  server.fault = async () => undefined;
+  await clock.advance(30_000);
+  await Promise.all([...ended, ...running.values()].map(({ finished }) => finished));
+}
+
+function mulberry(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let value = Math.imul(state ^ (state >>> 15), 1 | state);
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
+    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

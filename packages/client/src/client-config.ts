@@ -2,6 +2,7 @@
 import { type Clock, type Logger, silentLogger, systemClock, type WriteObserver } from '@kapstan/api';
 import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
+import type { OidcConfig } from './credentials/oidc.ts';
 import type { TlsConfig } from './tls-config.ts';
 import type { RateLimit } from './transport/rate-limiter.ts';
 import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
@@ -15,7 +16,7 @@ export interface Impersonation {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** One cluster and one identity. At most one of token/tokenFile, username, exec and credentials. */
+/** One cluster and one identity. At most one of token/tokenFile, username, exec, oidc and credentials. */
 export interface ClientConfig {
   /** URL, "host:port" or "host". A path is put before every request's path. */
   readonly server: string;
@@ -28,6 +29,7 @@ export interface ClientConfig {
   readonly username?: string;
   readonly password?: string;
   readonly exec?: ExecConfig;
+  readonly oidc?: OidcConfig;
   readonly credentials?: Credentials;
   readonly impersonate?: Impersonation;
   /** http or https proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = none whatever the environment says. */

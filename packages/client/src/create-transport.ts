@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import type { ClientConfig, Impersonation, ResolvedClientOptions } from './client-config.ts';
 import { anonymous, basicAuth, bearerToken, type Credentials, type RequestHeaders } from './credentials/credentials.ts';
 import { ExecPlugin } from './credentials/exec-plugin.ts';
+import { OidcTokenSource } from './credentials/oidc.ts';
 import { TokenFile } from './credentials/token-file.ts';
 import type { TlsConfig } from './tls-config.ts';
 import { ConnectionPool } from './transport/connection-pool.ts';
@@ -52,22 +53,28 @@ interface CredentialContext {
 }
 
 function credentialsOf(config: ClientConfig, { options, server, tls }: CredentialContext): Credentials {
-  const { token, tokenFile, username, password, exec, credentials } = config;
-  const hasToken = Boolean(token) || Boolean(tokenFile);
-  if (hasToken && username) throw new TypeError('username/password or bearer token may be set, but not both');
-  if (credentials !== undefined) {
-    if (hasToken || username || exec !== undefined)
-      throw new TypeError('credentials may not be combined with token, username or exec');
-    return credentials;
-  }
+  checkCombination(config);
+  const { token, tokenFile, username, password, exec, oidc, credentials } = config;
   const { clock, logger } = options;
+  if (credentials !== undefined) return credentials;
   if (tokenFile) return new TokenFile({ path: tokenFile, fallback: token, clock, logger });
   if (token) return bearerToken(token);
   if (username) return basicAuth(username, password ?? '');
+  if (oidc !== undefined) return new OidcTokenSource({ oidc, clock, logger });
   // A configured certificate makes the plugin superfluous. Source: spec/client.md §8.3.
   const hasCertificate = tls.cert !== undefined || tls.certFile !== undefined;
   if (exec === undefined || hasCertificate) return anonymous;
-  return new ExecPlugin({ exec, cluster: { server: server.href, tls, proxyUrl: config.proxyUrl }, clock });
+  return new ExecPlugin({ exec, cluster: { server: server.href, tls, proxyUrl: config.proxyUrl }, clock, logger });
+}
+
+function checkCombination({ token, tokenFile, username, exec, oidc, credentials }: ClientConfig): void {
+  const hasToken = Boolean(token) || Boolean(tokenFile);
+  if (hasToken && username) throw new TypeError('username/password or bearer token may be set, but not both');
+  const hasProvider = exec !== undefined || oidc !== undefined;
+  if (exec !== undefined && oidc !== undefined)
+    throw new TypeError('execProvider and authProvider cannot be used in combination');
+  if (credentials !== undefined && (hasToken || username || hasProvider))
+    throw new TypeError('credentials may not be combined with token, username, exec or oidc');
 }
 
 function impersonationHeaders(impersonate: Impersonation | undefined): RequestHeaders {

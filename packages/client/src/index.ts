@@ -3,6 +3,7 @@ export type { ClientConfig, ClientOptions, Impersonation } from './client-config
 export { type ConnectOptions, connect } from './connect.ts';
 export type { ClientCertificate, Credentials, RequestHeaders } from './credentials/credentials.ts';
 export type { ExecConfig } from './credentials/exec-plugin.ts';
+export type { OidcConfig, OidcTokens } from './credentials/oidc.ts';
 export {
   type ApiCatalog,
   type DiscoveredGroup,

@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { formatTime } from '@kapstan/api';
+import { formatTime, type Logger, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkExecConfig, type ExecConfig, ExecPlugin } from './exec-plugin.ts';
 
 const v1 = 'client.authentication.k8s.io/v1';
@@ -21,7 +21,11 @@ describe('ExecPlugin', () => {
   });
 
   /** A plugin that logs its KUBERNETES_EXEC_INFO and prints what the test gives it; `$RUN` is the number of the run. */
-  const plugin = async (output: unknown, config: Partial<ExecConfig> = {}): Promise<ExecPlugin> => {
+  const plugin = async (
+    output: unknown,
+    config: Partial<ExecConfig> = {},
+    logger: Logger = silentLogger,
+  ): Promise<ExecPlugin> => {
     const command = join(directory, 'plugin.sh');
     const body = typeof output === 'string' ? output : JSON.stringify(output);
     const script = `#!/bin/sh
@@ -35,7 +39,7 @@ exit \${EXIT_CODE:-0}
     await writeFile(command, script);
     await chmod(command, 0o755);
     const exec = { apiVersion: v1, command, interactiveMode: 'Never', ...config };
-    return new ExecPlugin({ exec, cluster, clock });
+    return new ExecPlugin({ exec, cluster, clock, logger });
   };
   const runs = async (): Promise<string[]> => (await readFile(join(directory, 'runs'), 'utf8')).trim().split('\n');
   const credential = (status: unknown, apiVersion = v1): unknown => ({ kind: 'ExecCredential', apiVersion, status });
@@ -57,6 +61,37 @@ exit \${EXIT_CODE:-0}
     expect(await exec.headers()).toEqual({ authorization: 'Bearer 1' });
     await clock.advance(1);
     expect(await exec.headers()).toEqual({ authorization: 'Bearer 2' });
+  });
+
+  it('runs again a minute before the end, in the background, while the old credential serves', async () => {
+    const expirationTimestamp = formatTime(clock.now() + 3_600_000);
+    const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }));
+    await exec.headers();
+    await clock.advance(3_539_999);
+    await exec.headers();
+    expect(await runs()).toHaveLength(1);
+    await clock.advance(1);
+    const during = await Promise.all(Array.from({ length: 20 }, () => exec.headers()));
+    expect(new Set(during.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer 1']));
+    await vi.waitFor(async () => expect(await exec.headers()).toEqual({ authorization: 'Bearer 2' }));
+    expect(await runs()).toHaveLength(2);
+  });
+
+  it('serves the old credential until its end when a new one cannot be had, and tries every five seconds', async () => {
+    const expirationTimestamp = formatTime(clock.now() + 3_600_000);
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
+    const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }), {}, logger);
+    await exec.headers();
+    await writeFile(join(directory, 'plugin.sh'), '#!/bin/sh\nexit 3\n');
+    await clock.advance(3_550_000);
+    for (const attempts of [1, 2]) {
+      for (let call = 0; call < 5; call++) expect(await exec.headers()).toEqual({ authorization: 'Bearer 1' });
+      await vi.waitFor(() => expect(warnings).toHaveLength(attempts));
+      await clock.advance(5_000);
+    }
+    await clock.advance(60_000);
+    await expect((async () => await exec.headers())()).rejects.toThrow('failed with exit code 3');
   });
 
   it('runs once after a 401, however many requests got it', async () => {

@@ -1,6 +1,7 @@
 // Credentials from an external command (client.authentication.k8s.io): run once at a time, kept until they expire.
 import { spawn } from 'node:child_process';
-import { type Clock, isJsonObject, parseTime } from '@kapstan/api';
+import { readFile } from 'node:fs/promises';
+import { type Clock, isJsonObject, type Logger, parseTime } from '@kapstan/api';
 import type { TlsConfig } from '../tls-config.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from './credentials.ts';
 
@@ -30,6 +31,7 @@ export interface ExecPluginOptions {
   readonly exec: ExecConfig;
   readonly cluster: ExecCluster;
   readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 interface ExecCredential {
@@ -39,13 +41,25 @@ interface ExecCredential {
   readonly expiresAtMs: number | undefined;
 }
 
+/** A credential in use. */
+interface Held extends ExecCredential {
+  /** From here on the next one is fetched while this one is still good. */
+  readonly refreshAtMs: number;
+}
+
+// How long before its end a credential is replaced; of a short life at most a fifth. A failed attempt is not repeated at once.
+const refreshLeadMs = 60_000;
+const refreshLeadShare = 0.2;
+const refreshRetryMs = 5_000;
+
 const versions: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
 /** Source: spec/client.md §8.3. Unlike client-go, a 401 is repeated once with new credentials. */
 export class ExecPlugin implements Credentials {
   readonly #options: ExecPluginOptions;
-  #credential: ExecCredential | undefined;
+  #credential: Held | undefined;
   #running: Promise<ExecCredential> | undefined;
+  #retryAtMs = 0;
 
   /** Throws TypeError for a configuration that no plugin could be run with. */
   constructor(options: ExecPluginOptions) {
@@ -70,9 +84,18 @@ export class ExecPlugin implements Credentials {
   #current(): ExecCredential | Promise<ExecCredential> {
     const credential = this.#credential;
     if (credential === undefined) return this.#refresh();
-    const { expiresAtMs } = credential;
-    const isValid = expiresAtMs === undefined || this.#options.clock.now() < expiresAtMs;
-    return isValid ? credential : this.#refresh();
+    const { expiresAtMs, refreshAtMs } = credential;
+    const now = this.#options.clock.now();
+    if (expiresAtMs !== undefined && now >= expiresAtMs) return this.#refresh();
+    if (now >= refreshAtMs && now >= this.#retryAtMs) this.#refreshAhead(now);
+    return credential;
+  }
+
+  #refreshAhead(now: number): void {
+    this.#retryAtMs = now + refreshRetryMs;
+    this.#refresh().catch((error: unknown) => {
+      this.#options.logger.warn('cannot refresh the credential; it stays in use until it expires', { error });
+    });
   }
 
   // Atomic: one execution at a time, shared by all who wait.
@@ -84,10 +107,12 @@ export class ExecPlugin implements Credentials {
   }
 
   async #run(): Promise<ExecCredential> {
-    const { exec, cluster } = this.#options;
+    const { exec, cluster, clock } = this.#options;
     const credential = parseExecCredential(await runPlugin(exec, cluster), exec.apiVersion);
-    this.#credential = credential;
-    return credential;
+    const { expiresAtMs = Number.POSITIVE_INFINITY } = credential;
+    const lead = Math.min(refreshLeadMs, Math.max(0, expiresAtMs - clock.now()) * refreshLeadShare);
+    this.#credential = { ...credential, refreshAtMs: expiresAtMs - lead };
+    return this.#credential;
   }
 }
 
@@ -116,7 +141,7 @@ async function runPlugin(exec: ExecConfig, cluster: ExecCluster): Promise<string
   const info = {
     kind: 'ExecCredential',
     apiVersion: exec.apiVersion,
-    spec: { ...(exec.provideClusterInfo ? { cluster: clusterInfo(exec, cluster) } : {}), interactive },
+    spec: { ...(exec.provideClusterInfo ? { cluster: await clusterInfo(exec, cluster) } : {}), interactive },
   };
   const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
   const child = spawn(exec.command, exec.args ?? [], {
@@ -149,12 +174,13 @@ function printable(text: string): string {
   );
 }
 
-function clusterInfo(exec: ExecConfig, { server, tls, proxyUrl }: ExecCluster): Record<string, unknown> {
+async function clusterInfo(exec: ExecConfig, { server, tls, proxyUrl }: ExecCluster): Promise<Record<string, unknown>> {
+  const ca = tls.ca ?? (tls.caFile ? await readFile(tls.caFile, 'utf8') : undefined);
   return {
     server,
     ...(tls.serverName ? { 'tls-server-name': tls.serverName } : {}),
     ...(tls.insecureSkipVerify ? { 'insecure-skip-tls-verify': true } : {}),
-    ...(tls.ca ? { 'certificate-authority-data': Buffer.from(tls.ca).toString('base64') } : {}),
+    ...(ca ? { 'certificate-authority-data': Buffer.from(ca).toString('base64') } : {}),
     ...(proxyUrl ? { 'proxy-url': proxyUrl } : {}),
     ...(exec.clusterConfig === undefined ? {} : { config: exec.clusterConfig }),
   };

@@ -1,9 +1,11 @@
 // From a kubeconfig's context to what a client needs, with the checks and texts of client-go's clientcmd.
 import type { ClientConfig, Impersonation } from '../client-config.ts';
 import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts';
+import { checkOidcConfig, type OidcConfig, type OidcTokens } from '../credentials/oidc.ts';
 import type { TlsConfig } from '../tls-config.ts';
 import { checkProxyUrl } from '../transport/proxy.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigExec, KubeconfigUser } from './kubeconfig.ts';
+import { persistTokens, type TokenPlace } from './persist-tokens.ts';
 
 const execExtension = 'client.authentication.k8s.io/exec';
 
@@ -28,7 +30,8 @@ export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): Cl
   const cluster = entryOf(kubeconfig.clusters, { kind: 'cluster', name: context.cluster ?? '', contextName: name });
   const user = context.user ? entryOf(kubeconfig.users, { kind: 'user', name: context.user, contextName: name }) : {};
   if (!cluster.server) throw new TypeError('cluster has no server defined');
-  checkUser(user, context.user ?? '');
+  const userName = context.user ?? '';
+  checkUser(user, userName);
   const proxyUrl = cluster['proxy-url'];
   const impersonate = impersonation(user);
   return {
@@ -37,7 +40,9 @@ export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): Cl
     ...(proxyUrl ? { proxyUrl: checkProxyUrl(proxyUrl) } : {}),
     ...(impersonate === undefined ? {} : { impersonate }),
     // Credentials never go over plain HTTP. Source: spec/client.md §8.7.
-    ...(/^http:/i.test(cluster.server) ? {} : secrets(cluster, user)),
+    ...(/^http:/i.test(cluster.server)
+      ? {}
+      : { ...secrets(cluster, user), ...oidc(user, tokenPlace(kubeconfig, userName)) }),
   };
 }
 
@@ -55,10 +60,13 @@ function entryOf<T>(entries: ReadonlyMap<string, T>, { kind, name, contextName }
 
 function checkUser(user: KubeconfigUser, name: string): void {
   const provider = user['auth-provider'];
-  if (provider !== undefined)
+  if (provider !== undefined && provider.name !== 'oidc')
     throw new TypeError(
-      `user ${JSON.stringify(name)} uses the auth provider ${JSON.stringify(provider.name)}: auth providers are not supported, use an exec plugin`,
+      `user ${JSON.stringify(name)} uses the auth provider ${JSON.stringify(provider.name)}, which is not supported, use an exec plugin`,
     );
+  if (provider !== undefined && user.exec !== undefined)
+    throw new TypeError(`authProvider cannot be provided in combination with an exec plugin for ${name}`);
+  if (provider !== undefined) checkOidcConfig(oidcConfig(user));
   const methods = [
     ...(user.token || user.tokenFile ? ['token'] : []),
     ...(user.username || user.password ? ['basicAuth'] : []),
@@ -112,5 +120,35 @@ function impersonation(user: KubeconfigUser): Impersonation | undefined {
     ...(uid ? { uid } : {}),
     ...(groups ? { groups } : {}),
     ...(extra ? { extra } : {}),
+  };
+}
+
+function tokenPlace({ userFiles }: Kubeconfig, user: string): TokenPlace | undefined {
+  const file = userFiles?.get(user);
+  return file === undefined ? undefined : { file, user };
+}
+
+// As a plugin, the provider is not asked where another method is configured.
+function oidc(user: KubeconfigUser, place: TokenPlace | undefined): Partial<ClientConfig> {
+  const { token, tokenFile, username } = user;
+  if (user['auth-provider'] === undefined || token || tokenFile || username) return {};
+  const persist = place === undefined ? {} : { persist: (tokens: OidcTokens) => persistTokens(place, tokens) };
+  return { oidc: { ...oidcConfig(user), ...persist } };
+}
+
+function oidcConfig(user: KubeconfigUser): OidcConfig {
+  const config = user['auth-provider']?.config ?? {};
+  const ca = config['idp-certificate-authority-data'];
+  const optional = {
+    clientSecret: config['client-secret'],
+    idToken: config['id-token'],
+    refreshToken: config['refresh-token'],
+    ca: ca ? Buffer.from(ca, 'base64').toString('utf8') : undefined,
+    caFile: config['idp-certificate-authority'],
+  };
+  return {
+    issuerUrl: config['idp-issuer-url'] ?? '',
+    clientId: config['client-id'] ?? '',
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value)),
   };
 }

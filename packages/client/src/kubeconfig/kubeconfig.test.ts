@@ -176,11 +176,7 @@ describe('clientConfigOf', () => {
   });
 
   it.each([
-    [
-      { 'auth-provider': { name: 'gcp' } },
-      {},
-      'auth provider "gcp": auth providers are not supported, use an exec plugin',
-    ],
+    [{ 'auth-provider': { name: 'gcp' } }, {}, 'auth provider "gcp", which is not supported, use an exec plugin'],
     [{ token: 't', username: 'a' }, {}, 'more than one authentication method found for u; found [token basicAuth]'],
     [{ exec: { ...exec, command: '' } }, {}, 'command must be specified'],
     [{}, { server: '' }, 'cluster has no server defined'],

@@ -37,7 +37,7 @@ export interface KubeconfigUser {
   readonly 'as-uid'?: string;
   readonly 'as-groups'?: readonly string[];
   readonly 'as-user-extra'?: Readonly<Record<string, readonly string[]>>;
-  readonly 'auth-provider'?: { readonly name: string };
+  readonly 'auth-provider'?: { readonly name?: string; readonly config?: Readonly<Record<string, string>> | null };
   readonly exec?: KubeconfigExec;
 }
 
@@ -54,6 +54,8 @@ export interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
   readonly users: ReadonlyMap<string, KubeconfigUser>;
   readonly contexts: ReadonlyMap<string, KubeconfigContext>;
+  /** The file that each user came from: refreshed tokens are written there. Absent for a text: they are not kept. */
+  readonly userFiles?: ReadonlyMap<string, string>;
 }
 
 /** Reads YAML or JSON. Throws TypeError for what is no kubeconfig, and for a name given twice. */

@@ -166,6 +166,26 @@ describe.skipIf(binary === undefined)('EtcdEngine when etcd fails', () => {
     expect(String(await refusal(engine.checkHealth()))).toContain('server is shutting down');
     expect(clock.pendingTimers).toBe(0);
   });
+
+  it('tells readiness by a check of its own, with its own time', async () => {
+    const clock = new VirtualClock();
+    const [etcd] = await start();
+    const engine = await open([etcd], { clock, healthTimeoutMs: 5_000, readinessTimeoutMs: 1_000 });
+    await engine.checkReadiness();
+    await etcd.kill();
+    await clock.advance(500);
+    const told: string[] = [];
+    const ready = refusal(engine.checkReadiness()).then((error) => told.push(`readiness: ${error}`));
+    const healthy = refusal(engine.checkHealth()).then((error) => told.push(`health: ${error}`));
+    await clock.advance(1_000);
+    await ready;
+    expect(told).toEqual([expect.stringMatching(/^readiness: .*within 1000 ms/)]);
+    for (let round = 0; round < 8; round += 1) await clock.advance(500);
+    await healthy;
+    expect(told[1]).toMatch(/^health: .*within 5000 ms/);
+    await engine.close();
+    expect(String(await refusal(engine.checkReadiness()))).toContain('server is shutting down');
+  });
 });
 
 describe.skipIf(binary === undefined)('EtcdEngine and large answers', () => {

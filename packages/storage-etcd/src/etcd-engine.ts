@@ -61,6 +61,7 @@ export class EtcdEngine implements Engine {
   readonly #hub: WatchHub;
   readonly #features: ServerFeatures;
   readonly #health: HealthCheck;
+  readonly #readiness: HealthCheck;
   readonly #compactor: Compactor;
   #compacted = 0 as Revision;
   #refusal: StorageError | undefined;
@@ -90,11 +91,9 @@ export class EtcdEngine implements Engine {
     this.#hub = new WatchHub({ pool: this.#watchPool, token, clock, logger, quietKey, onCompacted });
     const { clients } = this.#callPool;
     this.#features = new ServerFeatures({ clients, token, clock, logger, timeoutMs: callTimeoutMs });
-    this.#health = new HealthCheck({
-      clock,
-      timeoutMs: options.healthTimeoutMs,
-      probe: (timeoutMs) => this.#probe(timeoutMs),
-    });
+    const probe = (timeoutMs: number): Promise<unknown> => this.#probe(timeoutMs);
+    this.#health = new HealthCheck({ clock, timeoutMs: options.healthTimeoutMs, probe });
+    this.#readiness = new HealthCheck({ clock, timeoutMs: options.readinessTimeoutMs, probe });
     this.#compactor = new Compactor({
       engine: this,
       clock,
@@ -181,8 +180,18 @@ export class EtcdEngine implements Engine {
    * within `healthTimeoutMs`. Asked more often than every half of that time, it answers what it last answered.
    */
   async checkHealth(): Promise<void> {
-    if (this.#refusal !== undefined) throw new StorageError({ code: 'Closed', message: 'server is shutting down' });
-    return this.#health.check();
+    return this.#checked(this.#health);
+  }
+
+  /** As {@link checkHealth}, within `readinessTimeoutMs`. */
+  async checkReadiness(): Promise<void> {
+    return this.#checked(this.#readiness);
+  }
+
+  /** What the member that is asked takes on its disk. */
+  async storedBytes(): Promise<number> {
+    this.#refuseIfClosed();
+    return (await this.#caller.read(loadWire().status, {})).dbSize;
   }
 
   /** Lets calls that are under way finish, ends the watches with `Closed`, closes the connections. Idempotent. */
@@ -206,6 +215,11 @@ export class EtcdEngine implements Engine {
     await this.#caller.idle();
     this.#callPool.close();
     this.#watchPool.close();
+  }
+
+  async #checked(health: HealthCheck): Promise<void> {
+    if (this.#refusal !== undefined) throw new StorageError({ code: 'Closed', message: 'server is shutting down' });
+    return health.check();
   }
 
   #refuseIfClosed(): void {

@@ -32,6 +32,8 @@ export interface EtcdEngineOptions {
   readonly callTimeoutMs?: number;
   /** Time for a health check, in ms, at least 1. Default 2 000. */
   readonly healthTimeoutMs?: number;
+  /** The same for the check of readiness. Default 2 000. */
+  readonly readinessTimeoutMs?: number;
   /** Silence on a connection before the member is asked whether it is there, in ms; etcd refuses less than 5 000. Default 30 000. Source: spec §2.9. */
   readonly keepAliveMs?: number;
   /** Time for that answer, in ms, at least 1; then the connection is broken. Default 10 000. */
@@ -51,6 +53,7 @@ const defaults = {
   dialTimeoutMs: 20_000,
   callTimeoutMs: 10_000,
   healthTimeoutMs: 2_000,
+  readinessTimeoutMs: 2_000,
   keepAliveMs: 30_000,
   keepAliveTimeoutMs: 10_000,
   maxRequestBytes: 2_097_152,
@@ -65,6 +68,7 @@ const least = {
   dialTimeoutMs: 1,
   callTimeoutMs: 1,
   healthTimeoutMs: 1,
+  readinessTimeoutMs: 1,
   keepAliveMs: 5_000,
   keepAliveTimeoutMs: 1,
   maxRequestBytes: 1,

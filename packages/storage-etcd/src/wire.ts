@@ -110,7 +110,7 @@ export interface Wire {
   readonly compact: MethodDefinition<{ readonly revision: number }, { readonly header: WireHeader }>;
   readonly watch: MethodDefinition<WatchRequest, WatchResponse>;
   readonly leaseGrant: MethodDefinition<{ readonly TTL: number; readonly ID: number }, { readonly TTL: number }>;
-  readonly status: MethodDefinition<Record<string, never>, { readonly version: string }>;
+  readonly status: MethodDefinition<Record<string, never>, { readonly version: string; readonly dbSize: number }>;
   readonly authenticate: MethodDefinition<
     { readonly name: string; readonly password: string },
     { readonly token: string }

@@ -223,6 +223,16 @@ export class LmdbEngine implements Engine {
     this.#refuseIfClosed();
   }
 
+  checkReadiness(): Promise<void> {
+    return this.checkHealth();
+  }
+
+  /** The size of the data file. */
+  async storedBytes(): Promise<number> {
+    this.#refuseIfClosed();
+    return this.#env.fileBytes();
+  }
+
   /** Reads the whole store and compares its tables. Commits wait meanwhile. */
   async check(): Promise<CheckReport> {
     this.#refuseIfClosed();

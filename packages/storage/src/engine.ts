@@ -123,5 +123,9 @@ export interface Engine {
    * enough to be asked at any rate; the answer may be some seconds old.
    */
   checkHealth(): Promise<void>;
+  /** The same for `/readyz` alone, where a store may be given another time to answer. */
+  checkReadiness(): Promise<void>;
+  /** What the store takes on disk, free pages included, in bytes. */
+  storedBytes(): Promise<number>;
   close(): Promise<void>;
 }

@@ -87,6 +87,14 @@ export class TestEngine implements Engine {
     return this.#engine.checkHealth();
   }
 
+  checkReadiness(): Promise<void> {
+    return this.#engine.checkReadiness();
+  }
+
+  storedBytes(): Promise<number> {
+    return this.#engine.storedBytes();
+  }
+
   close(): Promise<void> {
     return this.#engine.close();
   }

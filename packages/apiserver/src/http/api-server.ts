@@ -180,7 +180,8 @@ class RequestChain {
   /** Answers every request; never rejects. */
   async serve(exchange: Exchange): Promise<void> {
     try {
-      exchange.setHeader('Audit-Id', auditId(exchange.header('audit-id')));
+      exchange.auditId = auditId(exchange.header('audit-id'));
+      exchange.setHeader('Audit-Id', exchange.auditId);
       exchange.setHeader('Cache-Control', 'no-cache, private');
       await this.#options.onRequest?.(exchange);
       await this.#serve(exchange);

@@ -19,6 +19,8 @@ export class Exchange {
   /** Decoded, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
+  /** Sent back, and named in traces. "" until it is known. */
+  auditId = '';
   /** The bytes of the query, for texts. */
   readonly rawQuery: string;
   readonly #request: NodeRequest;

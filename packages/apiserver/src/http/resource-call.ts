@@ -63,6 +63,7 @@ export function contextOf(call: ResourceCall, options: WriteOptions = readOption
     fieldManager: managerOrUserAgent(options.fieldManager, exchange.header('user-agent')),
     fieldValidation: options.fieldValidation,
     signal: exchange.signal,
+    auditId: exchange.auditId,
     warn: (text) => warnings.add(text),
   };
 }

@@ -18,6 +18,8 @@ export interface RequestContext {
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
   readonly signal?: AbortSignal;
+  /** Names the request in traces of storage. */
+  readonly auditId?: string;
   /** Adds a Warning header to the answer. Equal texts are sent once. */
   warn(text: string): void;
 }

@@ -1,7 +1,13 @@
-import type { UnstructuredObject } from '@kapstan/api';
+import { type LogFields, silentLogger, type UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { configMap, StoreFixture, testContext, testDefinition } from '../testing/store-fixture.ts';
+import {
+  configMap,
+  StoreFixture,
+  testContext,
+  testDefinition,
+  unconditionalStrategy,
+} from '../testing/store-fixture.ts';
 import { ResourceStack, type ResourceStackOptions } from './resource-stack.ts';
 
 let fixture: StoreFixture;
@@ -46,7 +52,55 @@ describe('which resources are cached', () => {
   });
 });
 
+describe('the size of a watch cache', () => {
+  it.each<[string, Partial<ResourceStackOptions>, number]>([
+    ['100 by default', {}, 100],
+    ['the default size', { defaultWatchCacheSize: 250 }, 250],
+    ['its own', { defaultWatchCacheSize: 250, watchCacheSizes: new Map([['configmaps', 1000]]) }, 1000],
+    ['no more than a history may grow to', { defaultWatchCacheSize: 1_000_000_000 }, 102_400],
+  ])('%s is what its history has room for at first', async (_case, options, capacity) => {
+    expect((await open({}, options)).cacher?.inspect().history.capacity).toBe(capacity);
+  });
+});
+
 describe('a resource stack', () => {
+  it.each([true, false])('counts its objects and what it asks of the store (cached: %s)', async (watchCache) => {
+    const stack = await open({}, { watchCache });
+    await stack.served.store.create(testContext(), configMap('a', { data: { k: 'v' } }));
+    const { objectCount, averageObjectBytes } = await stack.stats();
+    expect([objectCount, averageObjectBytes > 0]).toEqual([1, watchCache]);
+    expect(stack.inspectStore().requests.find(({ operation }) => operation === 'create')?.durations.count).toBe(1);
+  });
+
+  it.each([undefined, 0, 60])('shares leases for %s s, as it is told', async (leaseReuseSeconds) => {
+    const options = leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds };
+    const { served } = await open({ strategy: { ...unconditionalStrategy, ttlSeconds: () => 3_600 } }, options);
+    for (const name of ['a', 'b']) await served.store.create(testContext(), configMap(name));
+    const keys = ['a', 'b'].map((name) => `/registry/configmaps/default/${name}`);
+    const leases = await Promise.all(keys.map(async (key) => (await fixture.engine.get(key)).kv?.lease));
+    expect(leases[0] === leases[1]).toBe(leaseReuseSeconds !== 0);
+  });
+
+  it('names the request, kind and key of a slow call in the log', async () => {
+    const lines: unknown[] = [];
+    const info = (message: string, fields?: LogFields): void => void lines.push({ message, ...fields });
+    const { served } = await open({}, { watchCache: false, clock: fixture.clock, logger: { ...silentLogger, info } });
+    const { commit } = fixture.engine;
+    fixture.engine.commit = async (change) => {
+      await fixture.clock.advance(700);
+      return commit.call(fixture.engine, change);
+    };
+    await served.store.create({ ...testContext(), auditId: 'id-1' }, configMap('a'));
+    expect(lines).toMatchObject([
+      {
+        message: 'Trace "Create etcd3" (total time: 700ms)',
+        'audit-id': 'id-1',
+        type: 'ConfigMap',
+        key: '/registry/configmaps/default/a',
+      },
+    ]);
+  });
+
   it.each([true, false])('stores and reads (cached: %s)', async (watchCache) => {
     const { served } = await open({}, { watchCache, keyPrefix: 'custom//prefix' });
     const stored = await served.store.create(testContext(), configMap('a', { data: { k: 'v' } }));

@@ -2,7 +2,16 @@
 // REST options of the Go library choose: cached or undecorated storage, by flag and by resource.
 import { type Clock, formatGroupResource, type Logger, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { Cacher } from '@kapstan/cacher';
-import { type Codec, type Engine, jsonCodec, ObjectStore, type Storage, type Transformer } from '@kapstan/storage';
+import {
+  type Codec,
+  type Engine,
+  jsonCodec,
+  ObjectStore,
+  type Storage,
+  type StorageStats,
+  type StoreInspection,
+  type Transformer,
+} from '@kapstan/storage';
 import type { ServedResource } from './catalog.ts';
 import { GenericStore, type StoreHooks } from './generic-store.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
@@ -16,12 +25,15 @@ export interface ResourceStackOptions extends StoreHooks {
   /** `--watch-cache`: false = every resource is served straight from storage. Default true. */
   readonly watchCache?: boolean;
   /**
-   * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): 0 = this one without a cache, any other number =
-   * with one; the size follows the load. Default: events have none, everything else has one.
+   * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): how many events the history of its cache has room
+   * for at first and at least; it grows with the load. 0 = this one without a cache. Default: events have none, everything
+   * else has one of `defaultWatchCacheSize`.
    */
   readonly watchCacheSizes?: ReadonlyMap<string, number>;
-  /** `--default-watch-cache-size`: 0 = no cache for the resources that `watchCacheSizes` does not name. Default 100. */
+  /** `--default-watch-cache-size`: the same for the resources that `watchCacheSizes` does not name. Default 100. */
   readonly defaultWatchCacheSize?: number;
+  /** `--lease-reuse-duration-seconds`. Default 60. */
+  readonly leaseReuseSeconds?: number;
   /** Codec of the stored form; conversion between versions comes on top. Default: JSON. */
   readonly codecFor?: (definition: ResourceDefinition<UnstructuredObject>) => Codec<UnstructuredObject>;
   /** Encryption at rest. Default: none. */
@@ -43,6 +55,9 @@ const uncachedByDefault: ReadonlySet<string> = new Set(['events', 'events.events
 
 const defaultCacheSize = 100;
 
+/** Events that a history grows to at most. Source: cacher defaultUpperBoundCapacity. */
+const largestHistory = 102_400;
+
 const defaultInitializationTimeoutMs = 60_000;
 
 /** One resource, ready to be installed in the catalog. */
@@ -57,7 +72,8 @@ export class ResourceStack {
   constructor(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions) {
     this.#options = options;
     this.#objects = objectStore(definition, options);
-    this.cacher = isCached(definition, options) ? cacherOver(this.#objects, definition, options) : undefined;
+    const cacheSize = cacheSizeOf(definition, options);
+    this.cacher = cacheSize === 0 ? undefined : cacherOver(this.#objects, definition, { ...options, cacheSize });
     this.cacher?.start();
     this.served = this.servedAs(definition);
   }
@@ -93,6 +109,16 @@ export class ResourceStack {
     return (this.cacher ?? this.#objects).readiness();
   }
 
+  /** What the store below the cache has counted so far, for metrics. */
+  inspectStore(): StoreInspection {
+    return this.#objects.inspect();
+  }
+
+  /** Counts the stored objects; with a cache, their sizes too. */
+  stats(): Promise<StorageStats> {
+    return (this.cacher ?? this.#objects).stats();
+  }
+
   /** Ends all watches. The engine stays open. Idempotent. */
   async close(): Promise<void> {
     await this.cacher?.close();
@@ -101,11 +127,12 @@ export class ResourceStack {
   }
 }
 
-function isCached(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions): boolean {
-  if (options.watchCache === false) return false;
+/** 0 = no cache. */
+function cacheSizeOf(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions): number {
+  if (options.watchCache === false) return 0;
   const name = formatGroupResource(definition);
   const defaultSize = uncachedByDefault.has(name) ? 0 : (options.defaultWatchCacheSize ?? defaultCacheSize);
-  return (options.watchCacheSizes?.get(name) ?? defaultSize) !== 0;
+  return options.watchCacheSizes?.get(name) ?? defaultSize;
 }
 
 function objectStore(
@@ -118,10 +145,13 @@ function objectStore(
     codec: versionedCodec(definition, options.codecFor?.(definition) ?? jsonCodec()),
     resourcePrefix: definition.storagePrefix,
     groupResource: { group: definition.group, resource: definition.resource },
+    kind: definition.kind,
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
     ...(transformer === undefined ? {} : { transformer }),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.logger === undefined ? {} : { logger: options.logger }),
+    ...(options.leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds: options.leaseReuseSeconds }),
     ...(options.random === undefined ? {} : { random: options.random }),
   });
 }
@@ -129,7 +159,7 @@ function objectStore(
 function cacherOver(
   storage: ObjectStore<UnstructuredObject>,
   definition: ResourceDefinition<UnstructuredObject>,
-  options: ResourceStackOptions,
+  options: ResourceStackOptions & { readonly cacheSize: number },
 ): Cacher<UnstructuredObject> {
   const ports: { clock?: Clock; logger?: Logger; random?: () => number } = {};
   if (options.clock !== undefined) ports.clock = options.clock;
@@ -138,6 +168,7 @@ function cacherOver(
   return new Cacher<UnstructuredObject>({
     storage,
     resourcePrefix: definition.storagePrefix,
+    minHistory: Math.min(options.cacheSize, largestHistory),
     getAttributes: definition.getAttributes,
     indexedFields: definition.selectableFields.filter((field) => field === nodeField),
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),

@@ -10,7 +10,7 @@ import {
   type Revision,
   StatusError,
 } from '@kapstan/api';
-import { type Storage, type StorageVerb, toStatus } from '@kapstan/storage';
+import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
@@ -41,8 +41,9 @@ export function storageFor<T extends KubernetesObject>(parts: StoreParts<T>, con
   return context.dryRun ? parts.dryRunStorage : parts.storage;
 }
 
-export function signalOf(context: RequestContext): { readonly signal?: AbortSignal } {
-  return context.signal === undefined ? {} : { signal: context.signal };
+/** What each call to storage gets of the request that it is for. */
+export function signalOf({ signal, auditId }: RequestContext): StorageCallOptions {
+  return { ...(signal !== undefined && { signal }), ...(auditId !== undefined && { auditId }) };
 }
 
 /** What a failed call to storage is answered with: StatusErrors pass, StorageErrors are translated. */

@@ -355,10 +355,17 @@ function leaseConformance(bench: EngineBench): void {
 }
 
 function lifeConformance(bench: EngineBench): void {
+  it('tells what it takes on disk', async () => {
+    await bench.create('/a', 'x'.repeat(100_000));
+    // etcd writes its file a while after it has written its log.
+    await expect.poll(() => bench.engine.storedBytes(), { timeout: 10_000 }).toBeGreaterThanOrEqual(100_000);
+  });
+
   it('refuses everything as Closed once closed, and closes only once', async () => {
     const { engine } = bench;
     await bench.create('/a');
     await engine.checkHealth();
+    await engine.checkReadiness();
     await Promise.all([engine.close(), engine.close()]);
     await engine.close();
     const change = { type: 'put', value: bytes('x') } as const;
@@ -367,6 +374,8 @@ function lifeConformance(bench: EngineBench): void {
       () => engine.range(everything),
       () => engine.commit({ key: '/b', expectedRevision: revisionOf(0), change }),
       () => engine.checkHealth(),
+      () => engine.checkReadiness(),
+      () => engine.storedBytes(),
     ];
     for (const call of calls) await expect(call()).rejects.toSatisfy((error) => isStorageError(error, 'Closed'));
     await bench.fixture.reopen?.();

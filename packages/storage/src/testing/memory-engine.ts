@@ -136,6 +136,16 @@ export class MemoryEngine implements Engine {
     if (this.#isClosed) throw new StorageError({ code: 'Closed' });
   }
 
+  checkReadiness(): Promise<void> {
+    return this.checkHealth();
+  }
+
+  /** Values alone: it has no disk. */
+  async storedBytes(): Promise<number> {
+    await this.checkHealth();
+    return [...this.#current.values()].reduce((sum, kv) => sum + kv.value.length, 0);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const cancel of this.#timers) cancel();

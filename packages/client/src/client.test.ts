@@ -110,6 +110,33 @@ describe('Client', () => {
         },
       ],
       [
+        'mergePatch()',
+        () => client.mergePatch(ConfigMap, target, { body: { data: null }, dryRun: true }),
+        {
+          line: 'PATCH /api/v1/namespaces/n/configmaps/a?dryRun=All',
+          type: 'application/merge-patch+json',
+          body: { data: null },
+        },
+      ],
+      [
+        'jsonPatch()',
+        () => client.jsonPatch(ConfigMap, target, { body: [{ op: 'remove', path: '/data' }], fieldManager: 'me' }),
+        {
+          line: 'PATCH /api/v1/namespaces/n/configmaps/a?fieldManager=me',
+          type: 'application/json-patch+json',
+          body: [{ op: 'remove', path: '/data' }],
+        },
+      ],
+      [
+        'strategicPatch() of the status',
+        () => client.strategicPatch(Deployment, target, { body: { x: 1 }, subresource: 'status' }),
+        {
+          line: 'PATCH /apis/apps/v1/namespaces/n/deployments/a/status',
+          type: 'application/strategic-merge-patch+json',
+          body: { x: 1 },
+        },
+      ],
+      [
         'strategic patch',
         () => client.patch(Deployment, target, { type: 'strategic', body: {}, subresource: 'status' }),
         {

@@ -35,6 +35,7 @@ import { ObjectList } from './object-list.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { attachPath, execPath, portForwardPath } from './pod-stream-path.ts';
 import { formatQuery, listQuery, type Query, requestPath, watchQuery, writeQuery } from './request-path.ts';
+import { RestMapper } from './rest-mapper.ts';
 import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
 import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
 import {
@@ -82,6 +83,8 @@ export class Client implements ResourceClient {
   /** Namespace of the kubeconfig's context, "default" when it has none. For the caller's use: no verb fills it in. */
   readonly namespace: string;
   readonly discovery: Discovery;
+  /** From kinds and words of the command line to tokens: `client.get(await client.mapper.forName('deploy'), …)`. */
+  readonly mapper: RestMapper;
   readonly #transport: Transport;
   readonly #options: ResolvedClientOptions;
   readonly #writeObservers = new Set<WriteObserver>();
@@ -92,6 +95,7 @@ export class Client implements ResourceClient {
     this.#transport = createTransport(config, this.#options);
     this.namespace = config.namespace || 'default';
     this.discovery = new Discovery((request) => this.raw(request));
+    this.mapper = new RestMapper(this.discovery);
     if (options.writeObserver !== undefined) this.#writeObservers.add(options.writeObserver);
   }
 
@@ -156,6 +160,33 @@ export class Client implements ResourceClient {
     const body = stringifyJson(patch.body);
     const parts = { method: 'PATCH', path, body, contentType: patchTypes[patch.type], name: target.name } as const;
     return await this.#write<T>(token, requestOf(token, parts), patch);
+  }
+
+  /** Members given replace the present ones, null removes, lists are replaced whole. */
+  async mergePatch<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    call: { readonly body: unknown } & SubresourceOptions & WriteOptions,
+  ): Promise<T> {
+    return await this.patch(token, target, { ...call, type: 'merge' });
+  }
+
+  /** Operations in turn, all or none: `[{ op: 'test', path, value }, { op: 'replace', path, value }]`. */
+  async jsonPatch<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    call: { readonly body: readonly unknown[] } & SubresourceOptions & WriteOptions,
+  ): Promise<T> {
+    return await this.patch(token, target, { ...call, type: 'json' });
+  }
+
+  /** As a merge, but lists with a merge key are merged item by item. Built-in kinds only: for others it is a 415. */
+  async strategicPatch<T extends KubernetesObject>(
+    token: Resource<T>,
+    target: ObjectTarget,
+    call: { readonly body: unknown } & SubresourceOptions & WriteOptions,
+  ): Promise<T> {
+    return await this.patch(token, target, { ...call, type: 'strategic' });
   }
 
   async apply<T extends KubernetesObject>(

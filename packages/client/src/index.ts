@@ -26,6 +26,7 @@ export { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
 export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 export { ObjectList } from './object-list.ts';
 export type { PodLogOptions } from './pod-log.ts';
+export { RequestMetrics } from './request-metrics.ts';
 export { RestMapper } from './rest-mapper.ts';
 export { type RetryOnConflictOptions, retryOnConflict } from './retry-on-conflict.ts';
 export { type ForwardedPort, PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
@@ -35,6 +36,15 @@ export {
   RemoteCommand,
   type TerminalSize,
 } from './streaming/remote-command.ts';
+export {
+  type BindOptions,
+  bind,
+  type CreateTokenOptions,
+  createToken,
+  evict,
+  getScale,
+  updateScale,
+} from './subresources.ts';
 export type { TlsConfig } from './tls-config.ts';
 export type { RateLimit } from './transport/rate-limiter.ts';
 export type { RequestDiagnostics } from './transport/request-diagnostics.ts';

@@ -76,7 +76,8 @@ export class AttemptLoop {
       const isLast = outcome.type === 'failure' || progress.count >= options.maxRetries;
       if (isLast) throw withPrevious(outcome.error, previous);
       previous = outcome.error;
-      await rejectWithPrevious(delay(options.clock, outcome.afterMs, exchange.signal), previous);
+      if (outcome.afterMs > 0)
+        await rejectWithPrevious(delay(options.clock, outcome.afterMs, exchange.signal), previous);
     }
   }
 

@@ -1,0 +1,106 @@
+// The subresources of built-in kinds as calls with types: scale, eviction, binding, token. Over any ResourceClient, so
+// also in process. Status needs no call of its own: update, patch and apply take `subresource: 'status'`.
+import type {
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ObjectTarget,
+  Resource,
+  ResourceClient,
+  WriteOptions,
+} from '@kapstan/api';
+import { resource } from '@kapstan/api';
+import type { BoundObjectReference, TokenRequest } from '@kapstan/kinds/authentication.k8s.io/v1';
+import type { Scale } from '@kapstan/kinds/autoscaling/v1';
+import type { Binding } from '@kapstan/kinds/core/v1';
+import type { Eviction } from '@kapstan/kinds/policy/v1';
+
+const Pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
+const ServiceAccount: Resource = resource({ group: '', version: 'v1', kind: 'ServiceAccount' });
+const subresource = 'scale';
+
+/** How many replicas are wanted and there, whatever the kind. Rejects with a 404 where the kind cannot be scaled. */
+export async function getScale(
+  client: ResourceClient,
+  token: Resource,
+  target: ObjectTarget & GetOptions,
+): Promise<Scale> {
+  const { name, namespace, ...options } = target;
+  const object = namespace === undefined ? { name } : { name, namespace };
+  return await client.get(token as Resource<Scale>, object, { ...options, subresource });
+}
+
+/** Writes a scale that was read before; its resourceVersion makes a change in between a 409. */
+export async function updateScale(
+  client: ResourceClient,
+  token: Resource,
+  { scale, ...options }: { readonly scale: Scale } & WriteOptions,
+): Promise<Scale> {
+  const object = { ...scale, apiVersion: 'autoscaling/v1', kind: 'Scale' };
+  return await client.update(token as Resource<Scale>, object, { ...options, subresource });
+}
+
+/** Deletes a pod unless that breaks a PodDisruptionBudget, which is a 429: whether and when to try again is the caller's. */
+export async function evict(client: ResourceClient, target: ObjectTarget, options: DeleteOptions = {}): Promise<void> {
+  const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
+  const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, dryRun: dryRun ? ['All'] : undefined };
+  const deleteOptions = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined));
+  const body: Eviction = {
+    apiVersion: 'policy/v1',
+    kind: 'Eviction',
+    metadata: { ...target },
+    ...(Object.keys(deleteOptions).length === 0 ? {} : { deleteOptions }),
+  };
+  await client.createSubresource(Pod, { ...target, subresource: 'eviction' }, { body, ...limits(options) });
+}
+
+export interface BindOptions extends CallOptions {
+  /** Name of the node. */
+  readonly node: string;
+}
+
+/** Puts a pod on a node: what a scheduler does. A pod that is on one already is a 409. */
+export async function bind(client: ResourceClient, target: ObjectTarget, options: BindOptions): Promise<void> {
+  const body: Binding = {
+    apiVersion: 'v1',
+    kind: 'Binding',
+    metadata: { ...target },
+    target: { apiVersion: 'v1', kind: 'Node', name: options.node },
+  };
+  await client.createSubresource(Pod, { ...target, subresource: 'binding' }, { body, ...limits(options) });
+}
+
+export interface CreateTokenOptions extends CallOptions {
+  /** Default: the API server's. */
+  readonly audiences?: readonly string[];
+  /** At least 600, in seconds; the server may give more or less. Default: the server's, 3600. */
+  readonly expirationSeconds?: number;
+  /** The token dies with this object. */
+  readonly boundObjectRef?: BoundObjectReference;
+}
+
+/** A new token of a service account: `status.token`, `status.expirationTimestamp`. */
+export async function createToken(
+  client: ResourceClient,
+  target: ObjectTarget,
+  options: CreateTokenOptions = {},
+): Promise<TokenRequest> {
+  const { audiences, expirationSeconds, boundObjectRef } = options;
+  const body: TokenRequest = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    metadata: {},
+    spec: {
+      ...(audiences === undefined ? {} : { audiences: [...audiences] }),
+      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+      ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
+    },
+  };
+  const call = { body, ...limits(options) };
+  const answer = await client.createSubresource(ServiceAccount, { ...target, subresource: 'token' }, call);
+  return answer as TokenRequest;
+}
+
+function limits({ signal, timeoutMs }: CallOptions): CallOptions {
+  return { ...(signal === undefined ? {} : { signal }), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+}

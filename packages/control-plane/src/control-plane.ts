@@ -76,6 +76,12 @@ export interface ControlPlaneOptions {
   readonly isAnonymousAllowed?: boolean;
   /** Default: on for every resource. */
   readonly watchCache?: WatchCacheOptions;
+  /** Most seconds by which a lease may outlive its object, so that others share it. 0 = none is shared. Default 60. */
+  readonly leaseReuseSeconds?: number;
+  /** Time between two counts of the stored objects for /metrics, in milliseconds; 0 = none. Default 60 000. */
+  readonly countPollMs?: number;
+  /** Time between two looks at the size of the store for /metrics, in milliseconds; 0 = none. Default 30 000. */
+  readonly sizePollMs?: number;
   /** Default 3600. */
   readonly eventTtlSeconds?: number;
   /** Default 1. */
@@ -87,6 +93,8 @@ export interface ControlPlaneOptions {
   readonly maxRequestsInflight?: number;
   /** 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number;
+  /** Longest time for a request that is no watch, in milliseconds; writes get at most 34 000. Default 60 000. */
+  readonly requestTimeoutMs?: number;
   /** Shortest time after which a watch is ended, in milliseconds. Default 1 800 000. */
   readonly minWatchMs?: number;
   /** Default 10.96.0.0/16. */
@@ -282,11 +290,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
     healthChecks: [...resources.healthChecks, ...loops.healthChecks],
-    metrics: [
-      loops.metrics,
-      resources.cacheMetrics,
-      ...(encryption === undefined ? [] : [encryption.metrics.registry]),
-    ],
+    metrics: [loops.metrics, resources.metrics, ...(encryption === undefined ? [] : [encryption.metrics.registry])],
     pages: [
       ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),
@@ -295,6 +299,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     ...(options.maxMutatingRequestsInflight === undefined
       ? {}
       : { maxMutatingRequestsInflight: options.maxMutatingRequestsInflight }),
+    ...(options.requestTimeoutMs === undefined ? {} : { requestTimeoutMs: options.requestTimeoutMs }),
     ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
     ...(options.http === 'off' ? {} : options.http),
     clock,

@@ -48,4 +48,48 @@ describe('openResources', () => {
     // Reads go on meanwhile: they are not what is asked.
     expect(await engine.currentRevision()).toBeGreaterThan(0);
   });
+
+  it('lets the readiness check "etcd-readiness" say what the store says of its readiness', async () => {
+    resources = await openResources(engine, { clock, logger: silentLogger });
+    const ready = resources.healthChecks.find(({ name }) => name === 'etcd-readiness');
+    expect([ready?.endpoints, await ready?.check()]).toEqual([['readyz'], undefined]);
+    engine.checkReadiness = () => Promise.reject(new StorageError({ code: 'Unreachable', message: 'not yet' }));
+    expect(String(await ready?.check())).toContain('not yet');
+  });
+
+  it('shows what stores count, and asks again and again how many objects there are', async () => {
+    resources = await openResources(engine, { clock, logger: silentLogger, countPollMs: 1_000, sizePollMs: 500 });
+    await resources.client.create(Namespace, { metadata: { name: 'ns' } });
+    const sample = async (name: string): Promise<string | undefined> =>
+      (await resources?.metrics.metrics())
+        ?.split('\n')
+        .find((line) => line.startsWith(name))
+        ?.slice(name.length + 1);
+    expect(await sample('etcd_requests_total{operation="create",group="",resource="namespaces"}')).toBe('1');
+    for (let step = 0; step < 30; step += 1) await clock.advance(100);
+    expect(await sample('apiserver_resource_objects{group="",resource="namespaces"}')).toBe('1');
+    expect(await sample('apiserver_storage_objects{resource="events.events.k8s.io"}')).toBe('0');
+    expect(
+      Number(await sample('apiserver_resource_size_estimate_bytes{group="",resource="namespaces"}')),
+    ).toBeGreaterThan(0);
+    expect(await sample('apiserver_storage_size_bytes{storage_cluster_id="etcd-0"}')).toBe(
+      String(await engine.storedBytes()),
+    );
+    const fails = (): Promise<never> => Promise.reject(new StorageError({ code: 'Unreachable' }));
+    Object.assign(engine, { count: fails, currentRevision: fails, storedBytes: fails });
+    for (let step = 0; step < 30; step += 1) await clock.advance(100);
+    expect(await sample('apiserver_resource_objects{group="",resource="namespaces"}')).toBe('-1');
+    expect(await sample('apiserver_storage_size_bytes{storage_cluster_id="etcd-0"}')).toBeUndefined();
+    await resources.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('counts nothing that it is told not to count', async () => {
+    resources = await openResources(engine, { clock, logger: silentLogger, countPollMs: 0, sizePollMs: 0 });
+    await clock.advance(200_000);
+    const text = await resources.metrics.metrics();
+    expect(text).toContain('etcd_requests_total{');
+    expect(text).not.toContain('apiserver_resource_objects');
+    expect(text).not.toContain('apiserver_storage_size_bytes');
+  });
 });

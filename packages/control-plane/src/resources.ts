@@ -20,17 +20,18 @@ import {
   virtualResource,
 } from '@kapstan/apiserver';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
-import { type Engine, formatMetrics } from '@kapstan/storage';
+import { type Engine, formatMetrics, type InspectedStore, storeMetrics, storeSizeMetric } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
+import { StorePolls } from './store-polls.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
-  /** 0 = off for the resources that `sizes` does not name. */
+  /** For the resources that `sizes` does not name; 0 = off. */
   readonly defaultSize: number;
-  /** By group resource ("deployments.apps"); 0 = off. */
+  /** Events that the history has room for at first and at least, by group resource ("deployments.apps"); 0 = off. */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
@@ -48,6 +49,12 @@ export interface ResourcesOptions {
   readonly encryption?: EncryptionAtRest | undefined;
   /** How long to wait for objects of a kind that cannot be read, before serving without them. Default 60 000. */
   readonly storageInitializationTimeoutMs?: number;
+  /** Most seconds by which a lease may outlive its object, so that others share it. 0 = none is shared. Default 60. */
+  readonly leaseReuseSeconds?: number;
+  /** Time between two counts of the stored objects for /metrics, in milliseconds; 0 = none. Default 60 000. */
+  readonly countPollMs?: number;
+  /** Time between two looks at the size of the store for /metrics, in milliseconds; 0 = none. Default 30 000. */
+  readonly sizePollMs?: number;
   readonly access?: AccessControlOptions;
   /** How objects are written to the engine and read from it. Default: JSON of nobody else. */
   readonly storedAs?: ResourceCodecOptions;
@@ -65,8 +72,8 @@ export interface Resources {
   isReady(): boolean;
   /** No watch may begin before this revision any more: the store was compacted to it. */
   forgetBefore(revision: Revision): void;
-  /** What the watch caches count, in the text format of Prometheus. */
-  readonly cacheMetrics: { metrics(): Promise<string> };
+  /** What stores and watch caches count, in the text format of Prometheus. */
+  readonly metrics: { metrics(): Promise<string> };
   close(): Promise<void>;
 }
 
@@ -79,6 +86,20 @@ function inspected(open: ReadonlySet<ResourceStack>): InspectedResource[] {
     const { group, resource } = served.definition;
     return cacher === undefined ? [] : [{ group, resource, inspection: cacher.inspect() }];
   });
+}
+
+function inspectedStores(open: ReadonlySet<ResourceStack>, polls: StorePolls): InspectedStore[] {
+  return [...open].map((stack) => {
+    const { group, resource } = stack.served.definition;
+    const stats = polls.statsOf(stack);
+    return { group, resource, inspection: stack.inspectStore(), ...(stats !== undefined && { stats }) };
+  });
+}
+
+function formatStorageMetrics(open: ReadonlySet<ResourceStack>, polls: StorePolls): string {
+  const { storedBytes } = polls;
+  const size = storedBytes === undefined ? [] : [storeSizeMetric(storedBytes)];
+  return formatMetrics([...storeMetrics(inspectedStores(open, polls)), ...size, ...cacherMetrics(inspected(open))]);
 }
 
 const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared: false };
@@ -98,16 +119,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     logger,
     managedFields,
     admission,
-    codecFor: (definition) => storageCodecOf(definition, options.storedAs ?? ownStore),
-    ...watchCacheOptions(options.watchCache),
-    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
-    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
-    ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),
-    ...(options.deleteCollectionWorkers === undefined
-      ? {}
-      : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
-    initializationTimeoutMs: options.storageInitializationTimeoutMs ?? 60_000,
-    transformerFor: (definition) => options.encryption?.transformerFor(definition),
+    ...storeOptions(options),
     onClosed: (stack) => open.delete(stack),
   };
   const createStack = (definition: ResourceDefinition): ResourceStack => {
@@ -125,7 +137,10 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
+  const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
+  const polls = new StorePolls({ engine, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
   const close = async (): Promise<void> => {
+    polls.close();
     await customResources.close();
     await Promise.all(stacks.map((stack) => stack.close()));
   };
@@ -133,6 +148,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   try {
     await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
     await customResources.start();
+    polls.start();
   } catch (error) {
     await close();
     throw error;
@@ -146,9 +162,26 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     patching,
     healthChecks: [...healthChecks(engine, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
-    cacheMetrics: { metrics: async () => formatMetrics(cacherMetrics(inspected(open))) },
+    metrics: { metrics: async () => formatStorageMetrics(open, polls) },
     forgetBefore: (revision) => forgetBefore(open, revision),
     close,
+  };
+}
+
+/** What the stacks of all resources are told of the options. */
+function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'engine'> {
+  return {
+    codecFor: (definition) => storageCodecOf(definition, options.storedAs ?? ownStore),
+    ...watchCacheOptions(options.watchCache),
+    ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
+    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.collectsGarbage === undefined ? {} : { collectsGarbage: options.collectsGarbage }),
+    ...(options.deleteCollectionWorkers === undefined
+      ? {}
+      : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
+    ...(options.leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds: options.leaseReuseSeconds }),
+    initializationTimeoutMs: options.storageInitializationTimeoutMs ?? 60_000,
+    transformerFor: (definition) => options.encryption?.transformerFor(definition),
   };
 }
 
@@ -168,16 +201,9 @@ async function builtinDefinitions(
 
 /** Under kube-apiserver's names: whether the store answers, and whether the caches have caught up with it. */
 function healthChecks(engine: Engine, open: ReadonlySet<ResourceStack>): HealthCheck[] {
-  const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
   return [
-    {
-      name: 'etcd',
-      check: () =>
-        engine.checkHealth().then(
-          () => undefined,
-          (error: unknown) => asError(error),
-        ),
-    },
+    { name: 'etcd', check: () => reasonOf(engine.checkHealth()) },
+    { name: 'etcd-readiness', endpoints: ['readyz'], check: () => reasonOf(engine.checkReadiness()) },
     {
       name: 'storage-readiness',
       endpoints: ['readyz'],
@@ -190,6 +216,13 @@ function healthChecks(engine: Engine, open: ReadonlySet<ResourceStack>): HealthC
       },
     },
   ];
+}
+
+function reasonOf(check: Promise<void>): Promise<Error | undefined> {
+  return check.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
 }
 
 function watchCacheOptions(

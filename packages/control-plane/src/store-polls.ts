@@ -1,0 +1,103 @@
+// StorePolls: asks the store now and then how many objects it holds and how large it is, for /metrics. Part of resources.ts.
+import type { CancelTimer, Clock, Logger } from '@kapstan/api';
+import type { ResourceStack } from '@kapstan/apiserver';
+import { type Engine, isStorageError, type StorageStats } from '@kapstan/storage';
+
+export interface StorePollsOptions {
+  readonly engine: Engine;
+  /** Those that are open now. */
+  readonly stacks: Iterable<ResourceStack>;
+  /** `--etcd-count-metric-poll-period`, in milliseconds; up to 1.2 times as much comes on top. 0 = never. */
+  readonly countPeriodMs: number;
+  /** `--etcd-db-metric-poll-interval`, in milliseconds. 0 = never. */
+  readonly sizePeriodMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** In [0, 1). Default Math.random. */
+  readonly random?: () => number;
+}
+
+/** Source: registry.Store startObservingCount. */
+const countJitter = 1.2;
+
+export class StorePolls {
+  readonly #options: StorePollsOptions;
+  readonly #stats = new WeakMap<ResourceStack, StorageStats | 'failed'>();
+  readonly #cancels = new Map<object, CancelTimer>();
+  #storedBytes: number | undefined;
+  #isClosed = false;
+
+  constructor(options: StorePollsOptions) {
+    this.#options = options;
+  }
+
+  /** What the last size was; undefined when it was never asked for, or could not be had. */
+  get storedBytes(): number | undefined {
+    return this.#storedBytes;
+  }
+
+  /** Undefined when the objects were never counted. */
+  statsOf(stack: ResourceStack): StorageStats | 'failed' | undefined {
+    return this.#stats.get(stack);
+  }
+
+  /** Asks at once, then again and again. */
+  start(): void {
+    const { countPeriodMs, sizePeriodMs, random = Math.random } = this.#options;
+    this.#repeat(
+      () => this.#count(),
+      countPeriodMs,
+      () => countPeriodMs * (1 + countJitter * random()),
+    );
+    this.#repeat(
+      () => this.#measure(),
+      sizePeriodMs,
+      () => sizePeriodMs,
+    );
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const cancel of this.#cancels.values()) cancel();
+  }
+
+  #repeat(poll: () => Promise<void>, periodMs: number, nextMs: () => number): void {
+    if (periodMs === 0) return;
+    const round = async (): Promise<void> => {
+      await poll();
+      if (!this.#isClosed)
+        this.#cancels.set(
+          poll,
+          this.#options.clock.setBackgroundTimer(() => void round(), nextMs()),
+        );
+    };
+    void round();
+  }
+
+  async #count(): Promise<void> {
+    await Promise.all([...this.#options.stacks].map((stack) => this.#countOne(stack)));
+  }
+
+  async #countOne(stack: ResourceStack): Promise<void> {
+    try {
+      this.#stats.set(stack, await stack.stats());
+    } catch (error) {
+      this.#stats.set(stack, 'failed');
+      this.#tell('Stored objects could not be counted', error);
+    }
+  }
+
+  async #measure(): Promise<void> {
+    try {
+      this.#storedBytes = await this.#options.engine.storedBytes();
+    } catch (error) {
+      this.#storedBytes = undefined;
+      this.#tell('The size of the store could not be had', error);
+    }
+  }
+
+  #tell(message: string, error: unknown): void {
+    if (!this.#isClosed && !isStorageError(error, 'Closed'))
+      this.#options.logger.info(message, { error: String(error) });
+  }
+}

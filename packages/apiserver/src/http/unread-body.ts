@@ -44,13 +44,15 @@ export function endAndCut(
   response: NodeResponse,
   { body, clock }: { readonly body: Uint8Array | undefined; readonly clock: Clock },
 ): void {
-  request.resume();
   if ('stream' in response) {
     const { stream } = response;
-    stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    // Not at once: a reset overtakes the last of the answer, which then looks broken. Unread, the rest stops by flow control.
+    const cancel = clock.setBackgroundTimer(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMs);
+    stream.once('close', cancel);
     response.end(body ?? '');
     return;
   }
+  request.resume();
   if (body === undefined) response.flushHeaders();
   else response.write(body);
   const end = (): void => {

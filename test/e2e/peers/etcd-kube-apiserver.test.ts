@@ -12,7 +12,6 @@ const kubeBinary = process.env.KAPSTAN_KUBE_APISERVER ?? '';
 const etcdBinary = findEtcd() ?? '';
 const missing =
   kubeBinary === '' ? 'KAPSTAN_KUBE_APISERVER names no kube-apiserver' : etcdBinary === '' ? howToInstall : '';
-if (missing !== '') console.warn(`SKIPPED: no kube-apiserver reads what Kapstan wrote: ${missing}`);
 
 /** Controllers of the kube-apiserver write their status. */
 const controlled = [
@@ -26,7 +25,12 @@ let kube: KubeApiserver;
 let serve: ServeProcess;
 let kapstan: Server;
 
-describe.skipIf(missing !== '')('a kube-apiserver on the same etcd', () => {
+describe('a kube-apiserver on the same etcd', () => {
+  // One test that says why, rather than a hundred and more that are skipped.
+  if (missing !== '') {
+    it('reads and writes as Kapstan does', ({ skip }) => skip(missing));
+    return;
+  }
   beforeAll(async () => {
     [etcd] = await startEtcd({ binary: etcdBinary });
     kube = await startKubeApiserver(kubeBinary, etcd.endpoint);

@@ -3,8 +3,8 @@ import type { ClientConfig, Impersonation } from '../client-config.ts';
 import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts';
 import { checkOidcConfig, type OidcConfig, type OidcTokens } from '../credentials/oidc.ts';
 import type { TlsConfig } from '../tls-config.ts';
-import { checkProxyUrl } from '../transport/proxy.ts';
-import type { Kubeconfig, KubeconfigCluster, KubeconfigExec, KubeconfigUser } from './kubeconfig.ts';
+import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigExec, KubeconfigUser } from './kubeconfig.ts';
+import { checkUsable, clusterFaults, userFaults } from './kubeconfig-faults.ts';
 import { persistTokens, type TokenPlace } from './persist-tokens.ts';
 
 const execExtension = 'client.authentication.k8s.io/exec';
@@ -16,34 +16,36 @@ export function isEmptyKubeconfig({ clusters, users, contexts, currentContext }:
 
 /** The configuration of a context (default: the current one). Throws TypeError for one that cannot be used. */
 export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): ClientConfig {
+  const [name, context] = contextOf(kubeconfig, contextName);
+  const { cluster: clusterName = '', user: userName = '' } = context;
+  const cluster = entryOf(kubeconfig.clusters, { kind: 'cluster', name: clusterName, contextName: name });
+  const user = userName ? entryOf(kubeconfig.users, { kind: 'user', name: userName, contextName: name }) : {};
+  checkUsable([...userFaults(user, userName), ...clusterFaults(cluster, clusterName)]);
+  if (user.exec !== undefined) checkExecConfig(execConfig(user.exec));
+  if (user['auth-provider'] !== undefined) checkOidcConfig(oidcConfig(user));
+  const { server = '', 'proxy-url': proxyUrl } = cluster;
+  const impersonate = impersonation(user);
+  return {
+    server,
+    namespace: context.namespace || 'default',
+    ...(proxyUrl ? { proxyUrl } : {}),
+    ...(impersonate === undefined ? {} : { impersonate }),
+    // Credentials never go over plain HTTP. Source: spec/client.md §8.7.
+    ...(/^http:/i.test(server) ? {} : { ...secrets(cluster, user), ...oidc(user, tokenPlace(kubeconfig, userName)) }),
+  };
+}
+
+function contextOf(kubeconfig: Kubeconfig, contextName: string | undefined): [string, KubeconfigContext] {
   if (isEmptyKubeconfig(kubeconfig) && !contextName)
     throw new TypeError('invalid configuration: no configuration has been provided, try setting KUBECONFIG');
   const name = contextName || kubeconfig.currentContext;
   if (name === '') throw new TypeError('no context chosen');
   const context = kubeconfig.contexts.get(name);
-  if (context === undefined)
-    throw new TypeError(
-      contextName
-        ? `context ${JSON.stringify(name)} does not exist`
-        : `context was not found for specified context: ${name}`,
-    );
-  const cluster = entryOf(kubeconfig.clusters, { kind: 'cluster', name: context.cluster ?? '', contextName: name });
-  const user = context.user ? entryOf(kubeconfig.users, { kind: 'user', name: context.user, contextName: name }) : {};
-  if (!cluster.server) throw new TypeError('cluster has no server defined');
-  const userName = context.user ?? '';
-  checkUser(user, userName);
-  const proxyUrl = cluster['proxy-url'];
-  const impersonate = impersonation(user);
-  return {
-    server: cluster.server,
-    namespace: context.namespace || 'default',
-    ...(proxyUrl ? { proxyUrl: checkProxyUrl(proxyUrl) } : {}),
-    ...(impersonate === undefined ? {} : { impersonate }),
-    // Credentials never go over plain HTTP. Source: spec/client.md §8.7.
-    ...(/^http:/i.test(cluster.server)
-      ? {}
-      : { ...secrets(cluster, user), ...oidc(user, tokenPlace(kubeconfig, userName)) }),
-  };
+  if (context !== undefined) return [name, context];
+  const quoted = JSON.stringify(name);
+  throw new TypeError(
+    contextName ? `context ${quoted} does not exist` : `context was not found for specified context: ${name}`,
+  );
 }
 
 interface EntryQuery {
@@ -56,26 +58,6 @@ function entryOf<T>(entries: ReadonlyMap<string, T>, { kind, name, contextName }
   const entry = entries.get(name);
   if (entry !== undefined) return entry;
   throw new TypeError(`${kind} ${JSON.stringify(name)} was not found for context ${JSON.stringify(contextName)}`);
-}
-
-function checkUser(user: KubeconfigUser, name: string): void {
-  const provider = user['auth-provider'];
-  if (provider !== undefined && provider.name !== 'oidc')
-    throw new TypeError(
-      `user ${JSON.stringify(name)} uses the auth provider ${JSON.stringify(provider.name)}, which is not supported, use an exec plugin`,
-    );
-  if (provider !== undefined && user.exec !== undefined)
-    throw new TypeError(`authProvider cannot be provided in combination with an exec plugin for ${name}`);
-  if (provider !== undefined) checkOidcConfig(oidcConfig(user));
-  const methods = [
-    ...(user.token || user.tokenFile ? ['token'] : []),
-    ...(user.username || user.password ? ['basicAuth'] : []),
-  ];
-  if (methods.length > 1)
-    throw new TypeError(
-      `more than one authentication method found for ${name}; found [${methods.join(' ')}], only one is allowed`,
-    );
-  if (user.exec !== undefined) checkExecConfig(execConfig(user.exec));
 }
 
 function secrets(cluster: KubeconfigCluster, user: KubeconfigUser): Partial<ClientConfig> {

@@ -147,10 +147,7 @@ describe('clientConfigOf', () => {
       { username: 'a', password: 'b' },
     ],
     [{ 'client-certificate-data': base64('C'), 'client-key': '/k' }, { tls: { cert: 'C', keyFile: '/k' } }],
-    [
-      { 'client-certificate-data': base64('C'), 'client-certificate': '/c', 'client-key-data': base64('K') },
-      { tls: { cert: 'C', key: 'K' } },
-    ],
+    [{ 'client-certificate-data': base64('C'), 'client-key-data': base64('K') }, { tls: { cert: 'C', key: 'K' } }],
     [{ exec }, { exec: { ...exec, args: [], env: [], clusterConfig: undefined } }],
     [{ exec, token: 't' }, { token: 't' }],
     [
@@ -162,12 +159,34 @@ describe('clientConfigOf', () => {
   });
 
   it.each([
-    [{ 'certificate-authority-data': base64('CA'), 'certificate-authority': '/ca' }, { tls: { ca: 'CA' } }],
+    [{ 'certificate-authority-data': base64('CA') }, { tls: { ca: 'CA' } }],
     [{ 'certificate-authority': '/ca', 'tls-server-name': 'n' }, { tls: { caFile: '/ca', serverName: 'n' } }],
     [{ 'insecure-skip-tls-verify': true }, { tls: { insecureSkipVerify: true } }],
     [{ 'proxy-url': 'http://p:1' }, { tls: {}, proxyUrl: 'http://p:1' }],
   ])('takes over the cluster %j', (cluster, expected) => {
     expect(of({}, cluster)).toEqual({ server: 'https://h', namespace: 'default', ...expected });
+  });
+
+  it('looks at the context in use only: another one may be broken', () => {
+    const text = stringify({
+      'current-context': 'good',
+      clusters: [
+        { name: 'c', cluster: { server: 'https://h' } },
+        { name: 'bad', cluster: {} },
+      ],
+      users: [
+        { name: 'u', user: { token: 't' } },
+        { name: 'bad', user: { token: 't', username: 'x' } },
+      ],
+      contexts: [
+        { name: 'good', context: { cluster: 'c', user: 'u', namespace: 'team' } },
+        { name: 'bad', context: { cluster: 'bad', user: 'bad' } },
+      ],
+    });
+    expect(clientConfigOf(parseKubeconfig(text))).toMatchObject({ server: 'https://h', namespace: 'team', token: 't' });
+    expect(() => clientConfigOf(parseKubeconfig(text), 'bad')).toThrow('invalid configuration: [');
+    const empty = text.replace('name: u\n    user:\n      token: t', 'name: u');
+    expect(clientConfigOf(parseKubeconfig(empty))).toMatchObject({ server: 'https://h' });
   });
 
   it('hands the plugin the config of the cluster', () => {
@@ -179,7 +198,41 @@ describe('clientConfigOf', () => {
     [{ 'auth-provider': { name: 'gcp' } }, {}, 'auth provider "gcp", which is not supported, use an exec plugin'],
     [{ token: 't', username: 'a' }, {}, 'more than one authentication method found for u; found [token basicAuth]'],
     [{ exec: { ...exec, command: '' } }, {}, 'command must be specified'],
-    [{}, { server: '' }, 'cluster has no server defined'],
+    [{}, { server: '', 'tls-server-name': 'x' }, 'invalid configuration: no server found for cluster "c"'],
+    [{ exec: { ...exec, apiVersion: '' } }, {}, 'apiVersion must be specified'],
+    [{ exec: { ...exec, env: [{ name: '', value: 'x' }] } }, {}, 'env names must not be empty'],
+    [{ exec: { ...exec, interactiveMode: '' } }, {}, 'interactiveMode must be specified'],
+    [{ exec: { ...exec, interactiveMode: 'Maybe' } }, {}, 'unknown interactiveMode: "Maybe"'],
+    [
+      { exec, 'auth-provider': { name: 'oidc' } },
+      {},
+      'authProvider cannot be provided in combination with an exec plugin for u',
+    ],
+    [{ 'auth-provider': { name: 'oidc' } }, {}, 'Must provide idp-issuer-url'],
+    [{ 'as-groups': ['g'] }, {}, 'requesting uid, groups or user-extra for u without impersonating a user'],
+    [{ 'as-uid': '1' }, {}, 'requesting uid, groups or user-extra for u without impersonating a user'],
+    [{ 'as-user-extra': { k: ['v'] } }, {}, 'requesting uid, groups or user-extra for u without impersonating a user'],
+    [{ 'client-certificate': '/c' }, {}, 'client-key-data or client-key must be specified for u to use the clientCert'],
+    [
+      { 'client-certificate': '/c', 'client-certificate-data': 'Qw==', 'client-key': '/k' },
+      {},
+      'client-cert-data and client-cert are both specified for u',
+    ],
+    [
+      { 'client-certificate': '/c', 'client-key-data': 'Qw==', 'client-key': '/k' },
+      {},
+      'client-key-data and client-key are both specified for u',
+    ],
+    [
+      {},
+      { 'certificate-authority': '/ca', 'certificate-authority-data': 'Qw==' },
+      'certificate-authority-data and certificate-authority are both specified for c',
+    ],
+    [
+      { 'as-uid': '1', token: 't', username: 'a' },
+      { 'proxy-url': 'ftp://p' },
+      'invalid configuration: [more than one authentication method found for u; found [token basicAuth], only one is allowed, requesting uid',
+    ],
     [{}, { 'proxy-url': 'socks5://p' }, 'socks5 proxies are not supported'],
     [{}, { 'proxy-url': 'ftp://p' }, 'unsupported scheme "ftp"'],
     [{}, { 'proxy-url': 'p:1:2' }, 'must be http or https'],

@@ -22,6 +22,16 @@ export {
   toDate,
 } from './clock.ts';
 export { deepFreeze } from './deep-freeze.ts';
+export {
+  type DefinedObject,
+  type DefinedResource,
+  defineResource,
+  isDefinedResource,
+  type ObjectSchema,
+  type PrinterColumn,
+  type ResourceDefinitionSpec,
+  type SchemaType,
+} from './define-resource.ts';
 export { parseDuration } from './duration.ts';
 export {
   duplicateField,

@@ -1,3 +1,19 @@
+// The builder: what a controller is
+export {
+  after,
+  type Controller,
+  type ControllerBuilder,
+  type ControllerSettings,
+  type ControllerSource,
+  controller,
+  type Finalizer,
+  type MapToKeys,
+  type ReconcileKeys,
+  type Reconciler,
+  type SourceOptions,
+} from './controller-builder.ts';
+// Parts
+export { ControllerMetrics } from './controller-metrics.ts';
 export {
   type CorrelatedEvent,
   EventCorrelator,
@@ -7,7 +23,31 @@ export {
   type WrittenEvent,
 } from './events/event-correlator.ts';
 export { type EventMessage, EventRecorder, type EventRecorderOptions } from './events/event-recorder.ts';
+export { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
+export { type CacheReader, InformerCache, type InformerCacheOptions } from './informer-cache.ts';
+export { type InstallDefinitionsOptions, installDefinitions } from './install-definitions.ts';
+export type {
+  LeaderElectionOptions,
+  LeaderElectionTimes,
+  LeaderElectorOptions,
+} from './leader-election/leader-election-options.ts';
+export { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
+// The manager: runs controllers
+export { Manager, type ManagerOptions } from './manager.ts';
+export { ObservedClient, type ObservedClientOptions } from './observed-client.ts';
 export {
+  allOf,
+  annotationsChanged,
+  anyOf,
+  generationChanged,
+  labelsChanged,
+  not,
+  type Predicate,
+  resourceVersionChanged,
+} from './predicate.ts';
+export type { ProbeServerOptions } from './probe-server.ts';
+export {
+  isTerminalError,
   type Reconcile,
   type ReconcileContext,
   ReconcileLoop,
@@ -17,3 +57,10 @@ export {
   type ReconcileResult,
   TerminalError,
 } from './reconcile-loop.ts';
+export {
+  type ApplyConfiguration,
+  type ApplySettings,
+  controllerReference,
+  type ReconcilerContext,
+} from './reconciler-context.ts';
+export { type RunArguments, type RunOptions, run } from './run.ts';

@@ -1,0 +1,132 @@
+// defineResource: a resource of one's own from its schema: the token, the static type of its objects, and the definition that
+// a server needs. Beside resource.ts, which makes tokens of what is defined elsewhere.
+import type { KubernetesObject } from './kubernetes-object.ts';
+import { type Resource, type ResourceSpec, resource } from './resource.ts';
+
+/** A structural OpenAPI v3 schema, as custom resource definitions take it; the server checks it when it is installed. */
+export interface ObjectSchema {
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
+  readonly properties?: Readonly<Record<string, ObjectSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: ObjectSchema;
+  readonly additionalProperties?: ObjectSchema | boolean;
+  readonly enum?: readonly unknown[];
+  readonly nullable?: boolean;
+  /** Formats, limits, defaults, x-kubernetes-… . */
+  readonly [keyword: string]: unknown;
+}
+
+/** The type of the values that a schema describes. Properties that are not `required` may be absent, also those with a default. */
+export type SchemaType<S> = S extends { readonly nullable: true } ? SchemaValue<S> | null : SchemaValue<S>;
+
+type SchemaValue<S> = S extends { readonly 'x-kubernetes-int-or-string': true }
+  ? number | string
+  : S extends { readonly enum: readonly (infer E)[] }
+    ? E
+    : S extends { readonly type: infer N extends keyof PlainTypes }
+      ? PlainTypes[N]
+      : S extends { readonly items: infer I }
+        ? SchemaType<I>[]
+        : S extends { readonly properties: infer P }
+          ? Properties<P, S extends { readonly required: readonly (infer R)[] } ? R : never>
+          : S extends { readonly additionalProperties: infer A extends ObjectSchema }
+            ? Record<string, SchemaType<A>>
+            : S extends { readonly type: 'object' }
+              ? Record<string, unknown>
+              : unknown;
+
+interface PlainTypes {
+  readonly string: string;
+  readonly integer: number;
+  readonly number: number;
+  readonly boolean: boolean;
+}
+
+type Properties<P, R> = { [K in keyof P & R]: SchemaType<P[K]> } & { [K in Exclude<keyof P, R>]?: SchemaType<P[K]> };
+
+/** The objects of a defined resource. `status` is written by controllers, so it may be missing. */
+export interface DefinedObject<Spec, Status> extends KubernetesObject {
+  spec: SchemaType<Spec>;
+  status?: SchemaType<Status>;
+}
+
+/** A column of `kubectl get`. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  /** ".spec.replicas" */
+  readonly jsonPath: string;
+  readonly description?: string;
+  readonly format?: string;
+  /** 0 = always shown; above 0 only with `-o wide`. */
+  readonly priority?: number;
+}
+
+export interface ResourceDefinitionSpec<Spec, Status> extends ResourceSpec {
+  /** Schema of `spec`, which every object must have. */
+  readonly spec: Spec;
+  /** Schema of `status`; with it the resource has the status subresource. */
+  readonly status?: Status;
+  readonly columns?: readonly PrinterColumn[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  /** Of the definition; groups under k8s.io need `api-approved.kubernetes.io`. */
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** A token that also knows how to be installed. */
+export interface DefinedResource<T extends KubernetesObject = KubernetesObject> extends Resource<T> {
+  /** Its apiextensions.k8s.io/v1 CustomResourceDefinition. */
+  readonly definition: KubernetesObject & { readonly metadata: { readonly name: string } };
+}
+
+/**
+ * Makes the token of a custom resource; the type of its objects is that of the schemas. Throws TypeError without a group.
+ *
+ *     const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo',
+ *       spec: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } });
+ */
+export function defineResource<const Spec extends ObjectSchema, const Status extends ObjectSchema = ObjectSchema>(
+  spec: ResourceDefinitionSpec<Spec, Status>,
+): DefinedResource<DefinedObject<Spec, Status>> {
+  if (spec.group === '') throw new TypeError('a custom resource needs a group');
+  const token = resource<DefinedObject<Spec, Status>>(spec);
+  return { ...token, definition: definitionOf(token, spec) };
+}
+
+/** Whether a token can be installed. */
+export function isDefinedResource(token: Resource): token is DefinedResource {
+  return 'definition' in token;
+}
+
+function definitionOf(
+  token: Resource,
+  spec: ResourceDefinitionSpec<ObjectSchema, ObjectSchema>,
+): DefinedResource['definition'] {
+  const { group, version, kind, plural, scope } = token;
+  const { status, columns, shortNames, categories, annotations } = spec;
+  const properties = { spec: spec.spec, ...(status === undefined ? {} : { status }) };
+  const served = {
+    name: version,
+    served: true,
+    storage: true,
+    ...(status === undefined ? {} : { subresources: { status: {} } }),
+    ...(columns === undefined ? {} : { additionalPrinterColumns: columns }),
+    schema: { openAPIV3Schema: { type: 'object', properties, required: ['spec'] } },
+  };
+  const names = {
+    kind,
+    plural,
+    singular: kind.toLowerCase(),
+    listKind: `${kind}List`,
+    ...(shortNames === undefined ? {} : { shortNames }),
+    ...(categories === undefined ? {} : { categories }),
+  };
+  const definition = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}`, ...(annotations === undefined ? {} : { annotations: { ...annotations } }) },
+    spec: { group, scope, names, versions: [served] },
+  };
+  return definition;
+}

@@ -1,0 +1,220 @@
+// ControllerMetrics: the numbers of a manager in Prometheus' format, under the names of client-go and controller-runtime. Fed by
+// work queues, controller-runner.ts and the manager; shown by probe-server.ts.
+import diagnostics_channel from 'node:diagnostics_channel';
+import { type Clock, systemClock } from '@kapstan/api';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
+import type { WorkQueueObserver } from './workqueue/index.ts';
+
+// Source: controller-runtime pkg/metrics/workqueue.go and pkg/internal/controller/metrics.
+const queueBuckets = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
+const reconcileBuckets = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+];
+const results = ['success', 'error', 'requeue', 'requeue_after'] as const;
+
+/** What @kapstan/client publishes once an attempt. */
+interface RequestMessage {
+  readonly method: string;
+  readonly host?: string;
+  readonly status?: number;
+}
+
+interface QueueTimes {
+  readonly addedAtMs: Map<string, number>;
+  readonly startedAtMs: Map<string, number>;
+}
+
+export class ControllerMetrics {
+  /** To be shown, or merged into another. */
+  readonly registry: Registry;
+  readonly #clock: Clock;
+  readonly #queues = new Map<string, QueueTimes>();
+  readonly #depth: Gauge;
+  readonly #adds: Counter;
+  readonly #retries: Counter;
+  readonly #queueSeconds: Histogram;
+  readonly #workSeconds: Histogram;
+  readonly #reconciles: Counter;
+  readonly #errors: Counter;
+  readonly #terminalErrors: Counter;
+  readonly #reconcileSeconds: Histogram;
+  readonly #maxWorkers: Gauge;
+  readonly #activeWorkers: Gauge;
+  readonly #leader: Gauge;
+  readonly #requests: Counter;
+
+  constructor({
+    registry = new Registry(),
+    clock = systemClock,
+  }: { readonly registry?: Registry; readonly clock?: Clock } = {}) {
+    this.registry = registry;
+    this.#clock = clock;
+    const registers = [registry];
+    const queue = { labelNames: ['name', 'controller'], registers };
+    const own = { labelNames: ['controller'], registers };
+    this.#depth = new Gauge({ name: 'workqueue_depth', help: 'Keys that wait.', ...queue });
+    this.#adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys that came to need work.', ...queue });
+    this.#retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys that were added for later.', ...queue });
+    const timed = { ...queue, buckets: queueBuckets };
+    this.#queueSeconds = new Histogram({
+      name: 'workqueue_queue_duration_seconds',
+      help: 'How long keys waited for a worker.',
+      ...timed,
+    });
+    this.#workSeconds = new Histogram({
+      name: 'workqueue_work_duration_seconds',
+      help: 'How long workers had keys.',
+      ...timed,
+    });
+    this.#ages('workqueue_unfinished_work_seconds', 'Time spent so far on the keys that workers have, summed.', sum);
+    this.#ages('workqueue_longest_running_processor_seconds', 'How long the slowest worker has had its key.', (ages) =>
+      Math.max(0, ...ages),
+    );
+    this.#reconciles = new Counter({
+      name: 'controller_runtime_reconcile_total',
+      help: 'Reconciles by what became of them.',
+      labelNames: ['controller', 'result'],
+      registers,
+    });
+    this.#errors = new Counter({
+      name: 'controller_runtime_reconcile_errors_total',
+      help: 'Reconciles that failed.',
+      ...own,
+    });
+    this.#terminalErrors = new Counter({
+      name: 'controller_runtime_terminal_reconcile_errors_total',
+      help: 'Reconciles that failed for good.',
+      ...own,
+    });
+    this.#reconcileSeconds = new Histogram({
+      name: 'controller_runtime_reconcile_time_seconds',
+      help: 'How long reconciles took.',
+      buckets: reconcileBuckets,
+      ...own,
+    });
+    this.#maxWorkers = new Gauge({
+      name: 'controller_runtime_max_concurrent_reconciles',
+      help: 'Workers of a controller.',
+      ...own,
+    });
+    this.#activeWorkers = new Gauge({
+      name: 'controller_runtime_active_workers',
+      help: 'Workers that reconcile at this moment.',
+      ...own,
+    });
+    this.#leader = new Gauge({
+      name: 'leader_election_master_status',
+      help: 'Whether this process holds the lease: 1, else 0.',
+      labelNames: ['name'],
+      registers,
+    });
+    this.#requests = new Counter({
+      name: 'rest_client_requests_total',
+      help: 'Requests of the HTTP clients of this process, once an attempt.',
+      labelNames: ['code', 'method', 'host'],
+      registers,
+    });
+  }
+
+  /** For a work queue of that name. */
+  queueObserver(name: string): WorkQueueObserver<string> {
+    const times: QueueTimes = { addedAtMs: new Map(), startedAtMs: new Map() };
+    this.#queues.set(name, times);
+    const labels = { name, controller: name };
+    // Shown from the start, so that a rate over them begins at 0.
+    this.#adds.inc(labels, 0);
+    this.#retries.inc(labels, 0);
+    this.#depth.set(labels, 0);
+    return {
+      added: (key) => {
+        this.#adds.inc(labels);
+        this.#depth.inc(labels);
+        times.addedAtMs.set(key, this.#clock.monotonicNow());
+      },
+      started: (key) => {
+        this.#depth.dec(labels);
+        this.#queueSeconds.observe(labels, this.#secondsSince(times.addedAtMs, key));
+        times.startedAtMs.set(key, this.#clock.monotonicNow());
+      },
+      finished: (key) => this.#workSeconds.observe(labels, this.#secondsSince(times.startedAtMs, key)),
+      retried: () => this.#retries.inc(labels),
+    };
+  }
+
+  /** A controller begins to exist. */
+  controllerAdded(controller: string, workers: number): void {
+    this.#maxWorkers.set({ controller }, workers);
+    this.#activeWorkers.set({ controller }, 0);
+    for (const result of results) this.#reconciles.inc({ controller, result }, 0);
+    this.#errors.inc({ controller }, 0);
+    this.#terminalErrors.inc({ controller }, 0);
+  }
+
+  /** A run begins; call the result when it has ended. */
+  reconcileStarted(controller: string): () => void {
+    const startedAtMs = this.#clock.monotonicNow();
+    this.#activeWorkers.inc({ controller });
+    return () => {
+      this.#activeWorkers.dec({ controller });
+      this.#reconcileSeconds.observe({ controller }, (this.#clock.monotonicNow() - startedAtMs) / 1000);
+    };
+  }
+
+  reconcileEnded(controller: string, outcome: ReconcileOutcome): void {
+    this.#reconciles.inc({ controller, result: resultOf(outcome) });
+    if (outcome.type !== 'failed') return;
+    this.#errors.inc({ controller });
+    if (isTerminalError(outcome.error)) this.#terminalErrors.inc({ controller });
+  }
+
+  leaderChanged(name: string, isLeader: boolean): void {
+    this.#leader.set({ name }, isLeader ? 1 : 0);
+  }
+
+  /** Counts the requests of @kapstan/client in this process, until the result is called. */
+  followRequests(): () => void {
+    const onRequest = (message: unknown): void => {
+      const { method, status, host = '' } = message as RequestMessage;
+      this.#requests.inc({ method, host, code: status === undefined ? '<error>' : String(status) });
+    };
+    diagnostics_channel.subscribe('kapstan:client:request', onRequest);
+    return () => {
+      diagnostics_channel.unsubscribe('kapstan:client:request', onRequest);
+    };
+  }
+
+  /** A gauge of the ages of what workers have, computed when it is asked for. */
+  #ages(name: string, help: string, combine: (secondsOfEach: readonly number[]) => number): void {
+    const secondsOf = ({ startedAtMs }: QueueTimes): readonly number[] =>
+      [...startedAtMs.values()].map((since) => (this.#clock.monotonicNow() - since) / 1000);
+    const queues = this.#queues;
+    new Gauge({
+      name,
+      help,
+      labelNames: ['name', 'controller'],
+      registers: [this.registry],
+      collect() {
+        for (const [queue, times] of queues) this.set({ name: queue, controller: queue }, combine(secondsOf(times)));
+      },
+    });
+  }
+
+  #secondsSince(times: Map<string, number>, key: string): number {
+    const now = this.#clock.monotonicNow();
+    const since = times.get(key) ?? now;
+    times.delete(key);
+    return (now - since) / 1000;
+  }
+}
+
+function resultOf(outcome: ReconcileOutcome): (typeof results)[number] {
+  if (outcome.type === 'failed') return 'error';
+  if (outcome.requeueAfterMs === undefined) return 'success';
+  return outcome.requeueAfterMs > 0 ? 'requeue_after' : 'requeue';
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

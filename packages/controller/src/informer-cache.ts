@@ -1,0 +1,125 @@
+// InformerCache: the informers that all controllers of a manager share, one list and watch a kind (and a namespace, where
+// only some are looked at), and what is read from them. Over SharedInformerFactory; used by the manager and its controllers.
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  type ObjectTarget,
+  objectKey,
+  parseLabelSelector,
+  type Resource,
+} from '@kapstan/api';
+import {
+  type IndexFunction,
+  type ListerWatcherSource,
+  type SharedInformer,
+  SharedInformerFactory,
+  type SharedInformerFactoryOptions,
+} from '@kapstan/informers';
+
+export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace'> {
+  /** Namespaces to look at. Default and empty: all. Cluster-scoped kinds are seen whole. */
+  readonly namespaces?: readonly string[];
+}
+
+/** What a controller reads from a cache: shared objects, read-only, not older than its own writes. */
+export interface CacheReader<T extends KubernetesObject> {
+  /** Undefined when there is none. */
+  get(target: ObjectTarget): DeepReadonly<T> | undefined;
+  /** Throws Error for a selector that cannot be parsed. */
+  list(options?: { readonly namespace?: string; readonly labelSelector?: string }): readonly DeepReadonly<T>[];
+  /** Objects under one value of an index of the informer. Throws Error for an unknown index. */
+  byIndex(index: string, value: string): readonly DeepReadonly<T>[];
+}
+
+/** Index by the uid of the controlling owner. */
+export const controllerUidIndex = 'kapstan.controllerUid';
+
+const controllerUid: IndexFunction<KubernetesObject> = (object) => [
+  object.metadata?.ownerReferences?.find((reference) => reference.controller === true)?.uid,
+];
+
+/** All of them are listed before the first reconcile; none is made afterwards. */
+export class InformerCache {
+  readonly #factories: readonly SharedInformerFactory[];
+  readonly #namespaces: readonly string[];
+  readonly #hasSelectors: (token: Resource) => boolean;
+  readonly #informers = new Map<string, readonly SharedInformer<KubernetesObject>[]>();
+
+  constructor(client: ListerWatcherSource, { namespaces = [], ...options }: InformerCacheOptions = {}) {
+    this.#namespaces = [...new Set(namespaces)];
+    this.#factories =
+      this.#namespaces.length === 0
+        ? [new SharedInformerFactory(client, options)]
+        : this.#namespaces.map((namespace) => new SharedInformerFactory(client, { ...options, namespace }));
+    this.#hasSelectors = (token) => Object.values(options.tweakListOptions?.(token) ?? {}).some(Boolean);
+  }
+
+  /** Those of a kind: one, or one a namespace. Made at the first call. */
+  informers<T extends KubernetesObject>(token: Resource<T>): readonly SharedInformer<T>[] {
+    const key = keyOf(token);
+    const present = this.#informers.get(key);
+    if (present !== undefined) return present as unknown as readonly SharedInformer<T>[];
+    const factories = token.scope === 'Cluster' ? this.#factories.slice(0, 1) : this.#factories;
+    const made = factories.map((factory) =>
+      factory.informer<T>(token, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
+    );
+    this.#informers.set(key, made as unknown as readonly SharedInformer<KubernetesObject>[]);
+    return made;
+  }
+
+  /** The informer that sees an object, if one sees all objects of its place. */
+  informerOf(token: Resource, namespace: string): SharedInformer<KubernetesObject> | undefined {
+    if (this.#hasSelectors(token)) return undefined;
+    const informers = this.#informers.get(keyOf(token));
+    if (this.#namespaces.length === 0 || token.scope === 'Cluster') return informers?.[0];
+    return informers?.[this.#namespaces.indexOf(namespace)];
+  }
+
+  /** Throws Error for a kind that no controller of the manager watches. */
+  reader<T extends KubernetesObject>(token: Resource<T>): CacheReader<T> {
+    const informers = this.#informers.get(keyOf(token)) as readonly SharedInformer<T>[] | undefined;
+    if (informers === undefined)
+      throw new Error(`${token.kind} is not cached: name it with owns() or watches() of a controller`);
+    const all = <R>(read: (informer: SharedInformer<T>) => readonly R[]): readonly R[] =>
+      informers.length === 1 && informers[0] !== undefined ? read(informers[0]) : informers.flatMap(read);
+    return {
+      get: ({ namespace = '', name }) => {
+        const key = objectKey(namespace, name);
+        return informers.map((informer) => informer.indexer.getByKey(key)).find((object) => object !== undefined);
+      },
+      list: ({ namespace = '', labelSelector = '' } = {}) => {
+        const selector = parseLabelSelector(labelSelector);
+        return all(({ lister }) => lister.namespace(namespace).list(selector));
+      },
+      byIndex: (index, value) => all(({ indexer }) => indexer.byIndex(index, value)),
+    };
+  }
+
+  /** By "plural.group" what is wrong with each informer that has not synced or does not follow; empty = all is well. */
+  problems(): ReadonlyMap<string, string> {
+    const problems = new Map<string, string>();
+    for (const [key, informers] of this.#informers) {
+      const bad = informers.find(({ hasSynced, status }) => !hasSynced || status.phase !== 'live');
+      if (bad !== undefined) problems.set(key, bad.hasSynced ? bad.status.phase : 'not synced');
+    }
+    return problems;
+  }
+
+  start(): void {
+    for (const factory of this.#factories) factory.start();
+  }
+
+  /** False when the signal aborts first. */
+  async waitForSync(signal: AbortSignal): Promise<boolean> {
+    const all = await Promise.all(this.#factories.map((factory) => factory.waitForCacheSync({ signal })));
+    return all.every((synced) => [...synced.values()].every((hasSynced) => hasSynced));
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    await Promise.all(this.#factories.map((factory) => factory.close()));
+  }
+}
+
+const keyOf = ({ plural, version, group }: Resource): string =>
+  `${plural}.${version}${group === '' ? '' : `.${group}`}`;

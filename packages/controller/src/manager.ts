@@ -1,0 +1,265 @@
+// Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
+// order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
+import {
+  type Clock,
+  type DefinedResource,
+  delay,
+  isDefinedResource,
+  type Logger,
+  type Resource,
+  type ResourceClient,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import type { Registry } from 'prom-client';
+import type { Controller } from './controller-builder.ts';
+import { ControllerMetrics } from './controller-metrics.ts';
+import { ControllerRunner } from './controller-runner.ts';
+import { EventRecorder } from './events/event-recorder.ts';
+import { InformerCache, type InformerCacheOptions } from './informer-cache.ts';
+import { installDefinitions } from './install-definitions.ts';
+import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
+import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
+import { ObservedClient } from './observed-client.ts';
+import { OwnWrites } from './own-writes.ts';
+import { type ProbeServer, type ProbeServerOptions, startProbeServer } from './probe-server.ts';
+
+export interface ManagerOptions {
+  readonly client: ResourceClient;
+  /** Of several processes one works, the others keep their caches warm. Default false: this one works. */
+  readonly leaderElection?: false | (Omit<LeaderElectionOptions, 'namespace'> & { readonly namespace?: string });
+  /** Applies the definitions of kinds made with `defineResource`, and waits until they are served. Default false. */
+  readonly installCrds?: boolean;
+  /** Namespaces to look at. Default and empty: all. */
+  readonly namespaces?: readonly string[];
+  /** Serves /metrics, /healthz and /readyz. Default: nothing listens. */
+  readonly metrics?: ProbeServerOptions;
+  /** Metrics go there too. Default: a registry of this manager. */
+  readonly registry?: Registry;
+  /** How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. */
+  readonly gracePeriodMs?: number;
+  /** How long a reconcile waits for the caches to show what its object's last one wrote, in milliseconds. Default 5000. */
+  readonly ownWritesTimeoutMs?: number;
+  /** Selectors, resyncs and the like of the shared informers. */
+  readonly informers?: Omit<InformerCacheOptions, 'namespaces' | 'clock'>;
+  readonly clock?: Clock;
+  /** Uniform in [0, 1). Default Math.random. */
+  readonly random?: () => number;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000 } as const;
+/** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
+const lastWordsMs = 2000;
+
+export class Manager {
+  readonly #options: ManagerOptions & Required<Pick<ManagerOptions, 'gracePeriodMs' | 'clock' | 'logger'>>;
+  readonly #controllers: readonly Controller[];
+  readonly #cache: InformerCache;
+  readonly #metrics: ControllerMetrics;
+  readonly #recorders: readonly EventRecorder[];
+  readonly #runners: readonly ControllerRunner[];
+  readonly #elector: LeaderElector | undefined;
+  readonly #ready: Promise<void>;
+  #becomeReady: () => void = () => undefined;
+  #failReady: (error: unknown) => void = () => undefined;
+  #isStarted = false;
+  #hasSynced = false;
+  #server: ProbeServer | undefined;
+
+  /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
+  constructor(controllers: readonly Controller[], options: ManagerOptions) {
+    const names = controllers.map(({ name }) => name);
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
+    if (controllers.length === 0) throw new TypeError('there is no controller to run');
+    const { clock = systemClock, logger = silentLogger, registry, gracePeriodMs = defaults.gracePeriodMs } = options;
+    this.#options = { ...options, clock, logger, gracePeriodMs };
+    this.#controllers = controllers;
+    this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
+    this.#cache = new InformerCache(options.client, {
+      onHandlerError: (error) => logger.error('A handler failed', { error: String(error) }),
+      ...options.informers,
+      namespaces: options.namespaces ?? [],
+      clock,
+    });
+    this.#elector = this.#createElector();
+    const client = new ObservedClient({ client: options.client, admit: () => this.#admit() });
+    this.#recorders = names.map((component) => new EventRecorder({ client, component, clock, logger }));
+    this.#runners = this.#createRunners(client);
+    this.#ready = new Promise((resolve, reject) => {
+      this.#becomeReady = resolve;
+      this.#failReady = reject;
+    });
+    // Not everybody asks.
+    this.#ready.catch(() => undefined);
+  }
+
+  get metrics(): Registry {
+    return this.#metrics.registry;
+  }
+
+  /** Whether this process may work at this moment. */
+  get isLeader(): boolean {
+    return this.#elector?.isLeader ?? true;
+  }
+
+  /** The port of /metrics and the probes; undefined while nothing listens. */
+  get probePort(): number | undefined {
+    return this.#server?.port;
+  }
+
+  /** Resolves when all caches are filled, whether this process leads or not. Rejects when the run ends before. */
+  whenReady(): Promise<void> {
+    return this.#ready;
+  }
+
+  /**
+   * Works until the signal aborts, and resolves when all has ended: runs under way (they have the grace period, then their
+   * signal aborts), events, the lease, caches, probes. Rejects when the start fails, with {@link LeadershipLostError}, and when
+   * runs did not end in time; everything is closed then too. Once.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    if (this.#isStarted) throw new Error('a manager runs once');
+    this.#isStarted = true;
+    const unfollow = this.#metrics.followRequests();
+    try {
+      await this.#run(signal);
+      this.#failReady(new Error('the manager was stopped'));
+    } catch (error) {
+      this.#failReady(error);
+      throw error;
+    } finally {
+      await Promise.all(this.#recorders.map((recorder) => recorder.close()));
+      await this.#cache.close();
+      await this.#server?.close();
+      unfollow();
+    }
+  }
+
+  async #run(stop: AbortSignal): Promise<void> {
+    await this.#listen();
+    try {
+      await this.#installDefinitions(stop);
+    } catch (error) {
+      if (stop.aborted) return;
+      throw error;
+    }
+    if (stop.aborted) return;
+    this.#cache.start();
+    if (!(await this.#cache.waitForSync(stop))) return;
+    this.#hasSynced = true;
+    this.#becomeReady();
+    const never = new AbortController().signal;
+    if (this.#elector === undefined) await this.#work({ stop, lost: never });
+    else await this.#elector.run((lost) => this.#work({ stop, lost }), stop);
+  }
+
+  async #work(signals: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
+    const { logger } = this.#options;
+    logger.info('Starting workers', { controllers: this.#controllers.length });
+    await this.#inTime(Promise.all(this.#runners.map((runner) => runner.run(signals))), signals);
+    logger.info('All workers finished');
+    if (!signals.lost.aborted) await this.#before(Promise.all(this.#recorders.map((recorder) => recorder.flush())));
+  }
+
+  /** Rejects when the work has not ended a while after it should have. */
+  async #inTime(
+    work: Promise<unknown>,
+    { stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal },
+  ): Promise<void> {
+    const { clock, gracePeriodMs } = this.#options;
+    const over = new AbortController();
+    const late = async (): Promise<void> => {
+      await aborted(AbortSignal.any([stop, lost, over.signal]));
+      if (over.signal.aborted) return;
+      await delay(clock, gracePeriodMs + lastWordsMs, over.signal).catch(() => undefined);
+      if (over.signal.aborted) return;
+      throw new Error(`failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms`);
+    };
+    try {
+      await Promise.race([work, late()]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #before(lastWords: Promise<unknown>): Promise<void> {
+    const over = new AbortController();
+    const late = delay(this.#options.clock, lastWordsMs, over.signal).catch(() => undefined);
+    await Promise.race([lastWords, late]);
+    over.abort();
+  }
+
+  #admit(): void {
+    if (!this.isLeader) throw new LeadershipLostError('this process does not lead: it may not write');
+  }
+
+  #createElector(): LeaderElector | undefined {
+    const { leaderElection = false, client, clock, logger, random = Math.random } = this.#options;
+    if (leaderElection === false) return undefined;
+    const { name } = leaderElection;
+    this.#metrics.leaderChanged(name, false);
+    return new LeaderElector({
+      namespace: 'default',
+      ...leaderElection,
+      client,
+      clock,
+      logger,
+      random,
+      onChange: (isLeader) => this.#metrics.leaderChanged(name, isLeader),
+    });
+  }
+
+  #createRunners(client: ResourceClient): readonly ControllerRunner[] {
+    const { clock, logger, gracePeriodMs, ownWritesTimeoutMs = defaults.ownWritesTimeoutMs } = this.#options;
+    const cache = this.#cache;
+    const ownWrites = new OwnWrites({ cache, clock, timeoutMs: ownWritesTimeoutMs });
+    return this.#controllers.map((controller, index) => {
+      const recorder = this.#recorders[index] as EventRecorder;
+      const ports = { client, cache, ownWrites, recorder, metrics: this.#metrics, gracePeriodMs, clock, logger };
+      return new ControllerRunner(controller, ports);
+    });
+  }
+
+  async #installDefinitions(signal: AbortSignal): Promise<void> {
+    const { installCrds = false, client, clock, leaderElection } = this.#options;
+    if (!installCrds) return;
+    const fieldManager = (leaderElection || this.#controllers[0])?.name ?? '';
+    await installDefinitions(definedResources(this.#controllers), { client, clock, signal, fieldManager });
+  }
+
+  async #listen(): Promise<void> {
+    const { metrics } = this.#options;
+    if (metrics === undefined) return;
+    this.#server = await startProbeServer(metrics, {
+      healthz: { ping: () => undefined, leaderElection: () => this.#elector?.check(lastWordsMs)?.message },
+      readyz: { ping: () => undefined, informers: () => this.#notReady() },
+      metrics: this.metrics,
+    });
+  }
+
+  #notReady(): string | undefined {
+    const problems = [...this.#cache.problems()].map(([kind, problem]) => `${kind}: ${problem}`);
+    if (problems.length > 0) return problems.join(', ');
+    return this.#hasSynced ? undefined : 'starting';
+  }
+}
+
+/** Those that the controllers reconcile, own or watch; each once. */
+function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
+  const kinds = controllers.flatMap(({ kind, sources }): Resource[] => [
+    kind,
+    ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.kind])),
+  ]);
+  const byName = new Map(kinds.filter(isDefinedResource).map((kind) => [kind.definition.metadata.name, kind]));
+  return [...byName.values()];
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,145 @@
+// OwnWrites: keeps a controller from acting on a cache that is older than what it wrote itself. Told of writes through the port
+// WriteObserver, of what the caches hold by their informers. Used by controller-runner.ts.
+import {
+  type CancelTimer,
+  type Clock,
+  compareResourceVersions,
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectName,
+  objectKey,
+  type Resource,
+  type WriteObserver,
+} from '@kapstan/api';
+import { isDeletedFinalStateUnknown, type SharedInformer } from '@kapstan/informers';
+import type { InformerCache } from './informer-cache.ts';
+
+type Informer = SharedInformer<KubernetesObject>;
+
+/** A write that its informer has not shown. */
+interface PendingWrite {
+  readonly informer: Informer;
+  readonly key: ObjectKey;
+  readonly resourceVersion: string;
+  readonly seen: Promise<void>;
+  readonly resolve: () => void;
+}
+
+export interface OwnWritesOptions {
+  readonly cache: InformerCache;
+  readonly clock: Clock;
+  /** Longest time to wait for a cache, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Memory: the writes that no cache has shown yet; they are forgotten with the next wait. */
+export class OwnWrites {
+  readonly #options: OwnWritesOptions;
+  /** By who wrote. */
+  readonly #byWriter = new Map<string, Set<PendingWrite>>();
+  readonly #byInformer = new Map<Informer, Map<ObjectKey, Set<PendingWrite>>>();
+
+  constructor(options: OwnWritesOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at what an informer shows. Before it starts, so that it is not told of all that is there. */
+  follow(informer: Informer): void {
+    if (this.#byInformer.has(informer)) return;
+    const pending = new Map<ObjectKey, Set<PendingWrite>>();
+    this.#byInformer.set(informer, pending);
+    const look = (name: string, namespace: string): void => {
+      if (pending.size === 0) return;
+      for (const write of pending.get(objectKey(namespace, name)) ?? []) if (isShown(write)) write.resolve();
+    };
+    informer.addEventHandler(
+      {
+        onAdd: ({ metadata }) => look(metadata?.name ?? '', metadata?.namespace ?? ''),
+        onUpdate: (_old, { metadata }) => look(metadata?.name ?? '', metadata?.namespace ?? ''),
+        onDelete: (object) => {
+          const { metadata } = (isDeletedFinalStateUnknown(object) ? object.object : object) ?? {};
+          look(metadata?.name ?? '', metadata?.namespace ?? '');
+        },
+      },
+      { resyncMs: 0 },
+    );
+  }
+
+  /** Takes the writes of one writer: of the reconciles of one key. */
+  observer(writer: string): WriteObserver {
+    return { observeWrite: (token, target, version) => this.#note(writer, this.#pending(token, target, version)) };
+  }
+
+  /**
+   * Resolves when the caches show all that the writer wrote. False when that took longer than the timeout; it is not waited
+   * for again then.
+   */
+  async shown(writer: string): Promise<boolean> {
+    const writes = this.#byWriter.get(writer);
+    if (writes === undefined) return true;
+    let cancel: CancelTimer = () => undefined;
+    const late = new Promise<boolean>((resolve) => {
+      cancel = this.#options.clock.setTimer(() => resolve(false), this.#options.timeoutMs);
+    });
+    const all = Promise.all([...writes].map(({ seen }) => seen)).then(() => true);
+    const isShownInTime = await Promise.race([all, late]);
+    cancel();
+    for (const write of writes) this.#forget(writer, write);
+    return isShownInTime;
+  }
+
+  #pending(token: Resource, { namespace, name }: ObjectName, resourceVersion: string): PendingWrite | undefined {
+    const informer = this.#options.cache.informerOf(token, namespace);
+    if (informer === undefined || !this.#byInformer.has(informer)) return undefined;
+    let resolve: () => void = () => undefined;
+    const seen = new Promise<void>((settle) => {
+      resolve = settle;
+    });
+    const write = { informer, key: objectKey(namespace, name), resourceVersion, seen, resolve };
+    return isShown(write) ? undefined : write;
+  }
+
+  #note(writer: string, write: PendingWrite | undefined): void {
+    if (write === undefined) return;
+    addTo(this.#byWriter, writer, write);
+    const pending = this.#byInformer.get(write.informer);
+    if (pending !== undefined) addTo(pending, write.key, write);
+    void write.seen.then(() => this.#forget(writer, write));
+  }
+
+  #forget(writer: string, write: PendingWrite): void {
+    removeFrom(this.#byWriter, writer, write);
+    const pending = this.#byInformer.get(write.informer);
+    if (pending !== undefined) removeFrom(pending, write.key, write);
+  }
+}
+
+/** The object is there at that version or a later one, or all changes up to it are: then it was deleted since. */
+function isShown({ informer, key, resourceVersion }: PendingWrite): boolean {
+  const shown = informer.indexer.getByKey(key)?.metadata?.resourceVersion;
+  return isAtLeast(shown, resourceVersion) || isAtLeast(informer.indexer.resourceVersion, resourceVersion);
+}
+
+/** Where versions cannot be compared, only the same one counts. */
+function isAtLeast(shown: string | undefined, wanted: string): boolean {
+  if (shown === undefined || shown === '') return false;
+  if (shown === wanted) return true;
+  try {
+    return compareResourceVersions(shown, wanted) >= 0;
+  } catch (error) {
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
+}
+
+function addTo<K>(map: Map<K, Set<PendingWrite>>, key: K, write: PendingWrite): void {
+  const set = map.get(key);
+  if (set === undefined) map.set(key, new Set([write]));
+  else set.add(write);
+}
+
+function removeFrom<K>(map: Map<K, Set<PendingWrite>>, key: K, write: PendingWrite): void {
+  const set = map.get(key);
+  set?.delete(write);
+  if (set?.size === 0) map.delete(key);
+}

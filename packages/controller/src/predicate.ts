@@ -1,0 +1,34 @@
+// Predicates: which changes of an object are worth a reconcile. Given to the builder; all are asked before a key is queued.
+// Source: controller-runtime predicate.
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { ObjectChange } from '@kapstan/informers';
+
+/** A resync comes as an update from an object to itself. Must be quick; what it throws is logged and counts as no. */
+export type Predicate<T extends KubernetesObject> = (change: ObjectChange<T>) => boolean;
+
+type Field = (object: DeepReadonly<KubernetesObject>) => unknown;
+
+/** Additions, deletions, and updates that changed this. */
+function changed(field: Field): Predicate<KubernetesObject> {
+  return (change) =>
+    change.type !== 'updated' || JSON.stringify(field(change.oldObject)) !== JSON.stringify(field(change.object));
+}
+
+/** Leaves out updates of metadata and status: of kinds whose generation counts changes of the spec, as custom resources with a status do. */
+export const generationChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.generation);
+/** Leaves out resyncs. */
+export const resourceVersionChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.resourceVersion);
+export const labelsChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.labels);
+export const annotationsChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.annotations);
+
+export function anyOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  return (change) => predicates.some((predicate) => predicate(change));
+}
+
+export function allOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  return (change) => predicates.every((predicate) => predicate(change));
+}
+
+export function not<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
+  return (change) => !predicate(change);
+}

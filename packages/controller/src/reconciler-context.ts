@@ -1,0 +1,170 @@
+// ReconcilerContext: what a reconcile function works with, beside its object. Made anew for each run by controller-runner.ts.
+
+import { isDeepStrictEqual } from 'node:util';
+import {
+  apiVersionOf,
+  type DeepReadonly,
+  type KubernetesObject,
+  type Logger,
+  type OwnerReference,
+  type Resource,
+  type ResourceClient,
+} from '@kapstan/api';
+import type { EventRecorder } from './events/event-recorder.ts';
+import { targetOf } from './finalizer.ts';
+import { type CacheReader, controllerUidIndex, type InformerCache } from './informer-cache.ts';
+
+/** All of it may be left out but the name: what server-side apply is given. */
+export type ApplyConfiguration<T extends KubernetesObject> = DeepPartial<
+  Omit<T, 'apiVersion' | 'kind' | 'metadata'>
+> & {
+  readonly metadata: {
+    readonly name: string;
+    /** Default: that of the reconciled object. */
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly finalizers?: readonly string[];
+    readonly ownerReferences?: readonly OwnerReference[];
+  };
+};
+
+type DeepPartial<T> = T extends readonly (infer E)[]
+  ? readonly DeepPartial<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
+    : T;
+
+type StatusOf<T> = T extends { status?: infer S } ? DeepPartial<NonNullable<S>> : never;
+
+export interface ApplySettings {
+  /** 'controller' (default): the reconciled object becomes its controlling owner, so that it is collected with it. 'none': no owner. */
+  readonly owner?: 'controller' | 'none';
+}
+
+export interface ReconcilerContext<T extends KubernetesObject> {
+  /**
+   * For all else: it rejects writes when this process must not write any more, ends with the signal, and what it wrote is in
+   * the caches before the object's next reconcile.
+   */
+  readonly client: ResourceClient;
+  /** Aborts when the run should end: the grace period after a stop is over, leadership is lost, or the run takes too long. */
+  readonly signal: AbortSignal;
+  /** 0 on the first try, one more after each failure. */
+  readonly attempt: number;
+  /** Each line names the controller and the object. */
+  readonly log: Logger;
+  /**
+   * Server-side apply as the controller's field manager, taking over fields of others, with the reconciled object as owner.
+   * Where the kind is watched, resolves when the cache shows it. Throws TypeError where that cannot own it: in another
+   * namespace, or beyond namespaces.
+   */
+  apply<C extends KubernetesObject>(
+    kind: Resource<C>,
+    object: ApplyConfiguration<C>,
+    settings?: ApplySettings,
+  ): Promise<C>;
+  /** Merges this into the status of the reconciled object; sends nothing where that changes nothing. */
+  status(status: StatusOf<T>): Promise<void>;
+  /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not watched. */
+  children<C extends KubernetesObject>(kind: Resource<C>): readonly DeepReadonly<C>[];
+  /** The cache of a kind. Throws Error for one that is not watched. */
+  cache<C extends KubernetesObject>(kind: Resource<C>): CacheReader<C>;
+  /** Records an Event about the reconciled object; returns at once and never fails. */
+  event(type: 'Normal' | 'Warning', reason: string, message: string): void;
+}
+
+export interface ContextParts {
+  readonly controller: string;
+  readonly kind: Resource;
+  readonly object: DeepReadonly<KubernetesObject>;
+  readonly client: ResourceClient;
+  readonly cache: InformerCache;
+  readonly recorder: EventRecorder;
+  readonly signal: AbortSignal;
+  readonly attempt: number;
+  readonly log: Logger;
+  /** Resolves when the caches show what this run wrote, or that takes too long. */
+  readonly shown: () => Promise<void>;
+}
+
+export function reconcilerContext(parts: ContextParts): ReconcilerContext<KubernetesObject> {
+  const { client, cache, kind, recorder, signal, attempt, log } = parts;
+  const uid = parts.object.metadata?.uid ?? '';
+  let present: DeepReadonly<KubernetesObject> = parts.object;
+  return {
+    client,
+    signal,
+    attempt,
+    log,
+    apply: async (child, object, { owner = 'controller' } = {}) => {
+      const config = applied(parts, child, object);
+      const options = { fieldManager: parts.controller, force: true, signal };
+      const result = await client.apply(
+        child,
+        config as never,
+        owner === 'none' ? options : { ...options, owner: ownerReference(parts, child, config) },
+      );
+      await parts.shown();
+      return result as never;
+    },
+    status: async (status) => {
+      const now = (present as { readonly status?: unknown }).status;
+      if (isMergedAlready(now, status)) return;
+      const body = { status };
+      const options = { type: 'merge', subresource: 'status', body, fieldManager: parts.controller, signal } as const;
+      present = await client.patch(kind, targetOf(present), options);
+    },
+    children: (child) => cache.reader(child).byIndex(controllerUidIndex, uid),
+    cache: (other) => cache.reader(other),
+    event: (type, reason, message) => {
+      const object = { ...present, apiVersion: apiVersionOf(kind), kind: kind.kind } as KubernetesObject;
+      recorder.record(object, { type, reason, message });
+    },
+  };
+}
+
+/** The reference with which an object becomes the controlling owner of another. Source: metav1.NewControllerRef. */
+export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
+  const { name = '', uid = '' } = owner.metadata ?? {};
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+function applied(
+  { object: owner }: ContextParts,
+  child: Resource,
+  object: { readonly metadata: { readonly name: string; readonly namespace?: string } },
+): KubernetesObject {
+  const namespace = object.metadata.namespace ?? owner.metadata?.namespace;
+  if (child.scope === 'Namespaced' && namespace === undefined)
+    throw new TypeError(`${child.kind} ${object.metadata.name} needs a namespace`);
+  const place = child.scope === 'Namespaced' && namespace !== undefined ? { namespace } : {};
+  return { ...object, metadata: { ...object.metadata, ...place }, apiVersion: apiVersionOf(child), kind: child.kind };
+}
+
+function ownerReference(
+  { kind, object }: ContextParts,
+  child: Resource,
+  { metadata }: KubernetesObject,
+): OwnerReference {
+  const isWithin = kind.scope === 'Cluster' || metadata?.namespace === object.metadata?.namespace;
+  if (!isWithin || (kind.scope === 'Namespaced' && child.scope === 'Cluster'))
+    throw new TypeError(
+      `${kind.kind} ${object.metadata?.name} cannot own ${child.kind} ${metadata?.name}: it is not in its namespace; apply it with owner: 'none'`,
+    );
+  return controllerReference(kind, object);
+}
+
+/** Whether a merge patch would leave a value as it is. Source: RFC 7386. */
+function isMergedAlready(present: unknown, patch: unknown): boolean {
+  if (!isPlainObject(patch)) return isDeepStrictEqual(present, patch);
+  if (!isPlainObject(present)) return false;
+  return Object.entries(patch).every(([field, value]) => {
+    const now = Object.hasOwn(present, field) ? present[field] : undefined;
+    return value === undefined || (value === null ? now === undefined : isMergedAlready(now, value));
+  });
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,89 @@
+// run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
+import { type Clock, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
+import type { Controller } from './controller-builder.ts';
+import { Manager, type ManagerOptions } from './manager.ts';
+
+export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
+  /** Default: one for the cluster of the kubeconfig or of the pod, closed in the end. */
+  readonly client?: ResourceClient;
+  /** Ends the run. Default: SIGTERM or SIGINT does; a second one ends the process at once. */
+  readonly signal?: AbortSignal;
+}
+
+/** Controllers, then options. */
+export type RunArguments = readonly [...Controller[], RunOptions] | readonly Controller[];
+
+/**
+ * Runs controllers until the process is told to end, and resolves when their work has ended in peace. Rejects as
+ * {@link Manager.run} does: a program should then exit, with a status other than 0, and be started anew.
+ */
+export async function run(...controllersAndOptions: RunArguments): Promise<void> {
+  const all: readonly (Controller | RunOptions)[] = controllersAndOptions;
+  const controllers = all.filter(isController);
+  const options = all.find(isRunOptions) ?? {};
+  const { client: given, signal: givenSignal, kubeconfig, context, inCluster, ...rest } = options;
+  const { clock = systemClock, logger = silentLogger } = rest;
+  const cluster = {
+    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    ...(context === undefined ? {} : { context }),
+    ...(inCluster === undefined ? {} : { inCluster }),
+  };
+  let manager: Manager | undefined;
+  // A retry that waited while this process was paused must not go out after leadership ran out meanwhile.
+  const watchful = beforeEachTimer(clock, () => void manager?.isLeader);
+  const own = given === undefined ? await connectCluster(cluster, { clock: watchful, logger }) : undefined;
+  const { signal, ignore } =
+    givenSignal === undefined ? processSignals() : { signal: givenSignal, ignore: () => undefined };
+  try {
+    const client = given ?? (own as ConnectedClient);
+    manager = new Manager(controllers, { ...withNamespace(rest, own?.namespace), client });
+    await manager.run(signal);
+  } finally {
+    ignore();
+    await own?.close();
+  }
+}
+
+function isController(argument: Controller | RunOptions): argument is Controller {
+  return 'reconcile' in argument;
+}
+
+function isRunOptions(argument: Controller | RunOptions): argument is RunOptions {
+  return !isController(argument);
+}
+
+/** The lease is where the program is, if nothing else is said. */
+function withNamespace<O extends Pick<ManagerOptions, 'leaderElection'>>(options: O, namespace: string | undefined): O {
+  const { leaderElection } = options;
+  if (!leaderElection || namespace === undefined) return options;
+  return { ...options, leaderElection: { namespace, ...leaderElection } };
+}
+
+function beforeEachTimer(clock: Clock, look: () => void): Clock {
+  const after = (callback: () => void) => (): void => {
+    look();
+    callback();
+  };
+  return {
+    now: () => clock.now(),
+    monotonicNow: () => clock.monotonicNow(),
+    setTimer: (callback, delayMs) => clock.setTimer(after(callback), delayMs),
+    setBackgroundTimer: (callback, delayMs) => clock.setBackgroundTimer(after(callback), delayMs),
+  };
+}
+
+function processSignals(): { readonly signal: AbortSignal; readonly ignore: () => void } {
+  const stop = new AbortController();
+  const names = ['SIGTERM', 'SIGINT'] as const;
+  const onSignal = (name: NodeJS.Signals): void => {
+    // The next one finds no listener, and does what it does by default.
+    ignore();
+    stop.abort(new Error(`stopped by ${name}`));
+  };
+  const ignore = (): void => {
+    for (const name of names) process.removeListener(name, onSignal);
+  };
+  for (const name of names) process.on(name, onSignal);
+  return { signal: stop.signal, ignore };
+}

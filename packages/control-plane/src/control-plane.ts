@@ -97,6 +97,8 @@ export interface ControlPlaneOptions {
   readonly requestTimeoutMs?: number;
   /** Shortest time after which a watch is ended, in milliseconds. Default 1 800 000. */
   readonly minWatchMs?: number;
+  /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew: clients move on to other servers. Default 0. */
+  readonly goawayChance?: number;
   /** Default 10.96.0.0/16. */
   readonly serviceClusterIpRange?: string;
   /**
@@ -300,6 +302,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
       ? {}
       : { maxMutatingRequestsInflight: options.maxMutatingRequestsInflight }),
     ...(options.requestTimeoutMs === undefined ? {} : { requestTimeoutMs: options.requestTimeoutMs }),
+    ...(options.goawayChance === undefined ? {} : { goawayChance: options.goawayChance }),
     ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
     ...(options.http === 'off' ? {} : options.http),
     clock,

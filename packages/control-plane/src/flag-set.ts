@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util';
 import { parseDuration } from '@kapstan/api';
 
-/** One flag. `parse` throws TypeError with what is wrong with a value. */
+/** One flag. `parse` throws {@link FlagRefusal} or TypeError with what is wrong with a value. */
 export interface Flag<T> {
   readonly parse: (text: string) => T;
   readonly default: T;
@@ -18,6 +18,16 @@ export type FlagValues<F> = { readonly [K in keyof F]: F[K] extends Flag<infer T
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
+
+/** What is wrong with a flag, in words that follow its name: "can not be negative value". */
+export class FlagRefusal extends TypeError {
+  override readonly name = 'FlagRefusal';
+}
+
+const negative = 'can not be negative value';
+
+/** For a value that kube-apiserver knows and this server does not. */
+export const notSupported = 'is not supported by this version of kapstan';
 
 export function stringFlag(help: string, defaultValue = ''): Flag<string> {
   return { parse: (text) => text, default: defaultValue, help };
@@ -38,6 +48,7 @@ export function intFlag(
 ): Flag<number> {
   const parse = (text: string): number => {
     const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value < 0 && range.min === 0) throw new FlagRefusal(negative);
     if (Number.isNaN(value) || value < range.min || value > range.max) {
       throw new TypeError(`must be a whole number from ${range.min} to ${range.max}`);
     }
@@ -59,32 +70,58 @@ export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> 
 export function durationFlag(help: string, defaultMs: number): Flag<number> {
   const parse = (text: string): number => {
     const ms = parseDuration(text);
-    if (typeof ms === 'number' && ms >= 0) return ms;
-    throw new TypeError('must be a duration such as 90s or 1h30m');
+    if (typeof ms !== 'number') throw new TypeError('must be a duration such as 90s or 1h30m');
+    if (ms < 0) throw new FlagRefusal(negative);
+    return ms;
   };
   return { parse, default: defaultMs, help };
 }
 
-/** Reads arguments. Throws {@link UsageError} for unknown flags, missing or bad values and stray arguments. */
+/** A flag of which only the default is taken: anything else is known to kube-apiserver, but not built here. */
+export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
+  const parse = (text: string): T => {
+    const value = flag.parse(text);
+    if (value !== flag.default) throw new FlagRefusal(notSupported);
+    return value;
+  };
+  return { ...flag, parse };
+}
+
+/**
+ * Reads arguments. Throws {@link UsageError} for unknown flags, missing values and stray arguments, and else with all that is
+ * wrong with the values together: each by itself, then what `check` says of them, with defaults in the place of bad ones.
+ */
 export function parseFlags<F extends Readonly<Record<string, Flag<unknown>>>>(
   flags: F,
   args: readonly string[],
+  check: (values: FlagValues<F>) => readonly string[] = () => [],
 ): FlagValues<F> {
   const texts = readTexts(flags, args);
+  const errors: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, flag] of Object.entries(flags)) {
     const text = texts[name];
-    values[name] = text === undefined ? flag.default : parseValue(name, flag, text);
+    values[name] = flag.default;
+    try {
+      if (text !== undefined) values[name] = flag.parse(text);
+    } catch (error) {
+      errors.push(refusalText(name, text, error));
+    }
   }
+  errors.push(...check(values as FlagValues<F>));
+  if (errors.length > 0) throw new UsageError(aggregated(errors));
   return values as FlagValues<F>;
 }
 
-function parseValue(name: string, flag: Flag<unknown>, text: string): unknown {
-  try {
-    return flag.parse(text);
-  } catch (error) {
-    throw new UsageError(`invalid value "${text}" for --${name}: ${(error as Error).message}`, { cause: error });
-  }
+function refusalText(name: string, text: string | undefined, error: unknown): string {
+  if (error instanceof FlagRefusal) return `--${name} ${error.message}`;
+  return `invalid value "${text}" for --${name}: ${(error as Error).message}`;
+}
+
+/** Several errors as one text. Source: apimachinery errors.Aggregate. */
+function aggregated(errors: readonly string[]): string {
+  const texts = [...new Set(errors)];
+  return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
 }
 
 function readTexts(

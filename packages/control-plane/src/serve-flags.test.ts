@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parseServeFlags } from './serve-flags.ts';
 
+const backends =
+  "--storage-backend invalid, allowed values: lmdb, etcd3. If not specified, it will default to 'etcd3' with --etcd-servers, else to 'lmdb'";
+const unsupported = 'is not supported by this version of kapstan';
+
 describe('parseServeFlags', () => {
   it('has the defaults of the documentation', () => {
     const flags = parseServeFlags([]);
@@ -13,6 +17,23 @@ describe('parseServeFlags', () => {
       'etcd-compaction-interval': 300_000,
       'watch-cache': true,
       'default-watch-cache-size': 100,
+      'etcd-servers-overrides': [],
+      'etcd-count-metric-poll-period': 60_000,
+      'etcd-db-metric-poll-interval': 30_000,
+      'etcd-healthcheck-timeout': 2_000,
+      'etcd-readycheck-timeout': 2_000,
+      'lease-reuse-duration-seconds': 60,
+      'encryption-provider-config': '',
+      'storage-initialization-timeout': 60_000,
+      'max-requests-inflight': 400,
+      'max-mutating-requests-inflight': 200,
+      'request-timeout': 60_000,
+      'min-request-timeout': 1_800,
+      'goaway-chance': 0,
+      'livez-grace-period': 0,
+      'shutdown-delay-duration': 0,
+      'shutdown-send-retry-after': false,
+      'shutdown-watch-termination-grace-period': 0,
       'control-loops': ['*'],
       'event-ttl': 3_600_000,
     });
@@ -32,6 +53,55 @@ describe('parseServeFlags', () => {
     expect(flags['watch-cache']).toBe(false);
     expect(flags['anonymous-auth']).toBe(true);
     expect(flags['event-ttl']).toBe(5_400_000);
+  });
+
+  it('takes the flags of kube-apiserver that are at their defaults, whether built or not', () => {
+    const args = [
+      '--etcd-servers-overrides=',
+      '--livez-grace-period=0s',
+      '--shutdown-delay-duration=0s',
+      '--shutdown-send-retry-after=false',
+      '--shutdown-watch-termination-grace-period=0s',
+    ];
+    expect(parseServeFlags(args)).toEqual(parseServeFlags([]));
+  });
+
+  it.each([
+    [['--delete-collection-workers=0'], 'delete-collection-workers', 1],
+    [['--delete-collection-workers=-5'], 'delete-collection-workers', 1],
+    [['--delete-collection-workers=7'], 'delete-collection-workers', 7],
+    [['--goaway-chance=.001'], 'goaway-chance', 0.001],
+    [['--goaway-chance=2e-2'], 'goaway-chance', 0.02],
+    [['--request-timeout=1m30s'], 'request-timeout', 90_000],
+    [['--etcd-count-metric-poll-period=0'], 'etcd-count-metric-poll-period', 0],
+    [['--etcd-db-metric-poll-interval=1m'], 'etcd-db-metric-poll-interval', 60_000],
+    [['--lease-reuse-duration-seconds=0'], 'lease-reuse-duration-seconds', 0],
+  ] as const)('reads %j', (args, name, value) => {
+    expect(parseServeFlags(args)[name]).toBe(value);
+  });
+
+  it('tells all that is wrong together, once', () => {
+    const args = [
+      '--storage-backend=etcd3',
+      '--max-requests-inflight=-1',
+      '--watch-cache=maybe',
+      '--tls-cert-file=a.crt',
+      '--encryption-provider-config-automatic-reload',
+    ];
+    const texts = [
+      'invalid value "maybe" for --watch-cache: must be true or false',
+      '--max-requests-inflight can not be negative value',
+      '--etcd-servers must be specified',
+      '--tls-cert-file and --tls-private-key-file must be given together',
+      '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
+    ];
+    let told = '';
+    try {
+      parseServeFlags(args);
+    } catch (error) {
+      told = (error as Error).message;
+    }
+    expect(told).toBe(`[${texts.join(', ')}]`);
   });
 
   it('takes the garbage collector off with the finalizers that it would have to remove', () => {
@@ -64,11 +134,8 @@ describe('parseServeFlags', () => {
     [['--secure-port=70000'], 'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535'],
     [['--secure-port=x'], 'invalid value "x" for --secure-port: must be a whole number from 0 to 65535'],
     [['--watch-cache=maybe'], 'invalid value "maybe" for --watch-cache: must be true or false'],
-    [
-      ['--storage-backend=etcd2'],
-      'invalid value "etcd2" for --storage-backend: etcd2 is no longer a supported storage backend',
-    ],
-    [['--storage-backend=foo'], 'invalid value "foo" for --storage-backend: unknown storage type: foo'],
+    [['--storage-backend=etcd2'], `${backends}: etcd2 is no longer a supported storage backend`],
+    [['--storage-backend=foo'], `${backends}: unknown storage type: foo`],
     [
       ['--watch-cache-sizes=pods'],
       'invalid value "pods" for --watch-cache-sizes: invalid value of watch cache size: pods',
@@ -77,6 +144,38 @@ describe('parseServeFlags', () => {
       ['--watch-cache-sizes=pods#-1'],
       'invalid value "pods#-1" for --watch-cache-sizes: watch cache size cannot be negative: pods#-1',
     ],
+    [
+      ['--watch-cache-sizes=pods#1#2'],
+      'invalid value "pods#1#2" for --watch-cache-sizes: invalid value of watch cache size: pods#1#2',
+    ],
+    [
+      ['--watch-cache-sizes=pods#many'],
+      'invalid value "pods#many" for --watch-cache-sizes: invalid size of watch cache size: pods#many',
+    ],
+    [['--default-watch-cache-size=-1'], '--default-watch-cache-size can not be negative value'],
+    [
+      ['--delete-collection-workers=some'],
+      'invalid value "some" for --delete-collection-workers: must be a whole number from -2147483647 to 2147483647',
+    ],
+    [['--enable-garbage-collector=no'], 'invalid value "no" for --enable-garbage-collector: must be true or false'],
+    [['--max-requests-inflight=-1'], '--max-requests-inflight can not be negative value'],
+    [['--max-mutating-requests-inflight=-1'], '--max-mutating-requests-inflight can not be negative value'],
+    [['--request-timeout=-1s'], '--request-timeout can not be negative value'],
+    [['--min-request-timeout=-1'], '--min-request-timeout can not be negative value'],
+    [['--goaway-chance=0.03'], '--goaway-chance can not be less than 0 or greater than 0.02'],
+    [['--goaway-chance=-0.01'], '--goaway-chance can not be less than 0 or greater than 0.02'],
+    [['--goaway-chance=often'], 'invalid value "often" for --goaway-chance: must be a number'],
+    [['--livez-grace-period=-1s'], '--livez-grace-period can not be negative value'],
+    [['--livez-grace-period=1s'], `--livez-grace-period ${unsupported}`],
+    [['--shutdown-delay-duration=-1s'], '--shutdown-delay-duration can not be negative value'],
+    [['--shutdown-delay-duration=1s'], `--shutdown-delay-duration ${unsupported}`],
+    [['--shutdown-send-retry-after'], `--shutdown-send-retry-after ${unsupported}`],
+    [
+      ['--shutdown-watch-termination-grace-period=-1s'],
+      '--shutdown-watch-termination-grace-period can not be negative value',
+    ],
+    [['--shutdown-watch-termination-grace-period=1s'], `--shutdown-watch-termination-grace-period ${unsupported}`],
+    [['--runtime-config=api/all=true'], `--runtime-config ${unsupported}`],
     [['--event-ttl=soon'], 'invalid value "soon" for --event-ttl: must be a duration such as 90s or 1h30m'],
     [
       ['--authorization-mode=RBAC'],
@@ -87,10 +186,7 @@ describe('parseServeFlags', () => {
       ['--encryption-provider-config-automatic-reload'],
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
     ],
-    [
-      ['--storage-initialization-timeout=-1s'],
-      'invalid value "-1s" for --storage-initialization-timeout: must be a duration such as 90s or 1h30m',
-    ],
+    [['--storage-initialization-timeout=-1s'], '--storage-initialization-timeout can not be negative value'],
     [['--tls-cert-file=a.crt'], '--tls-cert-file and --tls-private-key-file must be given together'],
     [['--data-dir='], 'invalid value "" for --data-dir: must not be empty'],
   ];

@@ -4,13 +4,16 @@ import {
   booleanFlag,
   durationFlag,
   type Flag,
+  FlagRefusal,
   intFlag,
   listFlag,
+  notSupported,
+  onlyDefault,
   parseFlags,
   stringFlag,
   UsageError,
 } from './flag-set.ts';
-import { checkStoreFlags, type StoreFlags, storeFlags } from './store-flags.ts';
+import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
 
 const maxInt = 2_147_483_647;
 
@@ -38,8 +41,14 @@ export interface ServeFlags extends StoreFlags {
   readonly 'disable-admission-plugins': readonly string[];
   readonly 'max-requests-inflight': number;
   readonly 'max-mutating-requests-inflight': number;
+  readonly 'request-timeout': number;
   /** Seconds, as in kube-apiserver. */
   readonly 'min-request-timeout': number;
+  readonly 'goaway-chance': number;
+  readonly 'livez-grace-period': number;
+  readonly 'shutdown-delay-duration': number;
+  readonly 'shutdown-send-retry-after': boolean;
+  readonly 'shutdown-watch-termination-grace-period': number;
   readonly 'service-cluster-ip-range': string;
   readonly 'advertise-address': string;
   readonly 'control-loops': readonly string[];
@@ -54,19 +63,15 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ...storeFlags,
   'watch-cache': booleanFlag('Serve lists and watches from a cache in memory.', true),
   'watch-cache-sizes': watchCacheSizesFlag(
-    'Per resource, as resource[.group]#size; size 0 turns the cache of that resource off.',
+    'Per resource, as resource[.group]#size: events that the history of its cache has room for at first; 0 = no cache.',
   ),
-  'default-watch-cache-size': intFlag('0 turns the cache off where watch-cache-sizes says nothing else.', {
+  'default-watch-cache-size': intFlag('The same for the resources that --watch-cache-sizes does not name.', {
     default: 100,
     min: 0,
     max: maxInt,
   }),
   'event-ttl': durationFlag('How long events are kept.', 3_600_000),
-  'delete-collection-workers': intFlag('Deletes of one delete-collection that run side by side.', {
-    default: 1,
-    min: 1,
-    max: 1000,
-  }),
+  'delete-collection-workers': workersFlag('Deletes of one delete-collection that run side by side; below 1 = 1.'),
   'enable-garbage-collector': booleanFlag(
     'Let owners wait for or part with their dependents; false also turns the loop off that deletes these.',
     true,
@@ -94,11 +99,19 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     min: 0,
     max: maxInt,
   }),
+  'request-timeout': durationFlag('Longest time for a request that is no watch; writes get at most 34s.', 60_000),
   'min-request-timeout': intFlag('Shortest time after which the server ends a watch, in seconds.', {
     default: 1800,
-    min: 1,
+    min: 0,
     max: maxInt,
   }),
+  'goaway-chance': goawayChanceFlag(
+    'Share of requests after which an HTTP/2 client is asked to connect anew, at most 0.02; 0 = none.',
+  ),
+  'livez-grace-period': onlyDefault(durationFlag('Not supported: only 0 is taken.', 0)),
+  'shutdown-delay-duration': onlyDefault(durationFlag('Not supported: only 0 is taken.', 0)),
+  'shutdown-send-retry-after': onlyDefault(booleanFlag('Not supported: only false is taken.', false)),
+  'shutdown-watch-termination-grace-period': onlyDefault(durationFlag('Not supported: only 0 is taken.', 0)),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
   'control-loops': listFlag(
@@ -112,41 +125,62 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
 /** Flags of kube-apiserver that are known but not built: refused by name rather than ignored. */
 const notBuilt = ['runtime-config', 'audit-log-path'];
 
-/** Reads and checks the flags of `kapstan serve`. Throws UsageError naming the flag. */
+/** Reads and checks the flags of `kapstan serve`. Throws UsageError that names the flag, or all flags that are wrong. */
 export function parseServeFlags(args: readonly string[]): ServeFlags {
   for (const arg of args) {
     const name = /^--([a-z-]+)/.exec(arg)?.[1] ?? '';
-    if (notBuilt.includes(name)) throw new UsageError(`--${name} is not supported by this version of kapstan`);
+    if (notBuilt.includes(name)) throw new UsageError(`--${name} ${notSupported}`);
   }
-  const values = parseFlags(serveFlags, args);
-  if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
-    throw new UsageError('--tls-cert-file and --tls-private-key-file must be given together');
-  }
-  if (values['encryption-provider-config-automatic-reload'] && values['encryption-provider-config'] === '') {
-    throw new UsageError('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config');
-  }
-  checkStoreFlags(values);
-  checkControlLoops(values);
-  if (values['data-dir'] === '') throw new UsageError('invalid value "" for --data-dir: must not be empty');
-  return values;
+  return parseFlags(serveFlags, args, (values) => [
+    ...storeFlagErrors(values),
+    ...certificateErrors(values),
+    ...controlLoopErrors(values),
+    ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),
+  ]);
 }
 
-function checkControlLoops(values: ServeFlags): void {
+function certificateErrors(values: ServeFlags): readonly string[] {
+  const errors: string[] = [];
+  if ((values['tls-cert-file'] === '') !== (values['tls-private-key-file'] === '')) {
+    errors.push('--tls-cert-file and --tls-private-key-file must be given together');
+  }
+  if (values['encryption-provider-config-automatic-reload'] && values['encryption-provider-config'] === '') {
+    errors.push('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config');
+  }
+  return errors;
+}
+
+function controlLoopErrors(values: ServeFlags): readonly string[] {
   const list = values['control-loops'];
   try {
     selectControlLoops(list, { collectsGarbage: values['enable-garbage-collector'] });
+    return [];
   } catch (error) {
-    throw new UsageError(`invalid value "${list.join(',')}" for --control-loops: ${(error as Error).message}`, {
-      cause: error,
-    });
+    return [`invalid value "${list.join(',')}" for --control-loops: ${(error as Error).message}`];
   }
+}
+
+/** kube-apiserver takes any number; less than one works like one. */
+function workersFlag(help: string): Flag<number> {
+  const any = intFlag(help, { default: 1, min: -maxInt, max: maxInt });
+  return { ...any, parse: (text) => Math.max(1, any.parse(text)) };
+}
+
+function goawayChanceFlag(help: string): Flag<number> {
+  const parse = (text: string): number => {
+    const chance = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+    if (Number.isNaN(chance)) throw new TypeError('must be a number');
+    if (chance < 0 || chance > 0.02) throw new FlagRefusal('can not be less than 0 or greater than 0.02');
+    return chance;
+  };
+  return { parse, default: 0, help };
 }
 
 function authorizationModeFlag(help: string): Flag<'Kapstan' | 'AlwaysAllow'> {
   const parse = (text: string): 'Kapstan' | 'AlwaysAllow' => {
     if (text === 'Kapstan' || text === 'AlwaysAllow') return text;
     if (['RBAC', 'Node', 'ABAC', 'Webhook', 'AlwaysDeny'].includes(text)) {
-      throw new TypeError(`authorization mode ${text} is not supported by this version of kapstan`);
+      throw new TypeError(`authorization mode ${text} ${notSupported}`);
     }
     throw new TypeError(`"${text}" is not a valid mode`);
   };

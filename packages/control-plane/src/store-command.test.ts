@@ -163,10 +163,7 @@ describe('the flags of kapstan store', () => {
     [['restore', '--data-dir=a'], '--from must be given'],
     [['stats', '--no-such-flag'], 'unknown flag: --no-such-flag'],
     [['stats', 'pods', '--data-dir=a'], 'unexpected argument: pods'],
-    [
-      ['restore', '--data-dir=a', '--from=b', '--revision-bump=-1'],
-      'invalid value "-1" for --revision-bump: must be a whole number',
-    ],
+    [['restore', '--data-dir=a', '--from=b', '--revision-bump=-1'], '--revision-bump can not be negative value'],
   ])('%s', async (args, message) => {
     await expect(store(args)).rejects.toThrow(message);
   });

@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { parseServeFlags } from './serve-flags.ts';
 import { etcdOptions } from './store-flags.ts';
 
+const overridesFormat =
+  '--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated';
+
 describe('the flags of the store', () => {
   it.each([
     [['--storage-backend=etcd3'], '--etcd-servers must be specified'],
@@ -17,11 +20,34 @@ describe('the flags of the store', () => {
       '--etcd-certfile and --etcd-keyfile must be given together',
     ],
     [['--etcd-cafile=ca'], '--etcd-cafile needs --etcd-servers'],
+    [['--etcd-healthcheck-timeout=3s'], '--etcd-healthcheck-timeout needs --etcd-servers'],
+    [['--etcd-readycheck-timeout=3s'], '--etcd-readycheck-timeout needs --etcd-servers'],
+    [['--etcd-healthcheck-timeout=0'], 'invalid value "0" for --etcd-healthcheck-timeout: must be at least 1ms'],
+    [['--etcd-readycheck-timeout=-1s'], '--etcd-readycheck-timeout can not be negative value'],
+    [
+      ['--etcd-compaction-interval=often'],
+      'invalid value "often" for --etcd-compaction-interval: must be a duration such as 90s or 1h30m',
+    ],
+    [['--etcd-compaction-interval=-1s'], '--etcd-compaction-interval can not be negative value'],
+    [['--etcd-count-metric-poll-period=-1s'], '--etcd-count-metric-poll-period can not be negative value'],
+    [['--etcd-db-metric-poll-interval=-1s'], '--etcd-db-metric-poll-interval can not be negative value'],
+    [['--lease-reuse-duration-seconds=-1'], '--lease-reuse-duration-seconds can not be negative value'],
+    [
+      ['--lease-reuse-duration-seconds=1.5'],
+      'invalid value "1.5" for --lease-reuse-duration-seconds: must be a whole number from 0 to 2147483647',
+    ],
+    [['--etcd-servers-overrides=/events'], overridesFormat],
+    [['--etcd-servers-overrides=events#http://a:2379'], overridesFormat],
+    [['--etcd-servers-overrides=/events#http://a:2379#x'], overridesFormat],
+    [
+      ['--etcd-servers-overrides=/events#http://a:2379;http://b:2379'],
+      '--etcd-servers-overrides is not supported by this version of kapstan',
+    ],
     [
       ['--storage-media-type=application/cbor'],
-      'invalid value "application/cbor" for --storage-media-type: allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml',
+      '--storage-media-type "application/cbor" invalid, allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml',
     ],
-    [['--storage-media-type='], 'invalid value "" for --storage-media-type: allowed values: '],
+    [['--storage-media-type='], '--storage-media-type "" invalid, allowed values: '],
   ])('refuses %j', (args, message) => {
     expect(() => parseServeFlags(args)).toThrow(message);
   });
@@ -45,10 +71,14 @@ describe('the flags of the store', () => {
       `--etcd-certfile=${folder}/cert`,
       `--etcd-keyfile=${folder}/key`,
       '--etcd-compaction-interval=0',
+      '--etcd-healthcheck-timeout=3s',
+      '--etcd-readycheck-timeout=1500ms',
     ]);
     expect(await etcdOptions(flags)).toEqual({
       endpoints: ['https://a:2379', 'https://b:2379'],
       compactionIntervalMs: 0,
+      healthTimeoutMs: 3_000,
+      readinessTimeoutMs: 1_500,
       tls: { ca: Buffer.from('the ca'), cert: Buffer.from('the cert'), key: Buffer.from('the key') },
     });
     await rm(folder, { recursive: true });

@@ -3,18 +3,25 @@
 import { readFile } from 'node:fs/promises';
 import { isStorageMediaType, type StorageMediaType, storageMediaTypes } from '@kapstan/apiserver';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import { durationFlag, type Flag, listFlag, stringFlag, UsageError } from './flag-set.ts';
+import { durationFlag, type Flag, FlagRefusal, intFlag, listFlag, notSupported, stringFlag } from './flag-set.ts';
 import { startingWith } from './start-error.ts';
 
 export interface StoreFlags {
   /** 'default' = etcd3 when --etcd-servers names some, else lmdb. */
   readonly 'storage-backend': 'lmdb' | 'etcd3' | 'default';
   readonly 'etcd-servers': readonly string[];
+  readonly 'etcd-servers-overrides': readonly never[];
   readonly 'etcd-cafile': string;
   readonly 'etcd-certfile': string;
   readonly 'etcd-keyfile': string;
   readonly 'etcd-prefix': string;
   readonly 'etcd-compaction-interval': number;
+  readonly 'etcd-count-metric-poll-period': number;
+  readonly 'etcd-db-metric-poll-interval': number;
+  readonly 'etcd-healthcheck-timeout': number;
+  readonly 'etcd-readycheck-timeout': number;
+  /** Seconds, as in kube-apiserver. */
+  readonly 'lease-reuse-duration-seconds': number;
   /** 'default' = by backend: protobuf on etcd3, JSON on lmdb. */
   readonly 'storage-media-type': StorageMediaType | 'default';
 }
@@ -24,6 +31,7 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
     'Where objects are kept: lmdb (embedded) or etcd3. Without it etcd3 if --etcd-servers is given, else lmdb.',
   ),
   'etcd-servers': listFlag('Members of the etcd cluster, as scheme://host:port, separated by commas.'),
+  'etcd-servers-overrides': serversOverridesFlag('Not supported: all resources are kept in one store.'),
   'etcd-cafile': stringFlag("Certificates that the etcd members' must chain to."),
   'etcd-certfile': stringFlag('Certificate to show to etcd. Needs --etcd-keyfile.'),
   'etcd-keyfile': stringFlag('Key of --etcd-certfile.'),
@@ -32,23 +40,42 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
     'Time between two compactions of the store, embedded or etcd; history is kept for one to two of these; 0 = no compaction.',
     300_000,
   ),
+  'etcd-count-metric-poll-period': durationFlag(
+    'Time between two counts of the stored objects for /metrics; 0 = none.',
+    60_000,
+  ),
+  'etcd-db-metric-poll-interval': durationFlag(
+    'Time between two looks at the size of the store for /metrics; 0 = none.',
+    30_000,
+  ),
+  'etcd-healthcheck-timeout': timeoutFlag('Time for etcd to answer the health check.', 2_000),
+  'etcd-readycheck-timeout': timeoutFlag('Time for etcd to answer the readiness check.', 2_000),
+  'lease-reuse-duration-seconds': intFlag(
+    'Most seconds by which a lease may outlive its object, so that others share it; 0 = none is shared.',
+    { default: 60, min: 0, max: 2_147_483_647 },
+  ),
   'storage-media-type': storageMediaTypeFlag(
     `How objects of the built-in kinds are written to the store: ${storageMediaTypes.join(', ')}. Without it protobuf on etcd3, JSON on lmdb.`,
   ),
 };
 
-/** Throws UsageError for flags that contradict each other. */
-export function checkStoreFlags(flags: StoreFlags): void {
+/** Flags that say nothing without an etcd. */
+const etcdFlags = ['etcd-cafile', 'etcd-certfile', 'etcd-healthcheck-timeout', 'etcd-readycheck-timeout'] as const;
+
+/** What is wrong with flags that contradict each other. */
+export function storeFlagErrors(flags: StoreFlags): readonly string[] {
+  const errors: string[] = [];
   const hasServers = flags['etcd-servers'].length > 0;
-  if (flags['storage-backend'] === 'etcd3' && !hasServers) throw new UsageError('--etcd-servers must be specified');
+  if (flags['storage-backend'] === 'etcd3' && !hasServers) errors.push('--etcd-servers must be specified');
   if (flags['storage-backend'] === 'lmdb' && hasServers) {
-    throw new UsageError('--etcd-servers does not go with --storage-backend=lmdb');
+    errors.push('--etcd-servers does not go with --storage-backend=lmdb');
   }
   if ((flags['etcd-certfile'] === '') !== (flags['etcd-keyfile'] === '')) {
-    throw new UsageError('--etcd-certfile and --etcd-keyfile must be given together');
+    errors.push('--etcd-certfile and --etcd-keyfile must be given together');
   }
-  const tlsFlag = (['etcd-cafile', 'etcd-certfile'] as const).find((name) => flags[name] !== '');
-  if (tlsFlag !== undefined && !hasServers) throw new UsageError(`--${tlsFlag} needs --etcd-servers`);
+  if (hasServers) return errors;
+  const idle = etcdFlags.filter((name) => flags[name] !== storeFlags[name].default);
+  return [...errors, ...idle.map((name) => `--${name} needs --etcd-servers`)];
 }
 
 /** The etcd that the flags name, if they do. Reads the files; rejects when one cannot be read. */
@@ -63,6 +90,8 @@ export async function etcdOptions(flags: StoreFlags): Promise<EtcdEngineOptions 
   return {
     endpoints: flags['etcd-servers'],
     compactionIntervalMs: flags['etcd-compaction-interval'],
+    healthTimeoutMs: flags['etcd-healthcheck-timeout'],
+    readinessTimeoutMs: flags['etcd-readycheck-timeout'],
     ...(Object.keys(tls).length > 0 && { tls }),
   };
 }
@@ -74,8 +103,10 @@ async function readIfNamed(file: string): Promise<Buffer | undefined> {
 function storageBackendFlag(help: string): Flag<StoreFlags['storage-backend']> {
   const parse = (text: string): 'lmdb' | 'etcd3' => {
     if (text === 'lmdb' || text === 'etcd3') return text;
-    if (text === 'etcd2') throw new TypeError('etcd2 is no longer a supported storage backend');
-    throw new TypeError(`unknown storage type: ${text}`);
+    const why = text === 'etcd2' ? 'etcd2 is no longer a supported storage backend' : `unknown storage type: ${text}`;
+    throw new FlagRefusal(
+      `invalid, allowed values: lmdb, etcd3. If not specified, it will default to 'etcd3' with --etcd-servers, else to 'lmdb': ${why}`,
+    );
   };
   return { parse, default: 'default', help };
 }
@@ -83,7 +114,31 @@ function storageBackendFlag(help: string): Flag<StoreFlags['storage-backend']> {
 function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type']> {
   const parse = (text: string): StorageMediaType => {
     if (isStorageMediaType(text)) return text;
-    throw new TypeError(`allowed values: ${storageMediaTypes.join(', ')}`);
+    throw new FlagRefusal(`${JSON.stringify(text)} invalid, allowed values: ${storageMediaTypes.join(', ')}`);
   };
   return { parse, default: 'default', help };
+}
+
+/** A duration of at least one millisecond: in no time nothing can be answered. */
+function timeoutFlag(help: string, defaultMs: number): Flag<number> {
+  const duration = durationFlag(help, defaultMs);
+  const parse = (text: string): number => {
+    const ms = Math.round(duration.parse(text));
+    if (ms < 1) throw new TypeError('must be at least 1ms');
+    return ms;
+  };
+  return { ...duration, parse };
+}
+
+/** "group/resource#server;server". Source: EtcdOptions.Validate. */
+function serversOverridesFlag(help: string): Flag<readonly never[]> {
+  const parse = (text: string): readonly never[] => {
+    if (text === '') return [];
+    const isOverride = (item: string): boolean => /^[^#/]*\/[^#/]*#[^#]*$/.test(item);
+    if (text.split(',').every(isOverride)) throw new FlagRefusal(notSupported);
+    throw new FlagRefusal(
+      'invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated',
+    );
+  };
+  return { parse, default: [], help };
 }

@@ -65,13 +65,15 @@ export interface ApiServerOptions {
   readonly minWatchMs?: number;
   /** Live events that may wait for a slow watcher, in bytes; beyond it the watch is ended. Default 4 194 304. */
   readonly maxWatchBufferBytes?: number;
+  /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
+  readonly goawayChance?: number;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number;
   /** Called with each request before anything is done for it; what it throws is the answer. Default: nothing. */
   readonly onRequest?: (request: IncomingRequest) => void | Promise<void>;
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** In [0, 1); spreads the ends of watches. Default Math.random. */
+  /** In [0, 1); spreads the ends of watches, and of connections. Default Math.random. */
   readonly random?: () => number;
 }
 
@@ -108,13 +110,15 @@ export interface ApiServer {
 /** Starts serving the catalog. Resolves when it listens. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const chain = new RequestChain(options);
-  const { tls, host, port, drainMs, clock, logger } = options;
+  const { tls, host, port, drainMs, goawayChance, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
     ...(tls === undefined ? {} : { tls }),
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port }),
     ...(drainMs === undefined ? {} : { drainMs }),
+    ...(goawayChance === undefined ? {} : { goawayChance }),
+    ...(random === undefined ? {} : { random }),
     ...(clock === undefined ? {} : { clock }),
     ...(logger === undefined ? {} : { logger }),
   };

@@ -173,6 +173,41 @@ describe.runIf(process.platform === 'linux')('an idle connection', () => {
   });
 });
 
+describe('the chance of GOAWAY', () => {
+  it.each([
+    [0, 0, false],
+    [0.02, 0.02, false],
+    [0.02, 0.019, true],
+  ])('%s with the draw %s sends an HTTP/2 client away: %s', async (goawayChance, draw, isSent) => {
+    const { cert, key } = await tls();
+    const { url } = await start({ tls: { cert, key }, goawayChance, random: () => draw });
+    const session = connectHttp2(url, { ca: cert });
+    let goaways = 0;
+    session.on('goaway', (code) => {
+      expect(code).toBe(0);
+      goaways += 1;
+    });
+    const closed = new Promise((resolve) => session.once('close', resolve));
+    // What it came on is answered all the same.
+    const stream = session.request({ ':path': '/' });
+    let text = '';
+    for await (const chunk of stream) text += String(chunk);
+    expect(text).toBe('ok');
+    if (isSent) await closed;
+    expect([goaways, session.closed]).toEqual(isSent ? [1, true] : [0, false]);
+    session.destroy();
+  });
+
+  it('leaves HTTP/1.1 clients alone', async () => {
+    const to = await start({ goawayChance: 1 });
+    const wire = plain(to);
+    wire.write(get('/a'));
+    await wire.until(() => wire.text.endsWith('ok'));
+    expect([wire.text.includes('Connection: close'), wire.isClosed]).toEqual([false, false]);
+    wire.destroy();
+  });
+});
+
 describe('a handler that fails', () => {
   const handle = async (exchange: Exchange): Promise<void> => {
     if (exchange.path === '/ok') return exchange.send(200, Buffer.from('ok'));

@@ -35,6 +35,13 @@ export interface HttpServerOptions {
   readonly maxHeaderBytes?: number;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number;
+  /**
+   * Share of requests, in [0, 1], with which the server sends GOAWAY on an HTTP/2 connection: what runs on it ends in peace, the
+   * client makes a new one. Default 0. Source: filters/goaway.go.
+   */
+  readonly goawayChance?: number;
+  /** In [0, 1). Default Math.random. */
+  readonly random?: () => number;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
@@ -176,6 +183,7 @@ class Connections {
     request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
     response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
+    if ('stream' in response && this.#sendsAway()) response.stream.session?.close();
     if (hasMalformedPath(request.url ?? '/')) return refuseRequest(response);
     const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, this.#clock));
     answer().catch((error: unknown) => {
@@ -193,6 +201,11 @@ class Connections {
     for (const session of this.#sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
+  }
+
+  #sendsAway(): boolean {
+    const { goawayChance = 0, random = Math.random } = this.#options;
+    return goawayChance > 0 && random() < goawayChance;
   }
 
   /** HTTP/1.1 connections that serve nothing now; those that do are told not to stay open. */

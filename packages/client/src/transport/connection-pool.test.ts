@@ -1,0 +1,94 @@
+import { inspect } from 'node:util';
+import { type KubernetesObject, resource } from '@kapstan/api';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from '../client.ts';
+import type { ClientOptions } from '../client-config.ts';
+import { json, ScriptedServer, status } from '../testing/scripted-server.ts';
+
+const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
+const named = (name: string): KubernetesObject => ({ kind: 'Node', apiVersion: 'v1', metadata: { name } });
+
+describe('connections and answers', () => {
+  let server: ScriptedServer;
+  const clients: Client[] = [];
+  const connect = (options: ClientOptions = {}): Client => {
+    const client = new Client({ server: server.url }, options);
+    clients.push(client);
+    return client;
+  };
+  beforeEach(async () => {
+    server = await ScriptedServer.start();
+    // Echoes the name that was asked for, the later ones first.
+    server.always(async (response, request) => {
+      const name = request.path.split('/').at(-1) ?? '';
+      for (let turns = 10 - Number(name); turns > 0; turns--) await new Promise(setImmediate);
+      json(named(name))(response, request);
+    });
+  });
+  afterEach(async () => {
+    for (const client of clients.splice(0)) await client.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  it('many calls at once get each its own answer', async () => {
+    const client = connect();
+    const names = Array.from({ length: 40 }, (_, at) => String(at % 10));
+    const nodes = await Promise.all(names.map((name) => client.get(Node, { name })));
+    expect(nodes.map(({ metadata }) => metadata?.name)).toEqual(names);
+  });
+
+  it('a connection that the server has ended while it was idle is replaced', async () => {
+    const client = connect();
+    await client.get(Node, { name: '1' });
+    const [idle] = server.sockets;
+    const gone = new Promise((resolve) => idle?.once('close', resolve));
+    idle?.resetAndDestroy();
+    await gone;
+    expect(await client.get(Node, { name: '2' })).toEqual(named('2'));
+    expect(server.connections).toBe(2);
+  });
+
+  it('a connection on which a call ran out of time is not used again', async () => {
+    const client = connect();
+    server.next(() => undefined);
+    await expect(client.get(Node, { name: '1' }, { timeoutMs: 30 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    const hung = server.last.socket;
+    expect(await client.get(Node, { name: '2' })).toEqual(named('2'));
+    expect(server.last.socket).not.toBe(hung);
+  });
+
+  it('each call counts its own retries', async () => {
+    const client = connect({ maxRetries: 10 });
+    server.always(json(status(429, 'TooManyRequests', 'x'), { status: 429, headers: { 'retry-after': '0' } }));
+    const calls = Array.from({ length: 20 }, () => client.get(Node, { name: '1' }).catch(({ code }) => code));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set([429]));
+    expect(server.requests).toHaveLength(20 * 11);
+  });
+
+  it.each([200, 201, 202, 203, 206])('%d is a success', async (code) => {
+    server.next(json(named('1'), { status: code }));
+    expect(await connect().create(Node, named('1'))).toEqual(named('1'));
+  });
+
+  it('204 without a body is a success where no object is expected, and an error where one is', async () => {
+    const nothing = (response: { writeHead(code: number): { end(): void } }): void => response.writeHead(204).end();
+    server.next(nothing, nothing);
+    expect(await connect().raw({ path: '/x', method: 'POST' })).toMatchObject({ status: 204, body: '' });
+    await expect(connect().get(Node, { name: '1' })).rejects.toThrow('0-length response with status code: 204');
+  });
+
+  it.each([300, 304, 399])('%d is an error', async (code) => {
+    server.next((response) => void response.writeHead(code).end());
+    await expect(connect().get(Node, { name: '1' })).rejects.toMatchObject({ code });
+  });
+
+  it('no secret shows when a client or its errors are printed', async () => {
+    const config = { server: server.url, token: 'top-secret', tls: { key: 'KEY-SECRET', cert: 'C' } };
+    const client = new Client(config);
+    server.always(json(status(403, 'Forbidden', 'no'), { status: 403 }));
+    const error = await client.get(Node, { name: '1' }).catch((reason: unknown) => reason);
+    const options = { depth: 20, showHidden: true };
+    const printed = [inspect(client, options), JSON.stringify(client), inspect(error, options), String(client)].join();
+    expect(printed).not.toMatch(/top-secret|KEY-SECRET/);
+  });
+});

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect } from 'node:http2';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +56,7 @@ describe('startControlPlane', () => {
     const { status, text } = await get(plane, '/readyz?verbose');
     expect(status).toBe(200);
     expect(text).toContain('[+]etcd ok');
+    expect(text).toContain('[+]etcd-readiness ok');
     expect(text).toContain('[+]storage-readiness ok');
     expect((await get(plane, '/livez/etcd', plane.token)).status).toBe(200);
   });
@@ -71,7 +74,26 @@ describe('startControlPlane', () => {
     const metrics = (await get(plane, '/metrics', plane.token)).text;
     expect(metrics).toContain('running_managed_controllers{name="namespace-controller",manager="kapstan"} 1\n');
     expect(metrics).toContain('apiserver_request_total{');
+    expect(metrics).toMatch(/\netcd_requests_total\{operation="create",group="",resource="namespaces"\} [1-9]/);
+    expect(metrics).toMatch(/\napiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} [1-9]/);
     expect(metrics).toContain('watch_cache_capacity{group="apps",resource="deployments"} 100\n');
+  });
+
+  it('sends HTTP/2 clients away as often as it is told, and ends requests in the time that it is told', async () => {
+    const plane = await startControlPlane({ dataDir, goawayChance: 1, requestTimeoutMs: 30 });
+    running.push(plane);
+    const session = connect(plane.url, { ca: plane.caCert });
+    const away = once(session, 'goaway');
+    // Its body never comes.
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/api/v1/namespaces',
+      authorization: `Bearer ${plane.token}`,
+    });
+    const [answer] = await once(stream, 'response');
+    expect(answer[':status']).toBe(504);
+    expect((await away)[0]).toBe(0);
+    session.destroy();
   });
 
   it('finds its data again, and its authority', async () => {

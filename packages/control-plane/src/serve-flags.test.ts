@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { toOptions } from './serve.ts';
 import { parseServeFlags } from './serve-flags.ts';
 
 const backends =
@@ -78,6 +79,42 @@ describe('parseServeFlags', () => {
     [['--lease-reuse-duration-seconds=0'], 'lease-reuse-duration-seconds', 0],
   ] as const)('reads %j', (args, name, value) => {
     expect(parseServeFlags(args)[name]).toBe(value);
+  });
+
+  it('become the options of a control plane', async () => {
+    const args = [
+      '--watch-cache-sizes=pods#7',
+      '--default-watch-cache-size=8',
+      '--lease-reuse-duration-seconds=9',
+      '--etcd-count-metric-poll-period=10s',
+      '--etcd-db-metric-poll-interval=11s',
+      '--etcd-compaction-interval=12s',
+      '--request-timeout=13s',
+      '--min-request-timeout=14',
+      '--goaway-chance=0.015',
+      '--delete-collection-workers=16',
+      '--max-requests-inflight=17',
+      '--max-mutating-requests-inflight=18',
+      '--storage-initialization-timeout=19s',
+      '--storage-media-type=application/yaml',
+      '--etcd-prefix=/x',
+    ];
+    expect(await toOptions(parseServeFlags(args))).toMatchObject({
+      watchCache: { isEnabled: true, defaultSize: 8, sizes: new Map([['pods', 7]]) },
+      leaseReuseSeconds: 9,
+      countPollMs: 10_000,
+      sizePollMs: 11_000,
+      compactionIntervalMs: 12_000,
+      requestTimeoutMs: 13_000,
+      minWatchMs: 14_000,
+      goawayChance: 0.015,
+      deleteCollectionWorkers: 16,
+      maxRequestsInflight: 17,
+      maxMutatingRequestsInflight: 18,
+      storageInitializationTimeoutMs: 19_000,
+      storageMediaType: 'application/yaml',
+      keyPrefix: '/x',
+    });
   });
 
   it('tells all that is wrong together, once', () => {

@@ -73,7 +73,8 @@ async function namingFlags<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
+/** What the flags say to {@link startControlPlane}; reads the files that they name. */
+export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions> {
   const read = async (name: FileFlag): Promise<string | undefined> =>
     flags[name] === '' ? undefined : await startingWith(`--${name}`, () => readFile(flags[name], 'utf8'));
   const tokens = await read('token-auth-file');

@@ -124,9 +124,12 @@ export class ControllerRunner {
     const handler = changeHandler((change) => {
       if (!when(change)) return;
       const priority = priorityOf(change);
-      // Both states: who was named before must hear that it is not any more.
-      if (change.type === 'updated') this.#add(keysOf(change.oldObject), priority);
-      if (change.object !== undefined) this.#add(keysOf(change.object), priority);
+      // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
+      const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
+      this.#add(
+        objects.flatMap((object) => (object === undefined ? [] : keysOf(object))),
+        priority,
+      );
     });
     for (const informer of this.#ports.cache.informers(kind)) {
       this.#ports.ownWrites.follow(informer);
@@ -135,10 +138,8 @@ export class ControllerRunner {
   }
 
   #add(keys: ReconcileKeys, priority: number): void {
-    for (const key of keys) {
-      const { namespace = '', name } = typeof key === 'string' ? { name: key } : key;
-      this.#queue.add(objectKey(namespace, name), priority);
-    }
+    const texts = keys.map((key) => (typeof key === 'string' ? key : objectKey(key.namespace ?? '', key.name)));
+    for (const text of new Set(texts)) this.#queue.add(text, priority);
   }
 
   #subscribe(): readonly Subscription[] {

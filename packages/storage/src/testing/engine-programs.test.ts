@@ -16,8 +16,9 @@ import type {
   RangeResult,
 } from '../engine.ts';
 import { compareKeys, isInRange } from '../key-range.ts';
-import { runEnginePrograms } from './engine-programs.ts';
+import { runEnginePrograms, shortestFailingProgram } from './engine-programs.ts';
 import { MemoryEngine } from './memory-engine.ts';
+import { shortestFailing } from './shortest-failing.ts';
 
 const everything: KeyRange = { start: '/', end: '0' };
 const isPast = ({ revision = 0 as Revision }: RangeOptions): boolean => revision !== 0;
@@ -146,5 +147,21 @@ describe('the random programs', () => {
     };
     const run = await runEnginePrograms(open, { programs: 1_000 });
     expect(run.failed, `seed ${run.seed}`).toBe(true);
+    const [program = []] = run.counterexample ?? [];
+    expect((await shortestFailingProgram(open, program)).length).toBeLessThan(program.length);
+  });
+
+  it('are cut down to the steps that fail together, in bounded time', async () => {
+    const numbers = Array.from({ length: 50 }, (_, i) => i);
+    const failing = async (steps: readonly number[]): Promise<boolean> => steps.includes(7) && steps.includes(33);
+    expect(await shortestFailing(numbers, failing)).toEqual([7, 33]);
+    let tries = 0;
+    const never = async (): Promise<boolean> => {
+      tries += 1;
+      return false;
+    };
+    const long = Array.from({ length: 5_000 }, (_, i) => i);
+    expect(await shortestFailing(long, never)).toEqual(long);
+    expect(tries).toBe(300);
   });
 });

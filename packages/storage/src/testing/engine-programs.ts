@@ -7,6 +7,7 @@ import { isStorageError } from '../storage-error.ts';
 import { bytes, type EngineFixture, everything, type OpenEngine, revisionOf, textOf } from './engine-fixture.ts';
 import { EngineModel, type ModelChange, type ModelKey } from './engine-model.ts';
 import { WatchRecorder } from './engine-recorder.ts';
+import { shortestFailing } from './shortest-failing.ts';
 
 export interface EngineProgramsOptions {
   /** How many programs to run, at least 1. Default 1 000. */
@@ -99,7 +100,7 @@ export function enginePrograms(name: string, open: OpenEngine, options: EnginePr
   describe(`${name} beside the model`, () => {
     it(`answers like the model in ${programs} random programs (seed ${seed})`, { timeout: timeoutMs }, async () => {
       const run = await runEnginePrograms(open, { ...options, seed });
-      if (run.failed) throw new Error(fc.defaultReportMessage(run), { cause: run.errorInstance });
+      if (run.failed) throw new Error(await reportOf(open, run), { cause: run.errorInstance });
     });
   });
 }
@@ -114,6 +115,25 @@ export async function runEnginePrograms(
   const property = fc.asyncProperty(steps, (program) => runProgram(open, program));
   const seed = options.seed === undefined ? {} : { seed: options.seed };
   return fc.check(property, { ...seed, numRuns: programs, endOnFailure: true });
+}
+
+/** What failed, and the fewest steps with which it still does. */
+async function reportOf(open: OpenEngine, run: fc.RunDetails<[Step[]]>): Promise<string> {
+  const [program] = run.counterexample ?? [];
+  const report = fc.defaultReportMessage(run) ?? '';
+  if (program === undefined) return report;
+  const steps = await shortestFailingProgram(open, program);
+  return `${report}\n\n${steps.length} of its steps fail too:\n${steps.map((each) => fc.stringify(each)).join('\n')}`;
+}
+
+/** Takes steps out of a program that fails. Bounded in tries and time, so there may be a shorter one. */
+export function shortestFailingProgram(open: OpenEngine, program: readonly Step[]): Promise<readonly Step[]> {
+  const fails = (candidate: readonly Step[]): Promise<boolean> =>
+    runProgram(open, candidate).then(
+      () => false,
+      () => true,
+    );
+  return shortestFailing(program, fails);
 }
 
 async function runProgram(open: OpenEngine, program: readonly Step[]): Promise<void> {

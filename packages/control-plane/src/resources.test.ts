@@ -1,5 +1,6 @@
 import { silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
+import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { StorageError } from '@kapstan/storage';
 import { MemoryEngine } from '@kapstan/storage/testing';
@@ -82,6 +83,29 @@ describe('openResources', () => {
     expect(await sample('apiserver_storage_size_bytes{storage_cluster_id="etcd-0"}')).toBeUndefined();
     await resources.close();
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('shows nothing of a resource that is gone', async () => {
+    resources = await openResources(engine, { clock, logger: silentLogger, countPollMs: 1_000 });
+    const names = { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' };
+    const schema = { openAPIV3Schema: { type: 'object' } };
+    const versions = [{ name: 'v1', served: true, storage: true, schema }];
+    await resources.client.create(CustomResourceDefinition, {
+      metadata: { name: 'widgets.test.io' },
+      spec: { group: 'test.io', scope: 'Namespaced', names, versions },
+    });
+    const isShown = async (): Promise<boolean> =>
+      (await resources?.metrics.metrics())?.includes(
+        'apiserver_resource_objects{group="test.io",resource="widgets"} 0',
+      ) ?? false;
+    const until = async (wanted: boolean): Promise<void> => {
+      for (let step = 0; step < 200 && (await isShown()) !== wanted; step += 1) await clock.advance(100);
+      expect(await isShown()).toBe(wanted);
+    };
+    await until(true);
+    await resources.client.delete(CustomResourceDefinition, { name: 'widgets.test.io' });
+    await until(false);
+    expect(await resources.metrics.metrics()).not.toContain('widgets');
   });
 
   it('counts nothing that it is told not to count', async () => {

@@ -97,6 +97,13 @@ describe('the metrics of a store', () => {
     expect([value('etcd_bookmark_total'), value('etcd_bookmark_counts')]).toEqual([2, 2]);
   });
 
+  it('count the pages with which a watch begins as lists', async () => {
+    await bench.createAll('a', 'b');
+    const recorder = bench.watch({ resourceVersion: '0', sendInitialEvents: true, bookmarks: true });
+    await recorder.received(3);
+    expect([requests('list'), value('apiserver_storage_list_total')]).toEqual([1, 0]);
+  });
+
   it('count values that cannot be decoded, but not those that cannot be decrypted', async () => {
     await bench.createAll('a', 'b');
     await bench.overwrite('a', 'enc:1:{');

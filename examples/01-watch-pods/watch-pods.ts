@@ -1,0 +1,22 @@
+// Watches the Pods of all namespaces and prints what happens to them, until SIGTERM or Control-C.
+// An informer never gives up: when a watch breaks or goes silent it resumes, and tells what was missed.
+import { connect } from '@kapstan/client';
+import { SharedInformer } from '@kapstan/informers';
+import { Pod } from '@kapstan/kinds/core/v1';
+
+await using client = await connect(); // KUBECONFIG, ~/.kube/config, or the pod's service account
+await using pods = new SharedInformer(client.listerWatcher(Pod));
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void pods.close());
+
+const finished = new Promise<void>((resolve) => {
+  // A late subscriber gets what is there, then `synced`, then what happens.
+  pods.events$.subscribe({
+    next: (event) => {
+      if (event.type === 'synced') console.log(`synced: ${pods.indexer.size} pods`);
+      else console.log(`${event.type} ${event.key} ${event.object?.status?.phase ?? '-'}`);
+    },
+    complete: resolve,
+  });
+});
+pods.start();
+await finished;

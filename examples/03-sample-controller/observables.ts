@@ -1,0 +1,61 @@
+// The sample controller on the first layer: informers as observables, one pipeline. A change of a Deployment becomes a change
+// of its Foo; conflateByKey works on one Foo at a time and on the newest state only; errors are retried with backoff.
+import { type Clock, type DeepReadonly, delay, objectKey, type ResourceClient, systemClock } from '@kapstan/api';
+import { EventRecorder, installDefinitions } from '@kapstan/controller';
+import { conflateByKey, type ObjectChange, SharedInformer, waitForCacheSync } from '@kapstan/informers';
+import { Deployment } from '@kapstan/kinds/apps/v1';
+import { defer, filter, from, fromEvent, lastValueFrom, map, merge, retry, takeUntil } from 'rxjs';
+import { Foo } from './foo.ts';
+import { syncFoo } from './sync-foo.ts';
+
+/** Works until the signal aborts. */
+export async function runObservables(
+  client: ResourceClient,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): Promise<void> {
+  await installDefinitions([Foo], { client, fieldManager: 'sample-controller', clock, signal });
+  await using foos = new SharedInformer(client.listerWatcher(Foo), { clock });
+  await using deployments = new SharedInformer(client.listerWatcher(Deployment), { clock });
+  const recorder = new EventRecorder({ client, component: 'sample-controller', clock });
+  foos.start();
+  deployments.start();
+  await waitForCacheSync([foos, deployments], { signal });
+
+  /** The Foo that controls a Deployment, as if it had changed. */
+  const changeOfOwner = ({
+    object,
+  }: {
+    readonly object: DeepReadonly<Deployment> | undefined;
+  }): ObjectChange<Foo> | undefined => {
+    const owner = object?.metadata?.ownerReferences?.find((ref) => ref.controller === true && ref.kind === Foo.kind);
+    const key = objectKey(object?.metadata?.namespace ?? '', owner?.name ?? '');
+    const foo = foos.indexer.getByKey(key);
+    return foo === undefined ? undefined : { type: 'updated', key, object: foo, oldObject: foo };
+  };
+  const changesOfOwners$ = deployments.events$.pipe(
+    filter((event) => event.type !== 'synced'),
+    map(changeOfOwner),
+    filter((change) => change !== undefined),
+  );
+  const find = (namespace: string, name: string) => deployments.lister.namespace(namespace).find(name);
+  const sync = async ({ key }: ObjectChange<Foo>): Promise<void> => {
+    const foo = foos.indexer.getByKey(key); // as it is now
+    if (foo !== undefined) await syncFoo(foo, { client, recorder, find });
+  };
+  const isStopped$ = fromEvent(signal, 'abort');
+  const backoff = (_error: unknown, failures: number) =>
+    from(delay(clock, Math.min(5 * 2 ** (failures - 1), 1_000_000), signal));
+  const syncWithRetries = (change: ObjectChange<Foo>) =>
+    lastValueFrom(defer(() => sync(change)).pipe(retry({ delay: backoff })), { defaultValue: undefined }).catch(
+      (error: unknown) => {
+        if (!signal.aborted) throw error;
+      },
+    );
+  const synced$ = merge(foos.events$, changesOfOwners$).pipe(
+    takeUntil(isStopped$),
+    conflateByKey(syncWithRetries, { concurrency: 2 }),
+  );
+  await lastValueFrom(synced$, { defaultValue: undefined });
+  await recorder.close();
+}

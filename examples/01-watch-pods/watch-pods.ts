@@ -12,8 +12,10 @@ const finished = new Promise<void>((resolve) => {
   // A late subscriber gets what is there, then `synced`, then what happens.
   pods.events$.subscribe({
     next: (event) => {
+      const phase = event.type === 'updated' ? event.oldObject.status?.phase : undefined;
       if (event.type === 'synced') console.log(`synced: ${pods.indexer.size} pods`);
-      else console.log(`${event.type} ${event.key} ${event.object?.status?.phase ?? '-'}`);
+      else if (phase === undefined || phase !== event.object?.status?.phase)
+        console.log(`${event.type} ${event.key} ${event.object?.status?.phase ?? '-'}`);
     },
     complete: resolve,
   });

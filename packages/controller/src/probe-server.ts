@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 
 /** Undefined = well; else what is wrong. */
-export type Probe = () => string | undefined;
+type Probe = () => string | undefined;
 
 export interface ProbeServerOptions {
   /** 0 = any free one. */

@@ -59,6 +59,12 @@ describe('startControlPlane', () => {
     expect(text).toContain('[+]etcd-readiness ok');
     expect(text).toContain('[+]storage-readiness ok');
     expect((await get(plane, '/livez/etcd', plane.token)).status).toBe(200);
+    await get(plane, '/readyz');
+    const results = (await get(plane, '/metrics/slis', plane.token)).text.split('\n');
+    expect(results).toContain('kubernetes_healthcheck{name="etcd-readiness",type="readyz"} 1');
+    expect(results).toContain('kubernetes_healthchecks_total{name="etcd",type="readyz",status="success"} 2');
+    expect(results).toContain('kubernetes_healthchecks_total{name="etcd",type="livez",status="success"} 1');
+    expect((await get(plane, '/metrics/slis')).status).toBe(403);
   });
 
   it('has a health check and metrics for each control loop, and all pass when it is there', async () => {

@@ -1,5 +1,6 @@
 // Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
 import type { Exchange } from './exchange.ts';
+import { HealthMetrics } from './health-metrics.ts';
 import { sendPageNotFound, sendText } from './status-response.ts';
 
 export interface HealthCheck {
@@ -15,6 +16,8 @@ type Endpoint = (typeof endpoints)[number];
 const ping: HealthCheck = { name: 'ping', check: () => undefined };
 
 export class HealthEndpoints {
+  /** What the checks said whenever they were asked. */
+  readonly metrics: HealthMetrics = new HealthMetrics();
   readonly #checks: readonly HealthCheck[];
 
   constructor(checks: readonly HealthCheck[]) {
@@ -43,10 +46,16 @@ export class HealthEndpoints {
     return this.#checks.filter((check) => check.endpoints === undefined || check.endpoints.includes(endpoint));
   }
 
+  async #ask(check: HealthCheck, type: Endpoint): Promise<Error | undefined> {
+    const error = await check.check();
+    this.metrics.observe({ name: check.name, type }, error === undefined);
+    return error;
+  }
+
   async #serveOne(exchange: Exchange, endpoint: Endpoint, name: string): Promise<void> {
     const check = this.#checksOf(endpoint).find((candidate) => candidate.name === name);
     if (check === undefined) return sendPageNotFound(exchange);
-    const error = await check.check();
+    const error = await this.#ask(check, endpoint);
     if (error !== undefined) return sendText(exchange, 500, `internal server error: ${error.message}\n`);
     exchange.setHeader('Content-Type', 'text/plain; charset=utf-8');
     exchange.send(200, Buffer.from('ok'));
@@ -63,7 +72,7 @@ export class HealthEndpoints {
         lines.push(`[+]${check.name} excluded: ok`);
         continue;
       }
-      const error = await check.check();
+      const error = await this.#ask(check, endpoint);
       hasFailed ||= error !== undefined;
       lines.push(error === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`);
     }

@@ -51,6 +51,7 @@ export class PathRouter {
       ['/version/', (exchange) => serveDocument(exchange, versionInfo)],
       ['/openapi/v2', (exchange) => serveSwagger(exchange, swagger, options.clock)],
       ['/metrics', (exchange) => options.metrics.serve(exchange)],
+      ['/metrics/slis', (exchange) => options.metrics.serveText(exchange, this.#health.metrics.metrics())],
     ]);
   }
 
@@ -85,6 +86,7 @@ export class PathRouter {
         ...this.#health.paths(),
         ...this.#pages.keys(),
         '/metrics',
+        '/metrics/slis',
         '/openapi/v2',
         '/version',
       ].sort(),

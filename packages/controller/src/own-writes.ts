@@ -77,6 +77,8 @@ export class OwnWrites {
   async shown(writer: string): Promise<boolean> {
     const writes = this.#byWriter.get(writer);
     if (writes === undefined) return true;
+    for (const write of writes) if (isShown(write)) this.#forget(writer, write);
+    if (writes.size === 0) return true;
     let cancel: CancelTimer = () => undefined;
     const late = new Promise<boolean>((resolve) => {
       cancel = this.#options.clock.setTimer(() => resolve(false), this.#options.timeoutMs);

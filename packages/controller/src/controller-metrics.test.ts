@@ -1,0 +1,114 @@
+import diagnostics_channel from 'node:diagnostics_channel';
+import { VirtualClock } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { ControllerMetrics } from './controller-metrics.ts';
+import { TerminalError } from './reconcile-loop.ts';
+import { RateLimitingQueue } from './workqueue/index.ts';
+
+const request = { key: 'a', namespace: '', name: 'a' };
+/** Lines of the page that begin so. */
+const lines = async (metrics: ControllerMetrics, start: string) =>
+  (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(start));
+
+describe('ControllerMetrics', () => {
+  it('tells of a queue what client-go tells', async () => {
+    const clock = new VirtualClock();
+    const metrics = new ControllerMetrics({ clock });
+    const queue = new RateLimitingQueue<string>({ clock, observer: metrics.queueObserver('foos') });
+    const of = '{name="foos",controller="foos"}';
+    queue.add('a');
+    queue.add('b');
+    queue.add('b');
+    await clock.advance(4000);
+    await queue.get();
+    await clock.advance(2000);
+    queue.addRateLimited('c');
+    expect(await lines(metrics, 'workqueue_adds_total')).toEqual([`workqueue_adds_total${of} 2`]);
+    expect(await lines(metrics, 'workqueue_depth')).toEqual([`workqueue_depth${of} 1`]);
+    expect(await lines(metrics, 'workqueue_retries_total')).toEqual([`workqueue_retries_total${of} 1`]);
+    expect(await lines(metrics, 'workqueue_unfinished_work_seconds')).toEqual([
+      `workqueue_unfinished_work_seconds${of} 2`,
+    ]);
+    await queue.get();
+    await clock.advance(1000);
+    expect(await lines(metrics, 'workqueue_unfinished_work_seconds')).toEqual([
+      `workqueue_unfinished_work_seconds${of} 4`,
+    ]);
+    expect(await lines(metrics, 'workqueue_longest_running_processor_seconds')).toEqual([
+      `workqueue_longest_running_processor_seconds${of} 3`,
+    ]);
+    queue.done('a');
+    expect(await lines(metrics, 'workqueue_queue_duration_seconds_sum')).toEqual([
+      `workqueue_queue_duration_seconds_sum${of} 10`,
+    ]);
+    expect(await lines(metrics, 'workqueue_work_duration_seconds_sum')).toEqual([
+      `workqueue_work_duration_seconds_sum${of} 3`,
+    ]);
+    expect(await lines(metrics, 'workqueue_work_duration_seconds_count')).toEqual([
+      `workqueue_work_duration_seconds_count${of} 1`,
+    ]);
+    expect(await lines(metrics, 'workqueue_longest_running')).toEqual([
+      `workqueue_longest_running_processor_seconds${of} 1`,
+    ]);
+  });
+
+  it('counts reconciles by what became of them, terminal failures among the failures', async () => {
+    const metrics = new ControllerMetrics();
+    metrics.controllerAdded('foo', 3);
+    metrics.reconcileEnded('foo', { type: 'succeeded', request });
+    metrics.reconcileEnded('foo', { type: 'succeeded', request, requeueAfterMs: 5 });
+    metrics.reconcileEnded('foo', { type: 'succeeded', request, requeueAfterMs: 0 });
+    metrics.reconcileEnded('foo', { type: 'failed', request, error: new Error('e'), willRetry: true });
+    metrics.reconcileEnded('foo', { type: 'failed', request, error: new TerminalError('t'), willRetry: false });
+    expect((await lines(metrics, 'controller_runtime_reconcile_total')).sort()).toEqual(
+      [
+        ['error', 2],
+        ['requeue', 1],
+        ['requeue_after', 1],
+        ['success', 1],
+      ].map(([result, count]) => `controller_runtime_reconcile_total{controller="foo",result="${result}"} ${count}`),
+    );
+    expect(await lines(metrics, 'controller_runtime_reconcile_errors_total')).toEqual([
+      'controller_runtime_reconcile_errors_total{controller="foo"} 2',
+    ]);
+    expect(await lines(metrics, 'controller_runtime_terminal_')).toEqual([
+      'controller_runtime_terminal_reconcile_errors_total{controller="foo"} 1',
+    ]);
+    expect(await lines(metrics, 'controller_runtime_max_')).toEqual([
+      'controller_runtime_max_concurrent_reconciles{controller="foo"} 3',
+    ]);
+  });
+
+  it('measures reconciles', async () => {
+    const clock = new VirtualClock();
+    const metrics = new ControllerMetrics({ clock });
+    const ended = metrics.reconcileStarted('foo');
+    expect(await lines(metrics, 'controller_runtime_active_workers')).toEqual([
+      'controller_runtime_active_workers{controller="foo"} 1',
+    ]);
+    await clock.advance(700);
+    ended();
+    expect(await lines(metrics, 'controller_runtime_active_workers')).toEqual([
+      'controller_runtime_active_workers{controller="foo"} 0',
+    ]);
+    const buckets = await lines(metrics, 'controller_runtime_reconcile_time_seconds_bucket');
+    expect(buckets.filter((line) => /le="(0.6|0.7)"/.test(line))).toEqual([
+      'controller_runtime_reconcile_time_seconds_bucket{le="0.6",controller="foo"} 0',
+      'controller_runtime_reconcile_time_seconds_bucket{le="0.7",controller="foo"} 1',
+    ]);
+  });
+
+  it("counts the client's requests while it follows them", async () => {
+    const metrics = new ControllerMetrics();
+    const channel = diagnostics_channel.channel('kapstan:client:request');
+    const unfollow = metrics.followRequests();
+    channel.publish({ method: 'GET', host: 'h:1', status: 200 });
+    channel.publish({ method: 'GET', host: 'h:1', error: new Error('reset') });
+    unfollow();
+    channel.publish({ method: 'GET', host: 'h:1', status: 200 });
+    expect(await lines(metrics, 'rest_client_requests_total')).toEqual([
+      'rest_client_requests_total{method="GET",host="h:1",code="200"} 1',
+      'rest_client_requests_total{method="GET",host="h:1",code="<error>"} 1',
+    ]);
+  });
+});

@@ -1,0 +1,81 @@
+import type { Resource, ResourceClient } from '@kapstan/api';
+import { configMap, FakeListerWatcher, type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
+import { Namespace } from '@kapstan/kinds/core/v1';
+import { describe, expect, it } from 'vitest';
+import { controllerUidIndex, InformerCache, type InformerCacheOptions } from './informer-cache.ts';
+
+function start(options: InformerCacheOptions = {}) {
+  const sources = new Map<string, FakeListerWatcher<TestConfigMap>>();
+  const listerWatcher = (token: Resource, { namespace = '*' }: { readonly namespace?: string } = {}) => {
+    const source = new FakeListerWatcher<TestConfigMap>();
+    sources.set(`${token.plural} in ${namespace}`, source);
+    return source;
+  };
+  const clock = new VirtualClock();
+  const cache = new InformerCache({ listerWatcher } as unknown as ResourceClient, { clock, ...options });
+  return { cache, sources, clock };
+}
+
+const owned = (name: string, uid: string, namespace = 'default') =>
+  configMap({ name, namespace, ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid, controller: true }] });
+
+describe('InformerCache', () => {
+  it('has one informer a kind, whoever asks for it', () => {
+    const { cache, sources } = start();
+    expect(cache.informers(testConfigMaps)).toBe(cache.informers(testConfigMaps));
+    expect([...sources.keys()]).toEqual(['configmaps in *']);
+  });
+
+  it('has one a namespace where only some are looked at, and one for a cluster-scoped kind', async () => {
+    const { cache, sources } = start({ namespaces: ['a', 'b', 'a'] });
+    cache.informers(testConfigMaps);
+    cache.informers(Namespace);
+    expect([...sources.keys()]).toEqual(['configmaps in a', 'configmaps in b', 'namespaces in a']);
+    sources.get('configmaps in a')?.add(configMap({ name: 'one', namespace: 'a', labels: { x: '1' } }));
+    sources.get('configmaps in b')?.add(configMap({ name: 'two', namespace: 'b' }));
+    cache.start();
+    expect(await cache.waitForSync(new AbortController().signal)).toBe(true);
+    const reader = cache.reader(testConfigMaps);
+    expect(reader.list().map(({ metadata }) => metadata?.name)).toEqual(['one', 'two']);
+    expect(reader.list({ namespace: 'b' }).map(({ metadata }) => metadata?.name)).toEqual(['two']);
+    expect(reader.list({ labelSelector: 'x=1' }).map(({ metadata }) => metadata?.name)).toEqual(['one']);
+    expect(reader.get({ namespace: 'b', name: 'two' })?.metadata?.name).toBe('two');
+    expect(reader.get({ namespace: 'a', name: 'two' })).toBeUndefined();
+    const [inA, inB] = cache.informers(testConfigMaps);
+    expect(cache.informerOf(testConfigMaps, 'a')).toBe(inA);
+    expect(cache.informerOf(testConfigMaps, 'b')).toBe(inB);
+    expect(cache.informerOf(testConfigMaps, 'c')).toBeUndefined();
+  });
+
+  it('finds objects by the uid of their controller', async () => {
+    const { cache, sources } = start();
+    cache.informers(testConfigMaps);
+    for (const object of [owned('a', 'u1'), owned('b', 'u2'), owned('c', 'u1'), configMap({ name: 'd' })])
+      sources.get('configmaps in *')?.add(object);
+    cache.start();
+    await cache.waitForSync(new AbortController().signal);
+    const found = cache.reader(testConfigMaps).byIndex(controllerUidIndex, 'u1');
+    expect(found.map(({ metadata }) => metadata?.name)).toEqual(['a', 'c']);
+  });
+
+  it('refuses to read a kind that nobody watches', () => {
+    expect(() => start().cache.reader(testConfigMaps)).toThrow('ConfigMap is not cached');
+  });
+
+  it('names what has not synced and what does not follow', async () => {
+    const { cache, sources, clock } = start();
+    cache.informers(testConfigMaps);
+    expect([...cache.problems()]).toEqual([['configmaps.v1', 'not synced']]);
+    cache.start();
+    await cache.waitForSync(new AbortController().signal);
+    expect([...cache.problems()]).toEqual([]);
+    const source = sources.get('configmaps in *');
+    for (let i = 0; i < 3; i++) source?.failNext('watch', new Error('refused'));
+    source?.resetWatches(new Error('reset'));
+    expect([...cache.problems().keys()]).toEqual(['configmaps.v1']);
+    await clock.advance(60_000);
+    expect([...cache.problems()]).toEqual([]);
+    await cache.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

@@ -1,0 +1,85 @@
+import type { CallOptions, KubernetesObject, ResourceClient } from '@kapstan/api';
+import { configMap, testConfigMaps } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { ObservedClient } from './observed-client.ts';
+
+const target = { namespace: 'default', name: 'a' };
+const answer: KubernetesObject = { metadata: { ...target, resourceVersion: '7' } };
+
+/** Every verb answers with the same object and notes its name and its last argument. */
+function fake() {
+  const calls: { readonly verb: string; readonly options: CallOptions | undefined }[] = [];
+  const client = new Proxy({} as ResourceClient, {
+    get:
+      (_target, verb: string) =>
+      async (...parameters: unknown[]) => {
+        calls.push({ verb, options: parameters.at(-1) as CallOptions });
+        return verb === 'delete' && (parameters.at(-1) as { gone?: boolean }).gone ? undefined : answer;
+      },
+  });
+  return { client, calls };
+}
+
+const patch = { type: 'merge', body: {} } as const;
+const writes: readonly [string, (client: ResourceClient, options: object) => Promise<unknown>][] = [
+  ['create', (client, options) => client.create(testConfigMaps, configMap({ name: 'a' }), options)],
+  ['update', (client, options) => client.update(testConfigMaps, configMap({ name: 'a' }), options)],
+  ['patch', (client, options) => client.patch(testConfigMaps, target, { ...patch, ...options })],
+  [
+    'apply',
+    (client, options) => client.apply(testConfigMaps, configMap({ name: 'a' }), { fieldManager: 'm', ...options }),
+  ],
+  ['delete', (client, options) => client.delete(testConfigMaps, target, options)],
+];
+
+describe('ObservedClient', () => {
+  it.each(writes)('reports %s with the version that was written, but no dry run', async (_verb, write) => {
+    const reported: unknown[] = [];
+    const observer = { observeWrite: (...report: unknown[]) => void reported.push(report) };
+    const client = new ObservedClient({ client: fake().client, observer });
+    await write(client, { dryRun: true });
+    expect(reported).toEqual([]);
+    await write(client, {});
+    expect(reported).toEqual([[testConfigMaps, target, '7']]);
+  });
+
+  it('reports no deletion that was answered without an object', async () => {
+    const reported: unknown[] = [];
+    const client = new ObservedClient({
+      client: fake().client,
+      observer: { observeWrite: () => void reported.push(1) },
+    });
+    expect(await client.delete(testConfigMaps, target, { gone: true } as never)).toBeUndefined();
+    expect(reported).toEqual([]);
+  });
+
+  it('sends no write that is not admitted, but reads', async () => {
+    const { client, calls } = fake();
+    const admit = (): void => {
+      throw new Error('not the leader');
+    };
+    const guarded = new ObservedClient({ client, admit });
+    for (const [, write] of writes) await expect(write(guarded, {})).rejects.toThrow('not the leader');
+    await expect(guarded.deleteCollection(testConfigMaps)).rejects.toThrow('not the leader');
+    const call = { body: {} };
+    const eviction = guarded.createSubresource(testConfigMaps, { ...target, subresource: 'eviction' }, call);
+    await expect(eviction).rejects.toThrow('not the leader');
+    expect(calls).toEqual([]);
+    await guarded.get(testConfigMaps, target);
+    await guarded.listPage(testConfigMaps);
+    expect(calls.map(({ verb }) => verb)).toEqual(['get', 'listPage']);
+  });
+
+  it('ends calls with its signal and with their own', async () => {
+    const { client, calls } = fake();
+    const [run, own] = [new AbortController(), new AbortController()];
+    const guarded = new ObservedClient({ client, signal: run.signal });
+    await guarded.get(testConfigMaps, target);
+    await guarded.create(testConfigMaps, configMap({ name: 'a' }), { signal: own.signal });
+    await guarded.update(testConfigMaps, configMap({ name: 'a' }), { signal: new AbortController().signal });
+    own.abort();
+    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([false, true, false]);
+    run.abort();
+    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([true, true, true]);
+  });
+});

@@ -473,6 +473,11 @@ describe('the manager', () => {
     expect((await cluster.client.get(Echo, at)).spec.text).toBe('done');
     expect((await lease()).spec?.holderIdentity).toBe('');
     expect(await numberOf(manager, 'leader_election_master_status', { name: 'slow' })).toBe(0);
+    const { items } = await cluster.client.listPage(Event, { namespace: 'default' });
+    expect(items.map(({ involvedObject, message }) => `${involvedObject?.kind}: ${message}`).sort()).toEqual([
+      'Lease: me became leader',
+      'Lease: me stopped leading',
+    ]);
   });
 
   it('aborts what is under way after the grace period, and says so where that does not help', async () => {

@@ -84,9 +84,10 @@ export class Manager {
       namespaces: options.namespaces ?? [],
       clock,
     });
-    this.#elector = this.#createElector();
     const client = new ObservedClient({ client: options.client, admit: () => this.#admit() });
-    this.#recorders = names.map((component) => new EventRecorder({ client, component, clock, logger }));
+    const recorders = names.map((component) => new EventRecorder({ client, component, clock, logger }));
+    this.#elector = this.#createElector(recorders[0]);
+    this.#recorders = recorders;
     this.#runners = this.#createRunners(client);
     this.#ready = new Promise((resolve, reject) => {
       this.#becomeReady = resolve;
@@ -126,6 +127,7 @@ export class Manager {
     const unfollow = this.#metrics.followRequests();
     try {
       await this.#run(signal);
+      await this.#lastWords();
       this.#failReady(new Error('the manager was stopped'));
     } catch (error) {
       this.#failReady(error);
@@ -161,7 +163,8 @@ export class Manager {
     logger.info('Starting workers', { controllers: this.#controllers.length });
     await this.#inTime(Promise.all(this.#runners.map((runner) => runner.run(signals))), signals);
     logger.info('All workers finished');
-    if (!signals.lost.aborted) await this.#before(Promise.all(this.#recorders.map((recorder) => recorder.flush())));
+    // As long as this process may write.
+    if (!signals.lost.aborted) await this.#lastWords();
   }
 
   /** Rejects when the work has not ended a while after it should have. */
@@ -185,10 +188,11 @@ export class Manager {
     }
   }
 
-  async #before(lastWords: Promise<unknown>): Promise<void> {
+  /** Writes the events that wait, within bounds. */
+  async #lastWords(): Promise<void> {
     const over = new AbortController();
     const late = delay(this.#options.clock, lastWordsMs, over.signal).catch(() => undefined);
-    await Promise.race([lastWords, late]);
+    await Promise.race([Promise.all(this.#recorders.map((recorder) => recorder.flush())), late]);
     over.abort();
   }
 
@@ -196,7 +200,7 @@ export class Manager {
     if (!this.isLeader) throw new LeadershipLostError('this process does not lead: it may not write');
   }
 
-  #createElector(): LeaderElector | undefined {
+  #createElector(recorder: EventRecorder | undefined): LeaderElector | undefined {
     const { leaderElection = false, client, clock, logger, random = Math.random } = this.#options;
     if (leaderElection === false) return undefined;
     const { name } = leaderElection;
@@ -208,6 +212,7 @@ export class Manager {
       clock,
       logger,
       random,
+      ...(recorder === undefined ? {} : { recorder }),
       onChange: (isLeader) => this.#metrics.leaderChanged(name, isLeader),
     });
   }

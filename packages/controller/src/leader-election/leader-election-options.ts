@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import type { EventRecorder } from '../events/event-recorder.ts';
 
 export interface LeaderElectionTimes {
   /** How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000. */
@@ -29,6 +30,8 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   /** Uniform in [0, 1), for the jitter between attempts. Default Math.random. */
   readonly random?: () => number;
   readonly logger?: Logger;
+  /** Writes an Event about the Lease when this process begins to lead and when it ends in peace. Default: none. */
+  readonly recorder?: Pick<EventRecorder, 'record'>;
   /** Told whenever this process begins or ceases to lead. */
   readonly onChange?: (isLeader: boolean) => void;
   /** Told of each holder that is seen, also of the first and of this process. */
@@ -55,6 +58,7 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
     clock: systemClock,
     random: Math.random,
     logger: silentLogger,
+    recorder: { record: () => undefined },
     onChange: () => undefined,
     onNewLeader: () => undefined,
     ...options,

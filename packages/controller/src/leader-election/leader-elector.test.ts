@@ -349,6 +349,21 @@ describe('LeaderElector', () => {
     expect(spec(server)?.holderIdentity).toBe('');
   });
 
+  it('records Events about the Lease when it begins and when it ends in peace', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const recorded: unknown[] = [];
+    const recorder = { record: (...event: unknown[]) => void recorded.push(event) };
+    const own = candidate(server, clock, { recorder });
+    await settle();
+    own.endWork();
+    await own.finished;
+    const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'lock', namespace: 'ns' } };
+    expect(recorded).toMatchObject([
+      [lease, { type: 'Normal', reason: 'LeaderElection', message: 'me became leader' }],
+      [lease, { type: 'Normal', reason: 'LeaderElection', message: 'me stopped leading' }],
+    ]);
+  });
+
   it('leaves the Lease to run out where it is told to', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const own = candidate(server, clock, { releasesOnStop: false });

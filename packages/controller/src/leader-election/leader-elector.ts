@@ -118,6 +118,7 @@ export class LeaderElector {
     const { logger, onChange, identity, name } = this.#options;
     logger.info('Became leader', { identity, lease: name });
     onChange(true);
+    this.#record('became leader');
     const ended = new AbortController();
     const renewing = this.#renewUntil(AbortSignal.any([ended.signal, term.abort.signal]));
     try {
@@ -126,6 +127,7 @@ export class LeaderElector {
       ended.abort();
       await renewing;
       if (this.#term !== undefined) {
+        this.#record('stopped leading');
         this.#endTerm();
         onChange(false);
       }
@@ -219,6 +221,14 @@ export class LeaderElector {
     term.cancelDeadline = clock.setTimer(() => void this.isLeader, leftMs);
     this.#term = term;
     return true;
+  }
+
+  /** Source: client-go resourcelock RecordEvent. */
+  #record(what: string): void {
+    const { name, namespace, identity, recorder } = this.#options;
+    const metadata = { ...this.#observed?.lease.metadata, name, namespace };
+    const lease = { apiVersion: `${Lease.group}/${Lease.version}`, kind: Lease.kind, metadata };
+    recorder.record(lease, { type: 'Normal', reason: 'LeaderElection', message: `${identity} ${what}` });
   }
 
   #endTerm(): void {

@@ -1,8 +1,9 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
-import { type Clock, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import { type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
+import { watchfulClock } from './watchful-clock.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
   /** Default: one for the cluster of the kubeconfig or of the pod, closed in the end. */
@@ -31,7 +32,7 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
   };
   let manager: Manager | undefined;
   // A retry that waited while this process was paused must not go out after leadership ran out meanwhile.
-  const watchful = beforeEachTimer(clock, () => void manager?.isLeader);
+  const watchful = watchfulClock(clock, () => void manager?.isLeader);
   const own = given === undefined ? await connectCluster(cluster, { clock: watchful, logger }) : undefined;
   const { signal, ignore } =
     givenSignal === undefined ? processSignals() : { signal: givenSignal, ignore: () => undefined };
@@ -58,19 +59,6 @@ function withNamespace<O extends Pick<ManagerOptions, 'leaderElection'>>(options
   const { leaderElection } = options;
   if (!leaderElection || namespace === undefined) return options;
   return { ...options, leaderElection: { namespace, ...leaderElection } };
-}
-
-function beforeEachTimer(clock: Clock, look: () => void): Clock {
-  const after = (callback: () => void) => (): void => {
-    look();
-    callback();
-  };
-  return {
-    now: () => clock.now(),
-    monotonicNow: () => clock.monotonicNow(),
-    setTimer: (callback, delayMs) => clock.setTimer(after(callback), delayMs),
-    setBackgroundTimer: (callback, delayMs) => clock.setBackgroundTimer(after(callback), delayMs),
-  };
 }
 
 function processSignals(): { readonly signal: AbortSignal; readonly ignore: () => void } {

@@ -1,0 +1,145 @@
+import process from 'node:process';
+import { type CallOptions, deepCopy, newNotFound, type Resource, type ResourceClient } from '@kapstan/api';
+import {
+  configMap,
+  FakeListerWatcher,
+  settle,
+  type TestConfigMap,
+  testConfigMaps,
+  VirtualClock,
+} from '@kapstan/api/testing';
+import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
+import { describe, expect, it } from 'vitest';
+import { controller } from './controller-builder.ts';
+import { LeadershipLostError } from './leader-election/leader-elector.ts';
+import { Manager } from './manager.ts';
+import { run } from './run.ts';
+
+/** One kind to watch, and one Lease that can be cut off. */
+function fake() {
+  const source = new FakeListerWatcher<TestConfigMap>();
+  const patches: string[] = [];
+  const state: { lease: Lease | undefined; isCutOff: boolean; version: number } = {
+    lease: undefined,
+    isCutOff: false,
+    version: 0,
+  };
+  const write = async (_token: Resource, lease: Lease): Promise<Lease> => {
+    if (state.isCutOff) throw new Error('connection refused');
+    state.lease = { ...lease, metadata: { ...lease.metadata, resourceVersion: String(++state.version) } };
+    return deepCopy(state.lease) as Lease;
+  };
+  const client = {
+    listerWatcher: () => source,
+    get: async () => {
+      if (state.isCutOff) throw new Error('connection refused');
+      if (state.lease === undefined) throw newNotFound({ group: '', resource: 'leases' }, 'x');
+      return deepCopy(state.lease);
+    },
+    create: write,
+    update: write,
+    patch: async (_token: Resource, { name }: { readonly name: string }, options: CallOptions) => {
+      options.signal?.throwIfAborted();
+      patches.push(name);
+      return configMap({ name });
+    },
+  } as unknown as ResourceClient;
+  return { client, source, patches, state };
+}
+
+describe('run', () => {
+  it('ends when its signal aborts, without a word to the process', async () => {
+    const { client, source } = fake();
+    const stop = new AbortController();
+    const seen: unknown[] = [];
+    const listeners = process.listenerCount('SIGTERM');
+    const running = run(
+      controller(testConfigMaps).reconcile(async ({ metadata }) => void seen.push(metadata?.name)),
+      { client, signal: stop.signal },
+    );
+    source.add(configMap({ name: 'a' }));
+    await settle();
+    expect(process.listenerCount('SIGTERM')).toBe(listeners);
+    stop.abort();
+    await running;
+    expect(seen).toEqual(['a']);
+    expect(source.openWatches).toBe(0);
+  });
+
+  it('ends on SIGTERM without a signal of its own, and leaves no listener', async () => {
+    const { client } = fake();
+    const before = ['SIGTERM', 'SIGINT'].map((name) => process.listenerCount(name));
+    const running = run(
+      controller(testConfigMaps).reconcile(async () => undefined),
+      { client },
+    );
+    await settle();
+    process.emit('SIGTERM', 'SIGTERM');
+    await running;
+    expect(['SIGTERM', 'SIGINT'].map((name) => process.listenerCount(name))).toEqual(before);
+  });
+
+  it('rejects without a usable configuration', async () => {
+    const reconciled = controller(testConfigMaps).reconcile(async () => undefined);
+    await expect(run(reconciled, { kubeconfig: '/nowhere/kubeconfig' })).rejects.toThrow('/nowhere/kubeconfig');
+    await expect(run()).rejects.toThrow();
+  });
+
+  it('writes nothing after leadership ran out, by its own clock, at the moment of the write', async () => {
+    const { client, source, patches } = fake();
+    const clock = new VirtualClock();
+    let pausedMs = 0;
+    // A paused process: time goes on, timers do not run.
+    const paused = {
+      now: () => clock.now() + pausedMs,
+      monotonicNow: () => clock.monotonicNow() + pausedMs,
+      setTimer: (callback: () => void, delayMs: number) => clock.setTimer(callback, delayMs),
+      setBackgroundTimer: (callback: () => void, delayMs: number) => clock.setBackgroundTimer(callback, delayMs),
+    };
+    const refusals: unknown[] = [];
+    let wake: () => void = () => undefined;
+    let own: AbortSignal | undefined;
+    const writing = controller(testConfigMaps).reconcile(async ({ metadata }, { client: guarded, signal }) => {
+      own = signal;
+      const patch = { type: 'merge', body: {} } as const;
+      const target = { namespace: 'default', name: metadata?.name ?? '' };
+      await guarded.patch(testConfigMaps, target, patch);
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      await guarded.patch(testConfigMaps, target, patch).catch((error: unknown) => refusals.push(error));
+    });
+    const manager = new Manager([writing], { client, clock: paused, leaderElection: { name: 'x' } });
+    const lost = expect(manager.run(new AbortController().signal)).rejects.toBeInstanceOf(LeadershipLostError);
+    source.add(configMap({ name: 'a' }));
+    await settle();
+    expect(patches).toEqual(['a']);
+    pausedMs = 20_000;
+    // The first thing that happens after the pause is the write: no timer has run.
+    wake();
+    await settle();
+    expect(patches).toEqual(['a']);
+    expect(refusals[0]).toBeInstanceOf(LeadershipLostError);
+    expect(own?.aborted).toBe(true);
+    await lost;
+  });
+
+  it('rejects when leadership is lost, and has given nothing back', async () => {
+    const { client, state } = fake();
+    const clock = new VirtualClock();
+    const reconciled = controller(testConfigMaps).reconcile(async () => undefined);
+    const running = run(reconciled, {
+      client,
+      clock,
+      leaderElection: { name: 'x', identity: 'me' },
+      signal: new AbortController().signal,
+    });
+    const failed = expect(running).rejects.toBeInstanceOf(LeadershipLostError);
+    await clock.advance(3000);
+    state.isCutOff = true;
+    await clock.advance(20_000);
+    await failed;
+    expect(state.lease?.spec?.holderIdentity).toBe('me');
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

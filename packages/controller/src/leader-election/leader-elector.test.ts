@@ -224,6 +224,45 @@ describe('LeaderElector', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('writes nothing when it wakes from a pause in the middle of a renewal', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let pausedMs = 0;
+    const { finished } = candidate(
+      server,
+      shifted(clock, () => pausedMs),
+    );
+    await settle();
+    let answer: () => void = () => undefined;
+    server.fault = async (verb) => {
+      if (verb === 'update') throw newConflict(group, 'lock', 'modified');
+      await new Promise<void>((resolve) => (answer = resolve));
+    };
+    await clock.advance(2000);
+    server.fault = async () => undefined;
+    expect(server.calls.slice(2)).toEqual(['me update', 'me get']);
+    pausedMs = 20_000;
+    // The answer to the read is the first thing that happens: no timer has run.
+    answer();
+    await settle();
+    expect(server.calls.length).toBe(4);
+    expect(await finished).toBeInstanceOf(LeadershipLostError);
+  });
+
+  it('counts from the start of a renewal, not from its answer', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    const { log, finished } = candidate(server, clock);
+    await settle();
+    server.fault = () => new Promise((resolve) => clock.setTimer(resolve, 4000));
+    await clock.advance(6000);
+    // Begun at 2 s, answered at 6 s; nothing is answered any more.
+    server.fault = () => new Promise(() => undefined);
+    await clock.advance(5999);
+    expect(log).not.toContain('aborted');
+    await clock.advance(1);
+    expect(log).toContain('aborted');
+    await finished;
+  });
+
   it('gives up at once when it sees another holder', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const { log, finished } = candidate(server, clock);

@@ -53,7 +53,7 @@ describe('ClientConfig', () => {
     ],
     [{ tls: { cert: 'PEM' } }, 'a client certificate and its key must be given together'],
     [{ impersonate: { groups: ['g'] } }, 'without impersonating a user'],
-    [{ proxyUrl: 'socks5://p' }, 'socks5 proxies are not supported'],
+    [{ proxyUrl: 'socks4://p' }, 'unsupported scheme "socks4"'],
     [{ exec: { ...exec, command: '' } }, 'command must be specified'],
   ])('contradicting itself is refused: %j', (config, message) => {
     expect(() => new Client({ server: 'https://h', ...config })).toThrow(message);

@@ -32,7 +32,7 @@ export interface ClientConfig {
   readonly oidc?: OidcConfig;
   readonly credentials?: Credentials;
   readonly impersonate?: Impersonation;
-  /** http or https proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = none whatever the environment says. */
+  /** http, https or socks5 proxy. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY; "" = none whatever the environment says. */
   readonly proxyUrl?: string;
 }
 

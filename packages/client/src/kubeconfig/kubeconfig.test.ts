@@ -163,6 +163,7 @@ describe('clientConfigOf', () => {
     [{ 'certificate-authority': '/ca', 'tls-server-name': 'n' }, { tls: { caFile: '/ca', serverName: 'n' } }],
     [{ 'insecure-skip-tls-verify': true }, { tls: { insecureSkipVerify: true } }],
     [{ 'proxy-url': 'http://p:1' }, { tls: {}, proxyUrl: 'http://p:1' }],
+    [{ 'proxy-url': 'socks5://p' }, { tls: {}, proxyUrl: 'socks5://p' }],
   ])('takes over the cluster %j', (cluster, expected) => {
     expect(of({}, cluster)).toEqual({ server: 'https://h', namespace: 'default', ...expected });
   });
@@ -233,9 +234,9 @@ describe('clientConfigOf', () => {
       { 'proxy-url': 'ftp://p' },
       'invalid configuration: [more than one authentication method found for u; found [token basicAuth], only one is allowed, requesting uid',
     ],
-    [{}, { 'proxy-url': 'socks5://p' }, 'socks5 proxies are not supported'],
+    [{}, { 'proxy-url': 'socks4://p' }, 'unsupported scheme "socks4"'],
     [{}, { 'proxy-url': 'ftp://p' }, 'unsupported scheme "ftp"'],
-    [{}, { 'proxy-url': 'p:1:2' }, 'must be http or https'],
+    [{}, { 'proxy-url': 'p:1:2' }, 'must be http, https, or socks5'],
   ] as readonly [KubeconfigUser, Record<string, unknown>, string][])(
     'refuses user %j with cluster %j',
     (user, cluster, message) => {

@@ -21,7 +21,7 @@ export interface ForwardedPort {
   readonly remote: number;
 }
 
-export type PortDialer = (port: number, signal: AbortSignal) => Promise<Duplex>;
+type PortDialer = (port: number, signal: AbortSignal) => Promise<Duplex>;
 
 interface PortForwardInit {
   readonly dial: PortDialer;

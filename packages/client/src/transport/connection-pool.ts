@@ -3,7 +3,9 @@
 import type { Socket } from 'node:net';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { TlsConfig } from '../tls-config.ts';
+import { isSocks } from './proxy.ts';
 import { proxyTunnel } from './proxy-tunnel.ts';
+import { socksTunnel } from './socks-tunnel.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
 
 export interface ConnectionPoolOptions {
@@ -50,10 +52,11 @@ export class ConnectionPool {
    */
   async forStream(): Promise<Dispatcher> {
     const { connect, texts } = this.#generation(await this.#options.material.load());
+    const { proxyUrl } = this.#options;
     const dispatcher =
-      this.#options.proxyUrl === undefined
+      proxyUrl === undefined || isSocks(proxyUrl)
         ? new Client(this.#options.server.origin, { ...timeouts, connect })
-        : this.#proxy(texts, this.#options.proxyUrl);
+        : this.#proxy(texts, proxyUrl);
     this.#open.add(dispatcher);
     return dispatcher;
   }
@@ -66,7 +69,8 @@ export class ConnectionPool {
     const { connect } = this.#generation(await this.#options.material.load());
     return async (signal) => {
       const { server, proxyUrl } = this.#options;
-      const httpSocket = proxyUrl === undefined ? undefined : await proxyTunnel({ proxyUrl, server, signal });
+      const isHttpProxy = proxyUrl !== undefined && !isSocks(proxyUrl);
+      const httpSocket = isHttpProxy ? await proxyTunnel({ proxyUrl, server, signal }) : undefined;
       const isDone = httpSocket !== undefined && server.protocol === 'http:';
       const socket = isDone ? httpSocket : await this.#dial(connect, { httpSocket, signal });
       if (this.#isClosed) socket.destroy(closedError());
@@ -136,9 +140,10 @@ export class ConnectionPool {
   #create(texts: TlsTexts): Generation {
     const { server, proxyUrl } = this.#options;
     // One connector for pool and streams: they share the cache of TLS sessions.
-    const connect = buildConnector({ ...this.#tls(texts), timeout: connectTimeoutMs });
+    const direct = buildConnector({ ...this.#tls(texts), timeout: connectTimeoutMs });
+    const connect = proxyUrl !== undefined && isSocks(proxyUrl) ? overSocks(proxyUrl, server, direct) : direct;
     const pool =
-      proxyUrl === undefined
+      connect !== direct || proxyUrl === undefined
         ? new Pool(server.origin, { ...timeouts, connect, pipelining: 1 })
         : this.#proxy(texts, proxyUrl);
     return { texts, connect, pool };
@@ -161,6 +166,18 @@ export class ConnectionPool {
       ...(tls.serverName ? { servername: tls.serverName } : {}),
     };
   }
+}
+
+/** Connects through the proxy first; TLS is with the server behind it. */
+function overSocks(proxyUrl: string, server: URL, direct: Generation['connect']): Generation['connect'] {
+  return (options, callback) => {
+    const connected = (httpSocket: Socket): void => {
+      if (server.protocol === 'http:') callback(null, httpSocket);
+      else direct({ ...options, httpSocket }, callback);
+    };
+    const tunnel = socksTunnel({ proxyUrl, server, timeoutMs: connectTimeoutMs });
+    tunnel.then(connected, (error: Error) => callback(error, null));
+  };
 }
 
 interface DialOptions {

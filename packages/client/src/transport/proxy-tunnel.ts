@@ -1,11 +1,15 @@
-// A tunnel through an HTTP proxy (CONNECT) for connections that become WebSockets; calls use undici's ProxyAgent.
+// A tunnel through an HTTP proxy (CONNECT) for connections that become WebSockets; calls use undici's ProxyAgent. Its
+// sibling for SOCKS5 is socks-tunnel.ts.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 
-export interface ProxyTunnelOptions {
+export interface TunnelOptions {
   readonly proxyUrl: string;
   readonly server: URL;
+}
+
+export interface ProxyTunnelOptions extends TunnelOptions {
   readonly signal: AbortSignal;
 }
 

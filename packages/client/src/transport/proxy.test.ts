@@ -36,10 +36,10 @@ describe('proxyFromEnvironment', () => {
     expect(proxyFromEnvironment(new URL(server), env)).toBe(expected);
   });
 
-  it('refuses what is no http or https proxy', () => {
-    expect(checkProxyUrl('https://p:1')).toBe('https://p:1');
-    expect(() => checkProxyUrl('socks5://user:secret@p:1')).toThrow(
-      'proxy-url socks5://p:1: socks5 proxies are not supported',
+  it('refuses what is no http, https or socks5 proxy, without showing its password', () => {
+    for (const url of ['https://p:1', 'socks5://p:1']) expect(checkProxyUrl(url)).toBe(url);
+    expect(() => checkProxyUrl('socks4://user:secret@p:1')).toThrow(
+      /^proxy-url has the unsupported scheme "socks4", must be http, https, or socks5$/,
     );
   });
 });

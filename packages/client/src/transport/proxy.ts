@@ -1,6 +1,8 @@
 // Which proxy leads to a cluster: the kubeconfig's proxy-url, else the environment, as Go's net/http reads it.
 import { BlockList, isIP } from 'node:net';
 
+const schemes: readonly string[] = ['http:', 'https:', 'socks5:'];
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The proxy for a server's URL by HTTP_PROXY, HTTPS_PROXY and NO_PROXY; undefined = none. Loopback is never proxied. */
@@ -12,17 +14,16 @@ export function proxyFromEnvironment(server: URL, env: Environment): string | un
   return proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
-/** Checks a proxy-url. Throws TypeError: socks5 is not built, anything else but http and https is no proxy. */
+/** Checks a proxy-url. Throws TypeError when it is none of http, https and socks5. */
 export function checkProxyUrl(proxyUrl: string): string {
   const url = URL.canParse(proxyUrl) ? new URL(proxyUrl) : undefined;
-  if (url?.protocol === 'http:' || url?.protocol === 'https:') return proxyUrl;
-  if (url?.protocol === 'socks5:') throw new TypeError(`proxy-url ${redact(url)}: socks5 proxies are not supported`);
+  if (url !== undefined && schemes.includes(url.protocol) && url.hostname !== '') return proxyUrl;
   const shown = url === undefined ? 'is not a URL' : `has the unsupported scheme "${url.protocol.slice(0, -1)}"`;
-  throw new TypeError(`proxy-url ${shown}, must be http or https`);
+  throw new TypeError(`proxy-url ${shown}, must be http, https, or socks5`);
 }
 
-function redact(url: URL): string {
-  return `${url.protocol}//${url.host}`;
+export function isSocks(proxyUrl: string): boolean {
+  return /^socks5:/i.test(proxyUrl);
 }
 
 function hostOf(url: URL): string {

@@ -118,8 +118,9 @@ export class Committer {
         await this.#options.env.write(batch.writes);
       }
     } catch (error) {
-      if (!isOutOfSpace(error, this.#options.dataDir, batch.writes.bytes)) return this.#fail(error, jobs);
-      return this.#refuseForSpace(error, jobs);
+      const { env, dataDir } = this.#options;
+      const mayGoOn = isOutOfSpace(error, dataDir, batch.writes.bytes) && env.stillHolds(this.#revision);
+      return mayGoOn ? this.#refuseForSpace(error, jobs) : this.#fail(error, jobs);
     }
     this.#usedBytes += batch.writes.bytes * treeOverhead;
     this.#revision = batch.revision;

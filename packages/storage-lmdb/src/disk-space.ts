@@ -8,12 +8,20 @@ const treeBytes = 1_048_576;
 
 /**
  * LMDB says "no space" only when not one byte of a page could be written; a write that came up short is an I/O error there.
- * That one is believed to be for want of room when the file system has less than the transaction needs.
+ * That one is believed to be for want of room when the file system has less than the transaction needs. Never throws.
  */
 export function isOutOfSpace(error: unknown, directory: string, bytes: number): boolean {
   const { code } = error as { readonly code?: unknown };
   if (code === ENOSPC || code === EDQUOT) return true;
-  if (code !== EIO) return false;
-  const { bavail, bsize } = statfsSync(directory);
-  return bavail * bsize < bytes + treeBytes;
+  return code === EIO && freeBytes(directory) < bytes + treeBytes;
+}
+
+/** Infinity when the file system does not say: then the disk itself is what failed. */
+function freeBytes(directory: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

@@ -126,6 +126,19 @@ export class Environment {
   }
 
   /**
+   * After a failed write: whether the environment is as it was at this revision and can go on. When the header of a
+   * transaction could not be written, nobody knows what is on disk, and LMDB begins no transaction any more (MDB_PANIC).
+   */
+  stillHolds(revision: Revision): boolean {
+    this.#root.resetReadTxn();
+    try {
+      return this.snapshotRevision() === revision;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
    * Runs all changes in one transaction on LMDB's write thread. Resolves when they are on disk; rejects with the cause
    * when the transaction was given up. Reads of the same turn that it resolves in see the changes.
    */

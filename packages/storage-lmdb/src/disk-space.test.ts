@@ -1,0 +1,25 @@
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { isOutOfSpace } from './disk-space.ts';
+
+const { EIO, ENOSPC, EDQUOT, EINVAL } = constants.errno;
+const failed = (code: number): Error => Object.assign(new Error('failed'), { code });
+
+it('believes the kernel when it says so', () => {
+  expect([ENOSPC, EDQUOT].map((code) => isOutOfSpace(failed(code), tmpdir(), 1))).toEqual([true, true]);
+});
+
+it('takes an I/O error for want of room only where there is none', () => {
+  expect(isOutOfSpace(failed(EIO), tmpdir(), 1)).toBe(false);
+  expect(isOutOfSpace(failed(EIO), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(true);
+});
+
+it('takes an I/O error of a disk that does not answer for what it is', () => {
+  expect(isOutOfSpace(failed(EIO), join(tmpdir(), 'kapstan-is-not-there'), Number.MAX_SAFE_INTEGER)).toBe(false);
+});
+
+it('takes no other failure for want of room', () => {
+  expect(isOutOfSpace(failed(EINVAL), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(false);
+  expect(isOutOfSpace(new Error('MDB_PANIC'), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(false);
+});

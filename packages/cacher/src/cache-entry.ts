@@ -18,6 +18,8 @@ export interface CacheEventInit<T extends KubernetesObject> {
   readonly current?: CacheEntry<T>;
   /** State before; absent for a creation. */
   readonly previous?: CacheEntry<T>;
+  /** Of a deletion: what the storage told of it. */
+  readonly lastState?: Stored<T>;
 }
 
 /** One change, shared by all watchers. */
@@ -35,6 +37,7 @@ export class CacheEvent<T extends KubernetesObject> {
     this.timeMs = init.timeMs;
     this.current = init.current;
     this.previous = init.previous;
+    this.#lastState = init.lastState;
   }
 
   /** What a DELETED event shows: the state before, at the revision of the change. Made once for all watchers. */

@@ -121,9 +121,9 @@ export class ConsistencyChecker<T extends KubernetesObject> {
   }
 
   async #put(digest: FnvHash, items: readonly Stored<T>[]): Promise<void> {
-    for (const [index, { object, revision }] of items.entries()) {
+    for (const [index, { key, revision }] of items.entries()) {
       if (index > 0 && index % objectsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
-      digest.put(`${object.metadata?.namespace ?? ''}/${object.metadata?.name ?? ''}/${revision}`);
+      digest.put(`${key}/${revision}`);
     }
   }
 

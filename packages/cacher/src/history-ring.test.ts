@@ -55,6 +55,18 @@ describe('HistoryRing', () => {
     expect(ring.start).toBe(start + 1);
   });
 
+  it('tells of every event that made room, one at a time and when it shrinks', () => {
+    const dropped: number[] = [];
+    const options = { initialCapacity: 8, minCapacity: 2 };
+    const ring = new HistoryRing<never>(options, ({ revision }) => dropped.push(revision));
+    for (let revision = 1; revision <= 8; revision++) ring.push(event(revision));
+    expect(dropped).toEqual([]);
+    ring.push(event(9, 2 * fresh));
+    expect([ring.capacity, dropped]).toEqual([4, [1, 2, 3, 4, 5]]);
+    ring.clear();
+    expect(dropped).toHaveLength(5);
+  });
+
   it('finds the first event after a revision', () => {
     const ring = new HistoryRing<never>({ minCapacity: 5, maxCapacity: 5 });
     for (const revision of [5, 6, 8, 9, 12]) ring.push(event(revision));

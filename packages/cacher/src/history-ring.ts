@@ -19,6 +19,9 @@ export interface HistoryRingOptions {
   readonly maxCapacity?: number;
 }
 
+/** Told of each event that had to make room, the oldest first. Not of those that {@link HistoryRing.clear} forgets. */
+export type OnDropped<T extends KubernetesObject> = (event: CacheEvent<T>) => void;
+
 /** Most slots for a window: enough for the rate that the default window allows. Source: watch_cache.go. */
 export function maxCapacityFor(windowMs: number): number {
   if (windowMs <= defaultHistoryWindowMs) return upperBound;
@@ -37,6 +40,7 @@ export class HistoryRing<T extends KubernetesObject> {
   readonly #windowMs: number;
   readonly #minCapacity: number;
   readonly #maxCapacity: number;
+  readonly #onDropped: OnDropped<T>;
   #slots: (CacheEvent<T> | undefined)[];
   #start = 0;
   #end = 0;
@@ -44,7 +48,8 @@ export class HistoryRing<T extends KubernetesObject> {
   #increases = 0;
   #decreases = 0;
 
-  constructor(options: HistoryRingOptions = {}) {
+  constructor(options: HistoryRingOptions = {}, onDropped: OnDropped<T> = () => undefined) {
+    this.#onDropped = onDropped;
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
     this.#minCapacity = options.minCapacity ?? lowerBound;
     this.#maxCapacity = options.maxCapacity ?? maxCapacityFor(this.#windowMs);
@@ -93,19 +98,16 @@ export class HistoryRing<T extends KubernetesObject> {
     return position < this.#start || position >= this.#end ? undefined : this.#slots[position % this.capacity];
   }
 
-  /** Answers the event that had to make room, if any. */
-  push(event: CacheEvent<T>): CacheEvent<T> | undefined {
+  push(event: CacheEvent<T>): void {
     this.#adapt(event.timeMs);
-    let evicted: CacheEvent<T> | undefined;
     if (this.#isFull) {
-      evicted = this.oldest;
+      this.#dropped(this.oldest);
       this.#slots[this.#start % this.capacity] = undefined;
       this.#start++;
       this.#hasEvicted = true;
     }
     this.#slots[this.#end % this.capacity] = event;
     this.#end++;
-    return evicted;
   }
 
   /** Forgets all events. Positions go on from where they are. */
@@ -143,6 +145,10 @@ export class HistoryRing<T extends KubernetesObject> {
     }
   }
 
+  #dropped(event: CacheEvent<T> | undefined): void {
+    if (event !== undefined) this.#onDropped(event);
+  }
+
   #timeAt(position: number): number {
     return this.#slots[position % this.capacity]?.timeMs ?? 0;
   }
@@ -153,6 +159,7 @@ export class HistoryRing<T extends KubernetesObject> {
     else this.#decreases++;
     const slots: (CacheEvent<T> | undefined)[] = new Array(capacity);
     const start = Math.max(this.#start, this.#end - capacity);
+    for (let position = this.#start; position < start; position++) this.#dropped(this.at(position));
     for (let position = start; position < this.#end; position++) slots[position % capacity] = this.at(position);
     this.#start = start;
     this.#slots = slots;

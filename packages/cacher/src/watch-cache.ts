@@ -43,7 +43,8 @@ export class WatchCache<T extends KubernetesObject> {
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.store = new IndexedStore<T>(options.indexedFields);
-    this.ring = new HistoryRing<T>(options.history);
+    // What nobody will be told of any more is looked at as seldom as what was only listed.
+    this.ring = new HistoryRing<T>(options.history, ({ current }) => current?.stored.release());
     this.#undone = new UndoneHistory<T>(this.ring);
   }
 
@@ -59,7 +60,8 @@ export class WatchCache<T extends KubernetesObject> {
     const timeMs = this.#options.clock.monotonicNow();
     if (event.type === 'DELETED') {
       const previous = this.store.delete(key) ?? this.#entryOf(stored);
-      return this.#record(new CacheEvent({ key, revision, timeMs, previous }));
+      if (this.#options.freeze) deepFreeze(stored.object);
+      return this.#record(new CacheEvent({ key, revision, timeMs, previous, lastState: stored }));
     }
     const current = this.#entryOf(stored);
     const previous = this.store.put(current);
@@ -185,9 +187,7 @@ export class WatchCache<T extends KubernetesObject> {
   }
 
   #record(event: CacheEvent<T>): CacheEvent<T> {
-    const evicted = this.ring.push(event);
-    // What nobody will be told of any more is looked at as seldom as what was only listed.
-    evicted?.current?.stored.release();
+    this.ring.push(event);
     this.#undone.trim();
     this.#revision = event.revision;
     return event;

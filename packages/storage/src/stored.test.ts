@@ -39,16 +39,46 @@ it('keeps an object that could not be made again', () => {
   expect(stored.object).toBe(first);
 });
 
-it('makes an encoding once, and keeps no object for it that was released', () => {
-  const { stored, parses } = storedWithParser();
-  const name = { name: 'name', encode: (it: Stored<KubernetesObject>) => Buffer.from(it.object.metadata?.name ?? '') };
-  stored.release();
-  const bytes = stored.encoded(name);
+const nameOnly = {
+  name: 'name',
+  encode: (it: Stored<KubernetesObject>) => Buffer.from(it.object.metadata?.name ?? ''),
+};
+
+it('makes an encoding once while the object is held', () => {
+  const { stored } = storedWithParser();
+  const bytes = stored.encoded(nameOnly);
   expect(Buffer.from(bytes).toString()).toBe('a');
-  expect(stored.encoded(name)).toBe(bytes);
+  expect(stored.encoded(nameOnly)).toBe(bytes);
+});
+
+it('keeps of a released object its JSON alone, whatever it is asked for', () => {
+  const { stored, parses } = storedWithParser();
+  const held = stored.encoded(nameOnly);
+  stored.release();
+  expect(stored.encoded(nameOnly)).not.toBe(held);
   expect(parses()).toBe(1);
-  expect(stored.encoded(jsonEncoding)).toEqual(new TextEncoder().encode(JSON.stringify(object())));
+  expect(stored.encoded(nameOnly)).not.toBe(stored.encoded(nameOnly));
+  expect(parses()).toBe(3);
+  const json = stored.encoded(jsonEncoding);
+  expect(json).toEqual(new TextEncoder().encode(JSON.stringify(object())));
+  expect(stored.encoded(jsonEncoding)).toBe(json);
+  expect(parses()).toBe(4);
+});
+
+it('is looked at without being held, unless it is held already', () => {
+  const { stored, parses } = storedWithParser();
+  const held = stored.object;
+  stored.view((seen) => expect(seen).toBe(held));
+  expect(stored.object).toBe(held);
+  stored.release();
+  expect(stored.view(({ metadata }) => metadata?.name)).toBe('a');
+  expect(() =>
+    stored.view(() => {
+      throw new TypeError('no');
+    }),
+  ).toThrow(TypeError);
   expect(parses()).toBe(2);
+  expect([stored.object, parses()]).toEqual([object(), 3]);
 });
 
 it('keeps an object that somebody looks at while it is encoded', () => {

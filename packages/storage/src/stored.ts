@@ -15,7 +15,8 @@ export const jsonEncoding: Encoding<KubernetesObject> = {
 
 /**
  * One object at one revision. The object carries its resourceVersion and is never changed (I6): copy with
- * structuredClone first. Encodings are computed on first use and kept for as long as this value lives.
+ * structuredClone first. Encodings are computed on first use. The wire JSON is kept for as long as this value lives, the
+ * others for as long as the object is.
  */
 export class Stored<T extends KubernetesObject> {
   readonly key: string;
@@ -47,11 +48,23 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /**
-   * Keeps the bytes alone, where the object can be made from them. A parsed object is several times its bytes, and the
+   * Keeps the JSON alone, where the object can be made anew. A parsed object is several times its bytes, and the
    * garbage collector walks it: what many hold and few look at is better kept so (decision 0013).
    */
   release(): void {
-    if (this.#parse !== undefined) this.#object = undefined;
+    if (this.#parse === undefined) return;
+    this.#object = undefined;
+    this.#encodings = undefined;
+  }
+
+  /** Lets `look` see the object, and lets go of it again if it was released before. For passes over many objects. */
+  view<R>(look: (object: DeepReadonly<T>) => R): R {
+    const wasReleased = this.#object === undefined;
+    try {
+      return look(this.object);
+    } finally {
+      if (wasReleased) this.release();
+    }
   }
 
   /** Bytes in the given encoding. Shared: do not write into them. */
@@ -61,7 +74,8 @@ export class Stored<T extends KubernetesObject> {
     const wasReleased = this.#object === undefined;
     const bytes = encoding.encode(this);
     if (wasReleased) this.release();
-    this.rememberEncoded(encoding.name, bytes);
+    // Of a released object the next reader is far: keeping more than one form would keep the whole cache twice.
+    if (!wasReleased || encoding.name === jsonEncoding.name) this.rememberEncoded(encoding.name, bytes);
     return bytes;
   }
 

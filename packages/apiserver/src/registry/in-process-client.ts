@@ -26,6 +26,7 @@ import {
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { withinTime } from './call-time.ts';
 import type { ResourceCatalog, ServedResource } from './catalog.ts';
 import { InProcessListerWatcher, requireListOptions } from './in-process-lister-watcher.ts';
 import {
@@ -77,20 +78,22 @@ export class InProcessClient implements ResourceClient {
     this.#clock = options.clock ?? systemClock;
   }
 
-  async get<T extends KubernetesObject>(
+  get<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     options: GetOptions & SubresourceOptions = {},
   ): Promise<T> {
-    const { served, part, context } = this.#item(token, target, { verb: 'get', ...options });
-    if (part?.type === 'object') {
-      if (part.connect !== undefined) return part.connect(served.store, context, target.name);
-      if (part.get === undefined) throw methodNotAllowed();
-      return (await part.get(served.store, context, target.name)) as T;
-    }
-    if (part?.type === 'bytes') throw newNotImplemented(`the subresource ${part.name} is no object`);
-    const version = options.resourceVersion === undefined ? {} : { resourceVersion: options.resourceVersion };
-    return ownCopy<T>((await served.store.get(context, target.name, version)).object);
+    return withinTime(this.#clock, options, async (timed) => {
+      const { served, part, context } = this.#item(token, target, { verb: 'get', ...timed });
+      if (part?.type === 'object') {
+        if (part.connect !== undefined) return part.connect(served.store, context, target.name);
+        if (part.get === undefined) throw methodNotAllowed();
+        return (await part.get(served.store, context, target.name)) as T;
+      }
+      if (part?.type === 'bytes') throw newNotImplemented(`the subresource ${part.name} is no object`);
+      const version = timed.resourceVersion === undefined ? {} : { resourceVersion: timed.resourceVersion };
+      return ownCopy<T>((await served.store.get(context, target.name, version)).object);
+    });
   }
 
   listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
@@ -114,106 +117,120 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const served = this.#find(token);
-    const context = this.#context(served, object.metadata?.namespace, options);
-    requireCollectionVerb(served, 'create', context.namespace);
-    requireOptions(options, 'CreateOptions', 'other');
-    const target: WriteTarget = { served, part: undefined, name: '', context };
-    return this.#written<T>(token, context, await createAt(target, decodeBody(target, jsonOf(object), json)));
+  create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    return withinTime(this.#clock, options, async (timed) => {
+      const served = this.#find(token);
+      const context = this.#context(served, object.metadata?.namespace, timed);
+      requireCollectionVerb(served, 'create', context.namespace);
+      requireOptions(timed, 'CreateOptions', 'other');
+      const target: WriteTarget = { served, part: undefined, name: '', context };
+      return this.#written<T>(token, context, await createAt(target, decodeBody(target, jsonOf(object), json)));
+    });
   }
 
-  async update<T extends KubernetesObject>(
+  update<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,
     options: WriteOptions & SubresourceOptions = {},
   ): Promise<T> {
-    const target = this.#item(token, nameOf(object), { verb: 'update', ...options });
-    requireOptions(options, 'UpdateOptions', 'other');
-    return this.#written<T>(token, target.context, await updateAt(target, decodeBody(target, jsonOf(object), json)));
+    return withinTime(this.#clock, options, async (timed) => {
+      const target = this.#item(token, nameOf(object), { verb: 'update', ...timed });
+      requireOptions(timed, 'UpdateOptions', 'other');
+      return this.#written<T>(token, target.context, await updateAt(target, decodeBody(target, jsonOf(object), json)));
+    });
   }
 
-  async patch<T extends KubernetesObject>(
+  patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     patch: Patch & SubresourceOptions & WriteOptions,
   ): Promise<T> {
-    const { patching } = this.#options;
-    if (patching === undefined) throw newNotImplemented('this client cannot patch: it was made without `patching`');
-    const item = this.#item(token, target, { verb: 'patch', ...patch });
-    requireOptions(patch, 'PatchOptions', 'other');
-    const sent = { type: patch.type, body: jsonOf(patch.body), force: false };
-    return this.#written<T>(token, item.context, await patchAt(item, patching, sent));
+    return withinTime(this.#clock, patch, async (timed) => {
+      const { patching } = this.#options;
+      if (patching === undefined) throw newNotImplemented('this client cannot patch: it was made without `patching`');
+      const item = this.#item(token, target, { verb: 'patch', ...timed });
+      requireOptions(timed, 'PatchOptions', 'other');
+      const sent = { type: timed.type, body: jsonOf(timed.body), force: false };
+      return this.#written<T>(token, item.context, await patchAt(item, patching, sent));
+    });
   }
 
-  async apply<T extends KubernetesObject>(
+  apply<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    const { patching } = this.#options;
-    if (patching === undefined) throw newNotImplemented('this client cannot apply: it was made without `patching`');
-    const item = this.#item(token, nameOf(object), { verb: 'patch', ...options });
-    requireOptions(options, 'PatchOptions', 'apply');
-    const applied = withOwner({ apiVersion: apiVersionOf(token), kind: token.kind, ...object }, options.owner);
-    const sent = { type: 'apply', body: jsonOf(applied), force: options.force ?? false } as const;
-    return this.#written<T>(token, item.context, await patchAt(item, patching, sent));
+    return withinTime(this.#clock, options, async (timed) => {
+      const { patching } = this.#options;
+      if (patching === undefined) throw newNotImplemented('this client cannot apply: it was made without `patching`');
+      const item = this.#item(token, nameOf(object), { verb: 'patch', ...timed });
+      requireOptions(timed, 'PatchOptions', 'apply');
+      const applied = withOwner({ apiVersion: apiVersionOf(token), kind: token.kind, ...object }, timed.owner);
+      const sent = { type: 'apply', body: jsonOf(applied), force: timed.force ?? false } as const;
+      return this.#written<T>(token, item.context, await patchAt(item, patching, sent));
+    });
   }
 
-  async delete<T extends KubernetesObject>(
+  delete<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
-    const { signal, timeoutMs: _timeout, dryRun = false, ...request } = options;
-    const call = { verb: 'delete', dryRun, ...(signal === undefined ? {} : { signal }) } as const;
-    const { served, context } = this.#item(token, target, call);
-    const { stored, deleted } = await served.store.delete(context, target.name, request);
-    if (stored === undefined) return undefined;
-    const object = this.#written<T>(token, context, { type: 'stored', stored, created: false });
-    return deleted && served.definition.returnsDeletedObject !== true ? undefined : object;
+    return withinTime(this.#clock, options, async (timed) => {
+      const { signal, timeoutMs: _timeout, dryRun = false, ...request } = timed;
+      const call = { verb: 'delete', dryRun, ...(signal === undefined ? {} : { signal }) } as const;
+      const { served, context } = this.#item(token, target, call);
+      const { stored, deleted } = await served.store.delete(context, target.name, request);
+      if (stored === undefined) return undefined;
+      const object = this.#written<T>(token, context, { type: 'stored', stored, created: false });
+      return deleted && served.definition.returnsDeletedObject !== true ? undefined : object;
+    });
   }
 
-  async deleteCollection<T extends KubernetesObject>(
+  deleteCollection<T extends KubernetesObject>(
     token: Resource<T>,
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
-    const {
-      gracePeriodSeconds,
-      preconditions,
-      propagationPolicy,
-      dryRun = false,
-      signal,
-      namespace,
-      ...rest
-    } = options;
-    const { timeoutMs: _timeout, ...select } = rest;
-    const request = {
-      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-      ...(preconditions === undefined ? {} : { preconditions }),
-      ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-    };
-    const served = this.#find(token);
-    const context = this.#context(served, namespace, { dryRun, ...(signal === undefined ? {} : { signal }) });
-    requireCollectionVerb(served, 'deletecollection', context.namespace);
-    requireListOptions(select, 'list');
-    await served.store.deleteCollection(context, request, select);
+    return withinTime(this.#clock, options, async (timed) => {
+      const {
+        gracePeriodSeconds,
+        preconditions,
+        propagationPolicy,
+        dryRun = false,
+        signal,
+        namespace,
+        ...rest
+      } = timed;
+      const { timeoutMs: _timeout, ...select } = rest;
+      const request = {
+        ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+        ...(preconditions === undefined ? {} : { preconditions }),
+        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+      };
+      const served = this.#find(token);
+      const context = this.#context(served, namespace, { dryRun, ...(signal === undefined ? {} : { signal }) });
+      requireCollectionVerb(served, 'deletecollection', context.namespace);
+      requireListOptions(select, 'list');
+      await served.store.deleteCollection(context, request, select);
+    });
   }
 
-  async createSubresource<T extends KubernetesObject>(
+  createSubresource<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    const { subresource } = target;
-    const item = this.#item(token, target, { verb: 'create', subresource, ...call });
-    const { served, part, context } = item;
-    if (part?.type === 'object' && part.connect !== undefined) {
-      return part.connect(served.store, context, target.name);
-    }
-    if (part?.type !== 'object') throw methodNotAllowed();
-    const answer = await createAt(item, decodeBody(item, jsonOf(call.body), json));
-    return answer.type === 'object' ? answer.object : ownCopy(answer.stored.object);
+    return withinTime(this.#clock, call, async (timed) => {
+      const { subresource } = target;
+      const item = this.#item(token, target, { verb: 'create', subresource, ...timed });
+      const { served, part, context } = item;
+      if (part?.type === 'object' && part.connect !== undefined) {
+        return part.connect(served.store, context, target.name);
+      }
+      if (part?.type !== 'object') throw methodNotAllowed();
+      const answer = await createAt(item, decodeBody(item, jsonOf(timed.body), json));
+      return answer.type === 'object' ? answer.object : ownCopy(answer.stored.object);
+    });
   }
 
   /** Throws 400, 404 and 405 for what HTTP has no path and method for. */

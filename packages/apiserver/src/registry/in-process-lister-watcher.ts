@@ -12,8 +12,9 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
-import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import { type StorageEvent, type StorageWatchSink, type Stored, TurnBudget } from '@kapstan/storage';
 import { Observable, type Subscriber } from 'rxjs';
+import { withinTime } from './call-time.ts';
 import { requireValidListOptions } from './list-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStore, WatchRequest } from './resource-store.ts';
@@ -35,7 +36,11 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
     this.#scope = scope;
   }
 
-  async list(options: ListOptions = {}): Promise<ListResult<T>> {
+  list(options: ListOptions = {}): Promise<ListResult<T>> {
+    return withinTime(this.#scope.clock, options, (timed) => this.#list(timed));
+  }
+
+  async #list(options: ListOptions): Promise<ListResult<T>> {
     const { store, contextFor } = this.#scope;
     const { namespace: asked, signal, timeoutMs: _timeout, ...request } = options;
     const namespace = this.#namespace(asked);
@@ -46,7 +51,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
       resourceVersion: page.resourceVersion,
       ...(page.continue === '' ? {} : { continue: page.continue }),
       ...(page.remainingItemCount === undefined ? {} : { remainingItemCount: page.remainingItemCount }),
-      items: page.items.map((item) => item.object as unknown as DeepReadonly<T>),
+      items: (await objectsOf(page.items, signal)) as readonly unknown[] as readonly DeepReadonly<T>[],
     };
   }
 
@@ -87,6 +92,23 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
       return namespace || (asked ?? '');
     throw newForbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
   }
+}
+
+/** Each may have to be parsed (decision 0013), so others get their turn in between. */
+async function objectsOf(
+  items: readonly Stored<UnstructuredObject>[],
+  signal: AbortSignal | undefined,
+): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
+  const objects: DeepReadonly<UnstructuredObject>[] = [];
+  const budget = new TurnBudget();
+  for (const item of items) {
+    objects.push(item.view((object) => object));
+    budget.spend(item.storedBytes);
+    if (!budget.isSpent) continue;
+    await budget.nextTurn();
+    signal?.throwIfAborted();
+  }
+  return objects;
 }
 
 /** Throws 422 for options that do not go together, as the HTTP API does. */

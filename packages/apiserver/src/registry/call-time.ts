@@ -1,0 +1,34 @@
+// The time that a call in process may take: its own signal, and what `timeoutMs` says, as one signal. Used by
+// in-process-client.ts and in-process-lister-watcher.ts.
+import { type CallOptions, type Clock, newTimeout } from '@kapstan/api';
+
+/**
+ * Rejects with 504 when the time of the call is over, and with the signal's reason when that aborts: at once, also where
+ * the work goes on to its next look at the signal. As over HTTP, a write may have been done all the same.
+ */
+export function withinTime<O extends CallOptions, R>(
+  clock: Clock,
+  options: O,
+  work: (options: O) => Promise<R>,
+): Promise<R> {
+  const { signal, timeoutMs = 0 } = options;
+  if (timeoutMs === 0) return work(options);
+  return new Promise<R>((resolve, reject) => {
+    const controller = new AbortController();
+    const stop = (reason: unknown): void => {
+      controller.abort(reason);
+      reject(reason);
+    };
+    const onAbort = (): void => stop(signal?.reason);
+    if (signal?.aborted) return onAbort();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    const message = 'request did not complete within requested timeout - context deadline exceeded';
+    const cancelTimer = clock.setTimer(() => stop(newTimeout(message, 0)), timeoutMs);
+    void work({ ...options, signal: controller.signal })
+      .then(resolve, reject)
+      .finally(() => {
+        cancelTimer();
+        signal?.removeEventListener('abort', onAbort);
+      });
+  });
+}

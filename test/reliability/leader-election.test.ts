@@ -85,7 +85,7 @@ const holder = async () =>
 it('a leader that is paused for 20 s writes nothing after it wakes, and ends; meanwhile the other has taken over', async () => {
   const first = start('first');
   await until(() => writesOf('first').length > 20, 'the first works', 15_000);
-  start('second');
+  const second = start('second');
   await delay(systemClock, 1000);
   first.process.kill('SIGSTOP');
   const stoppedAtMs = systemClock.monotonicNow();
@@ -101,6 +101,8 @@ it('a leader that is paused for 20 s writes nothing after it wakes, and ends; me
   expect(writes.slice(firstOfSecond).filter(({ by }) => by === 'first')).toEqual([]);
   expect(writesOf('first').every(({ atMs }) => atMs < stoppedAtMs + 1000)).toBe(true);
   expect(await holder()).toBe('second');
+  second.process.kill('SIGTERM');
+  expect(await second.exited).toBe(0);
 });
 
 it('a leader that is told to end finishes its work and hands over at once', async () => {

@@ -63,7 +63,10 @@ export interface ApiServerOptions {
   readonly requestTimeoutMs?: number;
   /** Shortest time after which a watch without a timeout is ended, in milliseconds. Default 1 800 000. */
   readonly minWatchMs?: number;
-  /** Live events that may wait for a slow watcher, in bytes; beyond it the watch is ended. Default 4 194 304. */
+  /**
+   * What may come for a watcher whose socket takes nothing for 500 ms, in bytes, before its connection is cut. Eight times
+   * that may wait for one that reads slowly; then its watch ends in peace. Default 4 194 304.
+   */
   readonly maxWatchBufferBytes?: number;
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
   readonly goawayChance?: number;

@@ -83,6 +83,32 @@ describe('a list of 20 000 objects', () => {
     expect((rows[19_999].object ?? rows[19_999]).metadata.name).toBe('c19999');
   });
 
+  it.each([
+    ['application/json;as=Table;v=v1;g=meta.k8s.io', path],
+    ['application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', path],
+    ['application/vnd.kubernetes.protobuf', path],
+    ['application/yaml', path],
+    ['application/json', `${path}?pretty=1`],
+  ])('in %s is made of objects that are parsed once each and not kept', async (accept, asked) => {
+    let parsed = 0;
+    const items = Array.from({ length: 100 }, (_, index) => {
+      const stored = storedConfigMap(index);
+      const { object } = stored;
+      stored.rememberParser(() => {
+        parsed++;
+        return object;
+      });
+      stored.release();
+      return stored;
+    });
+    const list = async () => ({ resourceVersion: '100' as ResourceVersion, items, continue: '' });
+    server.catalog.install({ definition, store: { list } as unknown as ResourceStore });
+    for (const total of [100, 200]) {
+      expect((await server.send('GET', asked, { headers: { accept } })).status).toBe(200);
+      expect(parsed).toBe(total);
+    }
+  });
+
   it('is watched from nowhere without being taken for a slow client', async () => {
     const watch = await server.stream(`${path}?watch=1&allowWatchBookmarks=1`);
     let count = 0;

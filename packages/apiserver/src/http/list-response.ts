@@ -104,7 +104,7 @@ function objectShape(definition: ResourceDefinition, metadata: Record<string, un
   if (definition.isCustom === true) {
     // Lists of unstructured objects say so when there is no more.
     const fields = { ...type, metadata: { continue: '', ...metadata } };
-    return { ...base, fields, opening: '', value: (stored) => stored.object, bytes: objectJson };
+    return { ...base, fields, opening: '', value: (stored) => stored.view((object) => object), bytes: objectJson };
   }
   const encoding = listItemEncoding(definition);
   return { ...base, opening: '{', value: withoutType, bytes: (stored) => stored.encoded(encoding) };
@@ -112,7 +112,7 @@ function objectShape(definition: ResourceDefinition, metadata: Record<string, un
 
 /** Items of built-in lists have neither kind nor apiVersion. */
 function withoutType(stored: StoredObject): unknown {
-  const { kind: _kind, apiVersion: _apiVersion, ...rest } = stored.object;
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = stored.view((object) => object);
   return rest;
 }
 
@@ -122,7 +122,7 @@ function metadataShape(metadata: Record<string, unknown>, version: MetadataVersi
     itemsField: 'items',
     empty: 'null',
     opening: '',
-    value: (stored) => partialMetadata(stored.object, version),
+    value: (stored) => stored.view((object) => partialMetadata(object, version)),
     bytes: (stored) => metadataJson(stored, version),
   };
 }
@@ -137,7 +137,7 @@ function tableShape(
     itemsField: 'rows',
     empty: '[]',
     opening: '',
-    value: (stored) => tableRow(definition, stored.object, options),
+    value: (stored) => stored.view((object) => tableRow(definition, object, options)),
     bytes: (stored) => tableRowJson(definition, stored, options),
   };
 }
@@ -217,16 +217,17 @@ async function sendProtobufList(writer: BodyWriter, { definition, list, form }: 
   head.bytes(1, encodeMessage(messageNamed('meta/v1.ListMeta'), listMetadata(list)));
   const metadata = head.finish();
   let size = metadata.length;
+  const items: Uint8Array[] = [];
   for (const stored of list.items) {
-    const length = encode(stored).length;
-    size += 1 + varintSize(length) + length;
+    const item = encode(stored);
+    items.push(item);
+    size += 1 + varintSize(item.length) + item.length;
     if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
   }
   const envelope = envelopeAround(kind, size);
   writer.push(envelope.head);
   writer.push(metadata);
-  for (const stored of list.items) {
-    const item = encode(stored);
+  for (const item of items) {
     const prefix = new ProtobufWriter();
     prefix.tag(2, 2);
     prefix.varint(item.length);

@@ -3,7 +3,7 @@ import { connect } from 'node:http2';
 import { get as httpsGet } from 'node:https';
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { certificateAuthenticator } from '../authn/authenticator.ts';
 import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
@@ -160,6 +160,27 @@ describe('closing', () => {
     await expect(running.send('GET', '/version')).rejects.toThrow('ECONNREFUSED');
   });
 
+  it('ends a watch too that was still being authenticated when it began', async () => {
+    let authenticated: () => void = () => undefined;
+    let asked = 0;
+    const authenticate = async () => {
+      asked++;
+      await new Promise<void>((resolve) => {
+        authenticated = resolve;
+      });
+      return { name: 'admin', groups: ['system:masters'] };
+    };
+    const clock = new VirtualClock();
+    const running = await start({ clock, authentication: { authenticators: [{ authenticate }] } });
+    const watch = running.stream(`${configMaps}?watch=1&resourceVersion=1`);
+    await until(() => asked === 1);
+    const closed = running.close();
+    server = undefined;
+    authenticated();
+    expect(await (await watch).next()).toBeUndefined();
+    await closed;
+  });
+
   it('cuts what does not end in time', async () => {
     const running = await start({ drainMs: 20 });
     const lists = holdLists(running);
@@ -187,6 +208,18 @@ describe('watches', () => {
     expect(await long.next()).toMatchObject({ type: 'ADDED' });
     clock.advance(1);
     expect(await long.next()).toBeUndefined();
+  });
+
+  it('leave no timer behind when their client goes away (I9)', async () => {
+    const clock = new VirtualClock();
+    const running = await start({ clock });
+    const before = clock.pendingTimers;
+    const watch = await running.stream(`${configMaps}?watch=1&resourceVersion=1`);
+    expect(clock.pendingTimers).toBeGreaterThan(before);
+    watch.close();
+    const metrics = async () => (await running.send('GET', '/metrics')).text;
+    await vi.waitFor(async () => expect(await metrics()).not.toMatch(/^apiserver_longrunning_requests [^0]/m));
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(before));
   });
 
   it('send the present state first, and the bookmark only to those who want it', async () => {

@@ -55,8 +55,10 @@ export function tableRow(
 
 /** One row as JSON; the object in it is shared bytes. */
 export function tableRowJson(definition: ResourceDefinition, stored: StoredObject, options: TableOptions): Uint8Array {
-  const cells = stringifyJson(definition.table.cells(stored.object, options.nowMs));
-  return Buffer.concat([Buffer.from(`{"cells":${cells},"object":`), includedJson(stored, options), rowTail]);
+  return stored.view((object) => {
+    const cells = stringifyJson(definition.table.cells(object, options.nowMs));
+    return Buffer.concat([Buffer.from(`{"cells":${cells},"object":`), includedJson(stored, options), rowTail]);
+  });
 }
 
 const rowTail = Buffer.from('}');

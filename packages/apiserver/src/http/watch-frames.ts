@@ -56,7 +56,11 @@ export class WatchFrames {
   #json(type: EventType, stored: StoredObject): Uint8Array {
     const { target } = this.#options.form;
     if (target === undefined) return objectFrame(type, stored);
-    if (target.kind === 'Table') return this.#valueFrame(type, this.#table(stored.object));
+    if (target.kind === 'Table')
+      return this.#valueFrame(
+        type,
+        stored.view((object) => this.#table(object)),
+      );
     return metadataFrame(type, stored, target.version);
   }
 

@@ -31,7 +31,11 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     flusher: ports.flusher,
     clock: ports.clock,
     onOverflow: () => ports.watches.countOverflow(definition),
-    onEnding: () => exchange.onClose(ports.clock.setBackgroundTimer(() => response.abort(), lingerMs)),
+    onEnding: () => {
+      // Nobody is left to take anything; and "close", which would end the timer, may be under way already.
+      if (exchange.signal.aborted) return;
+      exchange.onClose(ports.clock.setBackgroundTimer(() => response.abort(), lingerMs));
+    },
     onEnd: () => over(),
   });
   const sendsInitialEvents = options.sendInitialEvents === true;

@@ -9,6 +9,7 @@ interface Overflows extends GroupResource {
 export class WatchRegistry {
   readonly #open = new Set<WatchResponse>();
   readonly #overflows = new Map<string, Overflows>();
+  #isClosing = false;
 
   /** Watches ended because their client read too slowly, by resource. Only grow. */
   get overflows(): Iterable<Overflows> {
@@ -27,14 +28,16 @@ export class WatchRegistry {
 
   add(watch: WatchResponse): void {
     this.#open.add(watch);
+    if (this.#isClosing) watch.finish();
   }
 
   remove(watch: WatchResponse): void {
     this.#open.delete(watch);
   }
 
-  /** Ends all after what waits for their clients. */
+  /** Ends all after what waits for their clients, and those that come later too: their requests were under way. */
   finishAll(): void {
+    this.#isClosing = true;
     for (const watch of this.#open) watch.finish();
   }
 }

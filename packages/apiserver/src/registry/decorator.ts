@@ -1,6 +1,6 @@
 // Decorator: fills in what a kind computes on read, once for each stored object. registry.Store.Decorator of the Go library.
 import { type DeepReadonly, deepCopy, type KubernetesObject } from '@kapstan/api';
-import { Stored } from '@kapstan/storage';
+import { Stored, TurnBudget } from '@kapstan/storage';
 
 /** Gives each Stored its decorated twin, always the same one, so that its bytes are shared by all readers and watchers. */
 export class Decorator<T extends KubernetesObject> {
@@ -16,10 +16,24 @@ export class Decorator<T extends KubernetesObject> {
     if (this.#decorate === undefined) return stored;
     const known = this.#twins.get(stored);
     if (known !== undefined) return known;
-    const object = deepCopy(stored.object) as T;
+    const object = stored.view((plain) => deepCopy(plain)) as T;
     this.#decorate(object);
     const twin = new Stored<T>(stored.key, stored.revision, object as DeepReadonly<T>);
+    twin.storedBytes = stored.storedBytes;
     this.#twins.set(stored, twin);
     return twin;
+  }
+
+  /** The twins of a list, which may be long: others get their turn in between. */
+  async ofAll(items: readonly Stored<T>[]): Promise<readonly Stored<T>[]> {
+    if (this.#decorate === undefined) return items;
+    const twins: Stored<T>[] = [];
+    const budget = new TurnBudget();
+    for (const item of items) {
+      twins.push(this.of(item));
+      budget.spend(item.storedBytes);
+      if (budget.isSpent) await budget.nextTurn();
+    }
+    return twins;
   }
 }

@@ -115,8 +115,8 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     const match = resourceVersionMatch === undefined ? {} : { resourceVersionMatch };
     const options = { resourceVersion, ...match, predicate, recursive, ...signalOf(context) };
     const list = await this.#ask('list', '', () => this.#parts.storage.getList(key, options));
-    if (this.#parts.definition.decorate === undefined) return list;
-    return { ...list, items: list.items.map((item) => this.#decorator.of(item)) };
+    const items = await this.#decorator.ofAll(list.items);
+    return items === list.items ? list : { ...list, items };
   }
 
   /** Throws StatusError for a selection that makes no sense; what the store says comes through `sink.onEnd`. */

@@ -40,7 +40,7 @@ export class ObjectReader {
     const served = this.#catalog.find(resource.group, resource.version, resource.resource);
     if (served === undefined) return [];
     const list = await served.store.list(contextIn(''), { resourceVersion: '0' });
-    return list.items.map((item) => item.object);
+    return list.items.map((item) => item.view((object) => object));
   }
 }
 

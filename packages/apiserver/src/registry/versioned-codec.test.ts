@@ -24,6 +24,16 @@ describe('the codec of a version', () => {
     }
   });
 
+  it('knows so of each value, whatever was read since', () => {
+    const codec = versionedCodec(testDefinition(), jsonCodec());
+    const [own, other] = [bytesOf(stored), bytesOf({ ...stored, apiVersion: 'v2' })];
+    codec.decode(own, revision);
+    codec.decode(other, revision);
+    expect(text(codec.wireJson?.(own, revision))).toMatchObject({ metadata: { resourceVersion: '7' } });
+    expect(codec.wireJson?.(other, revision)).toBeUndefined();
+    expect(codec.wireJson?.(bytesOf(stored), revision), 'never read').toBeUndefined();
+  });
+
   it('makes it anew where something was', () => {
     const convert = { fromStored: (object: unknown) => ({ ...same(object), data: { k: 'v' } }), toStored };
     const other = { ...stored, apiVersion: 'v2' };

@@ -14,8 +14,8 @@ export function versionedCodec(
   const served = formatApiVersion(definition);
   const stored = formatApiVersion(definition.storageVersion);
   const { convert } = definition;
-  // Bytes that were read last and needed no conversion: their wire form can be taken from them.
-  let plainBytes: Uint8Array | undefined;
+  // Bytes that were read and needed no conversion: their wire form can be taken from them.
+  const plain = new WeakSet<Uint8Array>();
   return {
     ...base,
     encode: (object) =>
@@ -23,16 +23,12 @@ export function versionedCodec(
     decode: (bytes, revision) => {
       const object = base.decode(bytes, revision);
       const isOfVersion = object.apiVersion === served;
-      plainBytes = isOfVersion ? bytes : undefined;
-      if (convert === undefined) {
-        object.apiVersion = served;
-        return object;
-      }
-      const converted = convert.fromStored(object);
-      if (isOfVersion && converted === object) return object;
-      plainBytes = undefined;
+      const converted = convert === undefined ? object : convert.fromStored(object);
+      if (isOfVersion && converted === object) plain.add(bytes);
+      if (convert === undefined) object.apiVersion = served;
+      if (converted === object && object.apiVersion === served) return object;
       return { ...converted, metadata: { ...converted.metadata, resourceVersion: formatRevision(revision) } };
     },
-    wireJson: (bytes, revision) => (bytes === plainBytes ? base.wireJson?.(bytes, revision) : undefined),
+    wireJson: (bytes, revision) => (plain.has(bytes) ? base.wireJson?.(bytes, revision) : undefined),
   };
 }

@@ -183,6 +183,22 @@ describe('EncryptionAtRest with a key service', () => {
     expect(again.fromStorage(stored, path)).toEqual({ bytes: plain, isStale: false });
   });
 
+  it('reads what was prepared before the file was read again', async () => {
+    await configured(kms());
+    const stored = (await open()).transformerFor(secrets).toStorage(plain, path);
+    const encryption = await open({ reloads: true });
+    const transformer = encryption.transformerFor(secrets);
+    await transformer.prepare?.(stored);
+    await configured(aes('one'), kms());
+    await reloaded();
+    expect(log.join()).toContain('was read again');
+    expect(transformer.fromStorage(stored, path)).toEqual({ bytes: plain, isStale: true });
+    const unprepared = Buffer.from(stored);
+    expect(() => transformer.fromStorage(unprepared, path)).toThrow('the data key has not been opened');
+    await transformer.prepare?.(unprepared);
+    expect(transformer.fromStorage(unprepared, path)).toEqual({ bytes: plain, isStale: true });
+  });
+
   it('says which key service is not healthy, and why', async () => {
     fake.healthz = 'on fire';
     await configured(kms());

@@ -67,10 +67,26 @@ export class EncryptionAtRest {
     // Events of both groups are stored as those of the core group.
     const stored = { group: group === 'events.k8s.io' ? '' : group, resource };
     const find = (): Transformer => this.#current.set.find(stored);
+    // Who has fetched the keys for these bytes: the file may be read again before they are read.
+    const prepared = new WeakMap<Uint8Array, Transformer>();
     return this.metrics.counted(stored, {
-      fromStorage: (bytes, context) => find().fromStorage(bytes, context),
+      fromStorage: (bytes, context) => {
+        const present = find();
+        try {
+          return present.fromStorage(bytes, context);
+        } catch (error) {
+          const earlier = prepared.get(bytes) ?? present;
+          if (earlier === present) throw error;
+          return { ...earlier.fromStorage(bytes, context), isStale: true };
+        }
+      },
       toStorage: (bytes, context) => find().toStorage(bytes, context),
-      prepare: (bytes) => find().prepare?.(bytes),
+      prepare: (bytes) => {
+        const present = find();
+        if (present.prepare === undefined) return undefined;
+        prepared.set(bytes, present);
+        return present.prepare(bytes);
+      },
     });
   }
 

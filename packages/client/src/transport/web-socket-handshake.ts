@@ -6,9 +6,24 @@ import type { RequestHeaders } from '../credentials/credentials.ts';
 import type { AttemptResponse } from './attempt-loop.ts';
 import { TransportError } from './transport-error.ts';
 
+/** What is used of a WebSocket of npm ws. Written out, because that package has no types of its own for our users. */
+export interface MessageSocket {
+  readonly protocol: string;
+  on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown;
+  on(event: 'ping' | 'pong', listener: () => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'close', listener: (code: number, reason: Buffer) => void): unknown;
+  send(data: Uint8Array, options: { readonly binary: boolean }, done: (error?: Error) => void): void;
+  ping(data: undefined, mask: undefined, done: () => void): void;
+  pause(): void;
+  resume(): void;
+  close(code: number): void;
+  terminate(): void;
+}
+
 /** An open WebSocket, paused: no message is lost before its owner listens and resumes it. */
 export interface OpenWebSocket {
-  readonly socket: WebSocket;
+  readonly socket: MessageSocket;
   /** For messages: "GET https://host/path". */
   readonly request: string;
   /** Why the pool or the network ended the connection under it, if that is known. */

@@ -2,7 +2,7 @@ import { systemClock } from '@kapstan/api';
 import { type EngineFixture, engineConformance, enginePrograms } from '@kapstan/storage/testing';
 import { afterAll, describe, it, vi } from 'vitest';
 import { type EtcdEngine, openEtcdEngine } from './index.ts';
-import { type EtcdProcess, findEtcd, howToInstall } from './testing/etcd-process.ts';
+import { type EtcdMembers, findEtcd, howToInstall } from './testing/etcd-process.ts';
 import { EtcdSpare } from './testing/etcd-spare.ts';
 
 // Thousands of calls to another process, on whatever machine this is.
@@ -13,11 +13,11 @@ if (binary === undefined) {
   console.warn(`SKIPPED: the engine over etcd is not tested: no etcd found; ${howToInstall}`);
   describe.skip('EtcdEngine as an Engine', () => it('needs etcd', () => undefined));
 } else {
-  const spare = new EtcdSpare(binary);
+  const spare = new EtcdSpare({ binary });
   afterAll(() => spare.close());
 
-  const openOn = async (etcd: EtcdProcess): Promise<EngineFixture> => {
-    const open = (): Promise<EtcdEngine> => openEtcdEngine({ endpoints: [etcd.endpoint], compactionIntervalMs: 0 });
+  const openOn = async (etcd: EtcdMembers): Promise<EngineFixture> => {
+    const open = (): Promise<EtcdEngine> => openEtcdEngine({ endpoints: [etcd[0].endpoint], compactionIntervalMs: 0 });
     let engine = await open();
     return {
       get engine(): EtcdEngine {

@@ -14,13 +14,13 @@ if (binary === undefined) {
   console.warn(`SKIPPED: objects in etcd are not tested: no etcd found; ${howToInstall}`);
   describe.skip('ObjectStore on etcd', () => it('needs etcd', () => undefined));
 } else {
-  const spare = new EtcdSpare(binary);
+  const spare = new EtcdSpare({ binary });
   afterAll(() => spare.close());
 
   storageConformance('ObjectStore on etcd', async () => {
     const etcd = await spare.take();
     const clock = new VirtualClock();
-    const engine = await openEtcdEngine({ endpoints: [etcd.endpoint], compactionIntervalMs: 0, clock });
+    const engine = await openEtcdEngine({ endpoints: [etcd[0].endpoint], compactionIntervalMs: 0, clock });
     const storage = new ObjectStore(podStoreOptions(engine));
     return {
       storage,

@@ -65,8 +65,11 @@ export interface EtcdProcessOptions {
   readonly flags?: readonly string[];
 }
 
+/** The members of a cluster. */
+export type EtcdMembers = readonly [EtcdProcess, ...EtcdProcess[]];
+
 /** Starts a cluster. Its members are not ready yet: openEtcdEngine waits for them. */
-export async function startEtcd(options: EtcdProcessOptions): Promise<readonly [EtcdProcess, ...EtcdProcess[]]> {
+export async function startEtcd(options: EtcdProcessOptions): Promise<EtcdMembers> {
   const { members = 1, scheme = 'http' } = options;
   const ports = await freePorts(2 * members);
   const names = Array.from({ length: members }, (_, index) => {

@@ -1,34 +1,34 @@
-// One etcd for test after test, as long as no test leaves traces that another could see; and the next one started ahead.
-// Used by the conformance tests of this package, which need an empty store each.
+// One etcd (or cluster) for test after test, as long as no test leaves traces that another could see; and the next one started ahead.
+// Used by conformance tests, which need an empty store each.
 import type { Engine } from '@kapstan/storage';
-import { type EtcdProcess, startEtcd } from './etcd-process.ts';
+import { type EtcdMembers, type EtcdProcessOptions, startEtcd } from './etcd-process.ts';
 
 const everything = { start: '', end: '\u{10ffff}' };
 
 export class EtcdSpare {
-  readonly #binary: string;
-  #next: Promise<EtcdProcess> | undefined;
+  readonly #options: EtcdProcessOptions;
+  #next: Promise<EtcdMembers> | undefined;
 
-  constructor(binary: string) {
-    this.#binary = binary;
+  constructor(options: EtcdProcessOptions) {
+    this.#options = options;
   }
 
   /** An etcd without keys and other users, and never compacted. It may have a past. */
-  async take(): Promise<EtcdProcess> {
+  async take(): Promise<EtcdMembers> {
     const taken = this.#next ?? this.#start();
     this.#next = undefined;
     return taken;
   }
 
   /** As {@link take}, without a past. */
-  async takeNew(): Promise<EtcdProcess> {
+  async takeNew(): Promise<EtcdMembers> {
     const taken = await this.take();
     this.#next = this.#start();
     return taken;
   }
 
   /** Closes the engine and keeps its etcd for the next test, or removes it. */
-  async giveBack(etcd: EtcdProcess, engine: Engine): Promise<void> {
+  async giveBack(etcd: EtcdMembers, engine: Engine): Promise<void> {
     const isClean = engine.compactRevision() === 0 && (await clear(engine));
     await engine.close();
     if (isClean && this.#next === undefined) {
@@ -36,19 +36,22 @@ export class EtcdSpare {
       return;
     }
     this.#next ??= this.#start();
-    await etcd.remove();
+    await removeAll(etcd);
   }
 
   async close(): Promise<void> {
     const spare = await this.#next;
     this.#next = undefined;
-    await spare?.remove();
+    if (spare !== undefined) await removeAll(spare);
   }
 
-  async #start(): Promise<EtcdProcess> {
-    const [process] = await startEtcd({ binary: this.#binary });
-    return process;
+  #start(): Promise<EtcdMembers> {
+    return startEtcd(this.#options);
   }
+}
+
+async function removeAll(members: EtcdMembers): Promise<void> {
+  await Promise.all(members.map((member) => member.remove()));
 }
 
 /** False when the store cannot be cleared at little cost. */

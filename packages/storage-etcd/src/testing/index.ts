@@ -1,1 +1,9 @@
-export { type EtcdProcess, type EtcdProcessOptions, findEtcd, howToInstall, startEtcd } from './etcd-process.ts';
+export {
+  type EtcdMembers,
+  type EtcdProcess,
+  type EtcdProcessOptions,
+  findEtcd,
+  howToInstall,
+  startEtcd,
+} from './etcd-process.ts';
+export { EtcdSpare } from './etcd-spare.ts';

@@ -97,6 +97,7 @@ async function main() {
       'packages',
     ];
     await step('lint: layers (dependency-cruiser)', () => run(node, cruise));
+    await step('lint: unused (knip)', () => run(node, [bin('knip/bin/knip.js')]));
     await step('types, tests included', () => run(node, [bin('typescript/bin/tsc'), '-p', 'tsconfig.check.json']));
   }
   const result = await runTests();

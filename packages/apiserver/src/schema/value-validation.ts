@@ -46,7 +46,7 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
 }
 
 /** The JSON type of a value as the messages name it. */
-export function typeName(value: unknown): string {
+function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? 'integer' : 'number';

@@ -16,7 +16,7 @@ import { GenericStore, type StoreHooks } from '../registry/generic-store.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the server under test, whose shape the tests assert
-export type JsonDocument = Record<string, any>;
+type JsonDocument = Record<string, any>;
 
 export interface TestServerOptions extends Partial<ApiServerOptions> {
   /** Default: all built-in resources. */
@@ -24,7 +24,7 @@ export interface TestServerOptions extends Partial<ApiServerOptions> {
   readonly hooks?: StoreHooks;
 }
 
-export interface TestResponse {
+interface TestResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: readonly string[];

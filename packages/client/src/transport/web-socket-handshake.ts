@@ -7,7 +7,7 @@ import type { AttemptResponse } from './attempt-loop.ts';
 import { TransportError } from './transport-error.ts';
 
 /** What is used of a WebSocket of npm ws. Written out, because that package has no types of its own for our users. */
-export interface MessageSocket {
+interface MessageSocket {
   readonly protocol: string;
   on(event: 'message', listener: (data: unknown, isBinary: boolean) => void): unknown;
   on(event: 'ping' | 'pong', listener: () => void): unknown;

@@ -8,7 +8,7 @@ export interface EncryptionConfiguration {
 }
 
 /** Providers of the listed resources: the first one writes, all read. */
-export interface ResourceConfiguration {
+interface ResourceConfiguration {
   /** "secrets", "deployments.apps", "*.apps", "*." (the core group), "*.*". */
   readonly resources: readonly string[];
   readonly providers: readonly ProviderConfiguration[];

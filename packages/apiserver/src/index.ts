@@ -1,4 +1,10 @@
-export { AdmissionChain, type AdmissionChainOptions, admissionPluginNames } from './admission/admission-chain.ts';
+export {
+  AdmissionChain,
+  type AdmissionChainOptions,
+  type AdmissionFlags,
+  admissionNamesError,
+  admissionPluginNames,
+} from './admission/admission-chain.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
 export {
   type AuthenticationOptions,

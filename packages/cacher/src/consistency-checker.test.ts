@@ -1,6 +1,7 @@
 // TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and TestMarkConsistent of
 // the inventory. spec/storage.md §3.14.
 
+import { newExpired } from '@kapstan/api';
 import type { TestPod } from '@kapstan/api/testing';
 import type { Storage, StorageListOptions } from '@kapstan/storage';
 import { StorageError } from '@kapstan/storage';
@@ -133,5 +134,21 @@ describe('the consistency check of a Cacher', () => {
 describe('the consistency check of a Cacher that is not ready', () => {
   it('is an error', async () => {
     expect(await parts().cacher.checkConsistency()).toBe('error');
+  });
+});
+
+describe('the consistency check of an idle Cacher whose revision is compacted', () => {
+  const log: string[] = [];
+  const note = (level: string) => (message: string) => void log.push(`${level}: ${message}`);
+  const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+  const idle = openCacherBench({ logger });
+
+  it('is put off, which nobody has to look at', async () => {
+    const { cacher, store, start } = idle.parts();
+    await start();
+    store.getList = () => Promise.reject(newExpired('The provided continue parameter is too old'));
+    log.length = 0;
+    expect(await cacher.checkConsistency()).toBe('error');
+    expect(log).toEqual(['debug: the watch cache could not be compared with the storage']);
   });
 });

@@ -6,6 +6,7 @@ import {
   everyField,
   everyLabel,
   formatRevision,
+  isExpired,
   type KubernetesObject,
   type Logger,
 } from '@kapstan/api';
@@ -60,8 +61,10 @@ export class ConsistencyChecker<T extends KubernetesObject> {
   /** One check, now. While the cache differs from the storage, past states are read from the storage. */
   async check(): Promise<ConsistencyStatus> {
     const status = await this.#compare().catch((error: unknown): ConsistencyStatus => {
+      // The revision of a resource that nobody changes may be compacted before a progress moves the cache on: nothing is wrong.
+      const level = isExpired(error) ? 'debug' : 'warn';
       if (!this.#abort.signal.aborted)
-        this.#log('warn', 'the watch cache could not be compared with the storage', { error });
+        this.#log(level, 'the watch cache could not be compared with the storage', { error });
       return 'error';
     });
     if (this.#abort.signal.aborted) return 'error';
@@ -127,7 +130,7 @@ export class ConsistencyChecker<T extends KubernetesObject> {
     }
   }
 
-  #log(level: 'warn' | 'error', message: string, details: Readonly<Record<string, unknown>>): void {
+  #log(level: 'debug' | 'warn' | 'error', message: string, details: Readonly<Record<string, unknown>>): void {
     this.#options.logger[level](message, { prefix: this.#options.prefix, ...details });
   }
 }

@@ -1,4 +1,8 @@
 #!/usr/bin/env node
-import { main } from '../dist/command.js';
+import { listenForStop } from '../dist/stop-signal.js';
 
-process.exitCode = await main(process.argv.slice(2));
+const args = process.argv.slice(2);
+// Before the rest is loaded, which takes a while: who starts a server may end it at once.
+const stop = args[0] === 'serve' ? listenForStop() : undefined;
+const { main } = await import('../dist/command.js');
+process.exitCode = await main(args, stop);

@@ -1,11 +1,12 @@
 // The server's own certificate authority, serving certificate and admin client certificate, kept in <data-dir>/pki.
 // Made on the first start, renewed before they run out. Used by control-plane.ts.
 import { X509Certificate } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, parseTime } from '@kapstan/api';
 import type { CertificateIssuer } from './certificate-issuer.ts';
 import { checkKeyPair, isAddress, isKeyPair, type KeyPair } from './key-pair.ts';
+import { makeDirectory } from './make-directory.ts';
 import { writePrivateFile } from './private-file.ts';
 
 export interface Pki {
@@ -14,6 +15,8 @@ export interface Pki {
   /** Path of the file that holds {@link Pki.caCert}. */
   readonly caFile: string;
   readonly serving: KeyPair;
+  /** What verifies {@link Pki.serving}, PEM, and the file that holds it. */
+  readonly trusted: { readonly cert: string; readonly file: string };
   /** Client certificate of `kubernetes-admin` in `system:masters`. */
   readonly admin: KeyPair;
 }
@@ -35,7 +38,7 @@ const leafLifetimeMs = 365 * dayMs;
  * a host. Private keys get mode 0600. Rejects when a file cannot be read or written, or the authority is broken.
  */
 export async function ensurePki(options: PkiOptions): Promise<Pki> {
-  await mkdir(options.directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(options.directory);
   const nowMs = options.clock.now();
   const hosts = [...new Set(['localhost', '127.0.0.1', '::1', 'kubernetes.default.svc', ...options.hosts])];
   const present = {
@@ -50,7 +53,8 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
       : undefined;
   const admin = ca && isFresh(present.admin, nowMs) && isIssuedBy(present.admin, ca) ? present.admin : undefined;
   const caFile = join(options.directory, 'ca.crt');
-  if (ca && serving && admin) return { caCert: ca.cert, caFile, serving, admin };
+  if (ca && serving && admin)
+    return { caCert: ca.cert, caFile, trusted: { cert: ca.cert, file: caFile }, serving, admin };
 
   // Loaded only when something has to be issued: the library costs 200 ms of start-up.
   const { createIssuer } = await import('./certificate-issuer.ts');
@@ -59,7 +63,8 @@ export async function ensurePki(options: PkiOptions): Promise<Pki> {
   const made = await issueLeaves(issuer, { hosts, nowMs, serving, admin });
   await writePair(options.directory, 'apiserver', made.serving);
   await writePair(options.directory, 'admin', made.admin);
-  return { caCert: issuer.authority.cert, caFile, ...made };
+  const { cert } = issuer.authority;
+  return { caCert: cert, caFile, trusted: { cert, file: caFile }, ...made };
 }
 
 interface LeafRequest {

@@ -1,6 +1,7 @@
 // The kapstan command: reads the arguments, runs one subcommand, answers the exit code. Called by bin/kapstan.js.
 import { UsageError } from './flag-set.ts';
 import { StartError } from './start-error.ts';
+import type { StopSignal } from './stop-signal.ts';
 
 const usage = `kapstan: the Kubernetes API server and its machinery, in one process
 
@@ -10,10 +11,10 @@ Usage:
   kapstan version           print the version
 `;
 
-/** 0 = done, 1 = failed, 2 = called wrongly. Never rejects. */
-export async function main(args: readonly string[]): Promise<number> {
+/** 0 = done, 1 = failed, 2 = called wrongly. Never rejects. `stop`: what ends `serve`; default: the process's own signals. */
+export async function main(args: readonly string[], stop?: StopSignal): Promise<number> {
   try {
-    return await run(args);
+    return await run(args, stop);
   } catch (error) {
     if (error instanceof UsageError) {
       process.stderr.write(`kapstan: ${error.message}\n`);
@@ -28,12 +29,12 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-async function run(args: readonly string[]): Promise<number> {
+async function run(args: readonly string[], stop: StopSignal | undefined): Promise<number> {
   const [subcommand = 'help', ...rest] = args;
   switch (subcommand) {
     case 'serve': {
       const { serve } = await import('./serve.ts');
-      return serve(rest);
+      return serve(rest, stop);
     }
     case 'store': {
       const { store } = await import('./store-command.ts');

@@ -5,9 +5,10 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
+import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlLoopNames } from './control-loops/control-loop-names.ts';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 
 let dataDir: string;
 let running: ControlPlane[];
@@ -21,8 +22,8 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true });
 });
 
-async function start(): Promise<ControlPlane> {
-  const plane = await startControlPlane({ dataDir });
+async function start(options: Partial<ControlPlaneOptions> = {}): Promise<ControlPlane> {
+  const plane = await startControlPlane({ dataDir, ...options });
   running.push(plane);
   return plane;
 }
@@ -49,6 +50,36 @@ describe('startControlPlane', () => {
     expect((await get(plane, '/api/v1/namespaces/default', plane.token)).status).toBe(200);
     expect((await get(plane, '/api/v1/namespaces/default', 'no such token')).status).toBe(401);
     expect((await get(plane, '/api/v1/namespaces/default')).status).toBe(403);
+  });
+
+  it('has the priority classes of the system, and leaves them as somebody changed them', async () => {
+    const first = await start();
+    const { items } = await first.client.listPage(PriorityClass);
+    expect(items).toMatchObject([
+      { metadata: { name: 'system-cluster-critical' }, value: 2_000_000_000 },
+      { metadata: { name: 'system-node-critical' }, value: 2_000_001_000, preemptionPolicy: 'PreemptLowerPriority' },
+    ]);
+    const name = 'system-node-critical';
+    await first.client.patch(PriorityClass, { name }, { type: 'merge', body: { description: 'mine' } });
+    await first.close();
+    expect((await (await start()).client.get(PriorityClass, { name })).description).toBe('mine');
+  });
+
+  it.each(['0.0.0.0', '::'])('is reached on loopback when it listens on %s', async (bindAddress) => {
+    const plane = await start({ bindAddress });
+    expect(plane.url).toBe(`https://${bindAddress === '::' ? '[::1]' : '127.0.0.1'}:${plane.port}`);
+    expect(plane.kubeconfig).toContain(`server: ${plane.url}\n`);
+    expect((await get(plane, '/api/v1/namespaces/default', plane.token)).status).toBe(200);
+  });
+
+  it('names the serving certificate that it was given as what to trust', async () => {
+    await (await start()).close();
+    const pem = (file: string): Promise<string> => readFile(join(dataDir, 'pki', file), 'utf8');
+    const serving = { cert: await pem('apiserver.crt'), key: await pem('apiserver.key') };
+    const plane = await start({ serving });
+    expect(plane.caCert).toBe(serving.cert);
+    expect(await readFile(plane.caFile, 'utf8')).toBe(serving.cert);
+    expect(plane.kubeconfig).toContain(Buffer.from(serving.cert).toString('base64'));
   });
 
   it('is healthy when its store answers and its caches are filled', async () => {

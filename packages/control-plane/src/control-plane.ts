@@ -24,7 +24,10 @@ import { createFirstObjects } from './first-objects.ts';
 import { issuerPages } from './issuer-pages.ts';
 import { checkAuthorities, checkKeyPair, type KeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
+import { makeDirectory } from './make-directory.ts';
+import { writePrivateFile } from './private-file.ts';
 import { openResources, type Resources, type WatchCacheOptions } from './resources.ts';
+import { certificateHosts, reachableUrl } from './server-address.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
 import { StartError, startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store-compactor.ts';
@@ -115,12 +118,14 @@ export interface ControlPlaneOptions {
   readonly logger?: Logger;
   /** The store failed for good: end the process. Default: nothing. */
   readonly onFatal?: (error: unknown) => void;
+  /** Gives up a start that is under way, at its next step. Says nothing once it has started. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ControlPlane {
   readonly url: string;
   readonly port: number;
-  /** PEM, and the file that holds it. */
+  /** PEM that clients have to trust, and the file that holds it: of the own authority, or the serving certificate that was given. */
   readonly caCert: string;
   readonly caFile: string;
   /** Bearer token of an admin in system:masters, new at each start. */
@@ -140,6 +145,7 @@ export interface ControlPlane {
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? silentLogger;
+  const { signal } = options;
   const closers: (() => Promise<void>)[] = [];
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
@@ -152,6 +158,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     closers.push(async () => encryption?.close());
     const engine = options.engine ?? (await openEngine(options, { clock, logger }));
     if (options.engine === undefined) closers.push(() => engine.close());
+    signal?.throwIfAborted();
     closers.push(compaction(engine, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
@@ -164,24 +171,27 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     // Side by side; and when one fails nothing of the other goes on behind it.
     await Promise.allSettled([opening, issuing]);
     const [resources, pki] = [await opening, await issuing];
+    signal?.throwIfAborted();
     await createFirstObjects(resources.client);
     const { client } = resources;
-    const loops = controlLoops(options, { resources, caCert: options.serving?.cert ?? pki?.caCert, clock, logger });
+    const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
     closers.push(() => loops.close());
     loops.start();
     // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
-    if (resources.isReady()) await loops.whenReady();
+    if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
     if (pki === undefined) return { ...noServer, client, close };
     const parts = { engine, pki, resources, loops, encryption, clock, logger };
     const server = await listening(serverOptions(options, parts));
     closers.push(() => server.close());
+    signal?.throwIfAborted();
+    const url = reachableUrl(server.url, options);
     return {
-      url: server.url,
+      url,
       port: server.port,
-      caCert: pki.caCert,
-      caFile: pki.caFile,
+      caCert: pki.trusted.cert,
+      caFile: pki.trusted.file,
       token,
-      kubeconfig: formatKubeconfig({ url: server.url, caCert: options.serving?.cert ?? pki.caCert, admin: pki.admin }),
+      kubeconfig: formatKubeconfig({ url, caCert: pki.trusted.cert, admin: pki.admin }),
       client,
       close,
     };
@@ -214,21 +224,26 @@ function controlLoops(
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
 
+/** Who waits longer for a start wants to know what for. */
+const sayWaitingMs = 2_000;
+
 function openEngine(
   { dataDir, etcd, keyPrefix, onFatal }: ControlPlaneOptions,
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<Engine> {
-  if (etcd !== undefined)
+  if (etcd !== undefined) {
+    const { clock, logger } = ports;
+    const servers = etcd.endpoints.join(', ');
+    const told = clock.setBackgroundTimer(() => logger.warn('Waiting for etcd', { servers }), sayWaitingMs);
     return startingWith('etcd', () =>
       openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd }),
-    );
-  return startingWith('dataDir', () =>
-    openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) }),
-  );
+    ).finally(told);
+  }
+  return startingWith('dataDir', async () => {
+    await makeDirectory(dataDir);
+    return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
+  });
 }
-
-/** Addresses to listen on under which nobody is reached. */
-const everyAddress: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 async function openEncryption(
   options: EncryptionOptions | undefined,
@@ -246,14 +261,32 @@ function storedAs({ etcd, storageMediaType }: ControlPlaneOptions): ResourceCode
   };
 }
 
-function openPki({ dataDir, bindAddress, advertiseAddress }: ControlPlaneOptions, clock: Clock): Promise<Pki> {
-  const isName = (host: string | undefined): host is string => host !== undefined && !everyAddress.has(host);
-  const hosts = [bindAddress, advertiseAddress].filter(isName);
-  return startingWith('dataDir', () => ensurePki({ directory: pkiDirectory({ dataDir }), hosts, clock }));
+function openPki(options: ControlPlaneOptions, clock: Clock): Promise<Pki> {
+  const hosts = certificateHosts(options);
+  const { serving } = options;
+  return startingWith('dataDir', async () => {
+    const pki = await ensurePki({ directory: pkiDirectory(options), hosts, clock });
+    if (serving === undefined) return pki;
+    // What clients have to trust, under the name that is handed out.
+    const trustFile = join(pkiDirectory(options), 'given-serving.crt');
+    await writePrivateFile(trustFile, serving.cert);
+    return { ...pki, serving, trusted: { cert: serving.cert, file: trustFile } };
+  });
 }
 
 function pkiDirectory({ dataDir }: Pick<ControlPlaneOptions, 'dataDir'>): string {
   return join(resolve(dataDir), 'pki');
+}
+
+/** What `work` makes; rejects with the reason of the signal when that aborts first. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
@@ -286,7 +319,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): Parame
     authorizer: resources.access.authorizer,
     patching: resources.patching,
     tls: {
-      ...(options.serving ?? pki.serving),
+      ...pki.serving,
       clientCa: options.clientCa === undefined ? [pki.caCert] : [pki.caCert, options.clientCa],
     },
     host: options.bindAddress ?? '127.0.0.1',

@@ -1,16 +1,42 @@
-// The objects that every cluster has: the namespaces that a kube-apiserver makes for itself.
+// The objects that every cluster has: the namespaces and the priority classes that a kube-apiserver makes for itself.
 import { isAlreadyExists, type ResourceClient } from '@kapstan/api';
 import { Namespace } from '@kapstan/kinds/core/v1';
+import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
-/** Creates those that are missing. */
+/** Source: pkg/apis/scheduling/v1 SystemPriorityClasses. */
+const priorityClasses = [
+  ['system-node-critical', 2_000_001_000, 'For pods of the system that have to stay on the node where they are.'],
+  [
+    'system-cluster-critical',
+    2_000_000_000,
+    'For pods of the system that have to run in the cluster, on whichever node.',
+  ],
+] as const;
+
+/** Creates those that are missing; what is there stays as it is. */
 export async function createFirstObjects(client: ResourceClient): Promise<void> {
-  await Promise.all(
-    namespaces.map((name) =>
-      client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }).catch((error: unknown) => {
-        if (!isAlreadyExists(error)) throw error;
-      }),
+  await Promise.all([
+    ...namespaces.map((name) =>
+      unlessPresent(client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
     ),
-  );
+    ...priorityClasses.map(([name, value, description]) =>
+      unlessPresent(
+        client.create(PriorityClass, {
+          apiVersion: 'scheduling.k8s.io/v1',
+          kind: 'PriorityClass',
+          metadata: { name },
+          value,
+          description,
+        }),
+      ),
+    ),
+  ]);
+}
+
+async function unlessPresent(creation: Promise<unknown>): Promise<void> {
+  await creation.catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
 }

@@ -9,6 +9,8 @@ export interface Flag<T> {
   readonly default: T;
   /** What it does, in the help text. */
   readonly help: string;
+  /** The default in the help text, as one would write it; "" = none. Absent: as a string. */
+  readonly shown?: string;
   readonly isBoolean?: true;
 }
 
@@ -74,7 +76,19 @@ export function durationFlag(help: string, defaultMs: number): Flag<number> {
     if (ms < 0) throw new FlagRefusal(negative);
     return ms;
   };
-  return { parse, default: defaultMs, help };
+  return { parse, default: defaultMs, help, shown: formatDuration(defaultMs) };
+}
+
+/** As Go writes it, but without zeros at its end: "1h", "2m30s", "0s". */
+function formatDuration(ms: number): string {
+  const seconds = ms / 1000;
+  const parts = [
+    [Math.floor(seconds / 3600), 'h'],
+    [Math.floor((seconds % 3600) / 60), 'm'],
+    [seconds % 60, 's'],
+  ] as const;
+  const text = parts.flatMap(([count, unit]) => (count === 0 ? [] : [`${count}${unit}`])).join('');
+  return text === '' ? '0s' : text;
 }
 
 /** A flag of which only the default is taken: anything else is known to kube-apiserver, but not built here. */
@@ -151,7 +165,7 @@ function usageText(error: Error): string {
 /** The help text: one line a flag. */
 export function formatFlags(flags: Readonly<Record<string, Flag<unknown>>>): string {
   const lines = Object.entries(flags).map(([name, flag]) => {
-    const shown = Array.isArray(flag.default) ? flag.default.join(',') : String(flag.default);
+    const shown = flag.shown ?? String(flag.default);
     return `  --${name}${shown === '' ? '' : ` (default ${shown})`}\n        ${flag.help}`;
   });
   return `${lines.join('\n')}\n`;

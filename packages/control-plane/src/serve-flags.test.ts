@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { formatFlags } from './flag-set.ts';
 import { toOptions } from './serve.ts';
-import { parseServeFlags } from './serve-flags.ts';
+import { parseServeFlags, serveFlags } from './serve-flags.ts';
+import { unsupportedFlags } from './unsupported-flags.ts';
 
 const backends =
   "--storage-backend invalid, allowed values: lmdb, etcd3. If not specified, it will default to 'etcd3' with --etcd-servers, else to 'lmdb'";
@@ -79,6 +81,27 @@ describe('parseServeFlags', () => {
     [['--lease-reuse-duration-seconds=0'], 'lease-reuse-duration-seconds', 0],
   ] as const)('reads %j', (args, name, value) => {
     expect(parseServeFlags(args)[name]).toBe(value);
+  });
+
+  it.each([['--v=4'], ['-v=4'], ['--v', '4'], ['-v', '4']])('reads how much to log from %s %s', (...args) => {
+    expect(parseServeFlags(args.filter((arg) => arg !== undefined)).v).toBe(4);
+  });
+
+  it('has no flag that it also refuses', () => {
+    expect(Object.keys(serveFlags).filter((name) => unsupportedFlags.has(name))).toEqual([]);
+  });
+
+  it('shows its defaults as one would write them', () => {
+    const help = formatFlags(serveFlags);
+    for (const line of [
+      '--event-ttl (default 1h)',
+      '--request-timeout (default 1m)',
+      '--etcd-compaction-interval (default 5m)',
+    ])
+      expect(help).toContain(`  ${line}\n`);
+    for (const name of ['watch-cache-sizes', 'storage-backend', 'storage-media-type'])
+      expect(help).toContain(`  --${name}\n`);
+    expect(help).toContain('  --livez-grace-period (default 0s)\n');
   });
 
   it('become the options of a control plane', async () => {
@@ -218,6 +241,11 @@ describe('parseServeFlags', () => {
       ['--authorization-mode=RBAC'],
       'invalid value "RBAC" for --authorization-mode: authorization mode RBAC is not supported by this version of kapstan',
     ],
+    [['--oidc-issuer-url', 'https://a'], `--oidc-issuer-url ${unsupported}`],
+    [['--http2-max-streams-per-connection=1'], `--http2-max-streams-per-connection ${unsupported}`],
+    [['--enable-admission-plugins=Foo'], 'enable-admission-plugins plugin "Foo" is unknown'],
+    [['--disable-admission-plugins=Foo'], 'disable-admission-plugins plugin "Foo" is unknown'],
+    [['--v=-1'], '--v can not be negative value'],
     [['--audit-log-path=/x'], '--audit-log-path is not supported by this version of kapstan'],
     [
       ['--encryption-provider-config-automatic-reload'],

@@ -1,4 +1,5 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists. DESIGN §9.
+import { admissionNamesError } from '@kapstan/apiserver';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
 import {
   booleanFlag,
@@ -14,6 +15,7 @@ import {
   UsageError,
 } from './flag-set.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
+import { unsupportedFlags } from './unsupported-flags.ts';
 
 const maxInt = 2_147_483_647;
 
@@ -54,6 +56,7 @@ export interface ServeFlags extends StoreFlags {
   readonly 'control-loops': readonly string[];
   readonly 'kubeconfig-out': string;
   readonly 'ready-file': string;
+  readonly v: number;
 }
 
 export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]> } = {
@@ -120,21 +123,25 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'kubeconfig-out': stringFlag('Write the admin kubeconfig to this file.'),
   'ready-file': stringFlag('Write {url, caFile, token, pid} to this file when ready.'),
+  v: intFlag('How much is logged, also as -v: from 4 on what helps to find faults.', {
+    default: 0,
+    min: 0,
+    max: maxInt,
+  }),
 };
-
-/** Flags of kube-apiserver that are known but not built: refused by name rather than ignored. */
-const notBuilt = ['runtime-config', 'audit-log-path'];
 
 /** Reads and checks the flags of `kapstan serve`. Throws UsageError that names the flag, or all flags that are wrong. */
 export function parseServeFlags(args: readonly string[]): ServeFlags {
   for (const arg of args) {
-    const name = /^--([a-z-]+)/.exec(arg)?.[1] ?? '';
-    if (notBuilt.includes(name)) throw new UsageError(`--${name} ${notSupported}`);
+    const name = /^--([a-z0-9-]+)/.exec(arg)?.[1] ?? '';
+    if (unsupportedFlags.has(name)) throw new UsageError(`--${name} ${notSupported}`);
   }
-  return parseFlags(serveFlags, args, (values) => [
+  const spelled = args.map((arg) => (/^-v(=|$)/.test(arg) ? `-${arg}` : arg));
+  return parseFlags(serveFlags, spelled, (values) => [
     ...storeFlagErrors(values),
     ...certificateErrors(values),
     ...controlLoopErrors(values),
+    ...admissionErrors(values),
     ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),
   ]);
 }
@@ -158,6 +165,14 @@ function controlLoopErrors(values: ServeFlags): readonly string[] {
   } catch (error) {
     return [`invalid value "${list.join(',')}" for --control-loops: ${(error as Error).message}`];
   }
+}
+
+function admissionErrors(values: ServeFlags): readonly string[] {
+  const error = admissionNamesError({
+    enabled: values['enable-admission-plugins'],
+    disabled: values['disable-admission-plugins'],
+  });
+  return error === undefined ? [] : [error];
 }
 
 /** kube-apiserver takes any number; less than one works like one. */
@@ -201,5 +216,5 @@ function watchCacheSizesFlag(help: string): Flag<ReadonlyMap<string, number>> {
     }
     return sizes;
   };
-  return { parse, default: new Map(), help };
+  return { parse, default: new Map(), help, shown: '' };
 }

@@ -1,47 +1,75 @@
 // `kapstan serve`: flags to options, a running control plane, and its files; ends on SIGTERM and SIGINT.
 import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { Logger } from '@kapstan/api';
 import { consoleLogger } from './console-logger.ts';
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
 import { formatFlags } from './flag-set.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
 import { StartError, startingWith } from './start-error.ts';
+import { listenForStop, type StopSignal } from './stop-signal.ts';
 import { etcdOptions } from './store-flags.ts';
 
+/** From this value of --v on, kube-apiserver too tells what only who looks for a fault wants to know. */
+const debugVerbosity = 4;
+
 /** Runs until a signal ends it. 0 = drained and closed. Rejects with what went wrong at the start. */
-export async function serve(args: readonly string[]): Promise<number> {
+export async function serve(args: readonly string[], stop: StopSignal = listenForStop()): Promise<number> {
+  try {
+    return await run(args, stop);
+  } finally {
+    stop.ignore();
+  }
+}
+
+async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
     process.stdout.write(`Usage: kapstan serve [flags]\n\n${formatFlags(serveFlags)}`);
     return 0;
   }
   const flags = parseServeFlags(args);
-  const logger = consoleLogger('info');
-  const controlPlane = await namingFlags(async () =>
-    startControlPlane({
-      ...(await toOptions(flags)),
-      logger,
-      onFatal: (error) => {
-        logger.error('The store failed; nothing more can be written', { error: String(error) });
-        process.exit(1);
-      },
-    }),
-  );
-  // Before anybody is told that it runs: who is told may end it at once.
-  const signalled = nextSignal();
+  const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info');
+  void stop.received.then((signal) => logger.info('Shutting down', { signal }));
+  // One that a killed server left would say that this one is ready.
+  await removeReadyFile(flags);
+  const controlPlane = await starting(flags, { logger, stop });
+  if (controlPlane === undefined) return 0;
   try {
     await writeFiles(flags, controlPlane);
   } catch (error) {
-    signalled.ignore();
     await controlPlane.close();
     throw error;
   }
   logger.info('Serving', { url: controlPlane.url, dataDir: resolve(flags['data-dir']) });
-  const signal = await signalled.promise;
-  logger.info('Shutting down', { signal });
+  await stop.received;
   await controlPlane.close();
-  if (flags['ready-file'] !== '') await rm(flags['ready-file'], { force: true });
+  await removeReadyFile(flags);
   return 0;
+}
+
+/** Undefined, and all closed again, when it was stopped before it ran. */
+async function starting(
+  flags: ServeFlags,
+  { logger, stop }: { readonly logger: Logger; readonly stop: StopSignal },
+): Promise<ControlPlane | undefined> {
+  const onFatal = (error: unknown): void => {
+    logger.error('The store failed; nothing more can be written', { error: String(error) });
+    process.exit(1);
+  };
+  try {
+    return await namingFlags(async () =>
+      startControlPlane({ ...(await toOptions(flags)), logger, onFatal, signal: stop.signal }),
+    );
+  } catch (error) {
+    if (stop.signal.aborted) return undefined;
+    throw error;
+  }
+}
+
+async function removeReadyFile(flags: ServeFlags): Promise<void> {
+  const file = flags['ready-file'];
+  if (file !== '') await startingWith('--ready-file', () => rm(file, { force: true }));
 }
 
 type FileFlag = 'token-auth-file' | 'client-ca-file' | 'tls-cert-file' | 'tls-private-key-file';
@@ -134,25 +162,4 @@ async function writeFiles(flags: ServeFlags, controlPlane: ControlPlane): Promis
   const { url, caFile, token } = controlPlane;
   // Last of all: whoever waits for this file may use everything else.
   await write('ready-file', `${JSON.stringify({ url, caFile, token, pid: process.pid })}\n`);
-}
-
-/** The first signal ends the server in peace; a second one ends the process at once. */
-function nextSignal(): { readonly promise: Promise<NodeJS.Signals>; ignore(): void } {
-  const names = ['SIGTERM', 'SIGINT'] as const;
-  let settle: (name: NodeJS.Signals) => void = () => undefined;
-  const promise = new Promise<NodeJS.Signals>((resolve) => {
-    settle = resolve;
-  });
-  let count = 0;
-  const listener = (name: NodeJS.Signals): void => {
-    if (++count > 1) process.exit(1);
-    settle(name);
-  };
-  for (const name of names) process.on(name, listener);
-  return {
-    promise,
-    ignore: () => {
-      for (const name of names) process.off(name, listener);
-    },
-  };
 }

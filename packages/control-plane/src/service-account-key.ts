@@ -1,9 +1,10 @@
 // The key that signs tokens of service accounts, kept in <data-dir>/pki/sa.key: tokens outlive a restart.
 // Used by control-plane.ts.
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateSigningKey } from '@kapstan/apiserver';
 import { checkPrivateKey } from './key-pair.ts';
+import { makeDirectory } from './make-directory.ts';
 import { writePrivateFile } from './private-file.ts';
 
 /** Reads the key, PEM, or makes one with mode 0600. Rejects when the file cannot be read or written. */
@@ -17,7 +18,7 @@ export async function ensureServiceAccountKey(directory: string): Promise<string
     return present;
   }
   const key = generateSigningKey();
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   await writePrivateFile(file, key);
   return key;
 }

@@ -3,10 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LeakCheck } from '@kapstan/api/testing';
+import { silentLogger } from '@kapstan/api';
+import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { main } from './command.ts';
 import { type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
+import { listenForStop } from './stop-signal.ts';
 
 let work: string;
 let dataDir: string;
@@ -139,5 +141,51 @@ describe('kapstan serve', () => {
     await leaks.assertNone();
     // Also of the files that it began to write.
     expect((await readdir(work)).filter((name) => name !== 'data')).toEqual([]);
+  });
+
+  it('takes the ready file of an earlier server away before anything else', async () => {
+    const file = join(work, 'ready.json');
+    await writeFile(file, '{}');
+    expect((await serve(`--ready-file=${file}`, `--secure-port=${takenPort}`)).code).toBe(1);
+    expect(await readdir(work)).not.toContain('ready.json');
+  });
+
+  it.each<[string[], string]>([
+    [['--enable-admission-plugins=Foo'], 'enable-admission-plugins plugin "Foo" is unknown'],
+    [['--feature-gates=A=true'], '--feature-gates is not supported by this version of kapstan'],
+  ])('ends with status 2 and one line for %s', async (flags, message) => {
+    expect(await serve(...flags)).toEqual({ code: 2, stderr: `kapstan: ${message}\n` });
+  });
+
+  it('that is stopped while it starts closes what it opened and ends with status 0', async () => {
+    const leaks = new LeakCheck();
+    const stop = listenForStop();
+    process.emit('SIGTERM', 'SIGTERM');
+    const code = await main(['serve', '--secure-port=0', `--data-dir=${dataDir}`, `--ready-file=${work}/r`], stop);
+    expect([code, await readdir(work)]).toEqual([0, ['data']]);
+    expect(process.listenerCount('SIGTERM')).toBe(0);
+    await leaks.assertNone();
+  });
+});
+
+describe('a control plane whose etcd does not answer', () => {
+  it('says after two seconds what it waits for', async () => {
+    const clock = new VirtualClock();
+    const warnings: unknown[] = [];
+    const logger = {
+      ...silentLogger,
+      warn: (message: string, fields?: object) => void warnings.push([message, fields]),
+    };
+    const options = { dataDir, etcd: { endpoints: ['http://127.0.0.1:1'] }, clock, logger };
+    const failed = startControlPlane(options).catch((error: Error) => error.message);
+    await vi.waitFor(() => expect(clock.pendingTimers).toBeGreaterThan(0));
+    await clock.advance(1_999);
+    expect(warnings).toEqual([]);
+    await clock.advance(1);
+    expect(warnings).toEqual([['Waiting for etcd', { servers: 'http://127.0.0.1:1' }]]);
+    await clock.advance(60_000);
+    expect(await failed).toMatch(/^etcd: no connection to etcd within 20000 ms: /);
+    expect(await failed).not.toContain('Resolution note');
+    expect(clock.pendingTimers).toBe(0);
   });
 });

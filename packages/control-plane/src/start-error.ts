@@ -28,7 +28,13 @@ export async function startingWith<T>(option: string, work: () => T | Promise<T>
   }
 }
 
-function reasonOf(cause: unknown): string {
-  if (isStorageError(cause) && cause.detail !== '') return cause.detail;
-  return cause instanceof Error ? cause.message : String(cause);
+/** What went wrong, in words for who started the command. */
+export function reasonOf(cause: unknown): string {
+  if (isStorageError(cause) && cause.detail !== '') return worded(cause.detail);
+  return worded(cause instanceof Error ? cause.message : String(cause));
+}
+
+/** gRPC ends some of its messages with a note that is mostly empty. */
+function worded(text: string): string {
+  return text.replace(/\.? *Resolution note: *$/, '');
 }

@@ -138,12 +138,18 @@ describe('kapstan store on a stopped data directory', () => {
     expect(await run('restore', '--data-dir', copy, '--from', out, '--revision-bump=0')).toEqual({ revision });
     expect(await store(['restore', '--data-dir', copy, '--from', out])).toBe(1);
     expect(complaints).toContain('holds a store already');
+    complaints = '';
+    const other = join(work, 'other');
+    expect(await store(['restore', '--data-dir', other, '--from', join(work, 'none')])).toBe(1);
+    expect(complaints).toBe(`kapstan store restore: there is no backup in ${join(work, 'none')}\n`);
+    expect(existsSync(other)).toBe(false);
   });
 
   it('refuses one that is in use, and one that is not there without making it', async () => {
     await start();
     expect(await store(['check', '--data-dir', dataDir])).toBe(1);
     expect(complaints).toContain(`is in use by process ${process.pid}`);
+    expect(complaints).not.toMatch(/StorageError|Code: /);
     complaints = '';
     const none = join(work, 'none');
     expect(await store(['stats', '--data-dir', none])).toBe(1);

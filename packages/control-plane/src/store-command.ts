@@ -1,12 +1,14 @@
 // `kapstan store …`: looks after the store, on a stopped data directory or on a running server. DESIGN §9.
 import { createWriteStream, existsSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { type Client, connect } from '@kapstan/client';
 import { isStorageError } from '@kapstan/storage';
 import { dataFileName, type LmdbEngine, openLmdbEngine, restoreLmdbBackup } from '@kapstan/storage-lmdb';
 import { type FlagValues, formatFlags, intFlag, parseFlags, stringFlag, UsageError } from './flag-set.ts';
+import { makeDirectory } from './make-directory.ts';
+import { reasonOf } from './start-error.ts';
 import { storePagesRoot } from './store-pages.ts';
 
 const storeFlags = {
@@ -56,7 +58,7 @@ export async function store(args: readonly string[]): Promise<number> {
     return await (flags.kubeconfig === '' ? runOffline(name, action, flags) : runOnline(action, flags));
   } catch (error) {
     if (!(error instanceof Error) || error instanceof UsageError) throw error;
-    process.stderr.write(`kapstan store ${name}: ${error.message}\n`);
+    process.stderr.write(`kapstan store ${name}: ${reasonOf(error)}\n`);
     return 1;
   }
 }
@@ -141,6 +143,7 @@ function compact(storeDir: string): Promise<number> {
 
 function backup(storeDir: string, { out }: StoreFlags): Promise<number> {
   return withStore(storeDir, async (engine) => {
+    await makeDirectory(out);
     await engine.backup(resolve(out));
     print({ revision: await engine.currentRevision(), directory: resolve(out) });
     return 0;
@@ -148,6 +151,7 @@ function backup(storeDir: string, { out }: StoreFlags): Promise<number> {
 }
 
 async function restore(storeDir: string, { from, 'revision-bump': revisionBump }: StoreFlags): Promise<number> {
+  if (existsSync(from)) await makeDirectory(dirname(storeDir));
   const revision = await restoreLmdbBackup({ backupDir: resolve(from), dataDir: storeDir, revisionBump });
   print({ revision });
   return 0;
@@ -169,7 +173,7 @@ async function backupServer(client: Client, { out }: StoreFlags): Promise<number
   const directory = resolve(out);
   const file = join(directory, dataFileName);
   if (existsSync(file)) throw new Error(`${file} exists already`);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   const partial = `${file}.partial`;
   try {
     const answer = await client.rawStream({ path: `${storePagesRoot}/backup`, accept: '*/*' });

@@ -108,7 +108,7 @@ function storageBackendFlag(help: string): Flag<StoreFlags['storage-backend']> {
       `invalid, allowed values: lmdb, etcd3. If not specified, it will default to 'etcd3' with --etcd-servers, else to 'lmdb': ${why}`,
     );
   };
-  return { parse, default: 'default', help };
+  return { parse, default: 'default', help, shown: '' };
 }
 
 function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type']> {
@@ -116,7 +116,7 @@ function storageMediaTypeFlag(help: string): Flag<StoreFlags['storage-media-type
     if (isStorageMediaType(text)) return text;
     throw new FlagRefusal(`${JSON.stringify(text)} invalid, allowed values: ${storageMediaTypes.join(', ')}`);
   };
-  return { parse, default: 'default', help };
+  return { parse, default: 'default', help, shown: '' };
 }
 
 /** A duration of at least one millisecond: in no time nothing can be answered. */

@@ -2,7 +2,7 @@
 // Implements the registry's AdmissionControl.
 import { type Clock, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
 import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
+import { ResourceCatalog } from '../registry/catalog.ts';
 import { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { defaultIngressClass, defaultStorageClass } from './default-class.ts';
@@ -11,6 +11,8 @@ import { NamespaceLifecycle } from './namespace-lifecycle.ts';
 import { Priority } from './priority.ts';
 import { ServiceAccount } from './service-account.ts';
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
+
+export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
 export interface AdmissionChainOptions {
   /** Where plug-ins look at namespaces, service accounts, classes. */
@@ -72,7 +74,8 @@ export class AdmissionChain implements AdmissionControl {
   /** Throws TypeError, naming the flag, for names that are unknown, not built, or both switched on and off. */
   constructor(options: AdmissionChainOptions) {
     const built = [...builtInPlugins(options), ...(options.plugins ?? [])];
-    checkNames(options, new Set(built.map((plugin) => plugin.name)));
+    const error = namesError(options, new Set(built.map((plugin) => plugin.name)));
+    if (error !== undefined) throw new TypeError(error);
     const disabled = new Set(options.disabled ?? []);
     this.#plugins = built
       .filter((plugin) => !disabled.has(plugin.name))
@@ -117,19 +120,26 @@ function builtInPlugins(options: AdmissionChainOptions): AdmissionPlugin[] {
   ];
 }
 
-function checkNames({ enabled = [], disabled = [] }: AdmissionChainOptions, built: ReadonlySet<string>): void {
+/** What is wrong with the values of the flags, naming them, where no plug-ins come from elsewhere; undefined = nothing. */
+export function admissionNamesError(flags: AdmissionFlags): string | undefined {
+  const built = builtInPlugins({ catalog: new ResourceCatalog() });
+  return namesError(flags, new Set(built.map((plugin) => plugin.name)));
+}
+
+function namesError({ enabled = [], disabled = [] }: AdmissionFlags, built: ReadonlySet<string>): string | undefined {
   for (const [flag, names] of [
     ['enable-admission-plugins', enabled],
     ['disable-admission-plugins', disabled],
   ] as const) {
     const unknown = names.find((name) => !admissionPluginNames.includes(name) && !built.has(name));
-    if (unknown !== undefined) throw new TypeError(`${flag} plugin ${JSON.stringify(unknown)} is unknown`);
+    if (unknown !== undefined) return `${flag} plugin ${JSON.stringify(unknown)} is unknown`;
   }
   const overlap = enabled.filter((name) => disabled.includes(name));
   if (overlap.length > 0) {
-    throw new TypeError(`[${overlap.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`);
+    return `[${overlap.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`;
   }
   const missing = enabled.find((name) => !built.has(name));
-  if (missing !== undefined)
-    throw new TypeError(`enable-admission-plugins plugin "${missing}" is not built in this version`);
+  return missing === undefined
+    ? undefined
+    : `enable-admission-plugins plugin "${missing}" is not built in this version`;
 }

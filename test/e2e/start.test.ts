@@ -73,7 +73,9 @@ describe('npm start', () => {
       expect(await first.exited, first.text()).toBe(0);
 
       const second = start(args);
-      await second.printed(/^Foo (created|changed)\s+example-foo: 1 replicas wanted, 1 available$/m);
+      await second.printed(/^Foo found\s+example-foo: 1 replicas wanted, 1 available$/m);
+      await second.printed(/^ {2}Deployment\s+example-foo found/m);
+      expect(second.text()).not.toMatch(/created/);
       second.child.kill('SIGINT');
       expect(await second.exited, second.text()).toBe(0);
     } finally {
@@ -81,9 +83,13 @@ describe('npm start', () => {
     }
   });
 
-  it('refuses an unknown flag', async () => {
+  it('refuses an unknown flag without a stack, and shows its flags', async () => {
     const { exited, text } = start(['--twice']);
-    expect(await exited).not.toBe(0);
-    expect(text()).toContain('--twice');
+    expect(await exited).toBe(2);
+    expect(text()).toMatch(/^npm start: .*--twice/);
+    expect(text()).not.toContain('    at ');
+    const help = start(['--help']);
+    expect(await help.exited).toBe(0);
+    expect(help.text()).toContain('--secure-port N');
   });
 });

@@ -19,8 +19,17 @@ interface StartOptions {
   readonly port: number;
 }
 
+const usage = `Usage: npm start [-- flags]
+
+  --once             show the story in a directory of its own, then end
+  --data-dir DIR     where the data stay for the next start (default .kapstan)
+  --secure-port N    port for HTTPS (default 6443, with --once any free one)
+`;
+
 async function main(): Promise<number> {
-  const { once, dataDir, port } = await readOptions();
+  const options = await readOptions();
+  if (typeof options === 'number') return options;
+  const { once, dataDir, port } = options;
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
@@ -40,13 +49,25 @@ async function main(): Promise<number> {
   }
 }
 
-async function readOptions(): Promise<StartOptions> {
+/** A number is the exit status, where there is nothing to start. */
+async function readOptions(): Promise<StartOptions | number> {
   const options = {
+    help: { type: 'boolean', short: 'h' },
     once: { type: 'boolean' },
     'data-dir': { type: 'string' },
     'secure-port': { type: 'string' },
   } as const;
-  const { values } = parseArgs({ options });
+  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+  try {
+    ({ values } = parseArgs({ options }));
+  } catch (error) {
+    process.stderr.write(`npm start: ${(error as Error).message}\n\n${usage}`);
+    return 2;
+  }
+  if (values.help === true) {
+    process.stdout.write(usage);
+    return 0;
+  }
   const once = values.once ?? false;
   const dataDir = once ? await mkdtemp(join(tmpdir(), 'kapstan-once-')) : (values['data-dir'] ?? '.kapstan');
   return { once, dataDir, port: Number(values['secure-port'] ?? (once ? 0 : 6443)) };
@@ -54,6 +75,7 @@ async function readOptions(): Promise<StartOptions> {
 
 async function run({ once, dataDir, port }: StartOptions, stop: AbortController): Promise<void> {
   const begin = systemClock.monotonicNow();
+  const beginMs = systemClock.now();
   const controlPlane = await startControlPlane({ dataDir, port, logger: consoleLogger, controlLoops: ['*'] });
   const kubeconfig = join(dataDir, 'admin.kubeconfig');
   await writePrivateFile(kubeconfig, controlPlane.kubeconfig);
@@ -67,7 +89,7 @@ async function run({ once, dataDir, port }: StartOptions, stop: AbortController)
   try {
     await installFoo(client, stop.signal);
     say('definition', 'foos.samplecontroller.k8s.io is established');
-    silence = narrate(client);
+    silence = narrate(client, beginMs);
     working = runControllers(client, stop);
     await createFoo(client);
     if (once) await scaleAndCheck(client, stop.signal);

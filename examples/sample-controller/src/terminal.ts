@@ -1,5 +1,5 @@
 // What the terminal shows: one line for each thing that happens, as the API server reports it.
-import type { DeepReadonly, Logger, ObjectEvent } from '@kapstan/api';
+import { type DeepReadonly, type Logger, type ObjectEvent, parseTime } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Event } from '@kapstan/kinds/core/v1';
@@ -22,12 +22,14 @@ export const consoleLogger: Logger = {
   },
 };
 
-/** Follows Foos, Deployments and their Events until it is called. */
-export function narrate(client: Client): () => void {
+/** Follows Foos, Deployments and their Events until it is called. What was made before `sinceMs` is found, not created. */
+export function narrate(client: Client, sinceMs: number): () => void {
+  const isFound = (event: ObjectEvent<Foo | Deployment | Event>): boolean =>
+    event.type === 'ADDED' && parseTime(event.object.metadata?.creationTimestamp ?? '') < sinceMs - 1000;
   const all = new Subscription();
-  all.add(follow(client, Foo, (event) => tellFoo(event)));
-  all.add(follow(client, Deployment, (event) => tellDeployment(event)));
-  all.add(follow(client, Event, (event) => tellEvent(event)));
+  all.add(follow(client, Foo, (event) => tellFoo(isFound(event) ? { ...event, type: 'FOUND' } : event)));
+  all.add(follow(client, Deployment, (event) => tellDeployment(isFound(event) ? { ...event, type: 'FOUND' } : event)));
+  all.add(follow(client, Event, (event) => isFound(event) || tellEvent(event)));
   return () => all.unsubscribe();
 }
 
@@ -47,7 +49,7 @@ function follow<T extends Foo | Deployment | Event>(
     });
 }
 
-const words = { ADDED: 'created', MODIFIED: 'changed', DELETED: 'deleted' } as const;
+const words = { FOUND: 'found', ADDED: 'created', MODIFIED: 'changed', DELETED: 'deleted' } as const;
 
 function tellFoo({ type, object }: { readonly type: keyof typeof words; readonly object: DeepReadonly<Foo> }): void {
   const { replicas } = object.spec ?? {};

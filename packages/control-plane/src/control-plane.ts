@@ -153,6 +153,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     return closing;
   };
   try {
+    signal?.throwIfAborted();
     checkCertificates(options);
     const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
     closers.push(async () => encryption?.close());

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -157,12 +158,20 @@ describe('kapstan serve', () => {
     expect(await serve(...flags)).toEqual({ code: 2, stderr: `kapstan: ${message}\n` });
   });
 
+  it('that is stopped before it starts opens nothing', async () => {
+    const stop = listenForStop();
+    process.emit('SIGINT', 'SIGINT');
+    const code = await main(['serve', '--secure-port=0', `--data-dir=${dataDir}`], stop);
+    expect([code, await readdir(work)]).toEqual([0, []]);
+  });
+
   it('that is stopped while it starts closes what it opened and ends with status 0', async () => {
     const leaks = new LeakCheck();
     const stop = listenForStop();
+    const ended = main(['serve', '--secure-port=0', `--data-dir=${dataDir}`, `--ready-file=${work}/r`], stop);
+    await vi.waitFor(() => expect(existsSync(dataDir)).toBe(true), { interval: 1 });
     process.emit('SIGTERM', 'SIGTERM');
-    const code = await main(['serve', '--secure-port=0', `--data-dir=${dataDir}`, `--ready-file=${work}/r`], stop);
-    expect([code, await readdir(work)]).toEqual([0, ['data']]);
+    expect([await ended, await readdir(work)]).toEqual([0, ['data']]);
     expect(process.listenerCount('SIGTERM')).toBe(0);
     await leaks.assertNone();
   });

@@ -1,6 +1,6 @@
 // TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
 // TestWaitUntilWatchCacheFreshAndForceAllEvents of the inventory: where a watch begins. spec/storage.md §3.9.
-import { isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
+import { isStatusError, isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { podAttributes, predicate } from '@kapstan/storage/testing';
@@ -110,7 +110,17 @@ describe('the start of a watch', () => {
 
   it('refuses a streamed list with bookmarks where progress cannot be asked for, and no other', async () => {
     progressRequests = false;
-    await expect(begin('0', true, true)).rejects.toThrow('RequestWatchProgress, which is disabled');
+    const refusal = await begin('0', true, true).catch((error: unknown) => error);
+    expect(isStatusError(refusal) && refusal.status).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message:
+        'a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled',
+      reason: 'InternalError',
+      code: 500,
+    });
     expect((await begin('0', true, false)).initial).toHaveLength(2);
     expect((await begin('0', undefined, true)).initial).toHaveLength(2);
   });

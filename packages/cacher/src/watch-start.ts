@@ -1,5 +1,5 @@
 // Where a watch on the cache begins: how fresh the cache must be, what is sent first. spec/storage.md §3.9, steps 7 to 10.
-import { type KubernetesObject, newInternalError, type Revision } from '@kapstan/api';
+import { type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { rangeOf, type Storage, type StorageWatchOptions } from '@kapstan/storage';
 import type { WatchStart } from './cache-watcher.ts';
 import type { Freshness } from './freshness.ts';
@@ -29,7 +29,9 @@ export async function watchStart<T extends KubernetesObject>(
   const { sendInitialEvents, resourceVersion = '' } = call.options;
   const { storage } = context;
   if (sendInitialEvents === true && call.options.predicate.allowWatchBookmarks && !storage.supportsProgressRequests) {
-    throw newInternalError('a streamed list needs the storage feature RequestWatchProgress, which is disabled');
+    // On the wire kube-apiserver has the bare text here, without the frame of other internal errors. Source: cacher.go Watch.
+    const feature = 'a watch stream was requested by the client but the required storage feature RequestWatchProgress';
+    throw new StatusError({ code: 500, reason: 'InternalError', message: `${feature} is disabled` });
   }
   const wantsNewest = resourceVersion === '' && sendInitialEvents !== undefined;
   const required = wantsNewest ? await storage.currentResourceVersion() : call.asked;

@@ -12,6 +12,7 @@ export {
   podOf,
   podStoreOptions,
   predicate,
+  root,
   StorageBench,
   type StorageFixture,
 } from './storage-fixture.ts';

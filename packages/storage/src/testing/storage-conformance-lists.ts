@@ -27,6 +27,8 @@ function versionedLists(bench: StorageBench): void {
     expect(namesOf(newest)).toEqual(['a', 'b', 'c']);
     expect(newest.resourceVersion).toBe(String(last.revision));
     expect(newest.continue).toBe('');
+    // Not the cache has answered.
+    if (bench.isCacheWithoutProgress) await bench.caughtUp();
     for (const resourceVersionMatch of ['', 'NotOlderThan'] as const) {
       for (const resourceVersion of ['0', String(first?.revision), String(last.revision)]) {
         const list = await bench.list({ resourceVersion, resourceVersionMatch });
@@ -55,6 +57,7 @@ function versionedLists(bench: StorageBench): void {
       const { revision } = i === 0 ? await bench.create('a') : await bench.update('a', { labels: { i: String(i) } });
       const list = await bench.list();
       expect(list.items[0]?.revision).toBe(revision);
+      if (bench.isCacheWithoutProgress) continue;
       const old = await bench.list({ resourceVersion: '0' });
       expect(Number(old.resourceVersion)).toBeGreaterThanOrEqual(Number(list.resourceVersion));
     }
@@ -63,12 +66,15 @@ function versionedLists(bench: StorageBench): void {
   it('refuses a version of the future after 3 s at most', async () => {
     await bench.create('a');
     const current = await bench.caughtUp();
-    for (const match of [{}, { resourceVersionMatch: 'NotOlderThan' }, { resourceVersionMatch: 'Exact' }] as const) {
-      const asked = refusalOf(bench.list({ resourceVersion: String(current + 5), ...match }));
+    for (const resourceVersionMatch of ['', 'NotOlderThan', 'Exact'] as const) {
+      const asked = refusalOf(bench.list({ resourceVersion: String(current + 5), resourceVersionMatch }));
       const [error] = await Promise.all([asked, bench.fixture.clock.advance(3_000)]);
       expect(isTooLargeResourceVersion(error)).toBe(true);
       expect(error.message).toBe(`Timeout: Too large resource version: ${current + 5}, current: ${current}`);
-      expect(error.details?.retryAfterSeconds ?? 0).toBe(bench.fixture.isCached ? 1 : 0);
+      // Who cannot hear that the future has come does not wait for an exact version, but asks below.
+      const isAskedBelow = resourceVersionMatch === 'Exact' && bench.isCacheWithoutProgress;
+      const isFromCache = bench.fixture.isCached && !isAskedBelow;
+      expect(error.details?.retryAfterSeconds ?? 0).toBe(isFromCache ? 1 : 0);
     }
   });
 

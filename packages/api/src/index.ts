@@ -98,6 +98,7 @@ export type {
 export type { ListerWatcher, ListResult } from './lister-watcher.ts';
 export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
+export { ObjectList } from './object-list.ts';
 export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
 export { parseQuantity, Quantity, type QuantityFormat, quantityOf } from './quantity.ts';
 export {

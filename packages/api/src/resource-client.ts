@@ -10,6 +10,7 @@ import type {
 import type { KubernetesObject } from './kubernetes-object.ts';
 import type { ListerWatcher, ListResult } from './lister-watcher.ts';
 import type { ObjectName } from './object-key.ts';
+import type { ObjectList } from './object-list.ts';
 import type { Resource } from './resource.ts';
 
 /** Name of an object to act on. `namespace` is left out for cluster-scoped resources. */
@@ -39,6 +40,11 @@ export interface ResourceClient {
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T>;
+  /**
+   * All objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them page by
+   * page, `.pages()` yields pages with their versions. A page holds `limit` items; absent, as many as the client thinks fit.
+   */
+  list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T>;
   /** One page, as the server gives it. */
   listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>>;
   create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T>;

@@ -10,6 +10,7 @@ import {
   type ListerWatcher,
   type ListOptions,
   type ListResult,
+  ObjectList,
   type ObjectTarget,
   type Patch,
   type Resource,
@@ -31,7 +32,6 @@ import {
 } from './client-config.ts';
 import { createTransport } from './create-transport.ts';
 import { Discovery } from './discovery.ts';
-import { ObjectList } from './object-list.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { attachPath, execPath, portForwardPath } from './pod-stream-path.ts';
 import { formatQuery, listQuery, type Query, requestPath, watchQuery, writeQuery } from './request-path.ts';
@@ -121,10 +121,7 @@ export class Client implements ResourceClient {
     return await this.#transport.call(request, limits, (answer) => readList(answer, token));
   }
 
-  /**
-   * All objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them page by
-   * page, `.pages()` yields pages with their versions. Pages hold `limit` items, by default the client's `pageSize`.
-   */
+  /** As {@link ResourceClient.list}; pages hold `limit` items, by default the client's `pageSize`. */
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
     return new ObjectList(read, { limit: this.#options.pageSize, ...options });

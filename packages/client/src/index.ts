@@ -24,7 +24,6 @@ export {
 } from './kubeconfig/kubeconfig.ts';
 export { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
 export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
-export { ObjectList } from './object-list.ts';
 export type { PodLogOptions } from './pod-log.ts';
 export { RequestMetrics } from './request-metrics.ts';
 export { RestMapper } from './rest-mapper.ts';

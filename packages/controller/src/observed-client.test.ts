@@ -77,9 +77,10 @@ describe('ObservedClient', () => {
     await guarded.get(testConfigMaps, target);
     await guarded.create(testConfigMaps, configMap({ name: 'a' }), { signal: own.signal });
     await guarded.update(testConfigMaps, configMap({ name: 'a' }), { signal: new AbortController().signal });
+    await guarded.list(testConfigMaps);
     own.abort();
-    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([false, true, false]);
+    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([false, true, false, false]);
     run.abort();
-    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([true, true, true]);
+    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([true, true, true, true]);
   });
 });

@@ -9,6 +9,7 @@ import type {
   ListerWatcher,
   ListOptions,
   ListResult,
+  ObjectList,
   ObjectTarget,
   Patch,
   Resource,
@@ -41,6 +42,10 @@ export class ObservedClient implements ResourceClient {
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
     return await this.#client.get(token, target, this.#limited(options));
+  }
+
+  list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T> {
+    return this.#client.list(token, this.#limited(options));
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {

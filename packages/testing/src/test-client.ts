@@ -1,23 +1,24 @@
 // TestClient: the in-process client of a test cluster. Passes everything on, to whatever server runs at the moment, counts
 // what is under way, and lets faults act on calls and watches as if they had connections.
-import type {
-  ApplyOptions,
-  CallOptions,
-  Clock,
-  DeleteOptions,
-  GetOptions,
-  KubernetesObject,
-  ListerWatcher,
-  ListOptions,
-  ListResult,
-  ObjectTarget,
-  Patch,
-  Resource,
-  ResourceClient,
-  SubresourceOptions,
-  WatchEvent,
-  WatchOptions,
-  WriteOptions,
+import {
+  type ApplyOptions,
+  type CallOptions,
+  type Clock,
+  type DeleteOptions,
+  type GetOptions,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListOptions,
+  type ListResult,
+  ObjectList,
+  type ObjectTarget,
+  type Patch,
+  type Resource,
+  type ResourceClient,
+  type SubresourceOptions,
+  type WatchEvent,
+  type WatchOptions,
+  type WriteOptions,
 } from '@kapstan/api';
 import { Observable, type Subscriber } from 'rxjs';
 import type { Activity } from './activity.ts';
@@ -45,6 +46,10 @@ export class TestClient implements ResourceClient {
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
     return this.#call((client) => client.get(token, target, options), options);
+  }
+
+  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    return new ObjectList((page) => this.listPage(token, page), options);
   }
 
   listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {

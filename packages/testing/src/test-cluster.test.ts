@@ -63,6 +63,21 @@ describe('a test cluster', () => {
     expect(names).toEqual(['a', 'b']);
   });
 
+  it('lists in process as over HTTPS: awaited as a whole, iterated page by page', async () => {
+    const cluster = await start();
+    for (const name of ['a', 'b', 'c']) await cluster.client.create(ConfigMap, map(name));
+    for (const client of [cluster.client, await cluster.connect()]) {
+      const list = client.list(ConfigMap, { namespace: 'default', fieldSelector: 'metadata.name!=b', limit: 1 });
+      expect((await list).map(({ metadata }) => metadata?.name)).toEqual(['a', 'c']);
+      const pages: number[] = [];
+      for await (const { items } of list.pages()) pages.push(items.length);
+      expect(pages).toEqual([1, 1]);
+      const names: (string | undefined)[] = [];
+      for await (const { metadata } of list) names.push(metadata?.name);
+      expect(names).toEqual(['a', 'c']);
+    }
+  });
+
   it('leaves no handle, timer or file behind (I9)', async () => {
     await (await start()).close();
     const leaks = new LeakCheck();

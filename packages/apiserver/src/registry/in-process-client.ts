@@ -15,6 +15,7 @@ import {
   type ListResult,
   newBadRequest,
   newNotImplemented,
+  ObjectList,
   type ObjectTarget,
   type Patch,
   type Resource,
@@ -94,6 +95,11 @@ export class InProcessClient implements ResourceClient {
       const version = timed.resourceVersion === undefined ? {} : { resourceVersion: timed.resourceVersion };
       return ownCopy<T>((await served.store.get(context, target.name, version)).object);
     });
+  }
+
+  /** One page, unless a `limit` is given: there is no wire to spare. */
+  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    return new ObjectList((page) => this.listPage(token, page), options);
   }
 
   listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {

@@ -1,16 +1,21 @@
 // A list in pages: awaited it is an array, iterated it yields objects while the next page is still on the server.
-import { type DeepReadonly, isExpired, type KubernetesObject, type ListOptions, type ListResult } from '@kapstan/api';
+// Behind `list` of every ResourceClient.
+import type { ListOptions } from './call-options.ts';
+import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
+import type { ListResult } from './lister-watcher.ts';
+import { isExpired } from './status-error.ts';
 
-export type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<ListResult<T>>;
+type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<ListResult<T>>;
 
 /**
- * What `client.list()` returns. Nothing is asked of the server before it is awaited or iterated, and each of these
+ * What `list` of a `ResourceClient` returns. Nothing is asked of the server before it is awaited or iterated, and each of these
  * asks anew.
  */
 export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepReadonly<T>[]> {
   readonly #read: PageReader<T>;
   readonly #options: ListOptions;
 
+  /** `read` reads one page, with the `continue` that it is given. */
   constructor(read: PageReader<T>, options: ListOptions) {
     this.#read = read;
     this.#options = options;
@@ -56,7 +61,7 @@ export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepR
   }
 }
 
-// A continue token carries the version; the server refuses both together. Source: spec/client.md §8.11.
+// A continue token carries the version; the server refuses both together. Source: client-go tools/pager (eachListChunk).
 function continued(options: ListOptions, token: string): ListOptions {
   const { resourceVersion: _, resourceVersionMatch: __, ...rest } = options;
   return { ...rest, continue: token };

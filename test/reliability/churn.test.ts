@@ -61,5 +61,5 @@ test('the data file stays flat under churn while a continue token is held', { ti
   console.log(`MiB after each minute of ${writesPerMinute} writes: ${mebibytes}`);
   // History lasts one to two intervals of five minutes; then free pages are used again, at first not all: values of several
   // pages need free neighbours.
-  expect(sizes.at(-1)).toBeLessThanOrEqual(1.05 * (sizes[24] as number));
+  expect(sizes.at(-1)).toBeLessThanOrEqual(1.1 * (sizes[24] as number));
 });

@@ -33,7 +33,8 @@ export { Lister, type NamespaceLister } from './lister.ts';
 export type { MutationDetection } from './mutation-detector.ts';
 export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';
 // Parts
-export { Reflector, type ReflectorOptions, type ReflectorStatus, type ReflectorStore } from './reflector.ts';
+export { Reflector, type ReflectorOptions, type ReflectorStore } from './reflector.ts';
+export type { ReflectorStatus } from './reflector-status.ts';
 export {
   type EventHandlerOptions,
   type EventHandlerRegistration,

@@ -24,6 +24,7 @@ import {
 } from '@kapstan/api';
 import { defer, Observable, type Subscription } from 'rxjs';
 import { emitProcessWarning } from './process-warning.ts';
+import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
 
 /** What a reflector writes into. Methods are synchronous; what they throw is reported and costs that event only. */
 export interface ReflectorStore<T extends KubernetesObject> {
@@ -35,15 +36,6 @@ export interface ReflectorStore<T extends KubernetesObject> {
   bookmark?(resourceVersion: string): void;
   /** What it throws ends the watch, and a list follows. */
   resync?(): void;
-}
-
-/** How the source is doing. Source: DESIGN §4. */
-export interface ReflectorStatus {
-  readonly phase: ListWatchPhase;
-  /** Wall clock, milliseconds since 1970: since when the phase holds. */
-  readonly since: number;
-  /** Why, for `stale`, `retrying` and `failed`. */
-  readonly error?: unknown;
 }
 
 export interface ReflectorOptions extends ListWatchOptions {
@@ -59,7 +51,12 @@ export interface ReflectorOptions extends ListWatchOptions {
   readonly resyncMs?: number;
   /** Asked before each resync. Default: always. */
   readonly shouldResync?: () => boolean;
-  /** Told of each failed list and watch, after which it is tried again. Must be quick. */
+  /** What is listed, for warnings. Default "objects". */
+  readonly name?: string;
+  /**
+   * Told of each failed list and watch, after which it is tried again. Must be quick. Default: a process warning when the
+   * trouble begins and when it changes its phase, not for each retry; none where only the version had expired.
+   */
   readonly onWatchError?: (error: unknown, status: ReflectorStatus) => void;
   /** Told when the store throws on one event, the event holds no usable object, or other foreign code throws. Default: a process warning. */
   readonly onStoreError?: (error: unknown) => void;
@@ -78,6 +75,7 @@ export class Reflector<T extends KubernetesObject> {
   readonly #options: ReflectorOptions;
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #onWatchError: NonNullable<ReflectorOptions['onWatchError']>;
   readonly #abort = new AbortController();
   readonly #statusEmitter = new SerialEmitter<ReflectorStatus>();
   readonly #completions = new Set<() => void>();
@@ -108,6 +106,7 @@ export class Reflector<T extends KubernetesObject> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
+    this.#onWatchError = options.onWatchError ?? watchErrorWarning(options.name ?? 'objects');
     this.#resyncMs = options.resyncMs ?? 0;
     this.#state = createListWatchState(options, this.#clock.monotonicNow());
     this.#status = { phase: 'syncing', since: this.#clock.now() };
@@ -381,11 +380,7 @@ export class Reflector<T extends KubernetesObject> {
     const since = phase === this.#status.phase ? this.#status.since : this.#clock.now();
     this.#status = error === undefined ? { phase, since } : { phase, since, error };
     this.#statusEmitter.emit(this.#status);
-    if (error !== undefined) this.#reportWatchError(error);
-  }
-
-  #reportWatchError(error: unknown): void {
-    this.#guard(() => this.#options.onWatchError?.(error, this.#status));
+    if (error !== undefined) this.#guard(() => this.#onWatchError(error, this.#status));
   }
 
   #stop(): void {

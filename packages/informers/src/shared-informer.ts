@@ -2,6 +2,7 @@
 // Source: client-go sharedIndexInformer, spec/client.md §4.
 import {
   type DeepReadonly,
+  formatGroupResource,
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
@@ -22,13 +23,14 @@ import { Lister } from './lister.ts';
 import { type MutationDetection, MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { emitProcessWarning } from './process-warning.ts';
-import { Reflector, type ReflectorOptions, type ReflectorStatus } from './reflector.ts';
+import { Reflector, type ReflectorOptions } from './reflector.ts';
+import type { ReflectorStatus } from './reflector-status.ts';
 import { requireResyncPeriod } from './resync-schedule.ts';
 import { type Syncable, SyncSignal } from './sync-signal.ts';
 
 export interface SharedInformerOptions<T extends KubernetesObject>
-  extends Omit<ReflectorOptions, 'shouldResync' | 'onStoreError'> {
-  /** What is listed: names it in errors. Default: a nameless one. */
+  extends Omit<ReflectorOptions, 'name' | 'shouldResync' | 'onStoreError'> {
+  /** What is listed: names it in errors and warnings. Default: a nameless one. */
   readonly resource?: Pick<Resource, 'group' | 'plural'>;
   /** Indexes beside `namespace`, which is always there. */
   readonly indexers?: Indexers<T>;
@@ -303,8 +305,12 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       bookmark: (resourceVersion: string) => queue(() => this.#fifo.bookmark(resourceVersion)),
       resync: () => queue(() => this.#fifo.resync()),
     };
+    const { resource } = this.#options;
     return new Reflector(listerWatcher, store, {
       ...this.#options,
+      ...(resource === undefined
+        ? {}
+        : { name: formatGroupResource({ group: resource.group, resource: resource.plural }) }),
       shouldResync: () => this.#handlers.shouldResync(),
       onStoreError: (error) => this.#reportError(error),
     });

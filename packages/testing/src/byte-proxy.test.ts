@@ -12,6 +12,7 @@ describe('ByteProxy', () => {
   let proxy: ByteProxy;
   let accepted: Socket[];
   let received: string;
+  let onActivity: () => void;
   const clock = new VirtualClock();
   const sockets: Socket[] = [];
 
@@ -19,6 +20,7 @@ describe('ByteProxy', () => {
     leaks = new LeakCheck();
     accepted = [];
     received = '';
+    onActivity = () => undefined;
     server = createServer({ allowHalfOpen: true }, (socket) => {
       accepted.push(socket);
       socket.on('error', () => undefined);
@@ -27,7 +29,11 @@ describe('ByteProxy', () => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    proxy = await ByteProxy.start({ targetPort: () => (server.address() as AddressInfo).port, clock });
+    proxy = await ByteProxy.start({
+      targetPort: () => (server.address() as AddressInfo).port,
+      clock,
+      onActivity: () => onActivity(),
+    });
   });
 
   afterEach(async () => {
@@ -101,6 +107,18 @@ describe('ByteProxy', () => {
     const next = await open();
     next.client.write('hello');
     await receive(5);
+  });
+
+  it('cuts, and closes, in the turn in which the end of a direction is being passed on', async () => {
+    const { client } = await open();
+    await quiet();
+    client.end();
+    // The lane passes the end on in the turn in which it tells of it: libuv is then shutting the other socket down.
+    await new Promise<void>((resolve) => {
+      onActivity = () => queueMicrotask(resolve);
+    });
+    await proxy.close();
+    expect(proxy.connections).toEqual([]);
   });
 
   it('passes on a reset', async () => {

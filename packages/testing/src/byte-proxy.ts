@@ -166,8 +166,8 @@ export class ProxyConnection implements Connection {
 
   cut(): void {
     for (const lane of this.#lanes) lane.close();
-    this.#client.resetAndDestroy();
-    this.#server.resetAndDestroy();
+    resetOrDestroy(this.#client);
+    resetOrDestroy(this.#server);
   }
 
   hold(): void {
@@ -197,4 +197,14 @@ export class ProxyConnection implements Connection {
       });
     });
   }
+}
+
+/**
+ * libuv refuses to reset a socket while it shuts it down, and Node then never closes it. Everything written has gone out by
+ * then, so that the receiver misses nothing by a plain end.
+ */
+function resetOrDestroy(socket: Socket): void {
+  const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+  if (isShuttingDown) socket.destroy();
+  else socket.resetAndDestroy();
 }

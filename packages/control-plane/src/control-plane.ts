@@ -13,13 +13,13 @@ import {
   type UserInfo,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
-import { type EtcdEngineOptions, openEtcdEngine } from '@kapstan/storage-etcd';
+import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import type { AccessControlOptions } from './access-control.ts';
 import { ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops } from './control-loops/control-loops.ts';
-import { EncryptionAtRest, type EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
+import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
 import { issuerPages } from './issuer-pages.ts';
 import { checkAuthorities, checkKeyPair, type KeyPair } from './key-pair.ts';
@@ -236,9 +236,10 @@ function openEngine(
     const { clock, logger } = ports;
     const servers = etcd.endpoints.join(', ');
     const told = clock.setBackgroundTimer(() => logger.warn('Waiting for etcd', { servers }), sayWaitingMs);
-    return startingWith('etcd', () =>
-      openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd }),
-    ).finally(told);
+    return startingWith('etcd', async () => {
+      const { openEtcdEngine } = await import('@kapstan/storage-etcd');
+      return openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd });
+    }).finally(told);
   }
   return startingWith('dataDir', async () => {
     await makeDirectory(dataDir);
@@ -250,7 +251,10 @@ async function openEncryption(
   options: EncryptionOptions | undefined,
   ports: { readonly clock: Clock; readonly logger: Logger },
 ): Promise<EncryptionAtRest | undefined> {
-  return options === undefined ? undefined : await EncryptionAtRest.open(options, ports);
+  if (options === undefined) return undefined;
+  // gRPC, of KMS plug-ins here and of etcd below, is a fifth of what a start would load: those load it who use it.
+  const module = await import('./encryption-config/encryption-at-rest.ts');
+  return module.EncryptionAtRest.open(options, ports);
 }
 
 /** In etcd what a kube-apiserver beside this server writes; in the embedded store what can be sent as it is. */

@@ -1,6 +1,6 @@
 // Finds the cluster for run(): the one file of this package that knows @kapstan/client.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import { type ConnectOptions, connect } from '@kapstan/client';
+import type { ConnectOptions } from '@kapstan/client';
 
 /** A client with the namespace that its kubeconfig or pod belongs to. */
 export interface ConnectedClient extends ResourceClient {
@@ -17,6 +17,11 @@ export interface ConnectPorts {
 export type ClusterOptions = Pick<ConnectOptions, 'kubeconfig' | 'context' | 'inCluster'>;
 
 /** Rejects when there is no usable configuration; whether the server can be reached shows with the first call. */
-export function connectCluster(cluster: ClusterOptions, { clock, logger }: ConnectPorts): Promise<ConnectedClient> {
+export async function connectCluster(
+  cluster: ClusterOptions,
+  { clock, logger }: ConnectPorts,
+): Promise<ConnectedClient> {
+  // Loaded here, because HTTP is a third of what this package would load, and who brings a client needs none of it.
+  const { connect } = await import('@kapstan/client');
   return connect({ ...cluster, clock, logger });
 }

@@ -2,7 +2,7 @@
 // declarations included, with @types/node and nothing else that our packages do not bring.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,6 +30,8 @@ beforeAll(async () => {
   });
   for (const name of names) await install(name);
   await link('@types/node');
+  for (const file of ['shout.ts', 'main.ts'])
+    await copyFile(join(root, 'examples/first-controller/src', file), join(folder, file));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -64,37 +66,29 @@ function entryPoints(): readonly string[] {
 // Not ours, and there whenever its declarations are checked: the README asks for skipLibCheck with the server's packages.
 const faultOfLmdb = /^\S*node_modules\/lmdb\/index\.d\.ts\(\d+,1\): error TS1203: .*\n/m;
 
-function typeCheck(file: string, settings: readonly string[]): string {
+function typeCheck(files: readonly string[], settings: readonly string[]): string {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const common = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', 'nodenext', '--types', 'node'];
-  const { stdout } = spawnSync(process.execPath, [tsc, ...common, ...settings, file], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
+  const args = [tsc, ...common, '--rewriteRelativeImportExtensions', ...settings, ...files];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
   return stdout.replace(faultOfLmdb, '');
 }
 
-const controller = `
-import { connect } from '@kapstan/client';
+const program = `
 import { SharedInformerFactory } from '@kapstan/informers';
 import { Pod } from '@kapstan/kinds/core/v1';
 
-const client = await connect();
-const factory = new SharedInformerFactory(client);
-const names: (string | undefined)[] = factory.informer(Pod).lister.list().map((pod) => pod.metadata?.name);
+declare const factory: SharedInformerFactory;
 // @ts-expect-error: not any
-const wrong: number = client.namespace;
-console.log(names, wrong);
-await factory.close();
-await client[Symbol.asyncDispose]();
+export const name: string = factory.informer(Pod).lister.list();
 `;
 
 it.each([
   ['ES2022', ['--target', 'es2022', '--lib', 'es2022']],
   ['the newest, with exact optional properties', ['--target', 'esnext', '--exactOptionalPropertyTypes']],
-] as const)('type-check where a program is written for %s', async (_, settings) => {
+] as const)('type-check, with the README's controller, where a program is written for %s', async (_, settings) => {
   const imports = entryPoints().map((entry) => `export type * as _${entry.replace(/\W/g, '_')} from '${entry}';\n`);
   expect(imports.length).toBeGreaterThan(12);
-  await writeFile(join(folder, 'program.ts'), imports.join('') + controller);
-  expect(typeCheck('program.ts', settings)).toBe('');
+  await writeFile(join(folder, 'program.ts'), imports.join('') + program);
+  expect(typeCheck(['program.ts', 'main.ts'], settings)).toBe('');
 });

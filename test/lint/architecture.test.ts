@@ -133,8 +133,8 @@ describe('ARCHITECTURE.md', () => {
 });
 
 describe('README.md', () => {
-  it('shows the first controller as it is', () => {
-    const [, snippet] = /```ts\n([\s\S]*?)```/.exec(read('README.md')) ?? [];
-    expect(snippet).toBe(read('examples/first-controller/src/shout.ts'));
+  it('shows the first controller and its main as they are', () => {
+    const snippets = matches(read('README.md'), /```ts\n([\s\S]*?)```/g).map((match) => group(match, 1));
+    expect(snippets).toEqual(['shout.ts', 'main.ts'].map((file) => read(`examples/first-controller/src/${file}`)));
   });
 });

@@ -86,7 +86,7 @@ export const name: string = factory.informer(Pod).lister.list();
 it.each([
   ['ES2022', ['--target', 'es2022', '--lib', 'es2022']],
   ['the newest, with exact optional properties', ['--target', 'esnext', '--exactOptionalPropertyTypes']],
-] as const)('type-check, with the README's controller, where a program is written for %s', async (_, settings) => {
+] as const)('type-check, with the controller of the README, where a program is written for %s', async (_, settings) => {
   const imports = entryPoints().map((entry) => `export type * as _${entry.replace(/\W/g, '_')} from '${entry}';\n`);
   expect(imports.length).toBeGreaterThan(12);
   await writeFile(join(folder, 'program.ts'), imports.join('') + program);

@@ -41,7 +41,7 @@ export function stepBackoff(
   { nowMs, random }: Moment,
 ): { readonly delayMs: number; readonly state: BackoffState } {
   const { resetAfterMs, factor, maxMs, jitter } = options;
-  // The window counts from the last start, not from the last failure. Source: spec/client.md §1.2.
+  // The window counts from the last start, not from the last failure. Source: apimachinery util/wait (Backoff.DelayWithReset).
   const isOver = resetAfterMs > 0 && nowMs - state.startedAtMs > resetAfterMs;
   const { nextMs, startedAtMs } = isOver ? startBackoff(options, nowMs) : state;
   return {

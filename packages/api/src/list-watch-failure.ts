@@ -32,7 +32,7 @@ export interface ListWatchFailure {
 
 const refusedCodes: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
-/** Sorts an error of a `ListerWatcher`. Source: spec/client.md §1.4-§1.6. */
+/** Sorts an error of a `ListerWatcher`. Source: client-go tools/cache/reflector.go (list, watchList, handleAnyWatch). */
 export function listWatchFailureOf(error: unknown): ListWatchFailure {
   return { kind: kindOf(error), error };
 }

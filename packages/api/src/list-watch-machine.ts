@@ -1,5 +1,6 @@
 // The one list/watch/resume/relist/backoff logic, pure: (state, input, moment) → state and effects. It knows no objects, no
-// requests and no clock. Drivers: informers/reflector over a ListerWatcher, cacher/feed over a Storage. Source: spec/client.md §1.
+// requests and no clock. Drivers: informers/reflector over a ListerWatcher, cacher/feed over a Storage.
+// Source: client-go tools/cache/reflector.go (ListAndWatchWithContext).
 import { type Moment, startBackoff, stepBackoff } from './backoff.ts';
 import type { ListWatchFailure } from './list-watch-failure.ts';
 import { type ListWatchOptions, resolveListWatchOptions } from './list-watch-options.ts';
@@ -88,7 +89,7 @@ function begin(state: ListWatchState, moment: Moment): ListWatchStep {
   return state.memory.options.watchList ? openStream(state, 'streaming', moment) : beginList(state);
 }
 
-// ---- Lists (§1.4) ----
+// ---- Lists ----
 
 function beginList({ memory, resourceVersion: last }: ListWatchState): ListWatchStep {
   const resourceVersion = memory.isVersionUnavailable ? '' : last === '' ? '0' : last;
@@ -160,7 +161,7 @@ function onListFailed(state: ListState, failure: ListWatchFailure, moment: Momen
 const isVersionTrouble = ({ kind }: ListWatchFailure): boolean => kind === 'expired' || kind === 'tooLargeVersion';
 const healthAfter = ({ kind }: ListWatchFailure): ListWatchPhase => (kind === 'refused' ? 'failed' : 'retrying');
 
-// ---- Streams: the initial state with sendInitialEvents (§1.5), and the watch proper (§1.6) ----
+// ---- Streams: the initial state with sendInitialEvents, and the watch proper ----
 
 function openStream(state: ListWatchState, phase: 'streaming' | 'watching', moment: Moment): ListWatchStep {
   const { memory, resourceVersion: last } = state;

@@ -21,7 +21,7 @@ export function isUint64(text: string): boolean {
 /**
  * Reads a version as the storage versioner does: `""` and `"0"` give 0; other text must be a base-10 uint64.
  * Values beyond 2^53 - 1 are clamped to it: they lie in the future of any store and are answered as such.
- * Returns undefined when the text is no uint64. Source: spec/storage.md §1.2.
+ * Returns undefined when the text is no uint64. Source: apiserver storage/api_object_versioner.go (ParseResourceVersion).
  */
 export function parseRevision(text: string): Revision | undefined {
   if (text === '') return 0 as Revision;

@@ -92,7 +92,7 @@ export function isTooManyRequests(error: unknown): error is StatusError {
 
 export const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
 
-/** The asked version lies in the future. Source: spec/client.md §1.4. */
+/** The asked version lies in the future. Source: client-go tools/cache/reflector.go (isTooLargeResourceVersionError). */
 export function isTooLargeResourceVersion(error: unknown): error is StatusError {
   if (!isStatusError(error)) return false;
   const causes = error.details?.causes ?? [];
@@ -202,7 +202,7 @@ export function newExpired(message: string, continueToken?: string): StatusError
   });
 }
 
-/** 504 for a version in the future. Source: spec/storage.md §1.6. */
+/** 504 for a version in the future. Source: apiserver storage/errors.go (NewTooLargeResourceVersionError). */
 export function newTooLargeResourceVersion(asked: number | string, current: number, retrySeconds: number): StatusError {
   return new StatusError({
     code: 504,

@@ -19,5 +19,5 @@ export interface BookmarkEvent {
 /** An ERROR event of the wire never appears here: it becomes the error of the stream. */
 export type WatchEvent<T extends KubernetesObject> = ObjectEvent<T> | BookmarkEvent;
 
-/** Annotation on the bookmark that ends the initial events. Source: spec/storage.md §1.7. */
+/** Annotation on the bookmark that ends the initial events. Source: apimachinery meta/v1 (InitialEventsAnnotationKey). */
 export const initialEventsEndAnnotation = 'k8s.io/initial-events-end';

@@ -1,4 +1,5 @@
-// Bookmarks: tells watchers now and then how far they are, with one timer for all. spec/storage.md §3.10.
+// Bookmarks: tells watchers now and then how far they are, with one timer for all.
+// Source: apiserver storage/cacher/cacher.go (watcherBookmarkTimeBuckets).
 import type { CancelTimer, Clock, KubernetesObject, Revision } from '@kapstan/api';
 import type { CacheWatcher } from './cache-watcher.ts';
 

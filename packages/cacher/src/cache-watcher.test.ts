@@ -1,5 +1,5 @@
-// cache_watcher_test, watch_cache_interval_test and caching_object_test of the inventory, as far as they are not about
-// channels: what one watcher makes of objects and events. spec/storage.md §3.7, §3.9, §3.13.
+// cache_watcher_test, watch_cache_interval_test and caching_object_test of the Go library, as far as they are not about
+// channels: what one watcher makes of objects and events.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod } from '@kapstan/api/testing';
 import { type Encoding, jsonEncoding, type StorageEvent, Stored } from '@kapstan/storage';

@@ -1,5 +1,5 @@
 // CacheWatcher: one watch on the cache: the present state if asked for, what the ring holds, then live events.
-// Driven by dispatcher.ts. spec/storage.md §3.7 and §3.9.
+// Driven by dispatcher.ts. Source: apiserver storage/cacher/cache_watcher.go and watch_cache_interval.go.
 import type { KubernetesObject, Logger, Revision } from '@kapstan/api';
 import {
   isEverything,

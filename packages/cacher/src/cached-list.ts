@@ -1,4 +1,5 @@
-// Answers a list from the watch cache: candidates in one turn, filtered in slices. Used by list-reader.ts. spec/storage.md §3.8.
+// Answers a list from the watch cache: candidates in one turn, filtered in slices. Used by list-reader.ts.
+// Source: apiserver storage/cacher/cacher.go (GetList).
 import { formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
 import {
   isEverything,

@@ -1,4 +1,4 @@
-// TestHistogramCacheReadWait, TestListMetrics and the list of spec/storage.md §3.16: names, labels, values.
+// TestHistogramCacheReadWait, TestListMetrics and the metrics of the Go library (storage/cacher/metrics): names, labels, values.
 import { settle } from '@kapstan/api/testing';
 import { StorageError } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 // The numbers of cachers under the names that kube-apiserver gives them, as data: no package below the server knows a metrics
 // library. Above: whoever serves /metrics. apiserver_terminated_watchers_total is the HTTP layer's, which alone sees slow
-// clients. spec/storage.md §3.16.
+// clients. Source: apiserver storage/cacher/metrics.
 import type { HistogramCounts, MetricFamily } from '@kapstan/storage';
 import type { CacherInspection } from './cacher-inspection.ts';
 

@@ -1,4 +1,4 @@
-// The watches of cacher_whitebox_test of the inventory, over the whole Cacher.
+// The watches of cacher_whitebox_test of the Go library, over the whole Cacher.
 import { isExpired, isTooManyRequests } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { StorageError } from '@kapstan/storage';

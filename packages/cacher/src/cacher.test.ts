@@ -1,4 +1,4 @@
-// What the Cacher promises as a whole: invariants, readiness, what reaches the storage below. spec/storage.md §3.
+// What the Cacher promises as a whole: invariants, readiness, what reaches the storage below.
 import { isExpired, isTooManyRequests, retryAfterSeconds } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { isStorageError, ObjectStore, type Storage, StorageError } from '@kapstan/storage';

@@ -1,5 +1,5 @@
 // TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and TestMarkConsistent of
-// the inventory. spec/storage.md §3.14.
+// the Go library.
 
 import { newExpired } from '@kapstan/api';
 import type { TestPod } from '@kapstan/api/testing';

@@ -1,5 +1,5 @@
 // ConsistencyChecker: compares now and then what the cache holds with what the storage below holds at the same revision.
-// Owned by cacher.ts. spec/storage.md §3.14.
+// Owned by cacher.ts. Source: apiserver storage/cacher (consistencyChecker).
 import {
   type CancelTimer,
   type Clock,

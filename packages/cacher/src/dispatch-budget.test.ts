@@ -1,5 +1,5 @@
-// TestTimeBudget, TestDispatchEventWillNotBeBlockedByTimedOutWatcher, TestForgetWatcher and the dispatch part of
-// spec/storage.md §3.11: what a turn's budget puts off, and that nothing is lost by it.
+// TestTimeBudget, TestDispatchEventWillNotBeBlockedByTimedOutWatcher, TestForgetWatcher of the Go library:
+// what a turn's budget puts off, and that nothing is lost by it.
 import { type Clock, everyField, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import { pod, settle, type TestPod } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';

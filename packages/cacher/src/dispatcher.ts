@@ -1,5 +1,5 @@
 // Dispatcher: brings each event to the watchers that it concerns, and lets new watchers catch up a slice at a time.
-// Between watch-cache.ts and cache-watcher.ts. spec/storage.md §3.11.
+// Between watch-cache.ts and cache-watcher.ts. Source: apiserver storage/cacher/cacher.go (dispatchEvents).
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
 import type { CacheWatcher, EndReason } from './cache-watcher.ts';
 import { DurationHistogram, dispatchBounds } from './duration-histogram.ts';

@@ -1,5 +1,4 @@
-// lister_watcher_test and TestReflectorForWatchCache of the inventory: how the cache lists and watches its storage.
-// spec/storage.md §3.2.
+// lister_watcher_test and TestReflectorForWatchCache of the Go library: how the cache lists and watches its storage.
 import { formatRevision, type Revision, silentLogger } from '@kapstan/api';
 import { pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import {

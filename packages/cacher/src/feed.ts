@@ -1,5 +1,6 @@
 // Feed: lists and watches the backing storage and keeps at it: a driver of the list/watch machine of `api`, whose other
-// driver is the informers' reflector. Below: a Storage; above: cacher.ts. spec/storage.md §3.2.
+// driver is the informers' reflector. Below: a Storage; above: cacher.ts.
+// Source: apiserver storage/cacher/cacher.go (startCaching) and lister_watcher.go.
 import {
   type CancelTimer,
   type Clock,

@@ -1,4 +1,5 @@
-// Freshness: readers that wait until the cache has reached a revision. spec/storage.md §3.6.
+// Freshness: readers that wait until the cache has reached a revision.
+// Source: apiserver storage/cacher/watch_cache.go (waitUntilFreshAndBlock) and progress.
 import { type CancelTimer, type Clock, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
 import { DurationHistogram, readWaitBounds } from './duration-histogram.ts';
 

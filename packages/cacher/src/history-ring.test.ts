@@ -31,7 +31,7 @@ describe('HistoryRing', () => {
   });
 
   it.each([
-    // Vectors of spec/storage.md §3.4: capacity, spacing, lower and upper bound → capacity, position of the oldest.
+    // TestDynamicCache: capacity, spacing, lower and upper bound → capacity, position of the oldest.
     ['grows while the oldest is fresh', 5, fresh / 6, {}, 10, 0],
     ['stays when the oldest is no longer fresh', 5, fresh / 4, {}, 5, 1],
     ['does not grow beyond its bound', 8, fresh / 9, { maxCapacity: 8 }, 8, 1],

@@ -1,5 +1,5 @@
 // HistoryRing: the newest events in a ring whose capacity follows their rate. Filled by watch-cache.ts, read by watchers.
-// spec/storage.md §3.4.
+// Source: apiserver storage/cacher (resizeCacheLocked).
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CacheEvent } from './cache-entry.ts';
 

@@ -1,4 +1,4 @@
-// store_test and watch_cache_storage_test of the inventory, without snapshots (past-states.test.ts). spec/storage.md §3.3.
+// store_test and watch_cache_storage_test of the Go library, without snapshots (past-states.test.ts).
 import type { Revision } from '@kapstan/api';
 import { Stored } from '@kapstan/storage';
 import fc from 'fast-check';

@@ -1,4 +1,5 @@
-// Whether a list is answered by the cache or by the storage below, and in which state: the table of spec/storage.md §3.8.
+// Whether a list is answered by the cache or by the storage below, and in which state.
+// Source: apiserver storage/cacher/delegator (ShouldDelegateList).
 // Used by list-reader.ts.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { ListPosition, StorageListOptions } from '@kapstan/storage';

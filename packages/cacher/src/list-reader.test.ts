@@ -1,5 +1,5 @@
 // TestShouldDelegateList, TestLists with snapshots, TestMatchExactResourceVersionFallback, TestConsistentReadFallback, TestListMetrics,
-// TestComputeListLimit, TestListIndexer of the inventory: which lists reach the storage below, and what they cost.
+// TestComputeListLimit, TestListIndexer of the Go library: which lists reach the storage below, and what they cost.
 import { isExpired, isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
 import { settle, type TestPod } from '@kapstan/api/testing';
 import { type Storage, StorageError, type StorageListOptions } from '@kapstan/storage';

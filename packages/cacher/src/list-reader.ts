@@ -1,5 +1,5 @@
 // ListReader: answers lists from the cache where it can and from the storage below where it must. Between cacher.ts and
-// cached-list.ts. spec/storage.md §3.8.
+// cached-list.ts. Source: apiserver storage/cacher/delegator.go (GetList).
 import { isTooLargeResourceVersion, type KubernetesObject } from '@kapstan/api';
 import {
   type ListPosition,

@@ -1,4 +1,4 @@
-// The store and snapshot suites of the inventory: TestStoreSnapshotter, TestLatestSnapshotLocked,
+// The store and snapshot suites of the Go library: TestStoreSnapshotter, TestLatestSnapshotLocked,
 // TestWatchCacheStorageSnapshots, TestWatchCacheSnapshotConcurrency, TestMatchExactResourceVersionFallback.
 import { type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';

@@ -1,4 +1,5 @@
-// Readiness: whether the cache may answer, and what it answers while it may not. spec/storage.md §3.2 and §3.12.
+// Readiness: whether the cache may answer, and what it answers while it may not.
+// Source: apiserver storage/cacher/ready.go.
 import { type Clock, newTooManyRequests, type StatusError } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 

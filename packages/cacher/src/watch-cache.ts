@@ -1,5 +1,5 @@
 // WatchCache: present state and history of one resource, always at one revision. Fed by feed.ts, read by cacher.ts and
-// by watchers. spec/storage.md §3.3 to §3.7.
+// by watchers. Source: apiserver storage/cacher/watch_cache.go.
 import {
   type Clock,
   deepFreeze,

@@ -1,5 +1,5 @@
 // TestGetWatchCacheResourceVersion, TestGetBookmarkAfterResourceVersionLockedFunc and
-// TestWaitUntilWatchCacheFreshAndForceAllEvents of the inventory: where a watch begins. spec/storage.md §3.9.
+// TestWaitUntilWatchCacheFreshAndForceAllEvents of the Go library: where a watch begins.
 import { isStatusError, isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';

@@ -1,4 +1,5 @@
-// Where a watch on the cache begins: how fresh the cache must be, what is sent first. spec/storage.md §3.9, steps 7 to 10.
+// Where a watch on the cache begins: how fresh the cache must be, what is sent first.
+// Source: apiserver storage/cacher/cacher.go (Watch).
 import { type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
 import { rangeOf, type Storage, type StorageWatchOptions } from '@kapstan/storage';
 import type { WatchStart } from './cache-watcher.ts';

@@ -34,7 +34,7 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
   });
 }
 
-/** A host without scheme is https if TLS is configured, else http. Source: spec/client.md §8.1. */
+/** A host without scheme is https if TLS is configured, else http. Source: client-go rest/url_utils.go (DefaultServerURL). */
 export function serverUrl(server: string, tls: TlsConfig): URL {
   const isTls = Object.values(tls).some((value) => value !== undefined && value !== false);
   const host = server === '' ? 'localhost' : server;
@@ -61,7 +61,7 @@ function credentialsOf(config: ClientConfig, { options, server, tls }: Credentia
   if (token) return bearerToken(token);
   if (username) return basicAuth(username, password ?? '');
   if (oidc !== undefined) return new OidcTokenSource({ oidc, clock, logger });
-  // A configured certificate makes the plugin superfluous. Source: spec/client.md §8.3.
+  // A configured certificate makes the plugin superfluous. Source: client-go plugin/pkg/client/auth/exec (UpdateTransportConfig).
   const hasCertificate = tls.cert !== undefined || tls.certFile !== undefined;
   if (exec === undefined || hasCertificate) return anonymous;
   return new ExecPlugin({ exec, cluster: { server: server.href, tls, proxyUrl: config.proxyUrl }, clock, logger });

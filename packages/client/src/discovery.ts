@@ -44,7 +44,7 @@ export type DiscoveryReader = (request: {
   readonly timeoutMs: number;
 }) => Promise<{ readonly contentType: string; readonly body: string }>;
 
-// Source of both: spec/client.md §8.1 and §8.8.
+// Source of both: client-go discovery/discovery_client.go.
 const timeoutMs = 32_000;
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 

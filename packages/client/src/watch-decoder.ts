@@ -125,7 +125,7 @@ function errorOf(object: KubernetesObject): StatusError {
   return decodingError(`the event ERROR holds a ${object.kind ?? 'nameless kind'} instead of a Status`);
 }
 
-// Source of code, text and cause: spec/client.md §8.6.
+// Source of code, text and cause: apimachinery watch/streamwatcher.go, with the reporter of client-go rest/request.go.
 function decodingError(why: string, cause?: unknown): StatusError {
   const message = `unable to decode an event from the watch stream: ${why}`;
   const causes = [

@@ -1,5 +1,5 @@
 // The default FIFO: changes gathered by object, objects in the order of their first change. Bounded by the number of objects.
-// Source: client-go DeltaFIFO, spec/client.md §2.1.
+// Source: client-go tools/cache/delta_fifo.go.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import {
   DeletedFinalStateUnknown,

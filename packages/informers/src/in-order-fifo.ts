@@ -1,5 +1,5 @@
-// The FIFO that keeps every change in the order of its arrival, chosen by `fifo: 'inOrder'`. Source: client-go RealFIFO,
-// spec/client.md §2.2. Differences from DeltaFifo, each named in fifo.test.ts: nothing is gathered or merged; deletions of
+// The FIFO that keeps every change in the order of its arrival, chosen by `fifo: 'inOrder'`. Source: client-go
+// tools/cache/the_real_fifo.go. Differences from DeltaFifo, each named in fifo.test.ts: nothing is gathered or merged; deletions of
 // unknown objects are kept; a replace puts its tombstones before its objects; it grows with the number of changes.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';

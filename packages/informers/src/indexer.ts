@@ -1,5 +1,5 @@
 // The local cache: objects by key, with indexes. Written by the shared informer, read by listers. Source: client-go
-// ThreadSafeStore, spec/client.md §3. Methods are synchronous: one turn is one critical section.
+// tools/cache/thread_safe_store.go. Methods are synchronous: one turn is one critical section.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 

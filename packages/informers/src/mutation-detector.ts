@@ -1,5 +1,5 @@
 // Finds consumers that change cached objects, which everybody shares (invariant I6). For tests and debugging. Source: client-go
-// CacheMutationDetector, spec/client.md §4.8.
+// tools/cache/mutation_detector.go.
 import {
   type CancelTimer,
   type Clock,

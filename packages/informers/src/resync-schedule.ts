@@ -1,5 +1,5 @@
 // When handlers are due for a resync, and how asked periods are adjusted. Source: client-go processorListener and
-// sharedIndexInformer.AddEventHandlerWithOptions, spec/client.md §4.5.
+// sharedIndexInformer.AddEventHandlerWithOptions.
 
 const minimumMs = 1000;
 

@@ -1,4 +1,4 @@
-// One informer per resource for a whole program. Source: client-go SharedInformerFactory, spec/client.md §5.
+// One informer per resource for a whole program. Source: client-go informers/factory.go.
 import type { KubernetesObject, ListerWatcher, Resource, SelectionOptions } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';

@@ -1,5 +1,5 @@
 // One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
-// Source: client-go sharedIndexInformer, spec/client.md §4.
+// Source: client-go tools/cache/shared_informer.go.
 import {
   type DeepReadonly,
   formatGroupResource,

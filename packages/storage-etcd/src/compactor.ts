@@ -1,5 +1,5 @@
-// Compaction in step with the other servers of the same cluster. Source: spec/storage.md §2.8, whose key and value this
-// shares with kube-apiserver. Started and closed by etcd-engine.ts.
+// Compaction in step with the other servers of the same cluster. Source: apiserver storage/etcd3/compact.go, whose key
+// and value this shares with kube-apiserver. Started and closed by etcd-engine.ts.
 import type { CancelTimer, Clock, Logger, Revision } from '@kapstan/api';
 import { type Engine, type EngineWatch, isStorageError, type KeyValue, rangeOfOne } from '@kapstan/storage';
 

@@ -34,7 +34,10 @@ export interface EtcdEngineOptions {
   readonly healthTimeoutMs?: number;
   /** The same for the check of readiness. Default 2 000. */
   readonly readinessTimeoutMs?: number;
-  /** Silence on a connection before the member is asked whether it is there, in ms; etcd refuses less than 5 000. Default 30 000. Source: spec §2.9. */
+  /**
+   * Silence on a connection before the member is asked whether it is there, in ms; etcd refuses less than 5 000. Default
+   * 30 000. Source: apiserver storage/storagebackend/factory/etcd3.go (keepaliveTime).
+   */
   readonly keepAliveMs?: number;
   /** Time for that answer, in ms, at least 1; then the connection is broken. Default 10 000. */
   readonly keepAliveTimeoutMs?: number;

@@ -1,4 +1,5 @@
-// Whether etcd answers, asked no more often than needed. Source: spec/storage.md §2.9. Part of etcd-engine.ts.
+// Whether etcd answers, asked no more often than needed. Source: apiserver storage/storagebackend/factory/etcd3.go
+// (newETCD3Check). Part of etcd-engine.ts.
 import type { Clock } from '@kapstan/api';
 
 export interface HealthCheckOptions {

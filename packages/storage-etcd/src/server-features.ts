@@ -1,4 +1,5 @@
-// What the members of the cluster can do, by their versions. Source: spec/storage.md §2.9. Part of etcd-engine.ts.
+// What the members of the cluster can do, by their versions. Part of etcd-engine.ts.
+// Source: apiserver storage/feature/feature_support_checker.go.
 import { type Client, Metadata } from '@grpc/grpc-js';
 import { type Clock, delay, type Logger } from '@kapstan/api';
 import type { AuthToken } from './auth-token.ts';

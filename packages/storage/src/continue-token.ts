@@ -1,4 +1,5 @@
-// Continue tokens of paged lists, byte for byte those of kube-apiserver. spec/storage.md §1.5.
+// Continue tokens of paged lists, byte for byte those of kube-apiserver.
+// Source: apiserver storage/continue.go.
 import { isJsonObject, newBadRequest, newExpired, type Revision, type StatusError } from '@kapstan/api';
 import { keyAfter } from './key-range.ts';
 

@@ -1,4 +1,5 @@
-// Collects the unreadable objects of a list into the one error that names them all. spec/storage.md §1.9.
+// Collects the unreadable objects of a list into the one error that names them all.
+// Source: apiserver storage/etcd3/corrupt_obj_deleter.go (corruptObjErrAggregatorFactory).
 import { formatGroupResource, type GroupResource, type StatusCause, StatusError } from '@kapstan/api';
 import { isStorageError } from './storage-error.ts';
 

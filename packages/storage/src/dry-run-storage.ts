@@ -1,4 +1,5 @@
-// DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage. spec/storage.md §4.8.
+// DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage.
+// Source: apiserver registry/generic/registry/dryrun.go.
 import { deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
 import { checkPreconditions } from './preconditions.ts';
 import type {

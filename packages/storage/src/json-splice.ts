@@ -1,4 +1,4 @@
-// Wire JSON of an object from its stored JSON: the bytes are copied, only resourceVersion is put in. DESIGN.md §2.
+// Wire JSON of an object from its stored JSON: the bytes are copied, only resourceVersion is put in.
 
 const quote = 0x22;
 const backslash = 0x5c;

@@ -1,4 +1,5 @@
-// Keys of one resource type: normalised prefixes and the checks that keep a request inside them. spec/storage.md §1.8.
+// Keys of one resource type: normalised prefixes and the checks that keep a request inside them.
+// Source: apiserver storage/etcd3/store.go (prepareKey).
 import type { KeyRange } from './engine.ts';
 import { rangeOf } from './key-range.ts';
 import { StorageError } from './storage-error.ts';

@@ -1,5 +1,5 @@
 // Puts that expire: keys with similar lifetimes share a lease, as etcd3/lease_manager.go has it. Part of object-store.ts, as
-// there: one manager a store, above the engine, whose grants are always new leases. spec/storage.md §2.7.
+// there: one manager a store, above the engine, whose grants are always new leases.
 import type { Clock, Revision } from '@kapstan/api';
 import type { CommitResult, Engine } from './engine.ts';
 import type { Histogram } from './histogram.ts';

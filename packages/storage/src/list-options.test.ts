@@ -24,7 +24,7 @@ function positionOf(call: Call): ListPosition {
   });
 }
 
-// The table of spec/storage.md §1.4.
+// By resourceVersion, resourceVersionMatch and continue token.
 describe('options of a list', () => {
   it.each<[Call, number]>([
     [{}, 0],

@@ -1,4 +1,5 @@
-// Which revision a list reads and where it starts, checked once for the object store and the cacher. spec/storage.md §1.4.
+// Which revision a list reads and where it starts, checked once for the object store and the cacher.
+// Source: apiserver storage (ValidateListOptions).
 import { type KubernetesObject, newBadRequest, parseRevision, type Revision } from '@kapstan/api';
 import { decodeContinue } from './continue-token.ts';
 import type { StorageListOptions } from './storage.ts';

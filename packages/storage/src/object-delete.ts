@@ -1,4 +1,4 @@
-// The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete. spec/storage.md §2.3.
+// The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete.
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import type { ObjectCoder } from './object-coder.ts';

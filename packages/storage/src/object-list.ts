@@ -1,4 +1,5 @@
-// Lists of an ObjectStore: one key, or pages of a range until enough objects match. spec/storage.md §2.5.
+// Lists of an ObjectStore: one key, or pages of a range until enough objects match.
+// Source: apiserver storage/etcd3/store.go (GetList).
 import { type GroupResource, type KubernetesObject, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';

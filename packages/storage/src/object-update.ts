@@ -1,4 +1,4 @@
-// The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate. spec/storage.md §2.4.
+// The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate.
 import { deepCopy, type KubernetesObject, type Revision } from '@kapstan/api';
 import type { Engine, KeyValue } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';

@@ -1,4 +1,5 @@
-// Watches of an ObjectStore: the present state if asked for, then the engine's events against the selector. spec/storage.md §2.6.
+// Watches of an ObjectStore: the present state if asked for, then the engine's events against the selector.
+// Source: apiserver storage/etcd3/watcher.go.
 import {
   formatGroupResource,
   type GroupResource,

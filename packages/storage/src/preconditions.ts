@@ -1,4 +1,4 @@
-// Preconditions of updates and deletes, with the texts of the Go library. spec/storage.md §1.3.
+// Preconditions of updates and deletes, with the texts of the Go library. Source: apiserver storage/interfaces.go (Check).
 import type { DeepReadonly, KubernetesObject, Preconditions } from '@kapstan/api';
 import { StorageError } from './storage-error.ts';
 

@@ -1,4 +1,5 @@
-// What a list or watch selects, parsed once at the edge and passed down. spec/storage.md §1.7.
+// What a list or watch selects, parsed once at the edge and passed down.
+// Source: apiserver storage/selection_predicate.go.
 import type { DeepReadonly, FieldSelector, KubernetesObject, LabelSelector } from '@kapstan/api';
 
 /** The texts of an object that selectors look at. */

@@ -27,7 +27,7 @@ interface StorageErrorRow {
   readonly isRetryable: boolean;
 }
 
-/** One row a code. Texts and numbers: spec/storage.md §1.9. */
+/** One row a code. Texts and numbers: apiserver storage/errors.go. */
 export const storageErrors: Readonly<Record<StorageErrorCode, StorageErrorRow>> = {
   KeyNotFound: { number: 1, text: 'key not found', isRetryable: false },
   KeyExists: { number: 2, text: 'key exists', isRetryable: false },

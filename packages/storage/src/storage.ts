@@ -117,7 +117,7 @@ export interface StorageStats {
   readonly averageObjectBytes: number;
 }
 
-/** Objects of one resource type. Keys are full: "/registry/pods/default/web". Semantics: spec/storage.md §1. */
+/** Objects of one resource type. Keys are full: "/registry/pods/default/web". Semantics: Interface of apiserver storage. */
 export interface Storage<T extends KubernetesObject> {
   /** Rejects with `KeyExists`. The object must not carry a resourceVersion. */
   create(key: string, object: T, options?: StorageCreateOptions): Promise<Stored<T>>;

@@ -1,5 +1,5 @@
 // StoreCounters: what an ObjectStore counts of itself. Filled by its parts, shown by store-metrics.ts. Numbers only: a store is
-// too busy for a metrics library. spec/storage.md §2.13.
+// too busy for a metrics library.
 import type { Clock } from '@kapstan/api';
 import { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
 

@@ -1,5 +1,5 @@
-// TestRecordDecodeError, TestRecordEtcdEvent, TestRecordEtcdBookmark, TestRecordEtcdRequest, TestUpdateStoreStats and the list of
-// spec/storage.md §2.13: names, labels, buckets, values.
+// TestRecordDecodeError, TestRecordEtcdEvent, TestRecordEtcdBookmark, TestRecordEtcdRequest, TestUpdateStoreStats of the
+// Go library: names, labels, buckets, values.
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { formatMetrics } from './metric-family.ts';

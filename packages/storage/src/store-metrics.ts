@@ -1,4 +1,5 @@
-// The numbers of stores under the names that kube-apiserver gives them. Above: whoever serves /metrics. spec/storage.md §2.13.
+// The numbers of stores under the names that kube-apiserver gives them. Above: whoever serves /metrics.
+// Source: apiserver storage/etcd3/metrics/metrics.go.
 import { formatGroupResource } from '@kapstan/api';
 import type { HistogramCounts } from './histogram.ts';
 import type { MetricFamily, MetricSample } from './metric-family.ts';

@@ -1,4 +1,4 @@
-// Names, attributes and steps of traces: spec/storage.md §2.1, 2.4, 2.5.
+// Names, attributes and steps of traces, as etcd3/store.go has them.
 import diagnostics from 'node:diagnostics_channel';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { type TestPod, VirtualClock } from '@kapstan/api/testing';

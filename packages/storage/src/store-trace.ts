@@ -1,6 +1,6 @@
 // StoreTrace: the steps of one call of an ObjectStore with their times, told to whoever listens and logged when the call was slow.
 // Names of calls and steps are those of kube-apiserver's store (etcd3/store.go), over every engine: dashboards and people search
-// for "GuaranteedUpdate etcd3", so the embedded engine does not rename them. spec/storage.md §2.
+// for "GuaranteedUpdate etcd3", so the embedded engine does not rename them.
 import { channel } from 'node:diagnostics_channel';
 import type { Clock, Logger } from '@kapstan/api';
 import { isStorageError } from './storage-error.ts';

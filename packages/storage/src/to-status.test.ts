@@ -16,7 +16,7 @@ function answer(verb: StorageVerb, code: StorageErrorCode): string {
 }
 
 describe('toStatus', () => {
-  // The table of spec/storage.md §1.9.
+  // By error and verb.
   it.each<[StorageVerb, Partial<Record<StorageErrorCode, string>>]>([
     [
       'get',

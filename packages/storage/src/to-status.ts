@@ -1,4 +1,4 @@
-// How a storage error is answered: one row a verb, as registry/rest and storage/errors of the Go library. spec/storage.md §1.9.
+// How a storage error is answered: one row a verb, as registry/rest and storage/errors of the Go library.
 import {
   type GroupResource,
   newAlreadyExists,

@@ -1,4 +1,5 @@
-// Resource versions as storage reads and writes them: parsing with Go's texts, blanking before encoding. spec/storage.md §1.2.
+// Resource versions as storage reads and writes them: parsing with Go's texts, blanking before encoding.
+// Source: apiserver storage/api_object_versioner.go.
 import {
   formatRevision,
   type KubernetesObject,

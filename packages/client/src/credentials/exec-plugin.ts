@@ -54,7 +54,7 @@ const refreshRetryMs = 5_000;
 
 const versions: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
-/** Source: spec/client.md §8.3. Unlike client-go, a 401 is repeated once with new credentials. */
+/** Source: client-go plugin/pkg/client/auth/exec. Unlike client-go, a 401 is repeated once with new credentials. */
 export class ExecPlugin implements Credentials {
   readonly #options: ExecPluginOptions;
   #credential: Held | undefined;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Clock, Logger } from '@kapstan/api';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
-// One minute less ten seconds of leeway. Source: spec/client.md §8.2.
+// One minute less ten seconds of leeway. Source: client-go transport/token_source.go.
 const rereadAfterMs = 50_000;
 
 export interface TokenFileOptions {

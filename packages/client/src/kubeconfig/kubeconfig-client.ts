@@ -30,7 +30,7 @@ export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): Cl
     namespace: context.namespace || 'default',
     ...(proxyUrl ? { proxyUrl } : {}),
     ...(impersonate === undefined ? {} : { impersonate }),
-    // Credentials never go over plain HTTP. Source: spec/client.md §8.7.
+    // Credentials never go over plain HTTP. Source: client-go tools/clientcmd/client_config.go (ClientConfig).
     ...(/^http:/i.test(server) ? {} : { ...secrets(cluster, user), ...oidc(user, tokenPlace(kubeconfig, userName)) }),
   };
 }
@@ -63,7 +63,7 @@ function entryOf<T>(entries: ReadonlyMap<string, T>, { kind, name, contextName }
 function secrets(cluster: KubeconfigCluster, user: KubeconfigUser): Partial<ClientConfig> {
   const { token, tokenFile, username, password, exec } = user;
   const extension = cluster.extensions?.find((entry) => entry.name === execExtension)?.extension;
-  // A plugin is not asked where another method is configured. Source: spec/client.md §8.3.
+  // A plugin is not asked where another method is configured. Source: client-go tools/clientcmd/client_config.go.
   const needsExec = exec !== undefined && !token && !tokenFile && !username;
   return {
     tls: tlsConfig(cluster, user),

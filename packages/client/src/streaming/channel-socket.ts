@@ -14,7 +14,7 @@ export interface ChannelSocketOptions {
   readonly onEnd: (error: unknown) => void;
 }
 
-// Source: client-go tools/remotecommand/websocket.go (heartbeat), spec/client.md §8.13.
+// Source: client-go tools/remotecommand/websocket.go (heartbeat).
 const pingMs = 5_000;
 const silenceMs = 61_000;
 const frameBytes = 32_768;

@@ -55,7 +55,7 @@ type Outcome<A> =
   | { readonly type: 'failure'; readonly error: Error };
 
 const channel = diagnostics_channel.channel('kapstan:client:request');
-// A broken connection counts as Retry-After: 1. Source: spec/client.md §8.5.
+// A broken connection counts as Retry-After: 1. Source: client-go rest/with_retry.go (IsNextRetry).
 const brokenRetryMs = 1000;
 
 export class AttemptLoop {
@@ -91,7 +91,7 @@ export class AttemptLoop {
     }
   }
 
-  // The first attempt of a watch passes the limiter by. Source: spec/client.md §8.5.
+  // The first attempt of a watch passes the limiter by. Source: client-go rest/request.go (Watch).
   async #passLimiter<A>(progress: Progress<A>): Promise<void> {
     const { limiter, options } = this.#ports;
     progress.rateLimitedMs = 0;
@@ -171,7 +171,7 @@ async function failure<A>(
   return statusErrorOf({ code: response.status, method, contentType, body, retryAfterSeconds, resource, name });
 }
 
-// Whole seconds only; HTTP dates are ignored. Source: spec/client.md §8.5.
+// Whole seconds only; HTTP dates are ignored. Source: client-go rest/with_retry.go (retryAfterSeconds).
 function retryAfter(header: string | string[] | undefined): number | undefined {
   return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 }

@@ -15,7 +15,7 @@ export interface ConnectionPoolOptions {
   readonly proxyUrl: string | undefined;
 }
 
-// Source of the figures: spec/client.md §8.2. Idle time is Go's default; a shorter Keep-Alive hint of the server wins.
+// Source of the figures: client-go transport/cache.go. Idle time is Go's default; a shorter Keep-Alive hint of the server wins.
 const connectTimeoutMs = 30_000;
 const tcpKeepAliveMs = 30_000;
 const idleMs = 90_000;

@@ -1,4 +1,5 @@
-// Warning headers of the server: only code 299 counts. By default each text is logged once. Source: spec/client.md §8.5.
+// Warning headers of the server: only code 299 counts. By default each text is logged once.
+// Source: client-go rest/warnings.go.
 import type { Logger } from '@kapstan/api';
 
 /** Receives the text of each warning, in the order of the headers. */

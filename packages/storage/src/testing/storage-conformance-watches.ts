@@ -134,7 +134,7 @@ async function startsFromNow(bench: StorageBench): Promise<void> {
   for (let round = 0; round < 3; round += 1) await bench.caughtUp();
 }
 
-/** What a cache says that cannot learn when it has everything, so that the client lists instead. spec/storage.md §3.9. */
+/** What a cache says that cannot learn when it has everything, so that the client lists instead. */
 export async function expectNoStreamedList(watch: StorageRecorder<TestPod>): Promise<void> {
   const error = await watch.ended();
   if (!isStatusError(error)) return expect.fail(`ended with ${error}`);
@@ -149,7 +149,7 @@ export async function expectNoStreamedList(watch: StorageRecorder<TestPod>): Pro
   expect(watch.events).toEqual([]);
 }
 
-/** spec/storage.md §3.17. */
+/** What a watch sends first, by version, initial events and bookmarks. Source: RunWatchSemantics of the Go library. */
 function semanticsMatrix(bench: StorageBench): void {
   const cases: [WatchCall['sendInitialEvents'], boolean, string, string][] = [];
   for (const bookmarks of [true, false]) {

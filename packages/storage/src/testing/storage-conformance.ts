@@ -1,4 +1,4 @@
-// The suite that every Storage passes, in the words of RunTest… of the Go library. spec/storage.md §6.1 and §6.2.
+// The suite that every Storage passes, in the words of RunTest… of the Go library.
 import { describe } from 'vitest';
 import { listTableConformance } from './storage-conformance-list-tables.ts';
 import { listConformance } from './storage-conformance-lists.ts';

@@ -1,4 +1,5 @@
-// The transformer port: bytes on their way into and out of the engine, for encryption at rest. spec/storage.md §2.11.
+// The transformer port: bytes on their way into and out of the engine, for encryption at rest.
+// Source: apiserver storage/value/transformer.go.
 // Synchronous, so that a watch decodes in order without a queue; what must come from a key service is fetched before.
 
 export interface Transformed {

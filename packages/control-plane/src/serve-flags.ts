@@ -1,4 +1,4 @@
-// The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists. DESIGN §9.
+// The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists.
 import { admissionNamesError } from '@kapstan/apiserver';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
 import {

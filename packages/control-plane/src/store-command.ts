@@ -1,4 +1,4 @@
-// `kapstan store …`: looks after the store, on a stopped data directory or on a running server. DESIGN §9.
+// `kapstan store …`: looks after the store, on a stopped data directory or on a running server.
 import { createWriteStream, existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';

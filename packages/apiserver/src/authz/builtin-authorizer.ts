@@ -1,5 +1,5 @@
 // The one built-in rule: system:masters everything; who is authenticated discovery, version, health and reviews of
-// oneself; anonymous health and version. DESIGN §7; the paths and reviews are those of kube-apiserver's default roles
+// oneself; anonymous health and version. The paths and reviews are those of kube-apiserver's default roles
 // system:discovery, system:basic-user and system:public-info-viewer.
 import { authenticatedGroup, serviceAccountsGroup } from '../authn/authenticator.ts';
 import type { UserInfo } from '../registry/request-context.ts';

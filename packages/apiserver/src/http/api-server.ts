@@ -1,5 +1,5 @@
 // ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
-// Source: apiserver server/config.go (DefaultBuildHandlerChain); order as spec/storage.md §5.7.
+// Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order this keeps.
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import {

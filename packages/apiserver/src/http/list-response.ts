@@ -1,5 +1,5 @@
 // A list as an answer: kept bytes of its items joined and streamed, whatever the form asked for.
-// One giant string is never made, and the event loop gets its turn between pieces (DESIGN §6).
+// One giant string is never made, and the event loop gets its turn between pieces.
 
 import type { Clock } from '@kapstan/api';
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';

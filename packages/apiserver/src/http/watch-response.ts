@@ -1,5 +1,6 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
-// as fast as the peer reads, ends a peer that falls too far behind. spec/storage.md §5.6.
+// as fast as the peer reads, ends a peer that falls too far behind.
+// Source: apiserver endpoints/handlers/watch.go.
 import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
 import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { ResponseStream } from './response-stream.ts';

@@ -1,4 +1,5 @@
-// BeforeDelete: preconditions and the arithmetic of grace periods. rest.BeforeDelete of the Go library. spec/storage.md §4.5.2.
+// BeforeDelete: preconditions and the arithmetic of grace periods.
+// Source: apiserver registry/rest/delete.go.
 import {
   type DeepReadonly,
   formatTime,

@@ -1,4 +1,5 @@
-// Create: from a decoded object to the stored one. registry.Store.Create and the create handler of the Go library. spec/storage.md §4.3.
+// Create: from a decoded object to the stored one.
+// Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
 import {
   type DeepReadonly,
   deepCopy,

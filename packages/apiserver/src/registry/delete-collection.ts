@@ -1,4 +1,5 @@
-// DeleteCollection: lists and deletes page by page with a few workers. registry.Store.DeleteCollection. spec/storage.md §4.6.
+// DeleteCollection: lists and deletes page by page with a few workers.
+// Source: apiserver registry/generic/registry/store.go (DeleteCollection).
 import { isNotFound, type KubernetesObject } from '@kapstan/api';
 import type { Stored, StoredList } from '@kapstan/storage';
 import PQueue from 'p-queue';

@@ -1,4 +1,5 @@
-// Delete: graceful, with finalizers, or at once. registry.Store.Delete of the Go library. spec/storage.md §4.5.
+// Delete: graceful, with finalizers, or at once.
+// Source: apiserver registry/generic/registry/store.go (Delete).
 import {
   type DeepReadonly,
   deepCopy,
@@ -239,7 +240,7 @@ class Deletion<T extends KubernetesObject> {
     }
   }
 
-  /** Removes what nobody can decode any more; refused for an object that can be read. Skips all hooks. spec/storage.md §4.9. */
+  /** Removes what nobody can decode any more; refused for an object that can be read. Skips all hooks. */
   async #removeUnreadable(): Promise<DeleteAnswer<T>> {
     try {
       await storageFor(this.#parts, this.#context).deleteUnreadable(this.#key, signalOf(this.#context));

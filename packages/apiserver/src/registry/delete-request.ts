@@ -1,4 +1,5 @@
-// What a delete asks for: its validation and its effect on the collector's finalizers. spec/storage.md §4.5.
+// What a delete asks for: its validation and its effect on the collector's finalizers.
+// Source: apiserver registry/generic/registry/store.go (deletionFinalizersForGarbageCollection).
 import {
   type DeepReadonly,
   type FieldError,

@@ -1,4 +1,5 @@
-// Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web". spec/storage.md §4.2.
+// Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web".
+// Source: apiserver registry/generic/registry/store.go (NamespaceKeyFunc).
 import { newBadRequest } from '@kapstan/api';
 import { pathSegmentErrors } from './names.ts';
 

@@ -1,4 +1,5 @@
-// System metadata of objects: what the server wipes, fills and carries over on creates and updates. spec/storage.md §4.3, §4.4.
+// System metadata of objects: what the server wipes, fills and carries over on creates and updates.
+// Source: apiserver registry/rest/meta.go, create.go (BeforeCreate) and update.go (BeforeUpdate).
 import {
   type DeepReadonly,
   formatTime,

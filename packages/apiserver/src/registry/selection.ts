@@ -1,4 +1,5 @@
-// What a list or watch selects, parsed and checked, and the keys that it has to look at. registry.Store.ListPredicate. spec/storage.md §4.7.
+// What a list or watch selects, parsed and checked, and the keys that it has to look at.
+// Source: apiserver registry/generic/registry/store.go (ListPredicate).
 import {
   dnsLabelErrors,
   everyField,

@@ -1,4 +1,5 @@
-// ResourceStrategy: what is particular to one kind, called by the generic store at fixed points. spec/storage.md §4.1.
+// ResourceStrategy: what is particular to one kind, called by the generic store at fixed points.
+// Source: apiserver registry/rest (RESTCreateStrategy, RESTUpdateStrategy, RESTDeleteStrategy).
 import type { DeepReadonly, FieldError, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { RequestContext } from './request-context.ts';
 

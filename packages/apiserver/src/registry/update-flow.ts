@@ -1,4 +1,5 @@
-// Update: PUT, PATCH, apply and status alike, as one compare-and-set loop. registry.Store.Update of the Go library. spec/storage.md §4.4.
+// Update: PUT, PATCH, apply and status alike, as one compare-and-set loop.
+// Source: apiserver registry/generic/registry/store.go (Update).
 import {
   type DeepReadonly,
   deepCopy,

@@ -1,4 +1,4 @@
-// Regular expressions of users, in RE2: linear in the length of the text, whatever the pattern (DESIGN §7).
+// Regular expressions of users, in RE2: linear in the length of the text, whatever the pattern.
 import { RE2JS } from 're2js';
 
 /** Definitions repeat few patterns thousands of times (that of quantities above all). Full = emptied. */

@@ -1,5 +1,5 @@
 // EventCorrelator: makes one event out of many alike, and drops the flood. client-go's record.EventCorrelator:
-// aggregate, count, then filter spam. spec/client.md §7.4.
+// aggregate, count, then filter spam. Source: client-go tools/record/events_cache.go.
 import { type Clock, TokenBucket } from '@kapstan/api';
 import { LruMap } from './lru-map.ts';
 

@@ -1,5 +1,5 @@
 // EventRecorder: writes core/v1 Events about objects, correlated and in the background, so that a reconcile never waits
-// for them or fails by them. client-go's record package; spec/client.md §7.4.
+// for them or fails by them. Source: client-go tools/record/event.go.
 import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 import {

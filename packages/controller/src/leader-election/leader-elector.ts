@@ -1,5 +1,5 @@
 // LeaderElector: of several processes one works, the holder of a Lease. Decisions are in leader-record.ts; used by the
-// manager. Source: client-go tools/leaderelection, spec/client.md §7; stricter about when a leader stops.
+// manager. Source: client-go tools/leaderelection; stricter about when a leader stops.
 import { type CancelTimer, delay, isConflict, isNotFound } from '@kapstan/api';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import {

@@ -1,5 +1,5 @@
 // What a Lease says about who leads, and when one may claim it: pure functions over an observation. Used by
-// leader-elector.ts. Source: client-go tools/leaderelection, spec/client.md §7.2.
+// leader-elector.ts. Source: client-go tools/leaderelection (tryAcquireOrRenew).
 import { deepCopy, formatMicroTime } from '@kapstan/api';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 

@@ -1,7 +1,7 @@
 // Real etcd servers for tests: found or installed, started on free ports of the loopback in a temporary folder, ended.
 // Used by the tests of this package and of those above it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -124,7 +124,10 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
     start: () => {
       child = start();
     },
-    freeze: () => child.kill('SIGSTOP'),
+    freeze: () => {
+      child.kill('SIGSTOP');
+      waitUntilStopped(child.pid);
+    },
     thaw: () => child.kill('SIGCONT'),
     remove: async () => {
       await kill();
@@ -132,6 +135,18 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A signal is under way when kill returns: threads on another core may still answer. */
+function waitUntilStopped(pid: number | undefined): void {
+  const tasks = `/proc/${pid}/task`;
+  const isStopped = (task: string): boolean =>
+    readFileSync(join(tasks, task, 'stat'), 'utf8')
+      .split(') ')[1]
+      ?.startsWith('T') === true;
+  for (let looks = 0; looks < 10_000 && existsSync(tasks); looks++) {
+    if (readdirSync(tasks).every(isStopped)) return;
+  }
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -50,6 +50,8 @@ export interface CacherOptions<T extends KubernetesObject> {
   readonly historyWindowMs?: number;
   /** Fewest events kept. Default 100. */
   readonly minHistory?: number;
+  /** Events for which there is room at first. Default `minHistory`. */
+  readonly initialHistory?: number;
   /**
    * Least time between two comparisons with the storage below, in milliseconds; up to half of it comes on top.
    * 0 = none. Default 300 000.
@@ -88,12 +90,16 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#storage = storage;
     this.#logger = logger;
     const indexedFields = options.indexedFields ?? [];
-    const minCapacity = options.minHistory === undefined ? {} : { minCapacity: options.minHistory };
+    const { minHistory, initialHistory } = options;
+    const capacities = {
+      ...(minHistory === undefined ? {} : { minCapacity: minHistory }),
+      ...(initialHistory === undefined ? {} : { initialCapacity: initialHistory }),
+    };
     this.#cache = new WatchCache<T>({
       clock,
       getAttributes: options.getAttributes,
       indexedFields,
-      history: { windowMs: historyWindowMs, ...minCapacity },
+      history: { windowMs: historyWindowMs, ...capacities },
       freeze: options.freeze ?? false,
       logger,
     });

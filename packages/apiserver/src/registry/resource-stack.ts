@@ -168,7 +168,7 @@ function cacherOver(
   return new Cacher<UnstructuredObject>({
     storage,
     resourcePrefix: definition.storagePrefix,
-    minHistory: Math.min(options.cacheSize, largestHistory),
+    initialHistory: Math.min(options.cacheSize, largestHistory),
     getAttributes: definition.getAttributes,
     indexedFields: definition.selectableFields.filter((field) => field === nodeField),
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),

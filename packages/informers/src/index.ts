@@ -35,12 +35,7 @@ export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedCh
 // Parts
 export { Reflector, type ReflectorOptions, type ReflectorStore } from './reflector.ts';
 export type { ReflectorStatus } from './reflector-status.ts';
-export {
-  type EventHandlerOptions,
-  type EventHandlerRegistration,
-  SharedInformer,
-  type SharedInformerOptions,
-} from './shared-informer.ts';
+export { SharedInformer } from './shared-informer.ts';
 // Informer
 export {
   type InformerOptions,
@@ -48,5 +43,10 @@ export {
   SharedInformerFactory,
   type SharedInformerFactoryOptions,
 } from './shared-informer-factory.ts';
+export type {
+  EventHandlerOptions,
+  EventHandlerRegistration,
+  SharedInformerOptions,
+} from './shared-informer-options.ts';
 export type { Syncable } from './sync-signal.ts';
 export { waitForCacheSync } from './wait-for-cache-sync.ts';

@@ -2,7 +2,8 @@ import type { DeepReadonly } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InformerEvent } from './object-change.ts';
-import { SharedInformer, type SharedInformerOptions } from './shared-informer.ts';
+import { SharedInformer } from './shared-informer.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
 
 type Pod = DeepReadonly<TestPod>;
 let clock: VirtualClock;

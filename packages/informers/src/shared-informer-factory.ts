@@ -2,7 +2,8 @@
 import type { KubernetesObject, ListerWatcher, Resource, SelectionOptions } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
-import { SharedInformer, type SharedInformerOptions } from './shared-informer.ts';
+import { SharedInformer } from './shared-informer.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 /** As much of a client as informers need; a `ResourceClient` fits. */

@@ -3,7 +3,8 @@ import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, Virt
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import { filteringHandler, type ResourceEventHandler } from './event-handler.ts';
-import { SharedInformer, type SharedInformerOptions } from './shared-informer.ts';
+import { SharedInformer } from './shared-informer.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 type Pod = DeepReadonly<TestPod>;

@@ -6,66 +6,30 @@ import {
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
-  type Resource,
   systemClock,
 } from '@kapstan/api';
 import { Observable } from 'rxjs';
+import { createFifo } from './create-fifo.ts';
 import { deletionHandlingKey, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
-import { DeltaFifo } from './delta-fifo.ts';
 import type { ResourceEventHandler } from './event-handler.ts';
 import type { Delta, Deltas, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry } from './handler-registry.ts';
-import { InOrderFifo } from './in-order-fifo.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
 import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
-import { type MutationDetection, MutationDetector } from './mutation-detector.ts';
+import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { emitProcessWarning } from './process-warning.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
 import type { ReflectorStatus } from './reflector-status.ts';
 import { requireResyncPeriod } from './resync-schedule.ts';
+import type {
+  EventHandlerOptions,
+  EventHandlerRegistration,
+  SharedInformerOptions,
+} from './shared-informer-options.ts';
 import { type Syncable, SyncSignal } from './sync-signal.ts';
-
-export interface SharedInformerOptions<T extends KubernetesObject>
-  extends Omit<ReflectorOptions, 'name' | 'shouldResync' | 'onStoreError'> {
-  /** What is listed: names it in errors and warnings. Default: a nameless one. */
-  readonly resource?: Pick<Resource, 'group' | 'plural'>;
-  /** Indexes beside `namespace`, which is always there. */
-  readonly indexers?: Indexers<T>;
-  /** Default resync period of handlers, and the period at which the informer looks for due ones, in milliseconds. 0 (default) = none. */
-  readonly resyncMs?: number;
-  /** Makes what is cached out of what came: drops fields, as a rule. */
-  readonly transform?: Transform<T>;
-  /** `delta` (default): by object, bounded. `inOrder`: every change, as client-go since 1.36. */
-  readonly fifo?: 'delta' | 'inOrder';
-  /** Whether changed cached objects are found. Default 'off'. */
-  readonly mutationDetection?: MutationDetection;
-  /**
-   * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a process
-   * warning. Never stops the informer (I8): the object that an index function failed for is cached and told of, but missing in
-   * that index; one that the transform failed for stays as it was, until its next change or a list.
-   */
-  readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;
-}
-
-export interface EventHandlerOptions {
-  /** Resync period of this handler, in milliseconds. At least 1000; 0 = none. Default: the informer's. */
-  readonly resyncMs?: number;
-}
-
-/** A handler at an informer. */
-export interface EventHandlerRegistration extends Syncable {
-  /** The informer has synced and the handler was told all of the initial list. */
-  readonly hasSynced: boolean;
-  /** Calls that threw or rejected. */
-  readonly errors: number;
-  /** Objects with a change that waits for the handler, which is still busy. */
-  readonly backlog: number;
-  /** No further calls. Resolves when a call under way has ended; not to be awaited inside the handler. Idempotent. */
-  close(): Promise<void>;
-}
 
 /** An object that is there: new, changed, or only told again. */
 type Present<T extends KubernetesObject> = Omit<AddedChange<T>, 'type'> & { readonly isResync: boolean };
@@ -429,19 +393,5 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     } catch (thrown) {
       emitProcessWarning(thrown);
     }
-  }
-}
-
-function createFifo<T extends KubernetesObject>(
-  kind: 'delta' | 'inOrder',
-  options: ConstructorParameters<typeof DeltaFifo<T>>[0],
-): Fifo<T> {
-  switch (kind) {
-    case 'delta':
-      return new DeltaFifo<T>(options);
-    case 'inOrder':
-      return new InOrderFifo<T>(options);
-    default:
-      throw new TypeError(`fifo must be 'delta' or 'inOrder', got ${String(kind)}`);
   }
 }

@@ -1,0 +1,47 @@
+// What a shared informer and its handlers are asked to do, and what stands for a handler. Used by shared-informer.ts.
+import type { KubernetesObject, Resource } from '@kapstan/api';
+import type { Transform } from './fifo.ts';
+import type { Indexers } from './indexer.ts';
+import type { MutationDetection } from './mutation-detector.ts';
+import type { ObjectChange } from './object-change.ts';
+import type { ReflectorOptions } from './reflector.ts';
+import type { Syncable } from './sync-signal.ts';
+
+export interface SharedInformerOptions<T extends KubernetesObject>
+  extends Omit<ReflectorOptions, 'name' | 'shouldResync' | 'onStoreError'> {
+  /** What is listed: names it in errors and warnings. Default: a nameless one. */
+  readonly resource?: Pick<Resource, 'group' | 'plural'>;
+  /** Indexes beside `namespace`, which is always there. */
+  readonly indexers?: Indexers<T>;
+  /** Default resync period of handlers, and the period at which the informer looks for due ones, in milliseconds. 0 (default) = none. */
+  readonly resyncMs?: number;
+  /** Makes what is cached out of what came: drops fields, as a rule. */
+  readonly transform?: Transform<T>;
+  /** `delta` (default): by object, bounded. `inOrder`: every change, as client-go since 1.36. */
+  readonly fifo?: 'delta' | 'inOrder';
+  /** Whether changed cached objects are found. Default 'off'. */
+  readonly mutationDetection?: MutationDetection;
+  /**
+   * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a process
+   * warning. Never stops the informer (I8): the object that an index function failed for is cached and told of, but missing in
+   * that index; one that the transform failed for stays as it was, until its next change or a list.
+   */
+  readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;
+}
+
+export interface EventHandlerOptions {
+  /** Resync period of this handler, in milliseconds. At least 1000; 0 = none. Default: the informer's. */
+  readonly resyncMs?: number;
+}
+
+/** A handler at an informer. */
+export interface EventHandlerRegistration extends Syncable {
+  /** The informer has synced and the handler was told all of the initial list. */
+  readonly hasSynced: boolean;
+  /** Calls that threw or rejected. */
+  readonly errors: number;
+  /** Objects with a change that waits for the handler, which is still busy. */
+  readonly backlog: number;
+  /** No further calls. Resolves when a call under way has ended; not to be awaited inside the handler. Idempotent. */
+  close(): Promise<void>;
+}

@@ -1,5 +1,5 @@
 // test/mutants/mutants.json against the sources: what `npm run test:mutants` needs is there. Whether each is killed, it tells.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -16,15 +16,15 @@ const root = new URL('../..', import.meta.url).pathname;
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const mutants = JSON.parse(read('test/mutants/mutants.json')) as readonly Mutant[];
 
+/** Where the suites are that engines and stores share. */
+const suitesFolder = 'packages/storage/src/testing';
+
 /** Sources in which a test of this file may stand: the file, and the suites that such files call. */
 function sourcesOf(file: string): string {
   const suites = /conformance/.test(file)
-    ? ['lists', 'list-tables', 'paging', 'scoped-watches', 'updates', 'watches', 'writes']
-        .map((part) => `packages/storage/src/testing/storage-conformance-${part}.ts`)
-        .concat(
-          'packages/storage/src/testing/engine-conformance.ts',
-          'packages/storage/src/testing/engine-conformance-watch.ts',
-        )
+    ? readdirSync(join(root, suitesFolder))
+        .filter((name) => /-conformance(-.+)?\.ts$/.test(name))
+        .map((name) => join(suitesFolder, name))
     : [];
   return [file, ...suites].map(read).join('\n');
 }

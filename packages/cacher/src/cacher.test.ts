@@ -1,5 +1,5 @@
 // What the Cacher promises as a whole: invariants, readiness, what reaches the storage below.
-import { isExpired, isTooManyRequests, retryAfterSeconds } from '@kapstan/api';
+import { isExpired, isTooManyRequests, type LogFields, retryAfterSeconds, silentLogger } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { isStorageError, ObjectStore, type Storage, StorageError } from '@kapstan/storage';
 import {
@@ -85,6 +85,25 @@ describe('a Cacher that is not ready', () => {
     await cacher.waitUntilReady();
     expect(cacher.readiness()).toBeUndefined();
     expect(await bench.names({ resourceVersion: '0' })).toEqual(['a']);
+  });
+
+  it('begins with room for fewer events than were asked for where a history may not hold so many, and warns', async () => {
+    const warnings: unknown[] = [];
+    const logger = {
+      ...silentLogger,
+      warn: (message: string, fields?: LogFields) => warnings.push({ message, ...fields }),
+    };
+    const capacities = [102_400, 102_401].map((initialHistory) => {
+      const { capacity } = openCacher({ initialHistory, logger }).inspect().history;
+      return capacity;
+    });
+    expect(capacities).toEqual([102_400, 102_400]);
+    const message = 'the watch cache has room for fewer events than it was told';
+    expect(warnings).toEqual([{ message, prefix: '/registry/pods/', asked: 102_401, capacity: 102_400 }]);
+    expect(openCacher({ initialHistory: 102_401, historyWindowMs: 150_000, logger }).inspect().history.capacity).toBe(
+      102_401,
+    );
+    expect(warnings).toHaveLength(1);
   });
 
   it('refuses a history window below 75 s', () => {

@@ -48,9 +48,12 @@ export interface CacherOptions<T extends KubernetesObject> {
   readonly indexedFields?: readonly string[];
   /** How long events stay available to watches that resume, in milliseconds. At least 75 000, the default. */
   readonly historyWindowMs?: number;
-  /** Fewest events kept. Default 100. */
+  /** Fewest events for which there is room. Default 100. */
   readonly minHistory?: number;
-  /** Events for which there is room at first. Default `minHistory`. */
+  /**
+   * Events for which there is room at first, `minHistory` to 102 400 (twice as many for twice the window); outside of that
+   * the nearest, with a warning when it is less than asked. Default `minHistory`.
+   */
   readonly initialHistory?: number;
   /**
    * Least time between two comparisons with the storage below, in milliseconds; up to half of it comes on top.
@@ -80,7 +83,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   #eventsReceived = 0;
   #isStarted = false;
 
-  /** Throws TypeError for a history window that is too short. */
+  /** Throws TypeError for a history window that is too short, and for a `minHistory` above the most. */
   constructor(options: CacherOptions<T>) {
     const { storage, clock = systemClock, logger = silentLogger, historyWindowMs = defaultHistoryWindowMs } = options;
     if (historyWindowMs < defaultHistoryWindowMs) {
@@ -103,6 +106,11 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
       freeze: options.freeze ?? false,
       logger,
     });
+    const { capacity } = this.#cache.ring;
+    if (initialHistory !== undefined && initialHistory > capacity) {
+      const sizes = { prefix: this.keys.prefix, asked: initialHistory, capacity };
+      logger.warn('the watch cache has room for fewer events than it was told', sizes);
+    }
     const triggers = [...indexedFields, 'metadata.name', 'metadata.namespace'];
     this.#dispatcher = new Dispatcher<T>({ ring: this.#cache.ring, indexedFields: triggers, clock, logger });
     const revision = (): Revision => this.#cache.revision;

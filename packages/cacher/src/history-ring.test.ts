@@ -86,6 +86,24 @@ describe('HistoryRing', () => {
     expect(ring.at(3)?.revision).toBe(9);
   });
 
+  it.each([
+    ['its own', 250, 250],
+    ['the least', 5, 100],
+    ['the most', 500_000, 400],
+  ])('begins with %s room that its bounds allow, and stays within them', (_what, initialCapacity, expected) => {
+    const ring = new HistoryRing<never>({ initialCapacity, maxCapacity: 400 });
+    expect(ring.capacity).toBe(expected);
+    for (let revision = 1; revision <= 1_000; revision++) ring.push(event(revision));
+    expect([ring.capacity, ring.size, ring.resizes.decreases]).toEqual([400, 400, 0]);
+    expect(revisions(ring).at(0)).toBe(601);
+  });
+
+  it('has no use for a least capacity above the most', () => {
+    expect(() => new HistoryRing<never>({ minCapacity: 102_401 })).toThrow(
+      new TypeError('minHistory (102401) must not be above the 102400 events that a history may grow to'),
+    );
+  });
+
   it('has an upper bound that grows with the window', () => {
     expect([0, 75_000, 75_001, 150_000, 150_001, 300_000].map(maxCapacityFor)).toEqual([
       102_400, 102_400, 204_800, 204_800, 409_600, 409_600,

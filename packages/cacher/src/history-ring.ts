@@ -13,7 +13,7 @@ export interface HistoryRingOptions {
   readonly windowMs?: number;
   /** Fewest slots. Default 100. */
   readonly minCapacity?: number;
-  /** Slots to begin with. Default `minCapacity`. */
+  /** Slots to begin with, within the bounds. Default `minCapacity`. */
   readonly initialCapacity?: number;
   /** Most slots. Default 102 400, doubled as often as the window is doubled. */
   readonly maxCapacity?: number;
@@ -41,6 +41,7 @@ export class HistoryRing<T extends KubernetesObject> {
   readonly #minCapacity: number;
   readonly #maxCapacity: number;
   readonly #onDropped: OnDropped<T>;
+  // Invariant: as many slots as `minCapacity` to `maxCapacity`.
   #slots: (CacheEvent<T> | undefined)[];
   #start = 0;
   #end = 0;
@@ -48,12 +49,18 @@ export class HistoryRing<T extends KubernetesObject> {
   #increases = 0;
   #decreases = 0;
 
+  /** Throws TypeError when the least capacity is above the most. */
   constructor(options: HistoryRingOptions = {}, onDropped: OnDropped<T> = () => undefined) {
     this.#onDropped = onDropped;
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
     this.#minCapacity = options.minCapacity ?? lowerBound;
     this.#maxCapacity = options.maxCapacity ?? maxCapacityFor(this.#windowMs);
-    this.#slots = new Array(options.initialCapacity ?? this.#minCapacity);
+    if (this.#minCapacity > this.#maxCapacity) {
+      const most = `the ${this.#maxCapacity} events that a history may grow to`;
+      throw new TypeError(`minHistory (${this.#minCapacity}) must not be above ${most}`);
+    }
+    const { initialCapacity = this.#minCapacity } = options;
+    this.#slots = new Array(Math.min(Math.max(initialCapacity, this.#minCapacity), this.#maxCapacity));
   }
 
   get capacity(): number {

@@ -26,7 +26,7 @@ export interface ResourceStackOptions extends StoreHooks {
   readonly watchCache?: boolean;
   /**
    * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): how many events the history of its cache has room
-   * for at first and at least; it grows with the load. 0 = this one without a cache. Default: events have none, everything
+   * for at first, 100 to 102 400; then it follows the load. 0 = this one without a cache. Default: events have none, everything
    * else has one of `defaultWatchCacheSize`.
    */
   readonly watchCacheSizes?: ReadonlyMap<string, number>;
@@ -54,9 +54,6 @@ export interface ResourceStackOptions extends StoreHooks {
 const uncachedByDefault: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
 
 const defaultCacheSize = 100;
-
-/** Events that a history grows to at most. Source: cacher defaultUpperBoundCapacity. */
-const largestHistory = 102_400;
 
 const defaultInitializationTimeoutMs = 60_000;
 
@@ -168,7 +165,7 @@ function cacherOver(
   return new Cacher<UnstructuredObject>({
     storage,
     resourcePrefix: definition.storagePrefix,
-    initialHistory: Math.min(options.cacheSize, largestHistory),
+    initialHistory: options.cacheSize,
     getAttributes: definition.getAttributes,
     indexedFields: definition.selectableFields.filter((field) => field === nodeField),
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),

@@ -97,3 +97,42 @@ it('gives bytes that are known without looking at the object', () => {
   expect(stored.encoded(jsonEncoding)).toBe(bytes);
   expect(parses()).toBe(0);
 });
+
+it('is let go of at another revision too, and is as large there as it was', () => {
+  const { stored, parses } = storedWithParser();
+  stored.storedBytes = 400;
+  const deleted = stored.atRevision(9 as Revision);
+  const seen = deleted.object;
+  expect([deleted.key, deleted.revision, deleted.storedBytes]).toEqual(['/things/a', 9, 400]);
+  expect(seen).toEqual({ ...object(), metadata: { name: 'a', resourceVersion: '9' } });
+  expect(parses()).toBe(0);
+  const json = deleted.encoded(jsonEncoding);
+  deleted.release();
+  expect(deleted.object).not.toBe(seen);
+  expect(deleted.object).toEqual(seen);
+  expect(parses()).toBe(1);
+  expect(deleted.encoded(jsonEncoding)).toBe(json);
+});
+
+it('stays released when it is asked for at another revision', () => {
+  const { stored, parses } = storedWithParser();
+  stored.release();
+  stored.atRevision(9 as Revision);
+  expect(parses()).toBe(1);
+  expect([stored.object.metadata?.resourceVersion, parses()]).toEqual(['7', 2]);
+});
+
+it('cannot be made again at another revision where it could not before', () => {
+  const deleted = new Stored('/things/a', revision, object()).atRevision(9 as Revision);
+  const seen = deleted.object;
+  deleted.release();
+  expect(deleted.object).toBe(seen);
+});
+
+it('is frozen at another revision where it was', () => {
+  const frozen = new Stored('/things/a', revision, Object.freeze(object()));
+  const { object: copy } = frozen.atRevision(9 as Revision);
+  expect([Object.isFrozen(copy), Object.isFrozen(copy.metadata)]).toEqual([true, true]);
+  const { object: open } = new Stored('/things/a', revision, object()).atRevision(9 as Revision);
+  expect([Object.isFrozen(open), Object.isFrozen(open.metadata)]).toEqual([false, false]);
+});

@@ -89,15 +89,31 @@ export class Stored<T extends KubernetesObject> {
     this.#encodings.set(name, bytes);
   }
 
-  /** The same object at another revision: what a deletion shows (last state, revision of the deletion). */
+  /**
+   * The same object at another revision: what a deletion shows (last state, revision of the deletion). It can be released
+   * where this one can, and this one stays released if it was.
+   */
   atRevision(revision: Revision): Stored<T> {
-    const object = { ...this.object, metadata: { ...this.object.metadata, resourceVersion: formatRevision(revision) } };
-    if (Object.isFrozen(this.object)) {
-      Object.freeze(object.metadata);
-      Object.freeze(object);
-    }
-    return new Stored<T>(this.key, revision, object as DeepReadonly<T>);
+    const twin = new Stored<T>(
+      this.key,
+      revision,
+      this.view((object) => versioned(object, revision)),
+    );
+    twin.storedBytes = this.storedBytes;
+    const parse = this.#parse;
+    if (parse !== undefined) twin.rememberParser(() => versioned(parse(), revision));
+    return twin;
   }
+}
+
+/** A copy with that version, which shares all the rest; frozen where the object is. */
+function versioned<T extends KubernetesObject>(object: DeepReadonly<T>, revision: Revision): DeepReadonly<T> {
+  const copy = { ...object, metadata: { ...object.metadata, resourceVersion: formatRevision(revision) } };
+  if (Object.isFrozen(object)) {
+    Object.freeze(copy.metadata);
+    Object.freeze(copy);
+  }
+  return copy as DeepReadonly<T>;
 }
 
 const encoder = new TextEncoder();

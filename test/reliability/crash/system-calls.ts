@@ -32,8 +32,16 @@ export async function traceSystemCalls(options: TraceOptions): Promise<SystemCal
   });
   const [code, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error(`the program ended with ${code ?? signal}: ${complaints}`);
+  return readTrace(createInterface({ input: createReadStream(traceFile) }), dataFile);
+}
+
+/** The calls in the lines that strace wrote with the filters above. */
+export async function readTrace(
+  lines: AsyncIterable<string> | Iterable<string>,
+  dataFile: string,
+): Promise<SystemCall[]> {
   const reader = new TraceReader(dataFile);
-  for await (const line of createInterface({ input: createReadStream(traceFile) })) reader.read(line);
+  for await (const line of lines) reader.read(line);
   return reader.calls;
 }
 
@@ -58,8 +66,8 @@ class TraceReader {
   read(line: string): void {
     this.#line += 1;
     const [, thread = '', text = ''] = /^(\d+) +(.*)$/s.exec(line) ?? [];
-    if (text.endsWith('<unfinished ...>')) {
-      const begun = text.slice(0, -'<unfinished ...>'.length);
+    if (text.endsWith(' <unfinished ...>')) {
+      const begun = text.slice(0, -' <unfinished ...>'.length);
       this.#unfinished.set(thread, { began: this.#line, text: begun });
       return;
     }
@@ -80,8 +88,12 @@ class TraceReader {
     else if (name === 'lseek') file.position = Number(result);
     else if (name === 'fsync' || name === 'fdatasync') this.calls.push({ ...times, type: 'sync' });
     else if (!/^p?writev?(64)?$/.test(name)) throw new Error(`a call that no crash image knows: ${text.slice(0, 200)}`);
-    else if (!file.isData) this.calls.push({ ...times, type: 'said', line: bytesIn(args).toString() });
-    else this.#onWrite({ name, args, file, times });
+    else {
+      // A short write takes less than it was given.
+      const bytes = bytesIn(args).subarray(0, Number(result));
+      if (!file.isData) this.calls.push({ ...times, type: 'said', line: bytes.toString() });
+      else this.#onWrite({ name, args, bytes, file, times });
+    }
   }
 
   #onOpen(args: string, result: string): void {
@@ -93,11 +105,11 @@ class TraceReader {
   #onWrite(call: {
     readonly name: string;
     readonly args: string;
+    readonly bytes: Buffer;
     readonly file: { readonly isSynchronous: boolean; position: number };
     readonly times: { readonly began: number; readonly ended: number };
   }): void {
-    const { name, args, file, times } = call;
-    const bytes = bytesIn(args);
+    const { name, args, bytes, file, times } = call;
     const offset = name.startsWith('p') ? Number(/, (\d+)$/.exec(args)?.[1]) : file.position;
     if (!name.startsWith('p')) file.position += bytes.length;
     this.calls.push({ ...times, type: 'write', offset, bytes, isSynchronous: file.isSynchronous });

@@ -2,9 +2,10 @@
 // TestWaitUntilWatchCacheFreshAndForceAllEvents of the Go library: where a watch begins.
 import { isStatusError, isTooLargeResourceVersion, type Revision, silentLogger } from '@kapstan/api';
 import { pod, type TestPod, VirtualClock } from '@kapstan/api/testing';
-import { Stored } from '@kapstan/storage';
+import { type StorageEvent, Stored } from '@kapstan/storage';
 import { podAttributes, predicate } from '@kapstan/storage/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { CacheWatcher } from './cache-watcher.ts';
 import { Freshness } from './freshness.ts';
 import { WatchCache } from './watch-cache.ts';
 import { type WatchStartCall, watchStart } from './watch-start.ts';
@@ -23,6 +24,8 @@ describe('the start of a watch', () => {
   let progressRequests: boolean;
   /** What was asked of the storage below. */
   let asked: number;
+  /** The revision that the cache hears of when it asks. */
+  let progressTo: number;
   beforeEach(() => {
     clock = new VirtualClock();
     cache = new WatchCache<TestPod>({
@@ -37,9 +40,10 @@ describe('the start of a watch', () => {
     cache.apply({ type: 'ADDED', stored: stored('b', 100) });
     progressRequests = true;
     asked = 0;
+    progressTo = 200;
     // The storage is ahead; the cache hears of that as soon as it asks.
     const requestProgress = (): void => {
-      cache.progress(at(200));
+      cache.progress(at(progressTo));
       freshness.advanced();
     };
     freshness = new Freshness({ clock, current: () => cache.revision, requestProgress });
@@ -88,6 +92,29 @@ describe('the start of a watch', () => {
       expect((await begin(version, send, false)).endsWithBookmark).toBe(false);
     },
   );
+
+  it.each([
+    ['', 210, 'of the cache, once that has what the storage has now'],
+    ['0', 100, 'of the cache, however old that is'],
+    ['95', 100, 'of the cache, which is not the asked one'],
+    ['150', 210, 'of the cache, once that has reached the asked one'],
+  ])('from %j ends a streamed list with a bookmark at %i: the revision %s', async (version, revision) => {
+    progressTo = 210;
+    const start = await begin(version, true, true);
+    const events: StorageEvent<TestPod>[] = [];
+    const watcher = new CacheWatcher<TestPod>({
+      key: '/p/',
+      isRecursive: true,
+      predicate: predicate({ bookmarks: true }),
+      sink: { onEvent: (event) => events.push(event), onEnd: () => undefined },
+      logger: silentLogger,
+      onClosed: () => undefined,
+    });
+    watcher.begin(start);
+    watcher.catchUp(cache.ring, { limit: 10, until: cache.ring.end });
+    expect(events.map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'BOOKMARK']);
+    expect(events.at(-1)).toEqual({ type: 'BOOKMARK', revision, initialEventsEnd: true });
+  });
 
   it('waits for the version that a streamed list asks for, and takes the state of then', async () => {
     const start = await begin('150', true, true);

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
-import { VirtualClock } from '@kapstan/api/testing';
-import { afterEach, describe, expect, it } from 'vitest';
+import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Client } from '../client.ts';
 import type { ClientOptions } from '../client-config.ts';
 import { status } from '../testing/scripted-server.ts';
 import { plainAnswer, type StreamPeer, StreamServer } from '../testing/stream-server.ts';
-import type { PortForwardOptions } from './port-forward.ts';
+import { PortForward, type PortForwardOptions } from './port-forward.ts';
 import { parsePortSpec } from './port-spec.ts';
 
 const target = { namespace: 'n', name: 'p' };
@@ -205,6 +206,26 @@ describe('ports of a pod', () => {
         expect(await new Promise((resolve) => late.once('error', resolve))).toMatchObject({ code: 'ECONNREFUSED' });
         expect(failures).toEqual([]);
       }
+    });
+
+    it('closes in the turn in which the end of an answer is being passed on', async () => {
+      const leaks = new LeakCheck();
+      const remote = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+      const ports = await PortForward.listen({
+        dial: async () => remote,
+        options: { ports: [':1'], addresses: ['127.0.0.1'] },
+        onConnectionError: () => undefined,
+      });
+      const socket = connect(ports.ports[0]?.local ?? 0, '127.0.0.1').on('error', () => undefined);
+      const gone = new Promise((resolve) => socket.resume().once('close', resolve));
+      await vi.waitFor(() => expect(remote.listenerCount('end')).toBeGreaterThan(0));
+      // The pipeline, which listens since before, ends the local socket: libuv is then shutting it down.
+      const passedOn = once(remote, 'end');
+      remote.push(null);
+      await passedOn;
+      await ports.close();
+      await gone;
+      await leaks.assertNone();
     });
 
     it('listens on both loopback addresses for localhost, on the same free port', async () => {

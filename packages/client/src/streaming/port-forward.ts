@@ -70,7 +70,7 @@ export class PortForward {
   async close(): Promise<void> {
     this.#init.options.signal?.removeEventListener('abort', this.#onAbort);
     this.#controller.abort(new Error('the port-forward is closed'));
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) resetOrDestroy(socket);
     const servers = this.#servers.splice(0);
     await Promise.all(servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
   }
@@ -129,11 +129,11 @@ export class PortForward {
       pipeline(socket, remote, socket, (error) => {
         if (error) this.#report(error, port);
         // The reader must not take a broken connection for the end of an answer.
-        if (error) socket.resetAndDestroy();
+        if (error) resetOrDestroy(socket);
       });
     } catch (error) {
       if (!leaving.signal.aborted) this.#report(error as Error, port);
-      socket.resetAndDestroy();
+      resetOrDestroy(socket);
     }
   }
 
@@ -149,4 +149,14 @@ function parseAddress(address: string): readonly string[] {
   if (address === 'localhost') return ['127.0.0.1', '::1'];
   if (isIP(address) !== 0) return [address];
   throw new TypeError(`${address} is not a valid IP`);
+}
+
+/**
+ * libuv refuses to reset a socket while it shuts it down, and Node then never closes it. Everything written has gone out by
+ * then, so that the reader misses nothing by a plain end.
+ */
+function resetOrDestroy(socket: Socket): void {
+  const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+  if (isShuttingDown) socket.destroy();
+  else socket.resetAndDestroy();
 }

@@ -1,5 +1,6 @@
-// Churn for forty minutes of virtual time, compacted every five as always: the data file stops growing, although a reader holds
-// a continue token, and the token says 410 when its past is gone. KAPSTAN_CHURN_WRITES sets the writes a minute.
+// Churn for forty minutes of virtual time, compacted every five as always: the data file stops growing and stays small, although
+// a reader takes a continue token every four minutes; each token answers for five minutes at least, and says 410 when its past
+// is gone. KAPSTAN_CHURN_WRITES sets the writes a minute.
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,11 @@ const writesPerMinute = Number(process.env.KAPSTAN_CHURN_WRITES ?? 300);
 const minutes = 40;
 const objects = 100;
 const namespace = 'default';
+const minutesBetweenTokens = 4;
+// History lasts one to two intervals of five minutes.
+const minutesOfHistory = { least: 5, most: 10 };
+// 0.4 MiB of objects; ten minutes of history, 1.4 MiB each with its pages; half as much again for pages that are free.
+const mostMebibytes = 24 * Math.max(1, writesPerMinute / 300);
 
 /** One write in four deletes an object and makes it anew, the others update one; each value is new, of 0 to 8 KB. */
 async function churn(client: ResourceClient, minute: number): Promise<void> {
@@ -30,36 +36,67 @@ async function churn(client: ResourceClient, minute: number): Promise<void> {
   }
 }
 
-test('the data file stays flat under churn while a continue token is held', { timeout: 120_000 }, async () => {
+/** A continue token, and the minute in which it was taken. */
+interface Token {
+  readonly text: string;
+  readonly minute: number;
+}
+
+async function takeToken(client: ResourceClient, minute: number): Promise<Token> {
+  const { continue: text = '' } = await client.listPage(ConfigMap, { namespace, limit: 10 });
+  expect(text).not.toBe('');
+  return { text, minute };
+}
+
+/** Whether the token still shows the next page of its time; if not, then because that is compacted. */
+async function isAnswered(client: ResourceClient, { text }: Token): Promise<boolean> {
+  const page = await client
+    .listPage(ConfigMap, { namespace, limit: 10, continue: text })
+    .catch((error: unknown) => error as Error);
+  if (page instanceof Error) {
+    expect(isExpired(page)).toBe(true);
+    return false;
+  }
+  expect(page.items).toHaveLength(10);
+  return true;
+}
+
+test('the data file stays flat under churn while continue tokens are held', { timeout: 120_000 }, async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-churn-'));
   const clock = new VirtualClock({ startMs: Date.now() });
   const plane = await startControlPlane({ dataDir, clock, http: 'off' });
   const { client } = plane;
   const sizes: number[] = [];
+  let expired = 0;
   try {
     for (let count = 0; count < objects; count++) {
       await client.create(ConfigMap, { metadata: { namespace, name: `churn-${count}` } });
     }
-    const { continue: token = '' } = await client.listPage(ConfigMap, { namespace, limit: 10 });
-    expect(token).not.toBe('');
-    for (let minute = 1; minute <= minutes; minute++) {
+    let held: Token[] = [];
+    for (let minute = 0; minute < minutes; minute++) {
+      if (minute % minutesBetweenTokens === 0) held.push(await takeToken(client, minute));
       await churn(client, minute);
       await clock.advance(60_000);
-      sizes.push(statSync(join(dataDir, 'store', 'data.mdb')).size);
-      if (minute >= 5) continue;
-      expect((await client.listPage(ConfigMap, { namespace, limit: 10, continue: token })).items).toHaveLength(10);
+      sizes.push(statSync(join(dataDir, 'store', 'data.mdb')).size / 1_048_576);
+      const answered: Token[] = [];
+      for (const token of held) {
+        const age = minute + 1 - token.minute;
+        const isStillHeld = await isAnswered(client, token);
+        if (age < minutesOfHistory.least) expect([token.minute, age, isStillHeld]).toEqual([token.minute, age, true]);
+        if (age > minutesOfHistory.most) expect([token.minute, age, isStillHeld]).toEqual([token.minute, age, false]);
+        if (isStillHeld) answered.push(token);
+        else expired++;
+      }
+      held = answered;
     }
-    const late = await client
-      .listPage(ConfigMap, { namespace, limit: 10, continue: token })
-      .catch((error: unknown) => error);
-    expect(isExpired(late)).toBe(true);
   } finally {
     await plane.close();
     rmSync(dataDir, { recursive: true });
   }
-  const mebibytes = sizes.map((size) => (size / 1_048_576).toFixed(1)).join(' ');
-  console.log(`MiB after each minute of ${writesPerMinute} writes: ${mebibytes}`);
-  // History lasts one to two intervals of five minutes; then free pages are used again, at first not all: values of several
-  // pages need free neighbours.
-  expect(sizes.at(-1)).toBeLessThanOrEqual(1.1 * (sizes[24] as number));
+  console.log(`MiB after each minute of ${writesPerMinute} writes: ${sizes.map((size) => size.toFixed(1)).join(' ')}`);
+  // Free pages are used again, at first not all: values of several pages need free neighbours.
+  const [early = 0, late = 0] = [sizes[24], sizes.at(-1)];
+  expect(late).toBeLessThanOrEqual(1.1 * early);
+  expect([early, late].filter((size) => size > mostMebibytes)).toEqual([]);
+  expect(expired).toBeGreaterThanOrEqual(minutes / minutesBetweenTokens - 3);
 });

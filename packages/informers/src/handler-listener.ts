@@ -68,6 +68,7 @@ export class HandlerListener<T extends KubernetesObject> {
   async remove(): Promise<void> {
     this.#isRemoved = true;
     this.#waiting.clear();
+    this.synced.giveUp();
     // A call that is on the stack now may turn out slow.
     await Promise.resolve();
     await this.#running;

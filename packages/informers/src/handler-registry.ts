@@ -4,6 +4,7 @@ import type { ResourceEventHandler } from './event-handler.ts';
 import { HandlerListener, type HandlerListenerOptions } from './handler-listener.ts';
 import type { ObjectChange } from './object-change.ts';
 import { adjustResync, ResyncSchedule } from './resync-schedule.ts';
+import type { EventHandlerRegistration } from './shared-informer-options.ts';
 
 export class HandlerRegistry<T extends KubernetesObject> {
   // Invariant: replaced, never changed, so that a handler that joins during a delivery does not get that change twice.
@@ -82,4 +83,24 @@ export class HandlerRegistry<T extends KubernetesObject> {
     for (const listener of this.#listeners) void this.remove(listener);
     await Promise.all(this.#leaving);
   }
+}
+
+/** What stands for a listener at its informer's user. */
+export function registrationOf<T extends KubernetesObject>(
+  listener: HandlerListener<T>,
+  registry: HandlerRegistry<T>,
+): EventHandlerRegistration {
+  return {
+    get hasSynced() {
+      return listener.synced.isDone;
+    },
+    get errors() {
+      return listener.errors;
+    },
+    get backlog() {
+      return listener.backlog;
+    },
+    whenSynced: () => listener.synced.promise,
+    close: () => registry.remove(listener),
+  };
 }

@@ -1,4 +1,4 @@
-import type { DeepReadonly } from '@kapstan/api';
+import { type DeepReadonly, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InformerEvent } from './object-change.ts';
@@ -18,6 +18,7 @@ async function started(options: SharedInformerOptions<TestPod> = {}): Promise<vo
     random: () => 0,
     resource: testPods,
     onHandlerError: (error) => errors.push(error),
+    logger: silentLogger,
     ...options,
   });
   informer.start();

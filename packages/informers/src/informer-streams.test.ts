@@ -1,4 +1,4 @@
-import { type DeepReadonly, objectKey } from '@kapstan/api';
+import { type DeepReadonly, objectKey, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ const text = (event: InformerEvent<TestPod>): string => {
 beforeEach(() => {
   clock = new VirtualClock();
   source = new FakeListerWatcher<TestPod>();
-  informer = new SharedInformer<TestPod>(source, { clock, random: () => 0 });
+  informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, logger: silentLogger });
 });
 afterEach(() => informer.close());
 

@@ -15,13 +15,16 @@ export interface ReflectorStatus {
  * Tells what a reflector's source answers, so that a wrong address or token is not silent: once a phase, as each retry would
  * say the same. Source: client-go DefaultWatchErrorHandler, which is quiet about an expired version too.
  */
-export function watchErrorWarning(name: string): (error: unknown, status: ReflectorStatus) => void {
+export function watchErrorWarning(
+  name: string,
+  warn: (text: string) => void = emitProcessWarning,
+): (error: unknown, status: ReflectorStatus) => void {
   let told: ReflectorStatus | undefined;
   return (error, status) => {
     const isTold = told?.phase === status.phase && told.since === status.since;
     if (isTold || status.phase === 'stale') return;
     told = status;
-    emitProcessWarning(`${name}: failed to list or watch, trying again: ${errorText(error)}`);
+    warn(`${name}: failed to list or watch, trying again: ${errorText(error)}`);
   };
 }
 

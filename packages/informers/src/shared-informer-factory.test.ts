@@ -167,6 +167,29 @@ describe('SharedInformerFactory', () => {
     await expect(factory.removeInformer(testConfigMaps)).resolves.toBeUndefined();
   });
 
+  it('waits no longer for an informer that is removed, but for the others', async () => {
+    open({ watchList: false });
+    let answer: () => void = () => undefined;
+    const hold = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    client.source(testPods).list = () => new Promise(() => undefined);
+    const maps = client.source(testConfigMaps);
+    const list = maps.list.bind(maps);
+    maps.list = (options) => hold.then(() => list(options));
+    const removed = factory.informer(testPods);
+    factory.informer(testConfigMaps);
+    factory.start();
+    const waiting = factory.waitForCacheSync();
+    await factory.removeInformer(testPods);
+    expect(await removed.whenSynced()).toBe(false);
+    answer();
+    expect([...(await waiting)]).toEqual([
+      ['pods.v1.', false],
+      ['configmaps.v1.', true],
+    ]);
+  });
+
   it('closes all informers and makes and starts none after (I9)', async () => {
     open();
     const informer = factory.informer(testPods);

@@ -47,7 +47,7 @@ export class SharedInformerFactory {
   readonly #options: SharedInformerFactoryOptions;
   readonly #customResyncMs: ReadonlyMap<string, number>;
   readonly #informers = new Map<string, SharedInformer<KubernetesObject>>();
-  readonly #closed = new AbortController();
+  #isClosed = false;
 
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
     this.#client = client;
@@ -66,7 +66,7 @@ export class SharedInformerFactory {
       addMissingIndexers(existing, options.indexers ?? {});
       return existing;
     }
-    if (this.#closed.signal.aborted) throw new Error('the informer factory is closed');
+    if (this.#isClosed) throw new Error('the informer factory is closed');
     const informer = this.#create(token, options);
     this.#informers.set(key, informer as unknown as SharedInformer<KubernetesObject>);
     return informer;
@@ -74,18 +74,15 @@ export class SharedInformerFactory {
 
   /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
   start(): void {
-    if (this.#closed.signal.aborted) return;
+    if (this.#isClosed) return;
     for (const informer of this.#informers.values()) if (!informer.isStopped) informer.start();
   }
 
-  /** Whether each started informer has synced, by "plural.version.group", when all have, the signal aborts or the factory closes. */
+  /** Whether each started informer has synced, by "plural.version.group", when all have or are closed, or the signal aborts. */
   async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
     const started = [...this.#informers].filter(([, informer]) => informer.isStarted);
-    const closed = this.#closed.signal;
-    await waitForCacheSync(
-      started.map(([, informer]) => informer),
-      { signal: options.signal === undefined ? closed : AbortSignal.any([options.signal, closed]) },
-    );
+    // Each by itself: one that is removed meanwhile does not end the waiting for the others.
+    await Promise.all(started.map(([, informer]) => waitForCacheSync([informer], options)));
     return new Map(started.map(([key, informer]) => [key, informer.hasSynced]));
   }
 
@@ -101,7 +98,7 @@ export class SharedInformerFactory {
 
   /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
   async close(): Promise<void> {
-    this.#closed.abort();
+    this.#isClosed = true;
     await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
   }
 

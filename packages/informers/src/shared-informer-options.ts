@@ -1,5 +1,5 @@
 // What a shared informer and its handlers are asked to do, and what stands for a handler. Used by shared-informer.ts.
-import type { KubernetesObject, Resource } from '@kapstan/api';
+import type { KubernetesObject, Logger, Resource } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
 import type { MutationDetection } from './mutation-detector.ts';
@@ -19,11 +19,13 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly transform?: Transform<T>;
   /** `delta` (default): by object, bounded. `inOrder`: every change, as client-go since 1.36. */
   readonly fifo?: 'delta' | 'inOrder';
+  /** Told of trouble that no callback of these options takes: see `onWatchError`, `onHandlerError`. Default: process warnings. */
+  readonly logger?: Logger;
   /** Whether changed cached objects are found. Default 'off'. */
   readonly mutationDetection?: MutationDetection;
   /**
-   * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a process
-   * warning. Never stops the informer (I8): the object that an index function failed for is cached and told of, but missing in
+   * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a
+   * warning, see `logger`. Never stops the informer (I8): the object that an index function failed for is cached and told of, but missing in
    * that index; one that the transform failed for stays as it was, until its next change or a list.
    */
   readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;

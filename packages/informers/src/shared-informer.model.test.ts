@@ -1,5 +1,5 @@
 import type { DeepReadonly } from '@kapstan/api';
-import { newExpired, newTooManyRequests } from '@kapstan/api';
+import { newExpired, newTooManyRequests, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -98,7 +98,12 @@ class World {
   readonly #waitingInside: string[] = [];
 
   constructor(options: { fifo: 'delta' | 'inOrder'; watchList: boolean }) {
-    this.informer = new SharedInformer<TestPod>(this.source, { clock: this.clock, random: () => 0, ...options });
+    this.informer = new SharedInformer<TestPod>(this.source, {
+      clock: this.clock,
+      random: () => 0,
+      logger: silentLogger,
+      ...options,
+    });
     this.informer.addEventHandler(handlerOf(this.handler));
     // Between the others, it brings in who joins inside a delivery.
     this.informer.addEventHandler({

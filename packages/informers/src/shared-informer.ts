@@ -14,15 +14,15 @@ import { deletionHandlingKey, isDeletedFinalStateUnknown } from './deleted-final
 import type { ResourceEventHandler } from './event-handler.ts';
 import type { Delta, Deltas, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
-import { HandlerRegistry } from './handler-registry.ts';
+import { HandlerRegistry, registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
 import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
-import { emitProcessWarning } from './process-warning.ts';
+import { warningTo } from './process-warning.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
-import type { ReflectorStatus } from './reflector-status.ts';
+import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
 import { requireResyncPeriod } from './resync-schedule.ts';
 import type {
   EventHandlerOptions,
@@ -53,6 +53,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   readonly #options: SharedInformerOptions<T>;
   readonly #clock: NonNullable<ReflectorOptions['clock']>;
+  readonly #warn: (error: unknown) => void;
   readonly #fifo: Fifo<T>;
   readonly #reflector: Reflector<T>;
   readonly #handlers: HandlerRegistry<T>;
@@ -72,6 +73,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   constructor(listerWatcher: ListerWatcher<T>, options: SharedInformerOptions<T> = {}) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#warn = warningTo(options.logger);
     this.#transform = options.transform;
     const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
     const indexers = { [namespaceIndex]: metaNamespaceIndex, ...options.indexers };
@@ -115,7 +117,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#synced.isDone;
   }
 
-  whenSynced(): Promise<void> {
+  /** True when it has synced, false when it was closed before. Never rejects. */
+  whenSynced(): Promise<boolean> {
     return this.#synced.promise;
   }
 
@@ -148,6 +151,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   async close(): Promise<void> {
     if (this.#phase !== 'stopped') {
       this.#phase = 'stopped';
+      this.#synced.giveUp();
       this.#fifo.close();
       this.#detector.close();
       await this.#reflector.close();
@@ -193,7 +197,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       for (const change of this.#presentObjects()) listener.deliver(change);
       listener.noteUpstream(this.hasSynced);
     });
-    return this.#register(listener as HandlerListener<T>);
+    const registration = registrationOf(listener as unknown as HandlerListener<T>, this.#handlers);
+    this.#registrations.set(registration, listener as unknown as HandlerListener<T>);
+    return registration;
   }
 
   /** Ends a registration of this informer; others are ignored. Calls under way go on, see {@link EventHandlerRegistration.close}. */
@@ -237,25 +243,6 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     }
   }
 
-  #register(listener: HandlerListener<T>): EventHandlerRegistration {
-    const handlers = this.#handlers;
-    const registration: EventHandlerRegistration = {
-      get hasSynced() {
-        return listener.synced.isDone;
-      },
-      get errors() {
-        return listener.errors;
-      },
-      get backlog() {
-        return listener.backlog;
-      },
-      whenSynced: () => listener.synced.promise,
-      close: () => handlers.remove(listener),
-    };
-    this.#registrations.set(registration, listener);
-    return registration;
-  }
-
   // ---- The walk of one event ----
 
   #createReflector(listerWatcher: ListerWatcher<T>): Reflector<T> {
@@ -269,12 +256,13 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       bookmark: (resourceVersion: string) => queue(() => this.#fifo.bookmark(resourceVersion)),
       resync: () => queue(() => this.#fifo.resync()),
     };
-    const { resource } = this.#options;
+    const { resource, onWatchError } = this.#options;
+    const name =
+      resource === undefined ? 'objects' : formatGroupResource({ group: resource.group, resource: resource.plural });
     return new Reflector(listerWatcher, store, {
       ...this.#options,
-      ...(resource === undefined
-        ? {}
-        : { name: formatGroupResource({ group: resource.group, resource: resource.plural }) }),
+      name,
+      onWatchError: onWatchError ?? watchErrorWarning(name, this.#warn),
       shouldResync: () => this.#handlers.shouldResync(),
       onStoreError: (error) => this.#reportError(error),
     });
@@ -388,10 +376,10 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #reportError(error: unknown, change?: ObjectChange<T>): void {
     this.#handlerErrors++;
     try {
-      if (this.#options.onHandlerError === undefined) emitProcessWarning(error);
+      if (this.#options.onHandlerError === undefined) this.#warn(error);
       else this.#options.onHandlerError(error, change);
     } catch (thrown) {
-      emitProcessWarning(thrown);
+      this.#warn(thrown);
     }
   }
 }

@@ -1,16 +1,16 @@
-// A thing that happens once: "has synced", as a value and as a promise. Source: client-go DoneChecker.
+// A thing that happens once or never: "has synced", as a value and as a promise. Source: client-go DoneChecker.
 
 /** Something to wait for with waitForCacheSync: an informer, or the registration of a handler. */
 export interface Syncable {
   readonly hasSynced: boolean;
-  /** Resolves when it has synced; never rejects. Never resolves when it is closed before. */
-  whenSynced(): Promise<void>;
+  /** Resolves to true when it has synced, to false when it was closed before. Never rejects. */
+  whenSynced(): Promise<boolean>;
 }
 
 export class SyncSignal {
   #isDone = false;
-  #resolve: () => void = () => undefined;
-  readonly #promise: Promise<void>;
+  #resolve: (isDone: boolean) => void = () => undefined;
+  readonly #promise: Promise<boolean>;
 
   constructor() {
     this.#promise = new Promise((resolve) => {
@@ -22,12 +22,17 @@ export class SyncSignal {
     return this.#isDone;
   }
 
-  get promise(): Promise<void> {
+  get promise(): Promise<boolean> {
     return this.#promise;
   }
 
   finish(): void {
     this.#isDone = true;
-    this.#resolve();
+    this.#resolve(true);
+  }
+
+  /** It will not happen any more. Nothing when it has. */
+  giveUp(): void {
+    this.#resolve(false);
   }
 }

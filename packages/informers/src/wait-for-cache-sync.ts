@@ -1,7 +1,10 @@
 // Waiting until caches are filled, without polling. Source: client-go WaitForCacheSync, WaitFor.
 import type { Syncable } from './sync-signal.ts';
 
-/** Resolves to true when all have synced, to false when the signal aborts first. What has synced counts even then. */
+/**
+ * Resolves to true when all have synced, to false when the signal aborts or one of them is closed before. What has synced
+ * counts even then. Never rejects.
+ */
 export async function waitForCacheSync(
   syncables: Iterable<Syncable>,
   options: { readonly signal?: AbortSignal } = {},
@@ -15,7 +18,14 @@ export async function waitForCacheSync(
     stop = () => resolve(false);
     signal?.addEventListener('abort', stop, { once: true });
   });
-  const synced = Promise.all(open.map((syncable) => syncable.whenSynced())).then(() => true);
+  const synced = new Promise<boolean>((resolve) => {
+    let left = open.length;
+    for (const syncable of open)
+      void syncable.whenSynced().then((hasSynced) => {
+        if (!hasSynced) resolve(false);
+        else if (--left === 0) resolve(true);
+      });
+  });
   try {
     return await Promise.race([synced, aborted]);
   } finally {

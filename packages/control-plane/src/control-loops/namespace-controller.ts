@@ -46,7 +46,7 @@ export const namespaceController: ControlLoop = async (context, signal) => {
 function followNamespaces(
   context: ControlLoopContext,
   queue: RateLimitingQueue<string>,
-): { whenSynced(): Promise<void>; close(): Promise<void> } {
+): { whenSynced(): Promise<boolean>; close(): Promise<void> } {
   const add = ({ metadata }: DeepReadonly<KubernetesObject>): void => {
     if (metadata?.deletionTimestamp === undefined) return;
     // Writes that were admitted before the deletion may still be under way.

@@ -1,0 +1,73 @@
+import { type Logger, newUnauthorized, silentLogger } from '@kapstan/api';
+import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SharedInformer } from './shared-informer.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
+
+let warnings: Error[];
+let logged: [message: string, fields: unknown][];
+let source: FakeListerWatcher<TestPod>;
+let informer: SharedInformer<TestPod>;
+const listen = (warning: Error): void => void warnings.push(warning);
+
+/** Two sorts of trouble: a source that refuses, then a handler that throws. */
+async function runIntoTrouble(options: SharedInformerOptions<TestPod>): Promise<void> {
+  const clock = new VirtualClock();
+  source.failNext('list', newUnauthorized('no token'));
+  informer = new SharedInformer<TestPod>(source, {
+    clock,
+    random: () => 0,
+    watchList: false,
+    resource: testPods,
+    ...options,
+  });
+  informer.addEventHandler({
+    onAdd: () => {
+      throw new Error('from a handler');
+    },
+  });
+  informer.start();
+  source.add(pod({ name: 'a' }));
+  await clock.advance(60_000);
+  await settle();
+}
+
+beforeEach(() => {
+  warnings = [];
+  logged = [];
+  source = new FakeListerWatcher<TestPod>();
+  process.on('warning', listen);
+});
+afterEach(async () => {
+  process.off('warning', listen);
+  await informer.close();
+});
+
+describe('trouble that no callback takes', () => {
+  const logger: Logger = { ...silentLogger, warn: (message, fields) => void logged.push([message, fields]) };
+  const texts = ['pods: failed to list or watch, trying again: no token', 'from a handler'];
+
+  it('goes to the logger, and not to the process', async () => {
+    await runIntoTrouble({ logger });
+    expect(logged.map(([message]) => message)).toEqual(texts);
+    expect(logged[1]?.[1]).toEqual({ error: expect.objectContaining({ message: 'from a handler' }) });
+    expect(warnings).toEqual([]);
+  });
+
+  it('is told nobody else where callbacks take it', async () => {
+    const told: unknown[] = [];
+    const take = (error: unknown): void => void told.push((error as Error).message);
+    await runIntoTrouble({ logger, onWatchError: take, onHandlerError: take });
+    expect(told).toEqual(['no token', 'from a handler']);
+    expect([...logged, ...warnings]).toEqual([]);
+  });
+
+  it('is a warning of the process where the logger throws, and costs nothing else', async () => {
+    const warn = (): never => {
+      throw new Error('the logger is full');
+    };
+    await runIntoTrouble({ logger: { ...silentLogger, warn } });
+    expect(warnings.map(({ message }) => message)).toEqual(texts.flatMap((text) => [text, 'the logger is full']));
+    expect(informer.lister.list()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,75 @@
+import { silentLogger } from '@kapstan/api';
+import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SharedInformer } from './shared-informer.ts';
+import { waitForCacheSync } from './wait-for-cache-sync.ts';
+
+let clock: VirtualClock;
+let source: FakeListerWatcher<TestPod>;
+let informer: SharedInformer<TestPod>;
+
+beforeEach(() => {
+  clock = new VirtualClock();
+  source = new FakeListerWatcher<TestPod>();
+  informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, watchList: false, logger: silentLogger });
+});
+afterEach(() => informer.close());
+
+/** What a promise has come to by now. */
+async function stateOf(promise: Promise<boolean>): Promise<boolean | 'pending'> {
+  await settle();
+  return Promise.race([promise, Promise.resolve('pending' as const)]);
+}
+
+describe('whenSynced', () => {
+  it('is true when the first list is in the cache, whenever it is asked', async () => {
+    const early = informer.whenSynced();
+    expect(await stateOf(early)).toBe('pending');
+    informer.start();
+    expect([await stateOf(early), await stateOf(informer.whenSynced())]).toEqual([true, true]);
+    await informer.close();
+    expect([await informer.whenSynced(), informer.hasSynced]).toEqual([true, true]);
+  });
+
+  it('is false when the informer is closed before, started or not', async () => {
+    const never = informer.whenSynced();
+    await informer.close();
+    expect(await stateOf(never)).toBe(false);
+
+    informer = new SharedInformer<TestPod>(source, { clock, watchList: false });
+    source.list = () => new Promise(() => undefined);
+    informer.start();
+    const waiting = informer.whenSynced();
+    expect(await stateOf(waiting)).toBe('pending');
+    await informer.close();
+    expect([await stateOf(waiting), await stateOf(informer.whenSynced()), informer.hasSynced]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('of a registration is false when it is closed before, and when its informer is', async () => {
+    source.add(pod({ name: 'a' }));
+    const slow = { onAdd: () => new Promise<void>(() => undefined) };
+    const [first, second] = [informer.addEventHandler(slow), informer.addEventHandler(slow)];
+    informer.start();
+    const waits = [first.whenSynced(), second.whenSynced()] as const;
+    expect([await stateOf(waits[0]), await stateOf(waits[1])]).toEqual(['pending', 'pending']);
+    void first.close();
+    expect([await stateOf(waits[0]), await stateOf(waits[1])]).toEqual([false, 'pending']);
+    void informer.close();
+    expect(await stateOf(waits[1])).toBe(false);
+    informer = new SharedInformer<TestPod>(source, { clock });
+  });
+});
+
+describe('waitForCacheSync of what is closed before', () => {
+  it('is false at once, whatever the others do', async () => {
+    const other = new SharedInformer<TestPod>(source, { clock });
+    const waiting = waitForCacheSync([informer, other]);
+    expect(await stateOf(waiting)).toBe('pending');
+    await other.close();
+    expect(await stateOf(waiting)).toBe(false);
+  });
+});

@@ -134,6 +134,7 @@ function onListed(state: ListState, input: Extract<ListWatchInput, { type: 'list
   const memory = {
     ...state.memory,
     isVersionUnavailable: false,
+    internalErrors: undefined,
     isPaginated: state.memory.isPaginated || (wasPaged && list.resourceVersion === '0'),
   };
   const replace: ListWatchEffect = { type: 'replace', resourceVersion: list.firstVersion };
@@ -196,7 +197,7 @@ function onBookmark(
   const { resourceVersion } = input;
   if (state.phase === 'watching' || !input.initialEventsEnd)
     return advance(state, { resourceVersion, isAdded: false }, moment);
-  const live = withHealth({ ...state.memory, isVersionUnavailable: false }, 'live');
+  const live = withHealth({ ...state.memory, isVersionUnavailable: false, internalErrors: undefined }, 'live');
   const stream = {
     ...state.stream,
     isOpen: true,
@@ -263,7 +264,7 @@ function onStreamFailed(state: StreamState, failure: ListWatchFailure, moment: M
   return waitFor(state, { next: 'relist', failure, health }, moment);
 }
 
-/** Source: client-go RetryWithDeadline. */
+/** Each new state begins a new window. Source: client-go RetryWithDeadline. */
 function onInternalError(state: StreamState, failure: ListWatchFailure, moment: Moment): ListWatchStep {
   const { options, internalErrors: before } = state.memory;
   const { nowMs } = moment;
@@ -272,8 +273,7 @@ function onInternalError(state: StreamState, failure: ListWatchFailure, moment: 
     const memory = { ...state.memory, internalErrors: { firstMs, lastMs: nowMs } };
     return openStream({ ...state, memory }, 'watching', moment);
   }
-  const memory = { ...state.memory, internalErrors: undefined };
-  return waitFor({ ...state, memory }, { next: 'relist', failure, health: 'retrying' }, moment);
+  return waitFor(state, { next: 'relist', failure, health: 'retrying' }, moment);
 }
 
 /** Silence is not a state: a connection that died without a word is replaced, from the last version, without a list. */

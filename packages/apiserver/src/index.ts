@@ -53,6 +53,7 @@ export { DefinitionController, type DefinitionControllerOptions } from './crd/de
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
 export { type ApiServer, type ApiServerOptions, type IncomingRequest, startApiServer } from './http/api-server.ts';
+export type { ShutdownOptions } from './http/graceful-shutdown.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
 export type { Page, PageAnswer, PageRequest } from './http/page.ts';

@@ -351,7 +351,7 @@ describe('discovery and health', () => {
   it('reports its health and its numbers', async () => {
     expect((await server.send('GET', '/readyz')).text).toBe('ok');
     expect((await server.send('GET', '/readyz?verbose&exclude=ping')).text).toBe(
-      '[+]ping excluded: ok\nreadyz check passed\n',
+      '[+]ping excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
     );
     const metrics = await server.send('GET', '/metrics');
     expect(metrics.text).toContain('apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"');

@@ -21,6 +21,7 @@ import type { ObjectPatching } from '../registry/object-writes.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
+import { GracefulShutdown, type ShutdownOptions } from './graceful-shutdown.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptions } from './http-server.ts';
 import { InflightLimit } from './inflight-limit.ts';
 import type { Page } from './page.ts';
@@ -49,6 +50,8 @@ export interface ApiServerOptions {
   readonly port?: number;
   /** Checks of /readyz, /livez and /healthz beside ping. */
   readonly healthChecks?: readonly HealthCheck[];
+  /** How long /livez takes parts of the start that are not done for healthy, in milliseconds. Default 0. */
+  readonly livezGraceMs?: number;
   /** What /metrics shows beside the numbers of the HTTP layer. Default none. */
   readonly metrics?: readonly Pick<Registry, 'metrics'>[];
   /** Paths outside the API that are served too. Default none. */
@@ -70,8 +73,10 @@ export interface ApiServerOptions {
   readonly maxWatchBufferBytes?: number;
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
   readonly goawayChance?: number;
-  /** How long a close waits for running requests, in milliseconds. Default 10 000. */
+  /** How long a close waits for running requests, in milliseconds. Default: the longest time that they may take. */
   readonly drainMs?: number;
+  /** The steps of a close. Default: none but the end. */
+  readonly shutdown?: ShutdownOptions;
   /** Called with each request before anything is done for it; what it throws is the answer. Default: nothing. */
   readonly onRequest?: (request: IncomingRequest) => void | Promise<void>;
   readonly clock?: Clock;
@@ -113,30 +118,31 @@ export interface ApiServer {
 /** Starts serving the catalog. Resolves when it listens. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const chain = new RequestChain(options);
-  const { tls, host, port, drainMs, goawayChance, random, clock, logger } = options;
+  const { tls, host, port, goawayChance, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
     ...(tls === undefined ? {} : { tls }),
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port }),
-    ...(drainMs === undefined ? {} : { drainMs }),
     ...(goawayChance === undefined ? {} : { goawayChance }),
     ...(random === undefined ? {} : { random }),
     ...(clock === undefined ? {} : { clock }),
     ...(logger === undefined ? {} : { logger }),
   };
   const server: HttpServer = await startHttpServer(httpOptions);
+  let closing: Promise<void> | undefined;
   return {
     url: server.url,
     port: server.port,
     close: () => {
-      chain.shutDown();
-      return server.close();
+      closing ??= chain.shutdown.run(server);
+      return closing;
     },
   };
 }
 
 class RequestChain {
+  readonly shutdown: GracefulShutdown;
   readonly #options: ApiServerOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -144,7 +150,6 @@ class RequestChain {
   readonly #limit: InflightLimit;
   readonly #paths: PathRouter;
   readonly #metrics: ServerMetrics;
-  #isClosing = false;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
@@ -160,6 +165,12 @@ class RequestChain {
       flusher: new TurnFlusher(),
       watches: new WatchRegistry(),
     };
+    this.shutdown = new GracefulShutdown({
+      ...options.shutdown,
+      drainMs: options.drainMs ?? options.requestTimeoutMs ?? defaults.requestTimeoutMs,
+      watches: this.#ports.watches,
+      clock: this.#clock,
+    });
     this.#limit = new InflightLimit({
       maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
       maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
@@ -172,16 +183,12 @@ class RequestChain {
     });
     this.#paths = new PathRouter({
       catalog: options.catalog,
-      healthChecks: options.healthChecks ?? [],
+      healthChecks: [...(options.healthChecks ?? []), this.shutdown.healthCheck],
+      livezGraceMs: options.livezGraceMs ?? 0,
       metrics: this.#metrics,
       pages: options.pages ?? [],
       clock: this.#clock,
     });
-  }
-
-  shutDown(): void {
-    this.#isClosing = true;
-    this.#ports.watches.finishAll();
   }
 
   /** Answers every request; never rejects. */
@@ -189,6 +196,7 @@ class RequestChain {
     try {
       exchange.auditId = auditId(exchange.header('audit-id'));
       exchange.setHeader('Audit-Id', exchange.auditId);
+      if (this.shutdown.refuses(exchange)) return;
       exchange.setHeader('Cache-Control', 'no-cache, private');
       await this.#options.onRequest?.(exchange);
       await this.#serve(exchange);
@@ -199,13 +207,17 @@ class RequestChain {
 
   async #serve(exchange: Exchange): Promise<void> {
     const info = parseRequestInfo(exchange);
+    const leave = this.shutdown.enter(info);
+    try {
+      await this.#serveRequest(exchange, info);
+    } finally {
+      leave();
+    }
+  }
+
+  async #serveRequest(exchange: Exchange, info: RequestInfo): Promise<void> {
     const startMs = this.#clock.monotonicNow();
     exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
-    if (this.#isClosing) {
-      exchange.setHeader('Retry-After', '5');
-      sendText(exchange, 429, 'The apiserver is shutting down, please try again later.\n');
-      return;
-    }
     const user = await this.#identify(exchange);
     const leave = this.#limit.enter(info, user);
     if (leave === undefined) {

@@ -102,6 +102,13 @@ export class Exchange {
     this.#headers.set(name, typeof value === 'string' ? value : [...value]);
   }
 
+  /** The connection ends after this answer, and after those that are under way beside it (HTTP/2). Before the answer begins. */
+  endConnection(): void {
+    const response = this.#response;
+    if ('stream' in response) response.stream.session?.close();
+    else this.setHeader('Connection', 'close');
+  }
+
   /** Runs once, when the head is about to go out: the last chance to set headers. */
   beforeHead(callback: () => void): void {
     this.#beforeHead = callback;

@@ -1,4 +1,5 @@
 // Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
+import type { Clock } from '@kapstan/api';
 import type { Exchange } from './exchange.ts';
 import { HealthMetrics } from './health-metrics.ts';
 import { sendPageNotFound, sendText } from './status-response.ts';
@@ -9,6 +10,15 @@ export interface HealthCheck {
   check(): Error | undefined | Promise<Error | undefined>;
   /** Endpoints that ask it. Default all. */
   readonly endpoints?: readonly ('healthz' | 'livez' | 'readyz')[];
+  /** True: part of the start, which /livez takes for healthy for as long as a start may last. Default false. */
+  readonly isPartOfStart?: boolean;
+}
+
+export interface HealthEndpointsOptions {
+  readonly checks: readonly HealthCheck[];
+  /** How long a start may last, from now, in milliseconds. 0 = no time. Source: delayedHealthCheck. */
+  readonly livezGraceMs: number;
+  readonly clock: Clock;
 }
 
 const endpoints = ['healthz', 'livez', 'readyz'] as const;
@@ -19,9 +29,13 @@ export class HealthEndpoints {
   /** What the checks said whenever they were asked. */
   readonly metrics: HealthMetrics = new HealthMetrics();
   readonly #checks: readonly HealthCheck[];
+  readonly #clock: Clock;
+  readonly #startEndsMs: number;
 
-  constructor(checks: readonly HealthCheck[]) {
+  constructor({ checks, livezGraceMs, clock }: HealthEndpointsOptions) {
     this.#checks = [ping, ...checks];
+    this.#clock = clock;
+    this.#startEndsMs = clock.monotonicNow() + livezGraceMs;
   }
 
   /** Every path that answers. */
@@ -47,7 +61,9 @@ export class HealthEndpoints {
   }
 
   async #ask(check: HealthCheck, type: Endpoint): Promise<Error | undefined> {
-    const error = await check.check();
+    const mayStart =
+      type === 'livez' && check.isPartOfStart === true && this.#clock.monotonicNow() <= this.#startEndsMs;
+    const error = mayStart ? undefined : await check.check();
     this.metrics.observe({ name: check.name, type }, error === undefined);
     return error;
   }

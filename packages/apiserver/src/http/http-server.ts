@@ -50,8 +50,11 @@ export interface HttpServer {
   /** "https://127.0.0.1:6443" */
   readonly url: string;
   readonly port: number;
-  /** Stops listening, lets running requests end, then cuts what is left. Idempotent. */
-  close(): Promise<void>;
+  /**
+   * Stops listening, lets running requests end, then cuts what is left. Idempotent. `drainMs`: how long it waits for them, in
+   * milliseconds; default that of the options.
+   */
+  close(drainMs?: number): Promise<void>;
 }
 
 const defaults = {
@@ -87,8 +90,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   return {
     url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`,
     port,
-    close: () => {
-      closing ??= connections.drain(server);
+    close: (drainMs = options.drainMs ?? defaults.drainMs) => {
+      closing ??= connections.drain(server, drainMs);
       return closing;
     },
   };
@@ -175,10 +178,13 @@ class Connections {
 
   serve(request: NodeRequest, response: NodeResponse): void {
     this.#running.add(response);
-    response.once('close', () => {
+    const over = (): void => {
       this.#running.delete(response);
       if (this.#running.size === 0) this.#onIdle?.();
-    });
+    };
+    response.once('close', over);
+    // An answer that waits for others on its connection has none yet: it would never be told that it was lost.
+    if (!('stream' in response) && response.socket === null) (request as IncomingMessage).socket.once('close', over);
     // A connection that breaks is told by "close"; without listeners the errors would end the process.
     request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
     response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
@@ -192,12 +198,12 @@ class Connections {
     });
   }
 
-  async drain(server: NodeServer): Promise<void> {
+  async drain(server: NodeServer, drainMs: number): Promise<void> {
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     for (const session of this.#sessions) session.close();
     this.#closeIdleSockets();
-    await this.#idle();
+    await this.#idle(drainMs);
     for (const session of this.#sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
@@ -220,10 +226,10 @@ class Connections {
   }
 
   /** Resolves when no request runs, or when the time for that is up. */
-  #idle(): Promise<void> {
+  #idle(drainMs: number): Promise<void> {
     if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      const cancel = this.#clock.setTimer(resolve, this.#options.drainMs ?? defaults.drainMs);
+      const cancel = this.#clock.setTimer(resolve, drainMs);
       this.#onIdle = () => {
         cancel();
         resolve();

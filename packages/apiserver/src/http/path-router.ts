@@ -23,6 +23,7 @@ export type { HealthCheck };
 export interface PathRouterOptions {
   readonly catalog: ResourceCatalog;
   readonly healthChecks: readonly HealthCheck[];
+  readonly livezGraceMs: number;
   readonly metrics: ServerMetrics;
   readonly pages: readonly Page[];
   readonly clock: Clock;
@@ -40,7 +41,11 @@ export class PathRouter {
 
   constructor(options: PathRouterOptions) {
     this.#discovery = new DiscoveryIndex(options.catalog);
-    this.#health = new HealthEndpoints(options.healthChecks);
+    this.#health = new HealthEndpoints({
+      checks: options.healthChecks,
+      livezGraceMs: options.livezGraceMs,
+      clock: options.clock,
+    });
     this.#openApi = new OpenApiDocuments(options.catalog);
     this.#clock = options.clock;
     this.#pages = new Map(options.pages.map((page) => [page.path, page]));

@@ -328,15 +328,10 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   }
 
   async #begin(watcher: CacheWatcher<T>, options: StorageWatchOptions<T>, asked: Revision): Promise<void> {
-    const { generation } = this.#readiness;
     const context = { cache: this.#cache, freshness: this.#freshness, storage: this.#storage };
     const takeStart = await watchStart(context, { key: watcher.key, options, asked });
+    // By its client, or by a relist in between, which may hide events: the client asks again.
     if (watcher.isClosed) return;
-    // A relist in between may hide events: the client asks again.
-    if (generation !== this.#readiness.generation || !this.#readiness.isReady) {
-      watcher.end('relist');
-      return;
-    }
     watcher.begin(takeStart());
     this.#dispatcher.start(watcher);
     if (options.predicate.allowWatchBookmarks) this.#bookmarks.add(watcher, options.deadlineMs);

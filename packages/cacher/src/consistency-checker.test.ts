@@ -82,6 +82,22 @@ describe('the consistency check of a Cacher', () => {
     });
   });
 
+  it('compares all pages of the storage', async () => {
+    const { cacher, store } = parts();
+    await bench.createAll('a', 'b', 'c', 'd', 'e');
+    await bench.caughtUp();
+    const original = store.getList.bind(store);
+    let pages = 0;
+    store.getList = (key, options) => {
+      pages++;
+      return original(key, { ...options, predicate: { ...options.predicate, limit: 2 } });
+    };
+    expect([await cacher.checkConsistency(), pages]).toEqual(['success', 3]);
+    const restore = hideFromLists(store, keyOf('e'));
+    expect(await cacher.checkConsistency()).toBe('failure');
+    restore();
+  });
+
   it('fails on a difference: lists of the past then go to the storage, until a check succeeds again', async () => {
     const { cacher, store } = parts();
     const [a] = await bench.createAll('a', 'b');
@@ -128,6 +144,19 @@ describe('the consistency check of a Cacher', () => {
     expect(cacher.inspect().counters.consistencyChecks).toEqual({ success: 2, failure: 0, error: 0 });
     await cacher.close();
     expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('the consistency check of a Cacher with a late draw', () => {
+  const late = openCacherBench({ random: () => 0.999 });
+
+  it('runs up to half of its period later', async () => {
+    const { cacher, clock, start } = late.parts();
+    await start();
+    await clock.advance(449_000);
+    expect(cacher.inspect().counters.consistencyChecks.success).toBe(0);
+    await clock.advance(2_000);
+    expect(cacher.inspect().counters.consistencyChecks.success).toBe(1);
   });
 });
 

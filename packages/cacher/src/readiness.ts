@@ -32,7 +32,7 @@ export class Readiness {
     return this.#state;
   }
 
-  /** Counts how often the cache became ready: a request that waited compares it. */
+  /** Counts how often the cache became ready. */
   get generation(): number {
     return this.#generation;
   }

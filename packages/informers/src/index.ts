@@ -35,6 +35,7 @@ export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedCh
 // Parts
 export { Reflector, type ReflectorOptions, type ReflectorStore } from './reflector.ts';
 export type { ReflectorStatus } from './reflector-status.ts';
+export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';
 // Informer
 export {
@@ -49,4 +50,12 @@ export type {
   SharedInformerOptions,
 } from './shared-informer-options.ts';
 export type { Syncable } from './sync-signal.ts';
+export {
+  type UntilCondition,
+  UntilInterruptedError,
+  type UntilOptions,
+  type UntilWithSyncOptions,
+  until,
+  untilWithSync,
+} from './until.ts';
 export { waitForCacheSync } from './wait-for-cache-sync.ts';

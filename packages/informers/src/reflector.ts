@@ -24,6 +24,8 @@ import {
 } from '@kapstan/api';
 import { defer, Observable, type Subscription } from 'rxjs';
 import { emitProcessWarning } from './process-warning.ts';
+import { type ExpectedKind, requireUsable } from './reflector-events.ts';
+import { InitialSilence } from './reflector-silence.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
 
 /** What a reflector writes into. Methods are synchronous; what they throw is reported and costs that event only. */
@@ -53,11 +55,15 @@ export interface ReflectorOptions extends ListWatchOptions {
   readonly shouldResync?: () => boolean;
   /** What is listed, for warnings. Default "objects". */
   readonly name?: string;
+  /** What the objects are: an event with another kind of object is reported and left out. Default: anything but a Table. */
+  readonly expected?: ExpectedKind;
   /**
    * Told of each failed list and watch, after which it is tried again. Must be quick. Default: a process warning when the
    * trouble begins and when it changes its phase, not for each retry; none where only the version had expired.
    */
   readonly onWatchError?: (error: unknown, status: ReflectorStatus) => void;
+  /** Told, once each, of an initial stream that says nothing for ten seconds; it goes on. Default: a process warning. */
+  readonly onWarning?: (text: string) => void;
   /** Told when the store throws on one event, the event holds no usable object, or other foreign code throws. Default: a process warning. */
   readonly onStoreError?: (error: unknown) => void;
 }
@@ -79,6 +85,7 @@ export class Reflector<T extends KubernetesObject> {
   readonly #abort = new AbortController();
   readonly #statusEmitter = new SerialEmitter<ReflectorStatus>();
   readonly #completions = new Set<() => void>();
+  readonly #silence: InitialSilence;
 
   #state: ListWatchState;
   #status: ReflectorStatus;
@@ -106,9 +113,18 @@ export class Reflector<T extends KubernetesObject> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
-    this.#onWatchError = options.onWatchError ?? watchErrorWarning(options.name ?? 'objects');
+    const { name = 'objects', onWarning = emitProcessWarning } = options;
+    this.#onWatchError = options.onWatchError ?? watchErrorWarning(name);
+    this.#silence = new InitialSilence({
+      name,
+      clock: this.#clock,
+      // A stream that broke is told of in another way.
+      onWarning: (text) => this.#state.phase === 'streaming' && this.#guard(() => onWarning(text)),
+    });
     this.#resyncMs = options.resyncMs ?? 0;
-    this.#state = createListWatchState(options, this.#clock.monotonicNow());
+    const canStream = listerWatcher.supportsWatchList ?? true;
+    const known = canStream ? options : { ...options, watchList: false };
+    this.#state = createListWatchState(known, this.#clock.monotonicNow());
     this.#status = { phase: 'syncing', since: this.#clock.now() };
     this.status$ = new Observable((subscriber) => {
       subscriber.next(this.#status);
@@ -278,6 +294,7 @@ export class Reflector<T extends KubernetesObject> {
     } finally {
       this.#staged = [];
     }
+    this.#silence.stop();
     this.#armResync();
     return true;
   }
@@ -289,6 +306,7 @@ export class Reflector<T extends KubernetesObject> {
     if (effect.sendInitialEvents) {
       this.#staged = new Map();
       this.#cancelResync?.();
+      this.#silence.start();
     }
     const watchId = ++this.#watchId;
     const isCurrent = (): boolean => watchId === this.#watchId;
@@ -310,6 +328,7 @@ export class Reflector<T extends KubernetesObject> {
 
   #dropWatch(): void {
     this.#watchId++;
+    this.#silence.stop();
     const watch = this.#watch;
     this.#watch = undefined;
     this.#guard(() => watch?.unsubscribe());
@@ -318,22 +337,22 @@ export class Reflector<T extends KubernetesObject> {
   /** The hot path: store first, then the version. */
   #onEvent(event: WatchEvent<T>, watchId: number): void {
     if (watchId !== this.#watchId) return;
+    const isStreaming = this.#state.phase === 'streaming';
+    if (isStreaming) this.#silence.noteEvent();
     if (event.type === 'BOOKMARK') {
       const { resourceVersion, initialEventsEnd } = event;
-      if (this.#state.phase === 'watching') this.#guard(() => this.#store.bookmark?.(resourceVersion));
+      if (!isStreaming) this.#guard(() => this.#store.bookmark?.(resourceVersion));
       this.#step({ type: 'bookmark', resourceVersion, initialEventsEnd });
       return;
     }
-    const meta = (event.object as KubernetesObject).metadata;
-    if (meta === undefined) {
-      this.#reportStoreError(new TypeError('unable to understand watch event: the object has no metadata'));
-      return;
-    }
+    // Its version does not count either. Throws: to #take, which reports it.
+    requireUsable(event.object, this.#options.expected);
     this.#guard(() => {
-      if (this.#state.phase === 'streaming') this.#stage(event.type, event.object);
+      if (isStreaming) this.#stage(event.type, event.object);
       else this.#apply(event.type, event.object);
     });
-    this.#step({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion: meta.resourceVersion ?? '' });
+    const { resourceVersion = '' } = (event.object as KubernetesObject).metadata ?? {};
+    this.#step({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion });
   }
 
   #stage(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: DeepReadonly<T>): void {

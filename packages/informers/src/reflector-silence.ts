@@ -1,0 +1,65 @@
+// Looks every ten seconds whether the initial state, asked for as a stream, still comes. It only tells: the idle watchdog acts.
+// Used by reflector.ts. Source: client-go tools/cache/reflector.go (initialEventsEndBookmarkTicker).
+import type { CancelTimer, Clock } from '@kapstan/api';
+
+const periodMs = 10_000;
+
+export interface InitialSilenceOptions {
+  /** What is listed, for the text. */
+  readonly name: string;
+  readonly clock: Clock;
+  /** Told once of each silence. */
+  readonly onWarning: (text: string) => void;
+}
+
+/** Silence of one initial stream after the other. */
+export class InitialSilence {
+  readonly #options: InitialSilenceOptions;
+  #startedAtMs = 0;
+  #lastEventAtMs: number | undefined;
+  #isTold = false;
+  #cancel: CancelTimer | undefined;
+
+  constructor(options: InitialSilenceOptions) {
+    this.#options = options;
+  }
+
+  /** A stream begins; the one before does not count any more. */
+  start(): void {
+    this.stop();
+    this.#startedAtMs = this.#options.clock.monotonicNow();
+    this.#lastEventAtMs = undefined;
+    this.#isTold = false;
+    this.#arm();
+  }
+
+  noteEvent(): void {
+    this.#lastEventAtMs = this.#options.clock.monotonicNow();
+    this.#isTold = false;
+  }
+
+  /** The stream has told all, or broke. */
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #arm(): void {
+    this.#cancel = this.#options.clock.setBackgroundTimer(() => {
+      this.#arm();
+      this.#look();
+    }, periodMs);
+  }
+
+  #look(): void {
+    const silentMs = this.#options.clock.monotonicNow() - (this.#lastEventAtMs ?? this.#startedAtMs);
+    if (this.#isTold || silentMs < periodMs) return;
+    this.#isTold = true;
+    const seconds = `${Math.floor(silentMs / 1000)}s`;
+    this.#options.onWarning(
+      this.#lastEventAtMs === undefined
+        ? `${this.#options.name}: awaiting required bookmark event for initial events stream, no events received for ${seconds}`
+        : `${this.#options.name}: hasn't received required bookmark event marking the end of initial events stream, received last event ${seconds} ago`,
+    );
+  }
+}

@@ -1,0 +1,129 @@
+// A watch that outlives its connections: resumed from its last version until that is gone. For who has a version already and
+// wants no cache; an informer does more. Source: client-go tools/watch/retrywatcher.go.
+import {
+  type CancelTimer,
+  type Clock,
+  isExpired,
+  isForbidden,
+  isUnauthorized,
+  type KubernetesObject,
+  type ListerWatcher,
+  newInternalError,
+  type ObjectEvent,
+  retryAfterSeconds,
+  type SelectionOptions,
+  systemClock,
+  type WatchEvent,
+} from '@kapstan/api';
+import { Observable, type Subscriber, Subscription } from 'rxjs';
+
+export interface RetryWatchOptions extends SelectionOptions {
+  /** Events after this version: that of a list or of an object. Neither "" nor "0". */
+  readonly resourceVersion: string;
+  /** Default: the system's. */
+  readonly clock?: Clock;
+}
+
+/** Least time from one start of the watch to the next. */
+const minRestartMs = 1000;
+
+/**
+ * Every change after a version, across any number of connections. Throws TypeError for the versions "" and "0", which say
+ * nothing to resume from.
+ *
+ * Cold: one watch at a time per subscription, begun anew at most once a second, later where the server says so
+ * (`retryAfterSeconds`). No replay. Errors with `StatusError` where going on makes no sense: 410 (list again), 401, 403, and
+ * 500 for an event without a version or of an unknown type. Never completes. Slow consumers: delivery is synchronous.
+ */
+export function retryWatch<T extends KubernetesObject>(
+  source: Pick<ListerWatcher<T>, 'watch'>,
+  options: RetryWatchOptions,
+): Observable<ObjectEvent<T>> {
+  const { resourceVersion } = options;
+  if (resourceVersion === '' || resourceVersion === '0')
+    throw new TypeError(
+      `initial RV ${JSON.stringify(resourceVersion)} is not supported due to issues with underlying WATCH`,
+    );
+  return new Observable((subscriber) => {
+    const watch = new RetryingWatch(source, options, subscriber);
+    watch.open();
+    return () => watch.close();
+  });
+}
+
+class RetryingWatch<T extends KubernetesObject> {
+  readonly #source: Pick<ListerWatcher<T>, 'watch'>;
+  readonly #selection: SelectionOptions;
+  readonly #clock: Clock;
+  readonly #subscriber: Subscriber<ObjectEvent<T>>;
+  #version: string;
+  #openedAtMs = 0;
+  #watch = new Subscription();
+  #cancel: CancelTimer | undefined;
+
+  constructor(
+    source: Pick<ListerWatcher<T>, 'watch'>,
+    { clock = systemClock, resourceVersion, ...selection }: RetryWatchOptions,
+    subscriber: Subscriber<ObjectEvent<T>>,
+  ) {
+    this.#source = source;
+    this.#selection = selection;
+    this.#clock = clock;
+    this.#subscriber = subscriber;
+    this.#version = resourceVersion;
+  }
+
+  open(): void {
+    this.#openedAtMs = this.#clock.monotonicNow();
+    const watch = new Subscription();
+    this.#watch = watch;
+    const options = { ...this.#selection, resourceVersion: this.#version, allowWatchBookmarks: true };
+    try {
+      watch.add(
+        this.#source.watch(options).subscribe({
+          next: (event) => watch.closed || this.#take(event, options.resourceVersion),
+          error: (error) => watch.closed || this.#failed(error),
+          complete: () => watch.closed || this.#reopen(0),
+        }),
+      );
+    } catch (error) {
+      // A watch that throws, or that is none, counts as failed too.
+      this.#failed(error);
+    }
+  }
+
+  close(): void {
+    this.#watch.unsubscribe();
+    this.#cancel?.();
+  }
+
+  #take(event: WatchEvent<T>, startedAt: string): void {
+    const { type } = event;
+    const isBookmark = type === 'BOOKMARK';
+    if (!isBookmark && type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED') {
+      this.#subscriber.error(newInternalError(`failed to recognize event type ${JSON.stringify(type)}`));
+      return;
+    }
+    const version = isBookmark ? event.resourceVersion : (event.object as KubernetesObject)?.metadata?.resourceVersion;
+    if (version === undefined || version === '') {
+      this.#subscriber.error(newInternalError('object has no resource version, so the watch could not be resumed'));
+      return;
+    }
+    // A source that begins with the version asked for tells again what was told.
+    const isToldAlready = version === startedAt && this.#version === startedAt;
+    this.#version = version;
+    if (!isBookmark && !isToldAlready) this.#subscriber.next(event);
+  }
+
+  #failed(error: unknown): void {
+    if (isExpired(error) || isForbidden(error) || isUnauthorized(error)) this.#subscriber.error(error);
+    else this.#reopen((retryAfterSeconds(error) ?? 0) * 1000);
+  }
+
+  #reopen(retryAfterMs: number): void {
+    this.#watch.unsubscribe();
+    const sinceStartMs = this.#clock.monotonicNow() - this.#openedAtMs;
+    const delayMs = Math.max(minRestartMs - sinceStartMs, retryAfterMs, 0);
+    this.#cancel = this.#clock.setTimer(() => this.open(), delayMs);
+  }
+}

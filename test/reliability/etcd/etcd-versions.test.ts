@@ -1,10 +1,8 @@
-// The engine suite on the 3.6 line of etcd, built from its Go module, and on a cluster of three members of it. The etcd of the
-// machine, Debian's 3.4, is what the tests beside the engine use.
-import { systemClock } from '@kapstan/api';
-import { type EngineFixture, engineConformance } from '@kapstan/storage/testing';
-import { type EtcdEngine, openEtcdEngine } from '@kapstan/storage-etcd';
-import { type EtcdProcessOptions, EtcdSpare } from '@kapstan/storage-etcd/testing';
-import { afterAll, it, vi } from 'vitest';
+// The engine suite and random programs on the 3.6 line of etcd, built from its Go module, and on a cluster of three members of
+// it. The etcd of the machine, Debian's 3.4, is what the tests beside the engine use.
+import { engineConformance, enginePrograms } from '@kapstan/storage/testing';
+import { EtcdForPrograms, EtcdSpare, openEtcdFixture } from '@kapstan/storage-etcd/testing';
+import { afterAll, describe, it, vi } from 'vitest';
 import { buildGoProgram } from '../../e2e/peers/go-programs.ts';
 
 // Thousands of calls to other processes, on whatever machine this is.
@@ -12,36 +10,26 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const built = await buildGoProgram(new URL('etcd-server/', import.meta.url), 'etcd-3.6');
 
-function spareOf(options: EtcdProcessOptions): EtcdSpare {
-  const spare = new EtcdSpare(options);
-  afterAll(() => spare.close());
-  return spare;
-}
-
-async function openEngine(spare: EtcdSpare): Promise<EngineFixture> {
-  const members = await spare.take();
-  const endpoints = members.map(({ endpoint }) => endpoint);
-  const open = (): Promise<EtcdEngine> => openEtcdEngine({ endpoints, compactionIntervalMs: 0 });
-  let engine = await open();
-  return {
-    get engine(): EtcdEngine {
-      return engine;
-    },
-    // etcd's leases run in real time.
-    elapse: (ms) => new Promise((resolve) => systemClock.setTimer(resolve, ms)),
-    reopen: async () => {
-      await engine.close();
-      engine = await open();
-    },
-    dispose: () => spare.giveBack(members, engine),
-  };
-}
-
 if (typeof built === 'string') {
   it('holds on etcd 3.6, also on three members of it', ({ skip }) => skip(built));
 } else {
-  const single = spareOf({ binary: built.path });
-  const cluster = spareOf({ binary: built.path, members: 3 });
-  engineConformance('EtcdEngine on etcd 3.6', () => openEngine(single));
-  engineConformance('EtcdEngine on three members', () => openEngine(cluster));
+  const binary = built.path;
+  describe.each([
+    { title: 'etcd 3.6', members: 1, programs: 40 },
+    { title: 'three members of etcd 3.6', members: 3, programs: 35 },
+  ])('$title', ({ title, members, programs }) => {
+    const spare = new EtcdSpare({ binary, members });
+    const quick = new EtcdForPrograms(spare, 'quick');
+    const real = new EtcdForPrograms(spare, 'real');
+    afterAll(async () => {
+      for (const each of [quick, real, spare]) await each.close();
+    });
+
+    engineConformance(`EtcdEngine on ${title}`, () => openEtcdFixture(spare));
+    // Most of their time is etcd's, and spent waiting.
+    describe.concurrent('random programs', () => {
+      enginePrograms(quick.conditions, () => quick.open(), { programs, timeoutMs: 120_000 });
+      enginePrograms(real.conditions, () => real.open(), { programs: 4, timeoutMs: 120_000 });
+    });
+  });
 }

@@ -20,16 +20,10 @@ export class EtcdSpare {
     return taken;
   }
 
-  /** As {@link take}, without a past. */
-  async takeNew(): Promise<EtcdMembers> {
-    const taken = await this.take();
-    this.#next = this.#start();
-    return taken;
-  }
-
   /** Closes the engine and keeps its etcd for the next test, or removes it. */
   async giveBack(etcd: EtcdMembers, engine: Engine): Promise<void> {
-    const isClean = engine.compactRevision() === 0 && (await clear(engine));
+    // Whatever it fails with: the test may have closed it.
+    const isClean = engine.compactRevision() === 0 && (await removeKeys(engine).catch(() => false));
     await engine.close();
     if (isClean && this.#next === undefined) {
       this.#next = Promise.resolve(etcd);
@@ -54,16 +48,11 @@ async function removeAll(members: EtcdMembers): Promise<void> {
   await Promise.all(members.map((member) => member.remove()));
 }
 
-/** False when the store cannot be cleared at little cost. */
-async function clear(engine: Engine): Promise<boolean> {
-  try {
-    const { kvs, more } = await engine.range(everything, { limit: 500 });
-    const removals = kvs.map(({ key, modRevision }) =>
-      engine.commit({ key, expectedRevision: modRevision, change: { type: 'delete' } }),
-    );
-    return (await Promise.all(removals)).every(({ succeeded }) => succeeded) && !more;
-  } catch {
-    // The test closed it.
-    return false;
-  }
+/** False when some are left, because they are many or others write. */
+export async function removeKeys(engine: Engine): Promise<boolean> {
+  const { kvs, more } = await engine.range(everything, { limit: 500 });
+  const removals = kvs.map(({ key, modRevision }) =>
+    engine.commit({ key, expectedRevision: modRevision, change: { type: 'delete' } }),
+  );
+  return (await Promise.all(removals)).every(({ succeeded }) => succeeded) && !more;
 }

@@ -1,3 +1,4 @@
+export { EtcdForPrograms, openEtcdFixture } from './etcd-fixture.ts';
 export {
   type EtcdMembers,
   type EtcdProcess,

@@ -10,6 +10,8 @@ export interface EngineFixture {
   readonly engine: Engine;
   /** Lets so much time pass for leases: by a virtual clock, or by waiting. Absent: tests of expiry are skipped. */
   elapse?(ms: number): Promise<void>;
+  /** For how long programs grant leases. Default 100; a few where leases run in real time. */
+  readonly leaseSeconds?: number;
   /** Closes the engine, opens another one on the same data and puts it into `engine`. Absent where nothing is kept. */
   reopen?(): Promise<void>;
   /** Opens an engine on what is on disk in this moment, as after a kill, and puts it into `engine`. Absent where nothing is kept. */

@@ -20,19 +20,22 @@ export interface ModelChange {
 
 export type ModelWrite =
   | { readonly type: 'put'; readonly value: number; readonly isLeased: boolean }
-  | { readonly type: 'delete' };
+  /** Revision: default the next one; deletes of one transaction share theirs. */
+  | { readonly type: 'delete'; readonly revision?: number };
 
 export class EngineModel {
   readonly changes: ModelChange[] = [];
-  compactRevision = 0;
-  readonly #firstRevision: number;
+  compactRevision: number;
+  /** At which there is no key. Nothing is known of what was before. */
+  readonly firstRevision: number;
 
-  constructor(firstRevision: number) {
-    this.#firstRevision = firstRevision;
+  constructor(firstRevision: number, compactRevision = 0) {
+    this.firstRevision = firstRevision;
+    this.compactRevision = compactRevision;
   }
 
   get revision(): number {
-    return this.changes.at(-1)?.revision ?? this.#firstRevision;
+    return this.changes.at(-1)?.revision ?? this.firstRevision;
   }
 
   /** The keys at a revision, sorted. */
@@ -54,7 +57,7 @@ export class EngineModel {
   commit(key: string, expectedRevision: number, write: ModelWrite): ModelChange | undefined {
     const before = this.keyAt(key, this.revision);
     if ((before?.modRevision ?? 0) !== expectedRevision) return undefined;
-    const revision = this.revision + 1;
+    const revision = (write.type === 'delete' ? write.revision : undefined) ?? this.revision + 1;
     const createRevision = before?.createRevision ?? revision;
     const after =
       write.type === 'put'

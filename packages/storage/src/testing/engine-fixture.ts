@@ -14,7 +14,10 @@ export interface EngineFixture {
   readonly leaseSeconds?: number;
   /** Closes the engine, opens another one on the same data and puts it into `engine`. Absent where nothing is kept. */
   reopen?(): Promise<void>;
-  /** Opens an engine on what is on disk in this moment, as after a kill, and puts it into `engine`. Absent where nothing is kept. */
+  /**
+   * Opens an engine on what is on disk in the turn of the call, as after a kill, and puts it into `engine`. Absent where
+   * nothing is kept.
+   */
   crash?(): Promise<void>;
   /** Looks for contradictions inside the store and throws them. Called after every test. */
   check?(): Promise<void>;

@@ -68,6 +68,11 @@ export class EngineModel {
     return change;
   }
 
+  /** Takes back the changes after a revision. */
+  forgetAfter(revision: number): void {
+    while (this.revision > revision) this.changes.pop();
+  }
+
   /** What a read at a revision is answered with; undefined = it is read. */
   refusalAt(revision: number): 'Compacted' | 'FutureRevision' | undefined {
     if (revision > this.revision) return 'FutureRevision';

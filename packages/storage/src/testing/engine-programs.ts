@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineEvent, KeyRange, KeyValue } from '../engine.ts';
 import { isStorageError } from '../storage-error.ts';
+import { type CrashStep, CrashTally, crashStepOf, crashWhileWriting } from './engine-crash.ts';
 import { bytes, type EngineFixture, everything, type OpenEngine, revisionOf, textOf } from './engine-fixture.ts';
 import { EngineModel, type ModelChange, type ModelKey } from './engine-model.ts';
 import { WatchRecorder } from './engine-recorder.ts';
@@ -47,8 +48,7 @@ type Step =
   | { readonly type: 'compact'; readonly age: Age }
   | { readonly type: 'expire' }
   | { readonly type: 'reopen' }
-  /** Killed while it writes this key. */
-  | { readonly type: 'crash'; readonly key: string; readonly value: number };
+  | CrashStep;
 
 /** Which revision a commit expects: the right one, none, or one that is off. */
 type Expectation = 'right' | 'absent' | 'wrong';
@@ -91,29 +91,41 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ type: fc.constant('compact' as const), age }) },
   { weight: 1, arbitrary: fc.constant<Step>({ type: 'expire' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ type: 'reopen' }) },
-  { weight: 1, arbitrary: fc.record({ type: fc.constant('crash' as const), key, value }) },
+  { weight: 1, arbitrary: crashStepOf(key) },
 );
 
-/** Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`, `crash`) are left out. */
+/** So many kills hit every moment, or are made at the wrong ones. */
+const tellingCrashes = 100;
+
+/**
+ * Registers the test. Steps that the fixture cannot do (`elapse`, `reopen`, `crash`) are left out. Many crashes must have been
+ * both too early for a commit and too late, or they say nothing.
+ */
 export function enginePrograms(name: string, open: OpenEngine, options: EngineProgramsOptions = {}): void {
   const { programs, timeoutMs } = { ...defaults, ...options };
   const seed = options.seed ?? Math.floor(Math.random() * 2 ** 31);
   describe(`${name} beside the model`, () => {
     it(`answers like the model in ${programs} random programs (seed ${seed})`, { timeout: timeoutMs }, async () => {
-      const run = await runEnginePrograms(open, { ...options, seed });
+      const tally = new CrashTally();
+      const run = await runEnginePrograms(open, { ...options, seed }, tally);
       if (run.failed) throw new Error(await reportOf(open, run), { cause: run.errorInstance });
+      if (tally.crashes === 0) return;
+      process.stdout.write(`${name}: ${tally}\n`);
+      if (tally.crashes < tellingCrashes) return;
+      expect(Math.min(tally.told, tally.kept, tally.lost, tally.cut), String(tally)).toBeGreaterThan(0);
     });
   });
 }
 
-/** Runs programs until one fails; tells which, and after how many. */
+/** Runs programs until one fails; tells which, and after how many. What became of crashes is added to the tally. */
 export async function runEnginePrograms(
   open: OpenEngine,
   options: EngineProgramsOptions = {},
+  tally: CrashTally = new CrashTally(),
 ): Promise<fc.RunDetails<[Step[]]>> {
   const { programs, minSteps, maxSteps } = { ...defaults, ...options };
   const steps = fc.array(step, { minLength: minSteps, maxLength: maxSteps, size: 'max' });
-  const property = fc.asyncProperty(steps, (program) => runProgram(open, program));
+  const property = fc.asyncProperty(steps, (program) => runProgram(open, program, tally));
   const seed = options.seed === undefined ? {} : { seed: options.seed };
   return fc.check(property, { ...seed, numRuns: programs, endOnFailure: true });
 }
@@ -130,18 +142,19 @@ async function reportOf(open: OpenEngine, run: fc.RunDetails<[Step[]]>): Promise
 /** Takes steps out of a program that fails. Bounded in tries and time, so there may be a shorter one. */
 export function shortestFailingProgram(open: OpenEngine, program: readonly Step[]): Promise<readonly Step[]> {
   const fails = (candidate: readonly Step[]): Promise<boolean> =>
-    runProgram(open, candidate).then(
+    runProgram(open, candidate, new CrashTally()).then(
       () => false,
       () => true,
     );
   return shortestFailing(program, fails);
 }
 
-async function runProgram(open: OpenEngine, program: readonly Step[]): Promise<void> {
+async function runProgram(open: OpenEngine, program: readonly Step[], tally: CrashTally): Promise<void> {
   const fixture = await open();
   try {
     const { engine } = fixture;
-    const run = new Program(fixture, new EngineModel(await engine.currentRevision(), engine.compactRevision()));
+    const model = new EngineModel(await engine.currentRevision(), engine.compactRevision());
+    const run = new Program(fixture, model, tally);
     for (const each of program) await run.step(each);
     await run.settleWatches();
     await fixture.check?.();
@@ -159,15 +172,17 @@ interface RunningWatch {
 class Program {
   readonly #fixture: EngineFixture;
   readonly #model: EngineModel;
+  readonly #tally: CrashTally;
   #watches: RunningWatch[] = [];
   #lease = 0;
   #leasedAtMs = 0;
   readonly #leaseSeconds: number;
 
-  constructor(fixture: EngineFixture, model: EngineModel) {
+  constructor(fixture: EngineFixture, model: EngineModel, tally: CrashTally) {
     this.#fixture = fixture;
     this.#leaseSeconds = fixture.leaseSeconds ?? defaultLeaseSeconds;
     this.#model = model;
+    this.#tally = tally;
   }
 
   async step(each: Step): Promise<void> {
@@ -191,7 +206,7 @@ class Program {
       case 'reopen':
         return this.#reopen();
       case 'crash':
-        return this.#crash(each.key, each.value);
+        return this.#crash(each);
     }
   }
 
@@ -310,21 +325,9 @@ class Program {
     await this.#agrees();
   }
 
-  /** What was on its way then may or may not have been written: the engine says which, and must stick to it. */
-  async #crash(changed: string, written: number): Promise<void> {
-    if (this.#fixture.crash === undefined) return;
+  async #crash(each: CrashStep): Promise<void> {
     await this.settleWatches();
-    const before = this.#model.keyAt(changed, this.#model.revision)?.modRevision ?? 0;
-    const change = { type: 'put', value: bytes(String(written)) } as const;
-    const commit = this.#fixture.engine.commit({ key: changed, expectedRevision: revisionOf(before), change });
-    // Nobody hears its answer any more.
-    commit.catch(() => undefined);
-    await this.#fixture.crash();
-    const { kv, revision } = await this.#fixture.engine.get(changed);
-    if (revision > this.#model.revision) {
-      this.#model.commit(changed, before, { type: 'put', value: written, isLeased: false });
-    }
-    expect(toModel(kv)).toEqual(this.#model.keyAt(changed, this.#model.revision));
+    await crashWhileWriting({ fixture: this.#fixture, model: this.#model, step: each, tally: this.#tally });
     await this.#agrees();
   }
 

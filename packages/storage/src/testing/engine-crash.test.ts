@@ -1,0 +1,162 @@
+// The crash step must find faults: each engine here has one, and some kill shows it.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Commit, CommitResult } from '../engine.ts';
+import { CrashTally, crashStepOf, crashWhileWriting } from './engine-crash.ts';
+import { everything, type OpenEngine, textOf } from './engine-fixture.ts';
+import { EngineModel } from './engine-model.ts';
+import { MemoryEngine } from './memory-engine.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** An engine whose disk is a list of commits. Each takes some turns to get there, and some more until it is told of. */
+class DiskEngine extends MemoryEngine {
+  readonly disk: Commit[];
+
+  constructor(disk: Commit[]) {
+    super();
+    this.disk = disk;
+  }
+
+  /** What happens to a commit, in its turns. The answer is told when all of it has. */
+  protected async process(commit: Commit): Promise<CommitResult> {
+    await turn();
+    this.disk.push(commit);
+    await turn();
+    return this.apply(commit);
+  }
+
+  /** Makes it visible. */
+  protected apply(commit: Commit): Promise<CommitResult> {
+    return super.commit(commit);
+  }
+
+  override commit(commit: Commit): Promise<CommitResult> {
+    return this.process(commit);
+  }
+
+  async load(): Promise<this> {
+    for (const commit of this.disk) await this.apply(commit);
+    return this;
+  }
+}
+
+class TellsBeforeItIsWritten extends DiskEngine {
+  protected override async process(commit: Commit): Promise<CommitResult> {
+    const result = await this.apply(commit);
+    setImmediate(() => this.disk.push(commit));
+    return result;
+  }
+}
+
+class ShowsBeforeItIsWritten extends DiskEngine {
+  protected override async process(commit: Commit): Promise<CommitResult> {
+    const result = await this.apply(commit);
+    await turn();
+    this.disk.push(commit);
+    return result;
+  }
+}
+
+/** A commit that comes soon after another one gets to the disk before it. They are told of in order, when both are there. */
+class WritesBackwards extends DiskEngine {
+  #held: Commit | undefined;
+  #told: Promise<unknown> = Promise.resolve();
+
+  protected override process(commit: Commit): Promise<CommitResult> {
+    const told = Promise.all([this.#told, this.#write(commit)]).then(() => this.apply(commit));
+    this.#told = told;
+    return told;
+  }
+
+  async #write(commit: Commit): Promise<void> {
+    const first = this.#held;
+    this.#held = first === undefined ? commit : undefined;
+    if (first !== undefined) this.disk.push(commit);
+    for (let waited = 0; waited < 3; waited += 1) await turn();
+    if (first !== undefined) this.disk.splice(this.disk.indexOf(commit), 0, first);
+    else if (this.#held === commit) {
+      this.#held = undefined;
+      this.disk.push(commit);
+    } else for (let waited = 0; waited < 3; waited += 1) await turn();
+  }
+}
+
+class WritesAnotherValue extends DiskEngine {
+  protected override async process(commit: Commit): Promise<CommitResult> {
+    const isPut = commit.change.type === 'put';
+    this.disk.push(isPut ? { ...commit, change: { type: 'put', value: Buffer.from('1000') } } : commit);
+    return this.apply(commit);
+  }
+}
+
+class KeepsNothing extends DiskEngine {
+  override async load(): Promise<this> {
+    return this;
+  }
+}
+
+class MakesUpACommit extends DiskEngine {
+  override async load(): Promise<this> {
+    await super.load();
+    const { kv } = await this.get('/made-up');
+    const change = { type: 'put', value: Buffer.from('1') } as const;
+    await this.apply({ key: '/made-up', expectedRevision: kv?.modRevision ?? (0 as never), change });
+    return this;
+  }
+}
+
+function opener(Faulty: new (disk: Commit[]) => DiskEngine): OpenEngine {
+  return async () => {
+    const fixture = {
+      engine: new Faulty([]),
+      crash: async () => {
+        const disk = [...fixture.engine.disk];
+        await fixture.engine.close();
+        fixture.engine = await new Faulty(disk).load();
+      },
+      dispose: () => fixture.engine.close(),
+    };
+    return fixture;
+  };
+}
+
+const step = crashStepOf(fc.constantFrom('/a', '/b', '/c'));
+
+/** One engine, killed again and again. Rejects where it differs from the model. */
+async function killAgainAndAgain(open: OpenEngine, seed: number): Promise<CrashTally> {
+  const fixture = await open();
+  const model = new EngineModel(await fixture.engine.currentRevision(), fixture.engine.compactRevision());
+  const tally = new CrashTally();
+  for (const each of fc.sample(step, { numRuns: 60, seed })) {
+    await crashWhileWriting({ fixture, model, step: { ...each, blockedMs: 0 }, tally });
+    const { kvs } = await fixture.engine.range(everything);
+    const expected = model.stateAt(model.revision);
+    expect(kvs.map((kv) => [kv.key, Number(textOf(kv)), kv.modRevision])).toEqual(
+      expected.map((entry) => [entry.key, entry.value, entry.modRevision]),
+    );
+  }
+  await fixture.dispose();
+  return tally;
+}
+
+describe('a kill while commits are on their way', () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+
+  it('leaves what was told, and some of the rest, of an engine that is right', async () => {
+    const { crashes, told, kept, lost } = await killAgainAndAgain(opener(DiskEngine), seed);
+    expect(crashes).toBe(60);
+    expect(Math.min(told, kept, lost), `seed ${seed}`).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['tells a writer before it is written', TellsBeforeItIsWritten],
+    ['shows a commit before it is written', ShowsBeforeItIsWritten],
+    ['writes the second commit before the first', WritesBackwards],
+    ['writes another value', WritesAnotherValue],
+    ['keeps nothing', KeepsNothing],
+    ['has a commit that nobody made', MakesUpACommit],
+  ])('shows an engine that %s', async (_, Faulty) => {
+    await expect(killAgainAndAgain(opener(Faulty), seed), `seed ${seed}`).rejects.toThrow(/expected/);
+  });
+});

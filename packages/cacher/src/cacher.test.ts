@@ -168,6 +168,45 @@ describe('a Cacher whose storage fails', () => {
     expect([await watch.ended(), watch.events]).toEqual([undefined, []]);
   });
 
+  it('ends all watches when what cannot be read is deleted by force, and lists anew without it', async () => {
+    const options = podStoreOptions(engine);
+    let isLost = false;
+    const transformer = {
+      ...options.transformer,
+      fromStorage: (bytes: Uint8Array, key: string) => {
+        if (isLost && key === keyOf('a')) throw new TypeError('its key is lost');
+        return options.transformer.fromStorage(bytes, key);
+      },
+    };
+    const other = openCacher({ storage: new ObjectStore({ ...options, transformer }) });
+    other.start();
+    await other.waitUntilReady();
+    await bench.createAll('a', 'b');
+    await bench.caughtUp();
+    const ends: (Error | undefined)[] = [];
+    const events: string[] = [];
+    const everything = { recursive: true, predicate: predicate() };
+    const from = String(await other.currentResourceVersion());
+    other.watch(
+      root,
+      { ...everything, resourceVersion: from },
+      {
+        onEvent: ({ type }) => events.push(type),
+        onEnd: (error) => ends.push(error),
+      },
+    );
+    isLost = true;
+    await other.deleteUnreadable(keyOf('a'));
+    await until(() => ends.length === 1);
+    expect([ends, events]).toEqual([[undefined], []]);
+    expect((other.inspect().lastError as Error).message).toContain('saw a DELETED event, but object data is corrupt');
+    await clock.advance(200);
+    await other.waitUntilReady();
+    const list = await other.getList(root, { ...everything, resourceVersion: '0' });
+    expect(list.items.map(({ object }) => object.metadata?.name)).toEqual(['b']);
+    await other.close();
+  });
+
   it('asks the storage below when the cache lags behind a consistent read', async () => {
     await bench.create('a');
     await bench.caughtUp();
@@ -281,6 +320,13 @@ describe('a Cacher', () => {
     await bench.createAll('a', 'b');
     const size = Buffer.byteLength(await bench.rawText('a')) - 'enc:1:'.length;
     expect(await cacher.stats()).toEqual({ objectCount: 2, averageObjectBytes: size });
+    await bench.update('a', { labels: { long: 'x'.repeat(60) } });
+    const grown = Buffer.byteLength(await bench.rawText('a')) - 'enc:1:'.length;
+    const average = Math.floor((grown + size) / 2);
+    expect([grown - size > 60, await cacher.stats()]).toEqual([true, { objectCount: 2, averageObjectBytes: average }]);
+    const refused = cacher.delete(keyOf('a'), { preconditions: { uid: 'other' } });
+    await expect(refused).rejects.toSatisfy((error) => isStorageError(error, 'InvalidObject'));
+    expect(await cacher.stats()).toEqual({ objectCount: 2, averageObjectBytes: average });
     await bench.remove('a');
     await bench.remove('b');
     expect(await cacher.stats()).toEqual({ objectCount: 0, averageObjectBytes: 0 });

@@ -116,6 +116,23 @@ describe('the start of a watch', () => {
     expect(events.at(-1)).toEqual({ type: 'BOOKMARK', revision, initialEventsEnd: true });
   });
 
+  it('takes all objects in the order of their keys, whatever the order in which they came', async () => {
+    cache.replace([cache.listed(stored('d', 80)), cache.listed(stored('a', 85))], at(90));
+    for (const [name, revision] of [
+      ['c', 91],
+      ['b', 92],
+      ['d', 93],
+    ] as const)
+      cache.apply({ type: 'ADDED', stored: stored(name, revision) });
+    const { initial } = await begin('0', undefined);
+    expect(initial.map((entry) => `${entry.key}@${entry.stored.revision}`)).toEqual([
+      '/p/default/a@85',
+      '/p/default/b@92',
+      '/p/default/c@91',
+      '/p/default/d@93',
+    ]);
+  });
+
   it('waits for the version that a streamed list asks for, and takes the state of then', async () => {
     const start = await begin('150', true, true);
     expect([start.revision, start.initial.map(({ stored: { key } }) => key)]).toEqual([

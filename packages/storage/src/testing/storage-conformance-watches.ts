@@ -41,8 +41,11 @@ function filteredWatches(bench: StorageBench): void {
     const watch = bench.watch({ recursive: false }, keyOf('a'));
     await bench.createAll('a', 'aa', 'b', 'other/a');
     const updated = await bench.update('a', { node: 'n1' });
-    expect((await watch.received(2)).at(-1)).toBe(`MODIFIED a@${updated.revision}`);
-    expect(watch.events).toHaveLength(2);
+    await bench.remove('aa');
+    const removed = await bench.remove('a');
+    const seen = (await watch.received(3)).slice(1);
+    expect(seen).toEqual([`MODIFIED a@${updated.revision}`, `DELETED a@${removed.revision}`]);
+    expect(watch.events).toHaveLength(3);
   });
 
   it.each([

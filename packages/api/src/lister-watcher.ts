@@ -16,6 +16,8 @@ export interface ListResult<T extends KubernetesObject> {
 
 /** Lists and watches one resource (and one namespace or all of them). Implemented by `client` and by the apiserver's registry. */
 export interface ListerWatcher<T extends KubernetesObject> {
+  /** False: it cannot stream its present state (`sendInitialEvents`), so it is listed without being asked to. Default true. */
+  readonly supportsWatchList?: boolean;
   /** One page. Rejects with `StatusError`. */
   list(options: ListOptions): Promise<ListResult<T>>;
   /**

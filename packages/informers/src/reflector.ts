@@ -365,7 +365,8 @@ export class Reflector<T extends KubernetesObject> {
   #apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: DeepReadonly<T>): void {
     if (type === 'ADDED') this.#store.add(object);
     else if (type === 'MODIFIED') this.#store.update(object);
-    else this.#store.delete(object);
+    else if (type === 'DELETED') this.#store.delete(object);
+    else throw new TypeError(`unable to understand watch event: its type is ${String(type)}`);
   }
 
   #selection(): Pick<ListOptions, 'labelSelector' | 'fieldSelector'> {

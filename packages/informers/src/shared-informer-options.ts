@@ -8,9 +8,12 @@ import type { ReflectorOptions } from './reflector.ts';
 import type { Syncable } from './sync-signal.ts';
 
 export interface SharedInformerOptions<T extends KubernetesObject>
-  extends Omit<ReflectorOptions, 'name' | 'shouldResync' | 'onStoreError'> {
-  /** What is listed: names it in errors and warnings. Default: a nameless one. */
-  readonly resource?: Pick<Resource, 'group' | 'plural'>;
+  extends Omit<ReflectorOptions, 'name' | 'expected' | 'shouldResync' | 'onWarning' | 'onStoreError'> {
+  /**
+   * What is listed: names it in errors and warnings. With version and kind, events of objects of another kind are reported
+   * and left out. Default: a nameless one.
+   */
+  readonly resource?: Pick<Resource, 'group' | 'plural'> & Partial<Pick<Resource, 'version' | 'kind'>>;
   /** Indexes beside `namespace`, which is always there. */
   readonly indexers?: Indexers<T>;
   /** Default resync period of handlers, and the period at which the informer looks for due ones, in milliseconds. 0 (default) = none. */

@@ -22,6 +22,7 @@ import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { warningTo } from './process-warning.ts';
 import { Reflector, type ReflectorOptions } from './reflector.ts';
+import { expectedOf } from './reflector-events.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
 import { requireResyncPeriod } from './resync-schedule.ts';
 import type {
@@ -262,7 +263,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return new Reflector(listerWatcher, store, {
       ...this.#options,
       name,
+      ...expectedOf(resource),
       onWatchError: onWatchError ?? watchErrorWarning(name, this.#warn),
+      onWarning: this.#warn,
       shouldResync: () => this.#handlers.shouldResync(),
       onStoreError: (error) => this.#reportError(error),
     });

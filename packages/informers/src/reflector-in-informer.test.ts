@@ -1,0 +1,125 @@
+// What a shared informer makes of its options for its reflector, over both FIFOs.
+import { deepFreeze, newInternalError, type Resource, type WatchEvent } from '@kapstan/api';
+import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
+import { NEVER, Observable, Subject } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { SharedInformer } from './shared-informer.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
+
+const kinds = ['delta', 'inOrder'] as const;
+
+async function started(source: FakeListerWatcher<TestPod>, options: SharedInformerOptions<TestPod> = {}) {
+  const clock = new VirtualClock();
+  const warnings: string[] = [];
+  const nothing = (): void => undefined;
+  const logger = { error: nothing, info: nothing, debug: nothing, warn: (text: string) => void warnings.push(text) };
+  const informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, logger, ...options });
+  informer.start();
+  await settle();
+  return { informer, clock, warnings };
+}
+
+const named = (group: string, plural: string): Pick<Resource, 'group' | 'plural'> => ({ group, plural });
+
+describe.each(kinds)('an informer and its reflector: %s', (fifo) => {
+  it.each([true, false])('transforms what is listed, once an object (streamed: %s)', async (watchList) => {
+    const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
+    for (const name of ['a', 'b', 'c']) source.add(pod({ name, labels: { large: 'x' } }));
+    const seen: string[] = [];
+    const { informer } = await started(source, {
+      fifo,
+      watchList,
+      transform: (object) => {
+        seen.push(object.metadata?.name ?? '');
+        return deepFreeze(pod({ name: object.metadata?.name ?? '' }));
+      },
+    });
+    expect(seen).toEqual(['a', 'b', 'c']);
+    expect(informer.indexer.list().map(({ metadata }) => metadata?.labels)).toEqual([undefined, undefined, undefined]);
+    await informer.close();
+  });
+
+  it.each([true, false])(
+    'holds what a list of the same version shows, transformed or not: %s',
+    async (isTransformed) => {
+      const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
+      for (const name of ['b', 'a', 'c']) source.add(pod({ name, labels: { app: name } }));
+      source.delete({ name: 'c' });
+      const { informer } = await started(source, {
+        fifo,
+        ...(isTransformed ? { transform: (object) => object } : {}),
+      });
+      const { items, resourceVersion } = await source.list({});
+      expect(source.asked('list')).toHaveLength(1);
+      expect(informer.indexer.list()).toEqual(items);
+      expect(informer.lastSyncResourceVersion).toBe(resourceVersion);
+      await informer.close();
+    },
+  );
+
+  it('leaves out events of another kind than its resource has, and reports them', async () => {
+    const events = new Subject<WatchEvent<TestPod>>();
+    const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
+    source.watch = () => events;
+    const { informer, warnings } = await started(source, { fifo, resource: testPods, watchList: false });
+    for (const [name, kind] of [
+      ['a', 'Service'],
+      ['b', 'Pod'],
+    ] as const)
+      events.next({ type: 'ADDED', object: { ...pod({ name, resourceVersion: '11' }), kind } });
+    expect(informer.indexer.listKeys()).toEqual(['default/b']);
+    expect(warnings).toEqual(['unexpected watch event object: expected v1, Kind=Pod, got v1, Kind=Service']);
+    await informer.close();
+  });
+});
+
+describe('an informer and its reflector', () => {
+  it('does not ask a source for a stream that cannot give one', async () => {
+    const source = Object.assign(new FakeListerWatcher<TestPod>({ startVersion: 10 }), { supportsWatchList: false });
+    const { informer } = await started(source);
+    expect(source.requests.map(({ verb }) => verb)).toEqual(['list', 'watch']);
+    await informer.close();
+  });
+
+  it('names what it lists when it warns that a stream is silent', async () => {
+    const source = new FakeListerWatcher<TestPod>();
+    source.watch = () => NEVER;
+    const { informer, clock, warnings } = await started(source, { resource: testPods });
+    await clock.advance(10_000);
+    expect(warnings).toEqual([
+      'pods: awaiting required bookmark event for initial events stream, no events received for 10s',
+    ]);
+    await informer.close();
+  });
+
+  it.each<[string, SharedInformerOptions<TestPod>, string]>([
+    ['nothing', {}, 'objects'],
+    ['a resource of the core group', { resource: named('', 'pods') }, 'pods'],
+    ['a resource of another group', { resource: named('apps', 'deployments') }, 'deployments.apps'],
+    ['a token', { resource: testPods }, 'pods'],
+  ])('calls what it lists by the name of %s', async (_name, options, name) => {
+    const source = new FakeListerWatcher<TestPod>();
+    source.failNext('list', newInternalError('boom'));
+    const { informer, warnings } = await started(source, { ...options, watchList: false });
+    expect(warnings).toEqual([`${name}: failed to list or watch, trying again: Internal error occurred: boom`]);
+    await informer.close();
+  });
+
+  it.each<[string, SharedInformerOptions<TestPod>, boolean]>([
+    ['nothing', {}, true],
+    ['a resource without a kind', { resource: named('', 'pods') }, true],
+    ['a token', { resource: testPods }, false],
+    ['a token of another version', { resource: { ...testPods, version: 'v2' } }, false],
+    ['a token of another group', { resource: { ...testPods, group: 'example.com', kind: 'Thing' } }, true],
+  ])('takes a Thing of example.com/v1 where it was given %s: %o', async (_name, options, isTaken) => {
+    const source = new FakeListerWatcher<TestPod>();
+    const thing = { ...pod({ name: 'a', resourceVersion: '1' }), apiVersion: 'example.com/v1', kind: 'Thing' };
+    source.watch = () =>
+      new Observable((subscriber) => {
+        subscriber.next({ type: 'ADDED', object: thing });
+      });
+    const { informer } = await started(source, { ...options, watchList: false });
+    expect(informer.indexer.size).toBe(isTaken ? 1 : 0);
+    await informer.close();
+  });
+});

@@ -3,13 +3,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { delay, systemClock } from '@kapstan/api';
 import { expect, it } from 'vitest';
-import { startServeProcess } from '../kapstan/serve-process.ts';
+import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.ts';
 
 const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
 
@@ -33,3 +34,26 @@ it.each([
     await rm(work, { recursive: true });
   }
 });
+
+it('kapstan serve with a delay is not ready at once, serves on, and ends in peace', async () => {
+  const server = await startServeProcess({ flags: ['--shutdown-delay-duration=2s', '--shutdown-send-retry-after'] });
+  const ca = await readFile(server.caFile, 'utf8');
+  expect(await statusOf(server, '/readyz', ca)).toBe(200);
+  const closed = server.close();
+  while ((await statusOf(server, '/readyz', ca)) !== 500) await delay(systemClock, 5);
+  expect(server.process.exitCode).toBe(null);
+  expect(await statusOf(server, '/livez', ca)).toBe(200);
+  expect(await statusOf(server, '/api/v1/namespaces', ca)).toBe(200);
+  await closed;
+});
+
+/** Over a connection of its own. */
+function statusOf({ url, adminToken }: ServeProcess, path: string, ca: string): Promise<number | undefined> {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  return new Promise((resolve, reject) => {
+    const sent = request(new URL(path, url), { ca, headers, agent: false }, (answer) => {
+      answer.resume().once('end', () => resolve(answer.statusCode));
+    });
+    sent.once('error', reject).end();
+  });
+}

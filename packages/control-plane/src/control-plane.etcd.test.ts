@@ -6,7 +6,8 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane-options.ts';
 
 const binary = findEtcd();
 if (binary === undefined) console.warn(`SKIPPED: no server on etcd is tested: no etcd found; ${howToInstall}`);

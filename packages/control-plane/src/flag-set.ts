@@ -70,10 +70,20 @@ export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> 
 
 /** A Go duration such as 1h30m, in milliseconds. Not negative. */
 export function durationFlag(help: string, defaultMs: number): Flag<number> {
+  const any = anyDurationFlag(help, defaultMs);
+  const parse = (text: string): number => {
+    const ms = any.parse(text);
+    if (ms < 0) throw new FlagRefusal(negative);
+    return ms;
+  };
+  return { ...any, parse };
+}
+
+/** The same, for flags that say on their own what is wrong with a negative one. */
+export function anyDurationFlag(help: string, defaultMs: number): Flag<number> {
   const parse = (text: string): number => {
     const ms = parseDuration(text);
     if (typeof ms !== 'number') throw new TypeError('must be a duration such as 90s or 1h30m');
-    if (ms < 0) throw new FlagRefusal(negative);
     return ms;
   };
   return { parse, default: defaultMs, help, shown: formatDuration(defaultMs) };

@@ -1,4 +1,5 @@
-export { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
+export { startControlPlane } from './control-plane.ts';
+export type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 export type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 export type { KeyPair } from './key-pair.ts';
 export { writePrivateFile } from './private-file.ts';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

@@ -2,6 +2,7 @@
 import { admissionNamesError } from '@kapstan/apiserver';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
 import {
+  anyDurationFlag,
   booleanFlag,
   durationFlag,
   type Flag,
@@ -9,7 +10,6 @@ import {
   intFlag,
   listFlag,
   notSupported,
-  onlyDefault,
   parseFlags,
   stringFlag,
   UsageError,
@@ -111,10 +111,22 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'goaway-chance': goawayChanceFlag(
     'Share of requests after which an HTTP/2 client is asked to connect anew, at most 0.02; 0 = none.',
   ),
-  'livez-grace-period': onlyDefault(durationFlag('Not supported: only 0 is taken.', 0)),
-  'shutdown-delay-duration': onlyDefault(durationFlag('Not supported: only 0 is taken.', 0)),
-  'shutdown-send-retry-after': onlyDefault(booleanFlag('Not supported: only false is taken.', false)),
-  'shutdown-watch-termination-grace-period': onlyDefault(durationFlag('Not supported: only 0 is taken.', 0)),
+  'livez-grace-period': anyDurationFlag(
+    'How long a start may last: until then /livez takes control loops that have not come up for healthy.',
+    0,
+  ),
+  'shutdown-delay-duration': durationFlag(
+    'How long to go on serving when told to stop, with /readyz failing, so that others may look elsewhere.',
+    0,
+  ),
+  'shutdown-send-retry-after': booleanFlag(
+    'While requests under way end, answer new ones with 429 and Retry-After instead of no longer listening.',
+    false,
+  ),
+  'shutdown-watch-termination-grace-period': anyDurationFlag(
+    'Longest time over which watches are ended one by one when the server stops; 0 = all at once.',
+    0,
+  ),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
   'control-loops': listFlag(
@@ -140,10 +152,21 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
   return parseFlags(serveFlags, spelled, (values) => [
     ...storeFlagErrors(values),
     ...certificateErrors(values),
+    ...graceErrors(values),
     ...controlLoopErrors(values),
     ...admissionErrors(values),
     ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),
   ]);
+}
+
+/** Source: ServerRunOptions.Validate, whose texts these are. */
+function graceErrors(values: ServeFlags): readonly string[] {
+  const errors: string[] = [];
+  if (values['livez-grace-period'] < 0) errors.push('--livez-grace-period can not be a negative value');
+  if (values['shutdown-watch-termination-grace-period'] < 0) {
+    errors.push('shutdown-watch-termination-grace-period, if provided, can not be a negative value');
+  }
+  return errors;
 }
 
 function certificateErrors(values: ServeFlags): readonly string[] {

@@ -3,7 +3,8 @@ import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Logger } from '@kapstan/api';
 import { consoleLogger } from './console-logger.ts';
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import { formatFlags } from './flag-set.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
@@ -142,6 +143,12 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     maxMutatingRequestsInflight: flags['max-mutating-requests-inflight'],
     requestTimeoutMs: flags['request-timeout'],
     goawayChance: flags['goaway-chance'],
+    livezGraceMs: flags['livez-grace-period'],
+    shutdown: {
+      delayMs: flags['shutdown-delay-duration'],
+      sendsRetryAfter: flags['shutdown-send-retry-after'],
+      watchGraceMs: flags['shutdown-watch-termination-grace-period'],
+    },
     minWatchMs: flags['min-request-timeout'] * 1000,
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     controlLoops: flags['control-loops'],

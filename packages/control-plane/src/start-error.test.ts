@@ -8,7 +8,8 @@ import { silentLogger } from '@kapstan/api';
 import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { main } from './command.ts';
-import { type ControlPlaneOptions, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
+import type { ControlPlaneOptions } from './control-plane-options.ts';
 import { listenForStop } from './stop-signal.ts';
 
 let work: string;

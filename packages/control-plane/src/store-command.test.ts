@@ -6,7 +6,8 @@ import { isExpired, isNotFound, type WatchEvent } from '@kapstan/api';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { startControlPlane } from './control-plane.ts';
+import type { ControlPlane } from './control-plane-options.ts';
 import { store } from './store-command.ts';
 
 const tokens = { text: 'alice-token,alice,1\n', fileName: 'tokens.csv' };

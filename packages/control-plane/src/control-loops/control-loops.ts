@@ -69,14 +69,23 @@ export class ControlLoops {
     this.#loops = wanted.map((name) => this.#supervise(name));
   }
 
-  /** Under kube-apiserver's names for what comes up after the start: not healthy before the first sync, nor while it is down. */
+  /**
+   * Under kube-apiserver's names for what comes up after the start: not healthy before the first sync, nor while it is down. Of
+   * that /livez hears the first alone: a new start of the process is no better than that of the loop.
+   */
   get healthChecks(): readonly HealthCheck[] {
-    return this.#loops.map((loop) => ({
-      name: `poststarthook/${loop.name}`,
-      // Starting the process anew, as a failing livez asks for, is no better than starting the loop anew.
-      endpoints: ['healthz', 'readyz'],
-      check: () => loop.readiness(),
-    }));
+    return this.#loops.flatMap((loop): HealthCheck[] => {
+      const name = `poststarthook/${loop.name}`;
+      return [
+        { name, endpoints: ['healthz', 'readyz'], check: () => loop.readiness() },
+        {
+          name,
+          endpoints: ['livez'],
+          isPartOfStart: true,
+          check: () => (loop.hasSynced ? undefined : loop.readiness()),
+        },
+      ];
+    });
   }
 
   get metrics(): Registry {

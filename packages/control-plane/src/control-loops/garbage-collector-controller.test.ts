@@ -16,7 +16,8 @@ import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1
 import { Deployment, ReplicaSet } from '@kapstan/kinds/apps/v1';
 import { ConfigMap, Event, Namespace, Pod, Secret } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ControlPlane, startControlPlane } from '../control-plane.ts';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlane } from '../control-plane-options.ts';
 
 let dataDir: string;
 let clock: VirtualClock;

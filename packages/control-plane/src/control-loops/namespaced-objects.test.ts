@@ -5,7 +5,8 @@ import { isNotFound, type ResourceClient } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { ConfigMap, Namespace, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ControlPlane, startControlPlane } from '../control-plane.ts';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlane } from '../control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;

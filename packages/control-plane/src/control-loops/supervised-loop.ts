@@ -25,6 +25,7 @@ export class SupervisedLoop {
   #state: State = { phase: 'syncing' };
   #lastError: Error | undefined;
   #restarts = 0;
+  #hasSynced = false;
 
   constructor(options: SupervisedLoopOptions) {
     this.name = options.name;
@@ -39,6 +40,11 @@ export class SupervisedLoop {
 
   get isRunning(): boolean {
     return this.#state.phase === 'running';
+  }
+
+  /** It did its work once, whatever it does now. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
   }
 
   /** Why it does not do its work; undefined when it does. */
@@ -108,6 +114,7 @@ export class SupervisedLoop {
     // Too late: this run is over.
     if (run.aborted) return;
     this.#state = { phase: 'running' };
+    this.#hasSynced = true;
     for (const resolve of this.#waiting) resolve();
     this.#waiting.clear();
   }

@@ -11,7 +11,8 @@ import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from '../control-plane.ts';
+import { startControlPlane } from '../control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../control-plane-options.ts';
 import { FakeKmsPlugin } from '../testing/fake-kms-plugin.ts';
 
 const password = 'sesame-open-the-door';

@@ -1,0 +1,118 @@
+// ControlPlaneOptions: all that a control plane can be told, and ControlPlane: what it is then. For control-plane.ts; the flags of
+// serve-flags.ts become these.
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { ApiServerOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
+import type { Engine } from '@kapstan/storage';
+import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
+import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
+import type { KeyPair } from './key-pair.ts';
+import type { WatchCacheOptions } from './resources.ts';
+
+export interface ControlPlaneOptions {
+  /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
+  readonly dataDir: string;
+  /**
+   * A store in place of the embedded one in `dataDir`; it stays its owner's and is not closed. No other control plane may
+   * write to it: for an etcd that several share there is the option `etcd`.
+   */
+  readonly engine?: Engine;
+  /**
+   * Time between two compactions of the embedded store, in milliseconds; history lasts one to two of these. 0 = none, which
+   * lets the store grow until it is full. Default 300 000. An etcd has its own, in `etcd`; a given `engine` has none.
+   */
+  readonly compactionIntervalMs?: number;
+  /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
+  readonly etcd?: EtcdEngineOptions;
+  /** What all keys of the store begin with; slashes at its ends do not count. Default "/registry". */
+  readonly keyPrefix?: string;
+  /** How objects of the built-in kinds are written; every form is read. Default: protobuf with `etcd`, else application/json. */
+  readonly storageMediaType?: StorageMediaType;
+  /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */
+  readonly encryption?: EncryptionOptions;
+  /**
+   * How long a start waits for objects that cannot be read, as they are corrupt or no key is at hand for them, before it goes
+   * on without them, in milliseconds. Default 60 000.
+   */
+  readonly storageInitializationTimeoutMs?: number;
+  /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
+  readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
+  /** Default 127.0.0.1. */
+  readonly bindAddress?: string;
+  /** 0 = any free one. Default 0. */
+  readonly port?: number;
+  /** Another address in the serving certificate. */
+  readonly advertiseAddress?: string;
+  /** Users by token, as the text of a kube-apiserver token file; `fileName` is for its errors. */
+  readonly tokens?: { readonly text: string; readonly fileName: string };
+  /** PEM of further authorities that sign client certificates. */
+  readonly clientCa?: string;
+  /** Serving certificate in place of the own one. */
+  readonly serving?: KeyPair;
+  /** Default 'Kapstan': the built-in rule. 'AlwaysAllow' lets everybody do everything. */
+  readonly authorization?: 'Kapstan' | 'AlwaysAllow';
+  /** Default true. */
+  readonly isAnonymousAllowed?: boolean;
+  /** Default: on for every resource. */
+  readonly watchCache?: WatchCacheOptions;
+  /** Most seconds by which a lease may outlive its object, so that others share it. 0 = none is shared. Default 60. */
+  readonly leaseReuseSeconds?: number;
+  /** Time between two counts of the stored objects for /metrics, in milliseconds; 0 = none. Default 60 000. */
+  readonly countPollMs?: number;
+  /** Time between two looks at the size of the store for /metrics, in milliseconds; 0 = none. Default 30 000. */
+  readonly sizePollMs?: number;
+  /** Default 3600. */
+  readonly eventTtlSeconds?: number;
+  /** Default 1. */
+  readonly deleteCollectionWorkers?: number;
+  /** False: deletions leave no finalizers for the garbage collector, and it does not run. Default true. */
+  readonly collectsGarbage?: boolean;
+  readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
+  /** 0 = no limit. Default 400. */
+  readonly maxRequestsInflight?: number;
+  /** 0 = no limit. Default 200. */
+  readonly maxMutatingRequestsInflight?: number;
+  /** Longest time for a request that is no watch, in milliseconds; writes get at most 34 000. Default 60 000. */
+  readonly requestTimeoutMs?: number;
+  /** Shortest time after which a watch is ended, in milliseconds. Default 1 800 000. */
+  readonly minWatchMs?: number;
+  /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew: clients move on to other servers. Default 0. */
+  readonly goawayChance?: number;
+  /** How long /livez takes control loops that have not come up yet for healthy, in milliseconds. Default 0. */
+  readonly livezGraceMs?: number;
+  /** The steps in which the server stops. Default: none but the end. */
+  readonly shutdown?: ShutdownOptions;
+  /** Default 10.96.0.0/16. */
+  readonly serviceClusterIpRange?: string;
+  /**
+   * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
+   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. No leader is elected: of
+   * several servers on one etcd one should run them, the others none. Where more do, the objects come out right all the
+   * same (writes are conditional), at the price of the same work twice; but root-ca-certificate-publisher-controller must
+   * run once, unless all servers have one authority: each would put its own back.
+   */
+  readonly controlLoops?: readonly string[];
+  /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
+  readonly freeze?: boolean;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** The store failed for good: end the process. Default: nothing. */
+  readonly onFatal?: (error: unknown) => void;
+  /** Gives up a start that is under way, at its next step. Says nothing once it has started. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ControlPlane {
+  readonly url: string;
+  readonly port: number;
+  /** PEM that clients have to trust, and the file that holds it: of the own authority, or the serving certificate that was given. */
+  readonly caCert: string;
+  readonly caFile: string;
+  /** Bearer token of an admin in system:masters, new at each start. */
+  readonly token: string;
+  /** Text of an admin kubeconfig. */
+  readonly kubeconfig: string;
+  /** Reads and writes as an admin without HTTP. */
+  readonly client: ResourceClient;
+  /** Ends watches, lets requests end, closes the store. Idempotent. */
+  close(): Promise<void>;
+}

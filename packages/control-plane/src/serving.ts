@@ -1,0 +1,76 @@
+// Serving: the HTTPS server of a control plane, made of its parts, and what is wrong when it cannot listen. Between
+// control-plane.ts and the API server.
+import { resolve } from 'node:path';
+import type { Clock, Logger } from '@kapstan/api';
+import { type ApiServer, type ApiServerOptions, startApiServer } from '@kapstan/apiserver';
+import type { Engine } from '@kapstan/storage';
+import type { Pki } from './certificates.ts';
+import type { ControlLoops } from './control-loops/control-loops.ts';
+import type { ControlPlaneOptions } from './control-plane-options.ts';
+import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
+import { issuerPages } from './issuer-pages.ts';
+import type { Resources } from './resources.ts';
+import { StartError } from './start-error.ts';
+import { storePages } from './store-pages.ts';
+
+export interface ServerParts {
+  readonly engine: Engine;
+  readonly pki: Pki;
+  readonly resources: Resources;
+  readonly loops: ControlLoops;
+  readonly encryption: EncryptionAtRest | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Listens. Rejects with a StartError for the port or the address when they cannot be had. */
+export async function startServing(options: ControlPlaneOptions, parts: ServerParts): Promise<ApiServer> {
+  try {
+    return await startApiServer(serverOptions(options, parts));
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (portErrors.has(code)) throw new StartError('port', { cause: error });
+    if (syscall === 'listen' || syscall === 'getaddrinfo') throw new StartError('bindAddress', { cause: error });
+    throw error;
+  }
+}
+
+function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
+  const { engine, pki, resources, loops, encryption, clock, logger } = parts;
+  return {
+    catalog: resources.catalog,
+    authentication: {
+      authenticators: resources.access.authenticators,
+      anonymous: options.isAnonymousAllowed ?? true,
+    },
+    authorizer: resources.access.authorizer,
+    patching: resources.patching,
+    tls: {
+      ...pki.serving,
+      clientCa: options.clientCa === undefined ? [pki.caCert] : [pki.caCert, options.clientCa],
+    },
+    host: options.bindAddress ?? '127.0.0.1',
+    port: options.port ?? 0,
+    healthChecks: [...resources.healthChecks, ...loops.healthChecks],
+    metrics: [loops.metrics, resources.metrics, ...(encryption === undefined ? [] : [encryption.metrics.registry])],
+    pages: [
+      ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
+      ...issuerPages(resources.access.serviceAccountTokens),
+    ],
+    ...(options.maxRequestsInflight === undefined ? {} : { maxRequestsInflight: options.maxRequestsInflight }),
+    ...(options.maxMutatingRequestsInflight === undefined
+      ? {}
+      : { maxMutatingRequestsInflight: options.maxMutatingRequestsInflight }),
+    ...(options.requestTimeoutMs === undefined ? {} : { requestTimeoutMs: options.requestTimeoutMs }),
+    ...(options.livezGraceMs === undefined ? {} : { livezGraceMs: options.livezGraceMs }),
+    ...(options.shutdown === undefined ? {} : { shutdown: options.shutdown }),
+    ...(options.goawayChance === undefined ? {} : { goawayChance: options.goawayChance }),
+    ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
+    ...(options.http === 'off' ? {} : options.http),
+    clock,
+    logger,
+  };
+}
+
+/** That the port cannot be had is the port's fault or the address's. */
+const portErrors: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EACCES', 'ERR_SOCKET_BAD_PORT']);

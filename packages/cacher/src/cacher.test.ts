@@ -1,7 +1,14 @@
 // What the Cacher promises as a whole: invariants, readiness, what reaches the storage below.
 import { isExpired, isTooManyRequests, type LogFields, retryAfterSeconds, silentLogger } from '@kapstan/api';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
-import { isStorageError, ObjectStore, type Storage, StorageError } from '@kapstan/storage';
+import {
+  identityTransformer,
+  isStorageError,
+  ObjectStore,
+  type Storage,
+  StorageError,
+  type Transformer,
+} from '@kapstan/storage';
 import {
   keyOf,
   MemoryEngine,
@@ -170,15 +177,16 @@ describe('a Cacher whose storage fails', () => {
 
   it('ends all watches when what cannot be read is deleted by force, and lists anew without it', async () => {
     const options = podStoreOptions(engine);
+    const { transformer = identityTransformer } = options;
     let isLost = false;
-    const transformer = {
-      ...options.transformer,
-      fromStorage: (bytes: Uint8Array, key: string) => {
+    const losing: Transformer = {
+      fromStorage: (bytes, key) => {
         if (isLost && key === keyOf('a')) throw new TypeError('its key is lost');
-        return options.transformer.fromStorage(bytes, key);
+        return transformer.fromStorage(bytes, key);
       },
+      toStorage: (bytes, key) => transformer.toStorage(bytes, key),
     };
-    const other = openCacher({ storage: new ObjectStore({ ...options, transformer }) });
+    const other = openCacher({ storage: new ObjectStore({ ...options, transformer: losing }) });
     other.start();
     await other.waitUntilReady();
     await bench.createAll('a', 'b');

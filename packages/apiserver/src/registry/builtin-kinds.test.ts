@@ -262,7 +262,38 @@ describe('eviction', () => {
     await evict('p');
     expect(await isGone('p')).toBe(true);
     const { status } = await read('policy/v1/poddisruptionbudgets', 'b');
-    expect(status).toMatchObject({ disruptionsAllowed: 0, disruptedPods: { p: expect.any(String) } });
+    expect(status).toMatchObject({
+      disruptionsAllowed: 0,
+      disruptedPods: { p: expect.any(String) },
+      conditions: [{ type: 'DisruptionAllowed', status: 'False', reason: 'InsufficientPods', message: '' }],
+    });
+  });
+
+  it.each([
+    [{}, 'needs 0 healthy pods and has 0 currently'],
+    [{ currentHealthy: 2, desiredHealthy: 1 }, 'does not allow evicting pods currently'],
+    [
+      { currentHealthy: 2, desiredHealthy: 1, conditions: [{ reason: 'Odd', message: 'why' }] },
+      'does not allow evicting pods currently (Odd): why',
+    ],
+    [
+      { desiredHealthy: 1, conditions: [{ reason: 'SyncFailed', message: 'no scale' }] },
+      'does not allow evicting pods currently because it failed sync: no scale',
+    ],
+  ])('says why no disruption is allowed: %o', async (given, why) => {
+    await run('p');
+    await create('policy/v1/poddisruptionbudgets', budget('b'));
+    const lastTransitionTime = '2026-01-01T00:00:00Z';
+    const conditions = (given as { conditions?: object[] }).conditions?.map((condition) => ({
+      type: 'DisruptionAllowed',
+      status: 'False',
+      lastTransitionTime,
+      ...condition,
+    }));
+    const status = { observedGeneration: 1, disruptionsAllowed: 0, ...given, ...(conditions && { conditions }) };
+    await change('policy/v1/poddisruptionbudgets', 'b', (object) => Object.assign(object, { status }), 'status');
+    const { details } = await refusal(evict('p'));
+    expect(details?.causes?.[0]?.message).toBe(`The disruption budget b ${why}`);
   });
 
   it('does not choose between two budgets', async () => {

@@ -1,5 +1,6 @@
 // POST pods/{name}/eviction: a deletion that asks the disruption budgets first. Source: pkg/registry/core/pod/storage EvictionREST.
 import {
+  type Clock,
   type DeepReadonly,
   formatTime,
   isJsonObject,
@@ -24,6 +25,10 @@ const refusal = "Cannot evict pod as it would violate the pod's disruption budge
 /** Entries of disruptedPods beyond this number are a sign that the controller is behind. */
 const maxDisrupted = 2000;
 const retrySeconds = 10;
+const disruptionAllowed = 'DisruptionAllowed';
+
+type BudgetStatus = NonNullable<PodDisruptionBudget['status']>;
+type Condition = NonNullable<BudgetStatus['conditions']>[number];
 
 export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Pod> {
   return {
@@ -119,12 +124,26 @@ async function takeDisruption(
       requireAllowed(present, name);
       const status = present.status ?? { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 };
       const disruptedPods = { ...status.disruptedPods, [pod.metadata?.name ?? '']: formatTime(server.clock.now()) };
-      return {
-        ...present,
-        status: { ...status, disruptionsAllowed: (status.disruptionsAllowed ?? 0) - 1, disruptedPods },
-      };
+      const left = { ...status, disruptionsAllowed: (status.disruptionsAllowed ?? 0) - 1, disruptedPods };
+      if (left.disruptionsAllowed > 0) return { ...present, status: left };
+      return { ...present, status: { ...left, conditions: exhausted(left, server.clock) } };
     },
   });
+}
+
+/** The conditions with DisruptionAllowed=False. Source: pdbhelper.UpdateDisruptionAllowedCondition. */
+function exhausted({ conditions = [], observedGeneration = 0 }: BudgetStatus, clock: Clock): Condition[] {
+  const before = conditions.find(({ type }) => type === disruptionAllowed);
+  const isSame = before?.status === 'False';
+  const condition: Condition = {
+    type: disruptionAllowed,
+    status: 'False',
+    observedGeneration,
+    lastTransitionTime: isSame ? before.lastTransitionTime : formatTime(clock.now()),
+    reason: 'InsufficientPods',
+    message: '',
+  };
+  return before === undefined ? [...conditions, condition] : conditions.map((c) => (c === before ? condition : c));
 }
 
 function requireAllowed({ metadata, status }: PodDisruptionBudget, name: string): void {
@@ -145,11 +164,18 @@ function requireAllowed({ metadata, status }: PodDisruptionBudget, name: string)
     });
   }
   if (allowed > 0) return;
-  const { desiredHealthy = 0, currentHealthy = 0 } = status ?? {};
-  throw tooManyRequests(
-    `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`,
-    0,
-  );
+  throw tooManyRequests(`The disruption budget ${name} ${reasonOf(status)}`, 0);
+}
+
+/** Why none may go. Source: checkAndDecrement. */
+function reasonOf({ conditions = [], desiredHealthy = 0, currentHealthy = 0 }: Partial<BudgetStatus> = {}): string {
+  const refused = conditions.find(({ type, status }) => type === disruptionAllowed && status === 'False');
+  const { reason, message } = refused ?? {};
+  if (message && reason === 'SyncFailed')
+    return `does not allow evicting pods currently because it failed sync: ${message}`;
+  if (currentHealthy <= desiredHealthy)
+    return `needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
+  return `does not allow evicting pods currently${message ? ` (${reason}): ${message}` : ''}`;
 }
 
 function tooManyRequests(cause: string, retryAfterSeconds: number): StatusError {

@@ -66,6 +66,14 @@ export {
   parseApiVersion,
 } from './group-version.ts';
 export { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
+export {
+  JsonSyntaxError,
+  jsonSyntaxFault,
+  type MemberList,
+  maxJsonDepth,
+  readJsonSlowly,
+  type SlowRead,
+} from './json-syntax.ts';
 export type {
   DeepReadonly,
   KubernetesList,

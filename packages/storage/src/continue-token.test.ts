@@ -33,6 +33,19 @@ describe('continue tokens', () => {
     expect(() => decodeContinue(token, prefix)).toThrow(`invalid continue token: continue key is not valid: ${start}`);
   });
 
+  it.each([
+    ['x', 'illegal base64 data at input byte 0'],
+    ['%%', 'illegal base64 data at input byte 0'],
+    ['YWJj=', 'illegal base64 data at input byte 4'],
+    ['YWJjZ', 'illegal base64 data at input byte 4'],
+    ['abc', "invalid character 'i' looking for beginning of value"],
+    ['junk', "invalid character '\\u008e' looking for beginning of value"],
+    ['eyJ2Ig', 'unexpected end of JSON input'],
+    ['', 'unexpected end of JSON input'],
+  ])('%j is refused with the words of Go', (token, why) => {
+    expect(() => decodeContinue(token, prefix)).toThrow(`invalid continue token: continue key is not valid: ${why}`);
+  });
+
   it('of an expired list go on at the newest revision', () => {
     const error = listExpired({ fromKey: `${prefix}b`, prefix });
     expect(decodeContinue(error.status.metadata.continue ?? '', prefix)).toEqual({

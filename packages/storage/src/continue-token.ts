@@ -1,6 +1,13 @@
 // Continue tokens of paged lists, byte for byte those of kube-apiserver.
 // Source: apiserver storage/continue.go.
-import { isJsonObject, newBadRequest, newExpired, type Revision, type StatusError } from '@kapstan/api';
+import {
+  isJsonObject,
+  jsonSyntaxFault,
+  newBadRequest,
+  newExpired,
+  type Revision,
+  type StatusError,
+} from '@kapstan/api';
 import { keyAfter } from './key-range.ts';
 
 const version = 'meta.k8s.io/v1';
@@ -53,16 +60,24 @@ export function listExpired(position?: { readonly fromKey: string; readonly pref
 }
 
 function parseToken(token: string): Record<string, unknown> {
-  // Buffer skips what is not base64; Go refuses it.
-  if (!/^[A-Za-z0-9_-]*$/.test(token) || token.length % 4 === 1) throw badToken('illegal base64 data');
+  const fault = base64Fault(token);
+  if (fault !== undefined) throw badToken(`illegal base64 data at input byte ${fault}`);
+  const bytes = Buffer.from(token, 'base64url');
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'));
+    value = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    throw badToken(error instanceof Error ? error.message : String(error));
+    throw badToken(jsonSyntaxFault(bytes) ?? String(error));
   }
   if (!isJsonObject(value)) throw badToken('not a JSON object');
   return value;
+}
+
+/** Where Go's RawURLEncoding stops, or undefined. Buffer passes over what is not base64. */
+function base64Fault(token: string): number | undefined {
+  const foreign = token.search(/[^A-Za-z0-9_-]/);
+  if (foreign >= 0) return foreign;
+  return token.length % 4 === 1 ? token.length - 1 : undefined;
 }
 
 function badToken(why: string): StatusError {

@@ -1,10 +1,17 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
-import { isStatusError, newBadRequest, newMethodNotSupported, parseJson, type StatusDetails } from '@kapstan/api';
+import { isStatusError, newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import type { WireFormat } from '../codec/wire-format.ts';
 import type { RequestContext } from '../registry/request-context.ts';
-import { readYaml } from '../schema/yaml-reader.ts';
-import { deleteOptionsFromBody, deleteOptionsFromQuery, type ParsedDeleteOptions } from './delete-options.ts';
+import { readDocument } from '../schema/decode-object.ts';
+import { StrictErrors } from '../schema/field-validation.ts';
+import { decodeText } from '../schema/json-reader.ts';
+import {
+  deleteOptionsFromBody,
+  deleteOptionsFromQuery,
+  deleteOptionsKind,
+  type ParsedDeleteOptions,
+} from './delete-options.ts';
 import type { StoredObject } from './encodings.ts';
 import { negotiateInput } from './negotiation.ts';
 import { sendObject, sendStored } from './object-response.ts';
@@ -44,21 +51,14 @@ function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOpti
     return deleteOptionsFromBody(readBody(format, body));
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
-    throw newBadRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+    throw newBadRequest(error.message);
   }
 }
 
-const deleteOptionsKind = { group: '', version: 'v1', kind: 'DeleteOptions' };
-
 function readBody(format: WireFormat, body: Uint8Array): unknown {
-  switch (format.name) {
-    case 'json':
-      return parseJson(new TextDecoder().decode(body));
-    case 'yaml':
-      return readYaml(new TextDecoder().decode(body)).value;
-    case 'protobuf':
-      return readEnvelope(body, deleteOptionsKind);
-  }
+  if (format.name === 'protobuf') return readEnvelope(body, deleteOptionsKind);
+  const mediaType = format.name === 'yaml' ? 'application/yaml' : 'application/json';
+  return readDocument(decodeText(body), mediaType, new StrictErrors()).value;
 }
 
 function deletedDetails(call: ResourceCall, stored: StoredObject | undefined): StatusDetails {

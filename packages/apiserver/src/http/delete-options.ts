@@ -2,21 +2,27 @@
 // Source: apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
 import {
   type FieldError,
-  getOwn,
+  formatApiVersion,
   invalidField,
-  isJsonObject,
   newBadRequest,
   newInvalid,
   type PropagationPolicy,
 } from '@kapstan/api';
 import type { DeleteRequest } from '../registry/resource-store.ts';
 import { validateDryRun } from '../registry/write-options.ts';
+import { definitionSchema } from '../schema/builtin-schemas.ts';
+import { interpretKind } from '../schema/decode-object.ts';
+import { StrictErrors } from '../schema/field-validation.ts';
+import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
 
 export interface ParsedDeleteOptions {
   readonly request: DeleteRequest;
   readonly dryRun: boolean;
 }
+
+/** Bodies of other groups' versions count too: every group has these options. */
+export const deleteOptionsKind = { group: '', version: 'v1', kind: 'DeleteOptions' };
 
 const scheme = 'pkg/runtime/scheme.go:111';
 
@@ -28,27 +34,54 @@ export function deleteOptionsFromQuery(query: URLSearchParams): ParsedDeleteOpti
     orphanDependents: decodeBoolean(query.get('orphanDependents')),
     propagationPolicy: query.get('propagationPolicy') ?? undefined,
     dryRun: query.getAll('dryRun'),
-    preconditions: undefined,
+    preconditions: preconditionsFromQuery(query),
     ignoreErrors,
   });
 }
 
-/** From a decoded body. Throws 400 for another kind and for members of a wrong type, 422. */
+/**
+ * From the value of a body. Throws 400 with Go's words for a value that is no object, another kind and members of a
+ * wrong type; 422.
+ */
 export function deleteOptionsFromBody(body: unknown): ParsedDeleteOptions {
-  if (!isJsonObject(body)) throw newBadRequest(`${typeOf(body)} cannot be read as DeleteOptions`);
-  const kind = readText(body, 'kind') ?? 'DeleteOptions';
-  const apiVersion = readText(body, 'apiVersion') ?? 'v1';
-  if (kind !== 'DeleteOptions') {
-    throw newBadRequest(`no kind "${kind}" is registered for version "${apiVersion}" in scheme "${scheme}"`);
-  }
+  const decoded = decodeBody(body);
   return check({
-    gracePeriodSeconds: readMember(body, 'gracePeriodSeconds', isInteger),
-    orphanDependents: readMember(body, 'orphanDependents', isBoolean),
-    propagationPolicy: readText(body, 'propagationPolicy'),
-    dryRun: readMember(body, 'dryRun', isTexts) ?? [],
-    preconditions: readPreconditions(body),
-    ignoreErrors: readMember(body, 'ignoreStoreReadErrorWithClusterBreakingPotential', isBoolean),
+    // An int64 beyond what a double holds is as good as any other far future.
+    gracePeriodSeconds: decoded.gracePeriodSeconds === undefined ? undefined : Number(decoded.gracePeriodSeconds),
+    orphanDependents: decoded.orphanDependents,
+    propagationPolicy: decoded.propagationPolicy,
+    dryRun: decoded.dryRun ?? [],
+    preconditions: decoded.preconditions,
+    ignoreErrors: decoded.ignoreStoreReadErrorWithClusterBreakingPotential,
   });
+}
+
+function decodeBody(body: unknown): DeleteOptionsBody {
+  try {
+    const { kind, group, version } = interpretKind(body, deleteOptionsKind);
+    if (kind !== deleteOptionsKind.kind) {
+      const apiVersion = formatApiVersion({ group, version });
+      throw new DecodeError(`no kind "${kind}" is registered for version "${apiVersion}" in scheme "${scheme}"`);
+    }
+    const schema = definitionSchema('meta/v1.DeleteOptions');
+    return decodeTyped(body ?? {}, { schema, strict: new StrictErrors(), words: 'json' }) as DeleteOptionsBody;
+  } catch (error) {
+    throw error instanceof DecodeError ? newBadRequest(error.message) : error;
+  }
+}
+
+/** Decoded by its schema, so that members have these types. */
+interface DeleteOptionsBody extends Omit<DeleteRequest, 'propagationPolicy'> {
+  readonly propagationPolicy?: string;
+  readonly dryRun?: readonly string[];
+}
+
+/** Source: meta/v1 Convert_url_Values_To_v1_DeleteOptions. */
+function preconditionsFromQuery(query: URLSearchParams): RawOptions['preconditions'] {
+  const uid = query.get('uid') ?? '';
+  const resourceVersion = query.get('resourceVersion') ?? '';
+  if (uid === '' && resourceVersion === '') return undefined;
+  return { ...(uid === '' ? {} : { uid }), ...(resourceVersion === '' ? {} : { resourceVersion }) };
 }
 
 interface RawOptions {
@@ -99,34 +132,4 @@ function validateUnsafe(raw: RawOptions): readonly FieldError[] {
     errors.push(invalidField('ignoreStoreReadErrorWithClusterBreakingPotential', true, detail));
   }
   return errors;
-}
-
-function readPreconditions(body: Record<string, unknown>): RawOptions['preconditions'] {
-  const value = readMember(body, 'preconditions', isJsonObject);
-  if (value === undefined) return undefined;
-  const uid = readText(value, 'uid');
-  const resourceVersion = readText(value, 'resourceVersion');
-  return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-}
-
-const isInteger = (value: unknown): value is number => typeof value === 'number' && Number.isInteger(value);
-const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean';
-const isText = (value: unknown): value is string => typeof value === 'string';
-const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText);
-
-function readText(from: Record<string, unknown>, name: string): string | undefined {
-  return readMember(from, name, isText);
-}
-
-function readMember<V>(from: Record<string, unknown>, name: string, is: (value: unknown) => value is V): V | undefined {
-  const value = getOwn(from, name);
-  if (value === undefined || value === null) return undefined;
-  if (is(value)) return value;
-  throw newBadRequest(`json: cannot unmarshal ${typeOf(value)} into Go struct field DeleteOptions.${name}`);
-}
-
-function typeOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'array';
-  return typeof value === 'boolean' ? 'bool' : typeof value;
 }

@@ -1,10 +1,10 @@
 // GET of one object or of a subresource. Source: apiserver handlers/get.go.
-import type { UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, type UnstructuredObject } from '@kapstan/api';
 import type { ByteSubresource } from '../registry/resource-definition.ts';
 import { methodNotAllowed } from '../registry/route-errors.ts';
 import { sendObject, sendStored } from './object-response.ts';
 import { sendPieces } from './page.ts';
-import { decodeOptions } from './query-parameters.ts';
+import { decodeBoolean, decodeOptions } from './query-parameters.ts';
 import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
 
 export async function handleGet(call: ResourceCall): Promise<void> {
@@ -18,9 +18,15 @@ export async function handleGet(call: ResourceCall): Promise<void> {
     sendObject(exchange, await subresource.get(served.store, context, call.name), answer);
     return;
   }
+  refuseExport(decodeBoolean(exchange.query.get('export')));
   const resourceVersion = exchange.query.get('resourceVersion') ?? '';
   const options = resourceVersion === '' ? {} : { resourceVersion };
   sendStored(exchange, await served.store.get(context, call.name, options), answer);
+}
+
+/** Clients of old asked for objects without what the server had set. Source: handlers getResourceHandler. */
+function refuseExport(exported: boolean | undefined): void {
+  if (exported === true) throw newBadRequest('the export parameter, deprecated since v1.14, is no longer supported');
 }
 
 /** As they come from where they are kept; 204 when there are none. Source: responsewriters.StreamObject. */

@@ -168,6 +168,10 @@ describe('options of a delete', () => {
       dryRun: ['All'],
     };
     expect(deleteOptionsFromBody(body)).toEqual(expected);
+    expect(deleteOptionsFromBody(null)).toEqual({ request: {}, dryRun: false });
+    expect(deleteOptionsFromQuery(query('uid=u&resourceVersion=3')).request).toEqual({
+      preconditions: { uid: 'u', resourceVersion: '3' },
+    });
     expect(deleteOptionsFromBody({ preconditions: { uid: 'u', resourceVersion: '3' } }).request).toEqual({
       preconditions: { uid: 'u', resourceVersion: '3' },
     });
@@ -192,7 +196,12 @@ describe('options of a delete', () => {
     [
       { gracePeriodSeconds: 'x' },
       400,
-      'json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds',
+      'json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
+    ],
+    [
+      { dryRun: 'All' },
+      400,
+      'json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string',
     ],
     [
       { ignoreStoreReadErrorWithClusterBreakingPotential: true, gracePeriodSeconds: 0 },

@@ -1,6 +1,6 @@
 // How long a request may take: what the client asks for with ?timeout=, within the server's bounds.
 // Source: filters/request_deadline.go; handlers/finisher (34 s for writes).
-import { parseDuration, StatusError } from '@kapstan/api';
+import { newBadRequest, parseDuration } from '@kapstan/api';
 import type { RequestInfo } from './request-info.ts';
 
 /** Writes get less than other requests, so that their clients hear of it before they give up themselves. */
@@ -15,7 +15,5 @@ export function requestTimeoutMs(info: RequestInfo, query: URLSearchParams, maxM
   if (text === '') return limitMs;
   const askedMs = parseDuration(text);
   if (typeof askedMs === 'number') return askedMs > 0 ? Math.min(askedMs, limitMs) : limitMs;
-  const message = 'invalid timeout specified in the request URL';
-  const causes = [{ reason: 'FieldValueInvalid', message: askedMs.error, field: 'timeout' }];
-  throw new StatusError({ code: 400, reason: 'BadRequest', message, details: { causes } });
+  throw newBadRequest(`invalid timeout specified in the request URL - ${askedMs.error}`);
 }

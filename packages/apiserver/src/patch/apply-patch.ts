@@ -5,6 +5,7 @@ import {
   formatApiVersion,
   type GroupVersionKind,
   isJsonObject,
+  JsonSyntaxError,
   newBadRequest,
   StatusError,
   setOwn,
@@ -15,7 +16,6 @@ import { decodeDocument, interpretKind } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { formatGoValue } from '../schema/go-types.ts';
 import { decodeText, readJson } from '../schema/json-reader.ts';
-import { JsonSyntaxError } from '../schema/json-syntax.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';

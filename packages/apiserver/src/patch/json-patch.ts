@@ -1,10 +1,19 @@
 // application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
-import { deepCopy, getOwn, isJsonObject, newBadRequest, StatusError, setOwn, stringifyJson } from '@kapstan/api';
+import {
+  deepCopy,
+  getOwn,
+  isJsonObject,
+  JsonSyntaxError,
+  maxJsonDepth,
+  newBadRequest,
+  StatusError,
+  setOwn,
+  stringifyJson,
+} from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJson } from '../schema/json-reader.ts';
-import { JsonSyntaxError, maxJsonDepth } from '../schema/json-syntax.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 

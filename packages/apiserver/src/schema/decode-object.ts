@@ -6,6 +6,7 @@ import {
   type GroupVersionKind,
   invalidField,
   isJsonObject,
+  JsonSyntaxError,
   newBadRequest,
   newInvalid,
   parseApiVersion,
@@ -22,7 +23,6 @@ import {
 import { normalizeGoForm } from './go-form.ts';
 import { jsonKind } from './go-types.ts';
 import { decodeText, type JsonDocument, readJson } from './json-reader.ts';
-import { JsonSyntaxError } from './json-syntax.ts';
 import { pruneUnknownFields } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { DecodeError, decodeTyped } from './typed-decoder.ts';
@@ -84,7 +84,12 @@ function isReadError(error: unknown): error is Error {
   return error instanceof DecodeError || error instanceof YamlSyntaxError;
 }
 
-function readDocument(text: string, mediaType: DecodeObjectOptions['mediaType'], strict: StrictErrors): JsonDocument {
+/** Reads JSON or YAML. Throws {@link DecodeError} and {@link YamlSyntaxError} with Go's words. */
+export function readDocument(
+  text: string,
+  mediaType: DecodeObjectOptions['mediaType'],
+  strict: StrictErrors,
+): JsonDocument {
   if (mediaType === 'application/yaml') {
     const json = readJsonInYaml(text);
     if (json !== undefined) return json;

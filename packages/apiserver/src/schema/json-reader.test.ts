@@ -1,8 +1,7 @@
-import { ExactNumber, parseJson, stringifyJson } from '@kapstan/api';
+import { ExactNumber, JsonSyntaxError, parseJson, readJsonSlowly, stringifyJson } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readJson } from './json-reader.ts';
-import { JsonSyntaxError, readJsonSlowly } from './json-syntax.ts';
 
 const values = fc.jsonValue({ maxDepth: 4 });
 

@@ -1,6 +1,6 @@
 // JSON of clients: the engine's own parser, checked in one pass over the text for what it hides (repeated names, spelling
 // of numbers, depth). Texts that hide something are read again by json-syntax.ts.
-import { JsonSyntaxError, type MemberList, maxJsonDepth, readJsonSlowly } from './json-syntax.ts';
+import { JsonSyntaxError, type MemberList, maxJsonDepth, readJsonSlowly } from '@kapstan/api';
 
 const noRepeats: ReadonlyMap<object, MemberList> = new Map();
 

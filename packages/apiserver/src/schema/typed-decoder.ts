@@ -1,11 +1,10 @@
 // A JSON value poured into the Go types of a built-in kind: wrong types get Go's words, unknown and repeated fields are
 // noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
-import { ExactNumber, getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import { ExactNumber, getOwn, isJsonObject, type MemberList, setOwn } from '@kapstan/api';
 import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
 import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
 import { isJsonSchemaUnion, unionMember } from './json-schema-unions.ts';
-import type { MemberList } from './json-syntax.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 /** A document that does not fit the kind it should be. The message is that of Go's decoders. */

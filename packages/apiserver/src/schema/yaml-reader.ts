@@ -1,6 +1,6 @@
 // YAML of clients as the JSON value it stands for: YAML 1.1 words for booleans, no other types than JSON's, aliases and
 // depth bounded. Beside json-reader.ts; used by decode-object.ts and by apply patches.
-import { ExactNumber, setOwn } from '@kapstan/api';
+import { ExactNumber, maxJsonDepth, setOwn } from '@kapstan/api';
 import {
   type Alias,
   type Document,
@@ -16,7 +16,6 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { maxJsonDepth } from './json-syntax.ts';
 
 /** Nodes that aliases may add to a document: a "billion laughs" stops here. */
 const maxAliasedNodes = 10_000;

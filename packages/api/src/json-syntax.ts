@@ -1,6 +1,6 @@
-// The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used by json-reader.ts when the engine's
-// own parser refuses a text, when members repeat, and when a number must keep its spelling.
-import { ExactNumber, setOwn } from '@kapstan/api';
+// The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used where a text that JSON.parse refuses
+// needs Go's reason, where members repeat, and where a number must keep its spelling.
+import { ExactNumber, setOwn } from './json.ts';
 
 /** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
 export const maxJsonDepth = 1000;
@@ -27,6 +27,17 @@ export function readJsonSlowly(text: string): SlowRead {
   return new Scanner(text).document();
 }
 
+/** What Go says of bytes that are no JSON, or undefined. It goes byte by byte, whatever their encoding. */
+export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
+  try {
+    new Scanner(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''), 'bytes').document();
+    return undefined;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return error.message;
+    throw error;
+  }
+}
+
 const whitespace = /[ \t\r\n]*/y;
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings end at control characters.
@@ -45,12 +56,14 @@ const escapes: ReadonlyMap<string, string> = new Map([
 
 class Scanner {
   readonly #text: string;
+  readonly #units: 'characters' | 'bytes';
   readonly #repeats = new Map<object, MemberList>();
   #at = 0;
   #depth = 0;
 
-  constructor(text: string) {
+  constructor(text: string, units: 'characters' | 'bytes' = 'characters') {
     this.#text = text;
+    this.#units = units;
   }
 
   document(): SlowRead {
@@ -207,7 +220,8 @@ class Scanner {
   #refuse(where: string): never {
     const char = this.#text[this.#at];
     if (char === undefined) throw new JsonSyntaxError('unexpected end of JSON input');
-    throw new JsonSyntaxError(`invalid character ${quoteCharacter(char)} ${where}`);
+    const byte = this.#units === 'bytes' ? char.charCodeAt(0) : (new TextEncoder().encode(char)[0] ?? 0);
+    throw new JsonSyntaxError(`invalid character ${quoteByte(byte)} ${where}`);
   }
 }
 
@@ -216,10 +230,10 @@ function isDigit(char: string): boolean {
 }
 
 /** As Go's scanner quotes one byte: of a character beyond ASCII it sees the first byte of its UTF-8 form. */
-function quoteCharacter(char: string): string {
+function quoteByte(byte: number): string {
+  const char = String.fromCharCode(byte);
   if (char === "'") return "'\\''";
   if (char === '"') return `'"'`;
-  const byte = new TextEncoder().encode(char)[0] ?? 0;
   if (byte >= 0x20 && byte < 0x7f) return char === '\\' ? "'\\\\'" : `'${char}'`;
   const named = new Map([
     [0x07, '\\a'],

@@ -41,7 +41,7 @@ async function server(): Promise<ObjectStore<TestPod>> {
   const dataKey = new DataKey({ providerName: 'kms', service, clock, logger: silentLogger });
   closers.push(() => dataKey.close());
   await dataKey.start();
-  const envelope = new EnvelopeTransformer({ dataKey, service, clock });
+  const envelope = new EnvelopeTransformer({ providerName: 'kms', dataKey, service, clock, logger: silentLogger });
   return store(
     prefixTransformer([{ prefix: 'k8s:enc:kms:v2:kms:', transformer: envelope }], 'no matching prefix found'),
   );

@@ -1,4 +1,5 @@
-// StoreTrace: the steps of one call of an ObjectStore with their times, told to whoever listens and logged when the call was slow.
+// StoreTrace: the steps of one call of an ObjectStore, or of an EnvelopeTransformer below it, with their times, told to whoever
+// listens and logged when the call was slow.
 // Names of calls and steps are those of kube-apiserver's store (etcd3/store.go), over every engine: dashboards and people search
 // for "GuaranteedUpdate etcd3", so the embedded engine does not rename them.
 import { channel } from 'node:diagnostics_channel';
@@ -21,15 +22,36 @@ export type StoreStep =
   | 'decode succeeded'
   | 'value read'
   | 'page read'
-  | 'page decoded';
+  | 'page decoded'
+  | EnvelopeStep;
+
+/** Source: value/encrypt/envelope/kmsv2/envelope.go. */
+type EnvelopeStep =
+  | 'About to encrypt data using DEK'
+  | 'Data encryption succeeded'
+  | 'About to encode encrypted object'
+  | 'Encoded encrypted object'
+  | 'About to decode encrypted object'
+  | 'Decoded encrypted object'
+  | 'About to decrypt DEK using remote service'
+  | 'DEK decryption failed'
+  | 'DEK decryption succeeded'
+  | 'About to decrypt data using DEK'
+  | 'Data decryption succeeded';
 
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
 /** A finished call. Holds keys and sizes, never values; a failure is told by its code, as texts may quote what was stored. */
 export interface StoreSpan {
-  /** "Create etcd3", "GuaranteedUpdate etcd3", "List(recursive=true) etcd3", "Get etcd3", "Delete etcd3". */
+  /**
+   * "Create etcd3", "GuaranteedUpdate etcd3", "List(recursive=true) etcd3", "Get etcd3", "Delete etcd3",
+   * "TransformFromStorage with envelopeTransformer", "TransformToStorage with envelopeTransformer".
+   */
   readonly name: string;
-  /** What of these is known: audit-id, key, type, resource, resourceVersion, resourceVersionMatch, limit, continue. */
+  /**
+   * What of these is known: audit-id, key, type, resource, resourceVersion, resourceVersionMatch, limit, continue; of an
+   * envelope transformer transformer.provider.name.
+   */
   readonly attributes: SpanAttributes;
   /** Milliseconds on the monotonic clock of the store. */
   readonly startMs: number;
@@ -78,7 +100,7 @@ export class StoreTrace {
   }
 }
 
-/** Traces the calls of one store. */
+/** Traces the calls of one store or transformer. */
 export class StoreTracer {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -92,6 +114,19 @@ export class StoreTracer {
     const trace = new StoreTrace(this.#clock);
     try {
       const result = await work(trace);
+      this.#end(call, trace);
+      return result;
+    } catch (error) {
+      this.#end(call, trace, error);
+      throw error;
+    }
+  }
+
+  /** As {@link run}, in this turn. */
+  runNow<R>(call: TracedCall, work: (trace: StoreTrace) => R): R {
+    const trace = new StoreTrace(this.#clock);
+    try {
+      const result = work(trace);
       this.#end(call, trace);
       return result;
     } catch (error) {

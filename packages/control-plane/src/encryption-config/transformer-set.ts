@@ -128,7 +128,7 @@ export class TransformerSet {
     this.#sources.push({ plugin: service, dataKey, timeoutMs });
     return {
       prefix: `k8s:enc:kms:v2:${name}:`,
-      transformer: new EnvelopeTransformer({ dataKey, service, clock }),
+      transformer: new EnvelopeTransformer({ providerName: name, dataKey, service, clock, logger }),
     };
   }
 }

@@ -22,7 +22,7 @@ async function server(): Promise<EnvelopeTransformer> {
   const dataKey = new DataKey({ providerName: 'kms', service, clock, logger: silentLogger });
   onTestFinished(() => dataKey.close());
   await dataKey.start();
-  return new EnvelopeTransformer({ dataKey, service, clock });
+  return new EnvelopeTransformer({ providerName: 'kms', dataKey, service, clock, logger: silentLogger });
 }
 
 const decryptions = (): string[] => service.calls.filter((call) => call.startsWith('decrypt'));

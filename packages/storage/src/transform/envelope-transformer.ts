@@ -1,7 +1,8 @@
 // KMS v2: data under a key of our own (data-key.ts), and beside it that key as a key service sealed it. Keys of others (of
 // another server, of before the restart) are opened by the key service once and kept. Source: value/encrypt/envelope/kmsv2.
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '@kapstan/api';
+import type { Clock, Logger } from '@kapstan/api';
+import { type StoreTrace, StoreTracer, type TracedCall } from '../store-trace.ts';
 import { aesGcmTransformer } from './aes-transformers.ts';
 import { type DataKey, messageOf } from './data-key.ts';
 import {
@@ -17,9 +18,13 @@ import { seedTransformer } from './seed-transformer.ts';
 import type { Transformed, Transformer } from './transformer.ts';
 
 export interface EnvelopeTransformerOptions {
+  /** Of the provider, for traces. */
+  readonly providerName: string;
   readonly dataKey: Pick<DataKey, 'forReading' | 'forWriting'>;
   readonly service: Pick<KeyService, 'decrypt'>;
   readonly clock: Clock;
+  /** Told of calls of the key service that take more than 500 ms. */
+  readonly logger: Logger;
 }
 
 /** Few are ever needed: one for each start of a server and for each key of the service. Source: kmsv2 cacheTTL. */
@@ -33,29 +38,39 @@ export class EnvelopeTransformer implements Transformer {
   /** By name of the key; one call serves all who wait. */
   readonly #opening = new Map<string, Promise<void>>();
   readonly #failures: ExpiringCache<Error>;
+  readonly #tracer: StoreTracer;
+  readonly #reading: TracedCall;
+  readonly #writing: TracedCall;
 
   constructor(options: EnvelopeTransformerOptions) {
     this.#options = options;
     this.#opened = new ExpiringCache(options.clock, openedKeyTtlMs);
     this.#failures = new ExpiringCache(options.clock, failureTtlMs);
+    this.#tracer = new StoreTracer(options);
+    const attributes = (): { readonly 'transformer.provider.name': string } => ({
+      'transformer.provider.name': options.providerName,
+    });
+    this.#reading = { name: 'TransformFromStorage with envelopeTransformer', attributes };
+    this.#writing = { name: 'TransformToStorage with envelopeTransformer', attributes };
   }
 
   fromStorage(bytes: Uint8Array, context: string): Transformed {
-    const object = decodeEncryptedObject(bytes);
-    const current = this.#options.dataKey.forReading();
-    const name = sealedKeyName(object.sourceType, object);
-    const transformer = this.#opened.get(name);
-    if (transformer === undefined) throw this.#failures.get(name) ?? new Error('the data key has not been opened');
-    const isOld = object.keyId !== current.sealed.keyId || object.sourceType !== current.sourceType;
-    const read = transformer.fromStorage(object.data, context);
-    return isOld ? { bytes: read.bytes, isStale: true } : read;
+    return this.#tracer.runNow(this.#reading, (trace) => this.#read(bytes, context, trace));
   }
 
   toStorage(bytes: Uint8Array, context: string): Uint8Array {
-    const { transformer, sealed, sourceType, name } = this.#options.dataKey.forWriting();
-    // What is written with it will be read after the next key has taken its place.
-    this.#opened.set(name, transformer);
-    return encodeEncryptedObject({ ...sealed, sourceType, data: transformer.toStorage(bytes, context) });
+    return this.#tracer.runNow(this.#writing, (trace) => {
+      const { transformer, sealed, sourceType, name } = this.#options.dataKey.forWriting();
+      // What is written with it will be read after the next key has taken its place.
+      this.#opened.set(name, transformer);
+      trace.step('About to encrypt data using DEK');
+      const data = transformer.toStorage(bytes, context);
+      trace.step('Data encryption succeeded');
+      trace.step('About to encode encrypted object');
+      const encoded = encodeEncryptedObject({ ...sealed, sourceType, data });
+      trace.step('Encoded encrypted object');
+      return encoded;
+    });
   }
 
   prepare(bytes: Uint8Array): Promise<void> | undefined {
@@ -71,14 +86,41 @@ export class EnvelopeTransformer implements Transformer {
     return opening;
   }
 
+  #read(bytes: Uint8Array, context: string, trace: StoreTrace): Transformed {
+    trace.step('About to decode encrypted object');
+    const object = decodeEncryptedObject(bytes);
+    trace.step('Decoded encrypted object');
+    const current = this.#options.dataKey.forReading();
+    const name = sealedKeyName(object.sourceType, object);
+    const transformer = this.#opened.get(name);
+    if (transformer === undefined) throw this.#failures.get(name) ?? new Error('the data key has not been opened');
+    const isOld = object.keyId !== current.sealed.keyId || object.sourceType !== current.sourceType;
+    trace.step('About to decrypt data using DEK');
+    const read = transformer.fromStorage(object.data, context);
+    trace.step('Data decryption succeeded');
+    return isOld ? { bytes: read.bytes, isStale: true } : read;
+  }
+
   async #open(name: string, object: EncryptedObject): Promise<void> {
     this.#failures.delete(name);
     try {
-      const key = await this.#options.service.decrypt(object, randomUUID());
+      const key = await this.#tracer.run(this.#reading, (trace) => this.#askFor(object, trace));
       const transformer = object.sourceType === dekSource.hkdfSeed ? seedTransformer(key) : aesGcmTransformer(key);
       this.#opened.set(name, transformer);
     } catch (error) {
       this.#failures.set(name, new Error(`failed to decrypt DEK, error: ${messageOf(error)}`, { cause: error }));
+    }
+  }
+
+  async #askFor(object: EncryptedObject, trace: StoreTrace): Promise<Uint8Array> {
+    trace.step('About to decrypt DEK using remote service');
+    try {
+      const key = await this.#options.service.decrypt(object, randomUUID());
+      trace.step('DEK decryption succeeded');
+      return key;
+    } catch (error) {
+      trace.step('DEK decryption failed');
+      throw error;
     }
   }
 }

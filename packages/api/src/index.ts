@@ -118,7 +118,14 @@ export {
   resource,
   resourcePath,
 } from './resource.ts';
-export type { ObjectTarget, Patch, ResourceClient, SubresourceOptions, WriteObserver } from './resource-client.ts';
+export type {
+  ListerWatcherScope,
+  ObjectTarget,
+  Patch,
+  ResourceClient,
+  SubresourceOptions,
+  WriteObserver,
+} from './resource-client.ts';
 export {
   type Brand,
   compareResourceVersions,

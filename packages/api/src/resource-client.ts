@@ -30,6 +30,14 @@ export interface SubresourceOptions {
   readonly subresource?: string;
 }
 
+/** What of a resource is listed and watched. */
+export interface ListerWatcherScope {
+  /** Absent or "" = all namespaces. */
+  readonly namespace?: string;
+  /** The caller looks at nothing but the objects' metadata: an implementation may leave out the rest. Default false. */
+  readonly metadataOnly?: boolean;
+}
+
 /**
  * Verbs on single objects. Every method rejects with `StatusError` for an answer of the server and with a transport
  * error (`code: 'ECONNREFUSED'`, …) where there was none.
@@ -73,11 +81,8 @@ export interface ResourceClient {
     token: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void>;
-  /** The list and watch of one resource, as an informer needs them. `namespace` absent = all namespaces. */
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    scope?: { readonly namespace?: string },
-  ): ListerWatcher<T>;
+  /** The list and watch of one resource, as an informer needs them. */
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
   /** POST to a subresource: eviction, binding, token. */
   createSubresource<T extends KubernetesObject>(
     token: Resource<T>,

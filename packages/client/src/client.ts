@@ -8,6 +8,7 @@ import {
   groupVersionResourceOf,
   type KubernetesObject,
   type ListerWatcher,
+  type ListerWatcherScope,
   type ListOptions,
   type ListResult,
   ObjectList,
@@ -69,6 +70,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+const json = 'application/json';
 const patchTypes = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
@@ -115,10 +117,7 @@ export class Client implements ResourceClient {
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    const path = requestPath(token, { namespace: options.namespace }, listQuery(options));
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
-    const request = requestOf(token, { method: 'GET', path });
-    return await this.#transport.call(request, limits, (answer) => readList(answer, token));
+    return await this.#page(token, options, json);
   }
 
   /** As {@link ResourceClient.list}; pages hold `limit` items, by default the client's `pageSize`. */
@@ -252,11 +251,13 @@ export class Client implements ResourceClient {
 
   listerWatcher<T extends KubernetesObject>(
     token: Resource<T>,
-    scope: { readonly namespace?: string } = {},
+    { metadataOnly = false, ...scope }: ListerWatcherScope = {},
   ): ListerWatcher<T> {
+    const accept = (kind: string): string => (metadataOnly ? `${json};as=${kind};g=meta.k8s.io;v=v1,${json}` : json);
+    const [list, watch] = [accept('PartialObjectMetadataList'), accept('PartialObjectMetadata')];
     return {
-      list: (options) => this.listPage(token, { ...options, ...scope }),
-      watch: (options) => this.watch(token, { ...options, ...scope }),
+      list: (options) => this.#page(token, { ...options, ...scope }, list),
+      watch: (options) => observeWatch(this.#watchCall(token, { ...options, ...scope }, watch)),
     };
   }
 
@@ -370,10 +371,21 @@ export class Client implements ResourceClient {
     return object;
   }
 
-  #watchCall(token: Resource, options: WatchOptions): WatchCall {
+  async #page<T extends KubernetesObject>(
+    token: Resource<T>,
+    options: ListOptions,
+    accept: string,
+  ): Promise<ListResult<T>> {
+    const path = requestPath(token, { namespace: options.namespace }, listQuery(options));
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
+    const request = requestOf(token, { method: 'GET', path, accept });
+    return await this.#transport.call(request, limits, (answer) => readList(answer, token));
+  }
+
+  #watchCall(token: Resource, options: WatchOptions, accept = json): WatchCall {
     const { openTimeoutMs, maxEventBytes } = this.#options;
     const path = requestPath(token, { namespace: options.namespace }, watchQuery(options));
-    const request = requestOf(token, { method: 'GET', path });
+    const request = requestOf(token, { method: 'GET', path, accept });
     const { signal, onOpen } = options;
     return { transport: this.#transport, request, signal, onOpen, openTimeoutMs, maxEventBytes };
   }

@@ -1,4 +1,5 @@
 import { isExpired, resource } from '@kapstan/api';
+import { lastValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
 import { json, ScriptedServer, status } from './testing/scripted-server.ts';
@@ -109,6 +110,25 @@ describe('list', () => {
     expect(server.last.path).toBe('/api/v1/namespaces/n/pods');
     await client.listerWatcher(Pod).list({ namespace: 'm' });
     expect(server.last.path).toBe('/api/v1/namespaces/m/pods');
+  });
+
+  it('through a listerWatcher asks for metadata only where nothing else is looked at, of lists and of watches', async () => {
+    const { list, watch } = client.listerWatcher(Pod, { namespace: 'n', metadataOnly: true });
+    server.always(page([]));
+    await list({});
+    const as = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
+    expect([server.last.path, server.last.headers.accept]).toEqual([
+      '/api/v1/namespaces/n/pods',
+      as('PartialObjectMetadataList'),
+    ]);
+    await lastValueFrom(watch({}), { defaultValue: undefined }).catch(() => undefined);
+    expect([server.last.path, server.last.query.watch, server.last.headers.accept]).toEqual([
+      '/api/v1/namespaces/n/pods',
+      'true',
+      as('PartialObjectMetadata'),
+    ]);
+    await client.listerWatcher(Pod).list({});
+    expect(server.last.headers.accept).toBe('application/json');
   });
 
   it.each([

@@ -7,6 +7,7 @@ import type {
   GetOptions,
   KubernetesObject,
   ListerWatcher,
+  ListerWatcherScope,
   ListOptions,
   ListResult,
   ObjectList,
@@ -104,10 +105,7 @@ export class ObservedClient implements ResourceClient {
     return await this.#client.createSubresource(token, target, this.#limited(call));
   }
 
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    scope?: { readonly namespace?: string },
-  ): ListerWatcher<T> {
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
     return this.#client.listerWatcher(token, scope);
   }
 

@@ -30,6 +30,7 @@ export {
   namespaceIndex,
 } from './indexer.ts';
 export { Lister, type NamespaceLister } from './lister.ts';
+export type { PartialObjectMetadata } from './metadata-lister-watcher.ts';
 export type { MutationDetection } from './mutation-detector.ts';
 export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';
 // Parts

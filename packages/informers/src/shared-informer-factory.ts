@@ -1,17 +1,15 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
-import type { KubernetesObject, ListerWatcher, Resource, SelectionOptions } from '@kapstan/api';
+import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource, SelectionOptions } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
+import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 /** As much of a client as informers need; a `ResourceClient` fits. */
 export interface ListerWatcherSource {
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    scope?: { readonly namespace?: string },
-  ): ListerWatcher<T>;
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
 }
 
 type CommonOptions = Omit<
@@ -60,16 +58,28 @@ export class SharedInformerFactory {
    * added. Throws Error on a closed factory.
    */
   informer<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
-    const key = keyOf(token);
-    const existing = this.#informers.get(key) as SharedInformer<T> | undefined;
-    if (existing !== undefined) {
-      addMissingIndexers(existing, options.indexers ?? {});
-      return existing;
-    }
-    if (this.#isClosed) throw new Error('the informer factory is closed');
-    const informer = this.#create(token, options);
-    this.#informers.set(key, informer as unknown as SharedInformer<KubernetesObject>);
-    return informer;
+    return this.#shared(keyOf(token), options, () =>
+      this.#create(token, this.#client.listerWatcher(token, this.#scope()), options),
+    );
+  }
+
+  /**
+   * As {@link informer}, of the objects' metadata alone: what is listed and cached is a fraction of the objects. Has a watch
+   * of its own beside that of the whole objects, and the factory's options.
+   */
+  metadataInformer(
+    token: Resource,
+    options: InformerOptions<PartialObjectMetadata> = {},
+  ): SharedInformer<PartialObjectMetadata> {
+    return this.#shared(metadataKeyOf(token), options, () => {
+      const source = this.#client.listerWatcher(token, { ...this.#scope(), metadataOnly: true });
+      // Named without its kind, which is not that of what comes.
+      const resource = { group: token.group, plural: token.plural };
+      return this.#create(token as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
+        ...options,
+        resource,
+      });
+    });
   }
 
   /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
@@ -78,7 +88,7 @@ export class SharedInformerFactory {
     for (const informer of this.#informers.values()) if (!informer.isStopped) informer.start();
   }
 
-  /** Whether each started informer has synced, by "plural.version.group", when all have or are closed, or the signal aborts. */
+  /** Whether each started informer has synced, by "plural.version.group" (and " metadata"), when all have or are closed, or the signal aborts. */
   async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
     const started = [...this.#informers].filter(([, informer]) => informer.isStarted);
     // Each by itself: one that is removed meanwhile does not end the waiting for the others.
@@ -87,13 +97,14 @@ export class SharedInformerFactory {
   }
 
   /**
-   * Closes the informer of a resource that is no longer served and forgets it: the next request makes a new one. Resolves
-   * when it has ended; at once for an unknown one. Source: controller-runtime Informers.RemoveInformer.
+   * Closes the informers of a resource that is no longer served and forgets them: the next request makes a new one. Resolves
+   * when they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
    */
   async removeInformer(token: Resource): Promise<void> {
-    const informer = this.#informers.get(keyOf(token));
-    this.#informers.delete(keyOf(token));
-    await informer?.close();
+    const keys = [keyOf(token), metadataKeyOf(token)];
+    const informers = keys.map((key) => this.#informers.get(key));
+    for (const key of keys) this.#informers.delete(key);
+    await Promise.all(informers.map((informer) => informer?.close()));
   }
 
   /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
@@ -106,16 +117,40 @@ export class SharedInformerFactory {
     return this.close();
   }
 
-  #create<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T>): SharedInformer<T> {
-    const { namespace, tweakListOptions, transform, customResyncMs: _, ...common } = this.#options;
-    const listerWatcher = this.#client.listerWatcher(token, namespace ? { namespace } : {});
+  #shared<T extends KubernetesObject>(
+    key: string,
+    options: InformerOptions<T>,
+    create: () => SharedInformer<T>,
+  ): SharedInformer<T> {
+    const existing = this.#informers.get(key) as SharedInformer<T> | undefined;
+    if (existing !== undefined) {
+      addMissingIndexers(existing, options.indexers ?? {});
+      return existing;
+    }
+    if (this.#isClosed) throw new Error('the informer factory is closed');
+    const informer = create();
+    this.#informers.set(key, informer as unknown as SharedInformer<KubernetesObject>);
+    return informer;
+  }
+
+  #scope(): ListerWatcherScope {
+    const { namespace } = this.#options;
+    return namespace ? { namespace } : {};
+  }
+
+  #create<T extends KubernetesObject>(
+    token: Resource<T>,
+    listerWatcher: ListerWatcher<T>,
+    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource'>,
+  ): SharedInformer<T> {
+    const { namespace: _, tweakListOptions, transform, customResyncMs: __, ...common } = this.#options;
     const resyncMs = options.resyncMs ?? this.#customResyncMs.get(keyOf(token)) ?? common.resyncMs ?? 0;
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
       ...(transform === undefined ? {} : { transform: transform as unknown as Transform<T> }),
       ...tweakListOptions?.(token),
-      ...options,
       resource: token,
+      ...options,
       resyncMs,
     });
   }
@@ -123,6 +158,9 @@ export class SharedInformerFactory {
 
 /** "deployments.v1.apps"; "pods.v1." for the core group. */
 const keyOf = (token: Resource): string => `${token.plural}.${token.version}.${token.group}`;
+
+/** "deployments.v1.apps metadata". */
+const metadataKeyOf = (token: Resource): string => `${keyOf(token)} metadata`;
 
 function addMissingIndexers<T extends KubernetesObject>(informer: SharedInformer<T>, indexers: Indexers<T>): void {
   const missing = Object.entries(indexers).filter(([name]) => !informer.indexer.hasIndex(name));

@@ -8,6 +8,7 @@ import {
   type GetOptions,
   type KubernetesObject,
   type ListerWatcher,
+  type ListerWatcherScope,
   type ListOptions,
   type ListResult,
   ObjectList,
@@ -107,10 +108,7 @@ export class TestClient implements ResourceClient {
     return this.#call((client) => client.createSubresource(token, target, call), call);
   }
 
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    scope?: { readonly namespace?: string },
-  ): ListerWatcher<T> {
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
     const of = (client: ResourceClient): ListerWatcher<T> => client.listerWatcher(token, scope);
     return {
       list: (options) => this.#call((client) => of(client).list(options), options),

@@ -1,5 +1,5 @@
 // What every ListerWatcher must do, as a suite: the HTTP client against a server, the in-process client, the fake.
-import { filter, firstValueFrom, type Observable, type Subscription } from 'rxjs';
+import { filter, firstValueFrom, type Observable, type Subscription, takeWhile, toArray } from 'rxjs';
 import type { ListerWatcher } from '../lister-watcher.ts';
 import { isExpired } from '../status-error.ts';
 import type { WatchEvent } from '../watch-event.ts';
@@ -151,6 +151,30 @@ export async function listWatchConformance(name: string, open: () => Promise<Lis
       await update('a', '2');
       await recorder.until(({ events }) => events.length >= 4);
       expect(recorder.events.slice(2)).toEqual(['END', 'MODIFIED a=2']);
+    });
+
+    it('streams what an exact list at the version of the marker shows, as it does', async () => {
+      for (const name of ['c', 'a', 'b']) await create(name, '1', { app: name });
+      await update('a', '2', { app: 'a' });
+      await fixture.delete('c');
+      const watch = fixture.listerWatcher.watch({
+        sendInitialEvents: true,
+        resourceVersionMatch: 'NotOlderThan',
+        allowWatchBookmarks: true,
+      });
+      const events = await firstValueFrom(
+        watch.pipe(
+          takeWhile((event) => event.type !== 'BOOKMARK' || !event.initialEventsEnd, true),
+          toArray(),
+        ),
+      );
+      const marker = events.at(-1);
+      const resourceVersion = marker?.type === 'BOOKMARK' ? marker.resourceVersion : '';
+      const list = await fixture.listerWatcher.list({ resourceVersion, resourceVersionMatch: 'Exact' });
+      const streamed = events.flatMap((event) => (event.type === 'ADDED' ? [event.object] : []));
+      const nameOf = ({ metadata }: (typeof streamed)[number]): string => metadata?.name ?? '';
+      expect(streamed.sort((a, b) => nameOf(a).localeCompare(nameOf(b)))).toEqual(list.items);
+      expect([list.items.map(nameOf), list.resourceVersion]).toEqual([['a', 'b'], resourceVersion]);
     });
 
     it('gives the marker the version of the state, from which a watch can go on', async () => {

@@ -1,0 +1,38 @@
+// A custom resource of the programs, defined once a server, and the same without its type, as a dynamic client has it.
+import { defineResource, isAlreadyExists, type Resource, resource, type UnstructuredObject } from '@kapstan/api';
+import type { Client } from '@kapstan/client';
+import { installDefinitions } from '@kapstan/controller';
+
+export const Gadget = defineResource({
+  group: 'sdk.example.com',
+  version: 'v1',
+  kind: 'Gadget',
+  spec: {
+    type: 'object',
+    properties: {
+      image: { type: 'string' },
+      replicas: { type: 'integer', minimum: 0, maximum: 10, default: 1 },
+      // Whatever a user likes.
+      extra: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    },
+    required: ['image'],
+  },
+  status: { type: 'object', properties: { replicas: { type: 'integer' }, phase: { type: 'string' } } },
+  shortNames: ['gdg'],
+  categories: ['all'],
+});
+
+export const dynamicGadget: Resource<UnstructuredObject> = resource({
+  group: 'sdk.example.com',
+  version: 'v1',
+  kind: 'Gadget',
+});
+
+/** Resolves when it is served; may be called by each program. */
+export async function installGadget(client: Client): Promise<void> {
+  await installDefinitions([Gadget], { client, fieldManager: 'sdk-programs' });
+  // A kube-apiserver serves it a little after it says so.
+  await client.list(Gadget).then(undefined, (error) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+}

@@ -66,6 +66,14 @@ describe('parseJson and stringifyJson', () => {
     }
   });
 
+  it('finds a number of sixteen digits at every position of a text', () => {
+    for (let before = 0; before < 40; before++)
+      for (const number of ['9007199254740993', '-0.12345678901234567', '12345.678901234567e+300']) {
+        const text = `["${'x'.repeat(before)}",${number},"1.2.3"]`;
+        expect(stringifyJson(parseJson(text))).toBe(text);
+      }
+  });
+
   it('reads long texts beside long numbers', () => {
     const text = stringifyJson({
       long: 'x'.repeat(12_000_000),

@@ -28,6 +28,7 @@ let isStringifying = false;
 let exactNumberSeen = false;
 // A new secret in each process, so that no text of a user can pass for a mark.
 const sentinel = `\uE000${Math.random().toString(36).slice(2)}${Math.random().toString(36).slice(2)}:`;
+const longRun = 16;
 // A number token starts after one of these; digits inside strings mostly do not.
 const manyDigits = /(?:^|[\s:,[-])\d[\d.]{15}/;
 // Strings in runs of plain characters: one step a character would exhaust the stack on long ones.
@@ -39,7 +40,7 @@ const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');
  * Throws SyntaxError. `__proto__` and its like are plain own keys.
  */
 export function parseJson(text: string): unknown {
-  if (!manyDigits.test(text)) return JSON.parse(text);
+  if (!hasLongRun(text) || !manyDigits.test(text)) return JSON.parse(text);
   let replaced = false;
   const marked = text.replace(tokens, (token) => {
     if (token.startsWith('"') || isExactAsDouble(token)) return token;
@@ -48,6 +49,26 @@ export function parseJson(text: string): unknown {
   });
   const value: unknown = JSON.parse(replaced ? marked : text);
   return replaced ? restoreNumbers(value) : value;
+}
+
+/** False: no number of the text has 16 digits. A run of so many covers one position in 16, so the others need no look. */
+function hasLongRun(text: string): boolean {
+  for (let at = longRun - 1; at < text.length; at += longRun) {
+    if (isDigitOrDot(text.charCodeAt(at)) && isLongRun(text, at)) return true;
+  }
+  return false;
+}
+
+function isLongRun(text: string, at: number): boolean {
+  let start = at;
+  let end = at + 1;
+  while (start > 0 && isDigitOrDot(text.charCodeAt(start - 1))) start--;
+  while (end < text.length && isDigitOrDot(text.charCodeAt(end))) end++;
+  return end - start >= longRun;
+}
+
+function isDigitOrDot(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || code === 0x2e;
 }
 
 /** The inverse of {@link parseJson}. Like JSON.stringify, drops members that are undefined. */

@@ -27,6 +27,14 @@ export interface WorkQueueObserver<K = unknown> {
   retried?(key: K): void;
 }
 
+/** `again`: processed, and added meanwhile. `priority` is that of the work to come, `given` that of the work under way. */
+interface WorkItem<K> {
+  readonly key: K;
+  state: 'waiting' | 'processing' | 'again';
+  priority: number;
+  given: number;
+}
+
 /**
  * A queue of keys compared with ===, so strings or numbers. A key that is added while it waits is not added again; one
  * that is added while a worker has it waits until that worker calls {@link WorkQueue.done}. Memory: the distinct keys.
@@ -34,12 +42,10 @@ export interface WorkQueueObserver<K = unknown> {
 export class WorkQueue<K> {
   readonly name: string;
   protected readonly observer: WorkQueueObserver<K>;
-  /** The keys that wait. */
-  readonly #order: QueueOrder<K>;
-  /** Keys that need work and the priority of each: those in #order, and those added again while being processed. */
-  readonly #dirty = new Map<K, number>();
-  /** Keys handed out, with the priority that they had. */
-  readonly #processing = new Map<K, number>();
+  // Invariant: a key is here exactly while it waits or is processed; #order holds those that wait.
+  readonly #items = new Map<K, WorkItem<K>>();
+  readonly #order: QueueOrder<WorkItem<K>>;
+  #processing = 0;
   readonly #waiting: ((key: K | undefined) => void)[] = [];
   readonly #drained: (() => void)[] = [];
   readonly #depth = new Subject<number>();
@@ -63,7 +69,7 @@ export class WorkQueue<K> {
 
   /** Keys handed out and not done. */
   get processing(): number {
-    return this.#processing.size;
+    return this.#processing;
   }
 
   get isShuttingDown(): boolean {
@@ -78,23 +84,24 @@ export class WorkQueue<K> {
     return this.#depth.asObservable();
   }
 
-  /**
-   * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: the maps and the order
-   * change together.
-   */
+  /** Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: item and order change together. */
   add(key: K, priority = 0): void {
     if (this.#isShuttingDown) return;
-    const present = this.#dirty.get(key);
-    if (present === undefined || priority > present) this.#dirty.set(key, priority);
-    if (present === undefined) this.observer.added?.(key);
-    if (this.#processing.has(key)) return;
-    if (present === undefined) this.#push(key, priority);
-    else this.#order.touch(key, priority);
+    const item = this.#items.get(key);
+    if (item === undefined) this.#addNew(key, priority);
+    else if (item.state === 'processing') {
+      item.state = 'again';
+      item.priority = priority;
+      this.observer.added?.(key);
+    } else {
+      if (priority > item.priority) item.priority = priority;
+      if (item.state === 'waiting') this.#order.touch(item, priority);
+    }
   }
 
   /** With which priority a key was handed out; 0 for one that is not being processed. */
   priorityOf(key: K): number {
-    return this.#processing.get(key) ?? 0;
+    return this.#items.get(key)?.given ?? 0;
   }
 
   /**
@@ -119,12 +126,16 @@ export class WorkQueue<K> {
     });
   }
 
-  /** Ends the work on a key that {@link WorkQueue.get} gave out. A key added meanwhile is queued again. Atomic. */
+  /** Ends the work on a key that {@link WorkQueue.get} gave out; others are ignored. A key added meanwhile is queued again. Atomic. */
   done(key: K): void {
-    if (this.#processing.delete(key)) this.observer.finished?.(key);
-    const again = this.#dirty.get(key);
-    if (again !== undefined) this.#push(key, again);
-    this.#settleDrain();
+    const item = this.#items.get(key);
+    if (item === undefined || item.state === 'waiting') return;
+    this.#processing--;
+    this.observer.finished?.(key);
+    item.given = 0;
+    if (item.state === 'again') this.#push(item);
+    else this.#items.delete(key);
+    if (this.#isShuttingDown) this.#settleDrain();
   }
 
   /** Takes no more keys; those that wait are still handed out. Workers that wait get undefined. Idempotent. */
@@ -144,32 +155,45 @@ export class WorkQueue<K> {
     await new Promise<void>((resolve) => this.#drained.push(resolve));
   }
 
-  #push(key: K, priority: number): void {
+  #addNew(key: K, priority: number): void {
+    const item: WorkItem<K> = { key, state: 'waiting', priority, given: 0 };
+    this.#items.set(key, item);
+    this.observer.added?.(key);
+    this.#push(item);
+  }
+
+  #push(item: WorkItem<K>): void {
     const worker = this.#waiting.shift();
     if (worker === undefined) {
-      this.#order.push(key, priority);
-      this.#depth.next(this.length);
+      item.state = 'waiting';
+      this.#order.push(item, item.priority);
+      this.#tellDepth();
       return;
     }
-    this.#hand(key);
-    worker(key);
+    worker(this.#hand(item));
   }
 
   #take(): K {
-    const key = this.#order.pop();
-    this.#hand(key);
-    this.#depth.next(this.length);
+    const key = this.#hand(this.#order.pop());
+    this.#tellDepth();
     return key;
   }
 
-  #hand(key: K): void {
-    this.#processing.set(key, this.#dirty.get(key) ?? 0);
-    this.#dirty.delete(key);
-    this.observer.started?.(key);
+  #hand(item: WorkItem<K>): K {
+    item.state = 'processing';
+    item.given = item.priority;
+    this.#processing++;
+    this.observer.started?.(item.key);
+    return item.key;
+  }
+
+  #tellDepth(): void {
+    // A look costs less than a delivery to nobody.
+    if (this.#depth.observed) this.#depth.next(this.length);
   }
 
   #isIdle(): boolean {
-    return this.#processing.size === 0 && this.length === 0;
+    return this.#processing === 0 && this.length === 0;
   }
 
   #wakeAll(): void {
@@ -178,7 +202,7 @@ export class WorkQueue<K> {
   }
 
   #settleDrain(): void {
-    if (!this.#isShuttingDown || (this.#isDraining && !this.#isIdle())) return;
+    if (this.#isDraining && !this.#isIdle()) return;
     for (const resolve of this.#drained.splice(0)) resolve();
     if (this.#isIdle()) this.#depth.complete();
   }

@@ -47,6 +47,18 @@ describe('WorkQueue', () => {
     expect(queue.processing).toBe(0);
   });
 
+  it('ignores done for a key that no worker has, so that it is never handed out twice', async () => {
+    const queue = new WorkQueue<string>();
+    queue.done('unknown');
+    queue.add('a');
+    queue.done('a');
+    expect([queue.length, queue.processing, await queue.get()]).toEqual([1, 0, 'a']);
+    expect([queue.length, queue.processing]).toEqual([0, 1]);
+    queue.done('a');
+    queue.done('a');
+    expect([queue.length, queue.processing]).toEqual([0, 0]);
+  });
+
   it('wakes one waiting worker per key, in the order in which they wait', async () => {
     const queue = new WorkQueue<string>();
     const workers = [queue.get(), queue.get()];

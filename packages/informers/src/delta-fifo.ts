@@ -22,6 +22,8 @@ import { VersionTrail } from './version-trail.ts';
 export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   // Invariant: a key is here exactly while it has changes; Map order is the order of the queue.
   readonly #items = new Map<ObjectKey, Delta<T>[]>();
+  /** Stands before the first item. Kept between pops: a new one walks over the holes that former pops left. */
+  #cursor: Iterator<[ObjectKey, Delta<T>[]]> | undefined;
   readonly #versions = new VersionTrail();
   readonly #options: FifoOptions<T>;
   #isPopulated = false;
@@ -50,13 +52,13 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
 
   add(object: DeepReadonly<T>): void {
     this.#isPopulated = true;
-    this.#queue('Added', object);
+    this.#queue('Added', deletionHandlingKey(object), object);
     this.#versions.note(incomingVersion(object));
   }
 
   update(object: DeepReadonly<T>): void {
     this.#isPopulated = true;
-    this.#queue('Updated', object);
+    this.#queue('Updated', deletionHandlingKey(object), object);
     this.#versions.note(incomingVersion(object));
   }
 
@@ -65,18 +67,20 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     const key = deletionHandlingKey(object);
     this.#isPopulated = true;
     const isKnown = this.#options.knownObjects?.getByKey(key) !== undefined;
-    if (isKnown || this.#items.has(key)) this.#queue('Deleted', object);
+    if (isKnown || this.#items.has(key)) this.#queue('Deleted', key, object);
     this.#versions.note(incomingVersion(object));
   }
 
   // Atomic: the list, its tombstones and the count of the initial population belong together.
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void {
+    const queuedBefore = [...this.#items.keys()];
     const listed = new Set<ObjectKey>();
     for (const object of objects) {
-      listed.add(deletionHandlingKey(object));
-      this.#queue('Replaced', object);
+      const key = deletionHandlingKey(object);
+      listed.add(key);
+      this.#queue('Replaced', key, object);
     }
-    const deletions = this.#buryQueued(listed) + this.#buryKnown(listed);
+    const deletions = this.#buryQueued(queuedBefore, listed) + this.#buryKnown(listed);
     this.#versions.note(resourceVersion);
     if (this.#isPopulated) return;
     this.#isPopulated = true;
@@ -99,8 +103,11 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   }
 
   pop(process: ProcessDeltas<T>): boolean {
-    const next = this.#items.entries().next();
+    this.#cursor ??= this.#items.entries();
+    const next = this.#cursor.next();
     if (next.done === true) {
+      // An iterator that has ended sees nothing that is added later.
+      this.#cursor = undefined;
       if (this.#isClosed) throw new FifoClosedError();
       return false;
     }
@@ -109,7 +116,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     this.#versions.notePopped();
     const isInInitialList = !this.hasSynced;
     try {
-      process(deltas, isInInitialList);
+      process(deltas, isInInitialList, key);
     } finally {
       if (this.#initialPopulation > 0) this.#initialPopulation--;
     }
@@ -120,8 +127,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     this.#isClosed = true;
   }
 
-  #queue(type: DeltaType, incoming: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
-    const key = deletionHandlingKey(incoming);
+  #queue(type: DeltaType, key: ObjectKey, incoming: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
     const object = transformed(key, incoming, this.#options.transform);
     this.#append(key, { type, object });
   }
@@ -137,13 +143,13 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     collapseDeletions(deltas);
   }
 
-  #buryQueued(listed: ReadonlySet<ObjectKey>): number {
+  #buryQueued(queuedBefore: readonly ObjectKey[], listed: ReadonlySet<ObjectKey>): number {
     let count = 0;
-    for (const [key, deltas] of this.#items) {
+    for (const key of queuedBefore) {
       if (listed.has(key)) continue;
-      const newest = deltas.at(-1)?.object;
+      const newest = this.#items.get(key)?.at(-1)?.object;
       const last = newest !== undefined && isDeletedFinalStateUnknown<T>(newest) ? newest.object : newest;
-      this.#queue('Deleted', new DeletedFinalStateUnknown(key, last as DeepReadonly<T> | undefined));
+      this.#queue('Deleted', key, new DeletedFinalStateUnknown(key, last as DeepReadonly<T> | undefined));
       count++;
     }
     return count;
@@ -154,7 +160,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     let count = 0;
     for (const key of known === undefined ? [] : [...known.listKeys()]) {
       if (listed.has(key) || this.#items.has(key)) continue;
-      this.#queue('Deleted', new DeletedFinalStateUnknown<T>(key, known?.getByKey(key)));
+      this.#queue('Deleted', key, new DeletedFinalStateUnknown<T>(key, known?.getByKey(key)));
       count++;
     }
     return count;

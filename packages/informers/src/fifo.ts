@@ -34,7 +34,11 @@ export interface FifoOptions<T extends KubernetesObject> {
   readonly transform?: Transform<T>;
 }
 
-export type ProcessDeltas<T extends KubernetesObject> = (deltas: Deltas<T>, isInInitialList: boolean) => void;
+export type ProcessDeltas<T extends KubernetesObject> = (
+  deltas: Deltas<T>,
+  isInInitialList: boolean,
+  key: ObjectKey,
+) => void;
 
 /**
  * What is queued for what came: tombstones as they are, objects transformed. Throws TypeError for a transform that gives no

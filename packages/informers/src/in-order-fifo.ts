@@ -110,7 +110,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
       return false;
     }
     try {
-      process([entry.delta], !this.hasSynced);
+      process([entry.delta], !this.hasSynced, entry.key);
     } finally {
       if (this.#initialPopulation > 0) this.#initialPopulation--;
     }

@@ -62,12 +62,17 @@ export class Indexer<T extends KubernetesObject> {
 
   /** Stores or replaces an object; `resourceVersion` is the cache's from now on, by default the object's. Throws TypeError for one without metadata; then nothing changed. */
   add(object: DeepReadonly<T>, resourceVersion: string | undefined = incomingVersion(object)): void {
-    const key = deletionHandlingKey(object);
+    this.put(deletionHandlingKey(object), object, resourceVersion);
+  }
+
+  /** As {@link add}, for who knows the object's key already. Returns what was stored under it before. */
+  put(key: ObjectKey, object: DeepReadonly<T>, resourceVersion: string | undefined): DeepReadonly<T> | undefined {
     const before = this.#objects.get(key);
     this.#move(key, before, object);
     this.#objects.set(key, object);
     this.#snapshot = undefined;
     this.bookmark(resourceVersion);
+    return before;
   }
 
   /** The same as {@link add}. */
@@ -188,11 +193,10 @@ export class Indexer<T extends KubernetesObject> {
 
   /** All values are computed before anything moves, so that a failing function leaves no half. */
   #move(key: ObjectKey, before: DeepReadonly<T> | undefined, after: DeepReadonly<T> | undefined): void {
-    if (this.#indexes.size === 0) return;
     const moves: [Index<T>, readonly string[], readonly string[]][] = [];
     for (const index of this.#indexes.values()) {
-      const old = before === undefined ? [] : valuesOf(index, before, this.#onFormerIndexError);
-      const next = after === undefined ? [] : valuesOf(index, after, this.#onIndexError);
+      const old = before === undefined ? none : valuesOf(index, before, this.#onFormerIndexError);
+      const next = after === undefined ? none : valuesOf(index, after, this.#onIndexError);
       if (old.length !== 1 || next.length !== 1 || old[0] !== next[0]) moves.push([index, old, next]);
     }
     for (const [index, old, next] of moves) {
@@ -201,6 +205,8 @@ export class Indexer<T extends KubernetesObject> {
     }
   }
 }
+
+const none: readonly string[] = [];
 
 function buildIndex<T extends KubernetesObject>(
   { name, valuesOf: fn }: NamedFunction<T>,
@@ -218,15 +224,20 @@ function valuesOf<T extends KubernetesObject>(
   index: NamedFunction<T>,
   object: DeepReadonly<T>,
   onError: (error: Error) => void,
-): string[] {
+): readonly string[] {
   try {
-    return index.valuesOf(object).filter((value) => value !== undefined);
+    const values = index.valuesOf(object);
+    return isAllThere(values) ? values : values.filter((value) => value !== undefined);
   } catch (cause) {
     const names = `key ${JSON.stringify(deletionHandlingKey(object))} on index ${JSON.stringify(index.name)}`;
     const why = cause instanceof Error ? cause.message : String(cause);
     onError(new Error(`unable to calculate an index entry for ${names}: ${why}`, { cause }));
     return [];
   }
+}
+
+function isAllThere(values: readonly (string | undefined)[]): values is readonly string[] {
+  return !values.includes(undefined);
 }
 
 function rethrow(error: Error): never {

@@ -12,7 +12,7 @@ import { Observable } from 'rxjs';
 import { createFifo } from './create-fifo.ts';
 import { deletionHandlingKey, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import type { ResourceEventHandler } from './event-handler.ts';
-import type { Delta, Deltas, Fifo, Transform } from './fifo.ts';
+import type { Delta, Deltas, Fifo, ProcessDeltas, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry, registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
@@ -61,6 +61,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
   // Invariant: replaced, never changed, so that who joins during a delivery does not get that change twice.
   #observers: readonly InformerObserver<T>[] = [];
+  readonly #process: ProcessDeltas<T> = (deltas, isInInitialList, key) =>
+    this.#processDeltas(deltas, isInInitialList, key);
   readonly #synced = new SyncSignal();
   readonly #detector: MutationDetector;
   #transform: Transform<T> | undefined;
@@ -291,7 +293,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #processQueue(): void {
     const untilMs = this.#clock.monotonicNow() + sliceMs;
     for (let pops = 1; this.#fifo.length > 0 && !this.isStopped; pops++) {
-      this.#fifo.pop((deltas, isInInitialList) => this.#processDeltas(deltas, isInInitialList));
+      this.#fifo.pop(this.#process);
       if (pops % popsPerLook === 0 && this.#clock.monotonicNow() > untilMs) {
         this.#continueLater();
         return;
@@ -316,34 +318,32 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     });
   }
 
-  #processDeltas(deltas: Deltas<T>, isInInitialList: boolean): void {
-    for (const [i, { type, object }] of deltas.entries()) {
+  #processDeltas(deltas: Deltas<T>, isInInitialList: boolean, key: ObjectKey): void {
+    let left = deltas.length;
+    for (const { type, object } of deltas) {
       if (this.isStopped) return;
-      const isLast = i === deltas.length - 1;
+      left--;
       // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
-      const resourceVersion = isLast ? this.#fifo.resourceVersion : this.indexer.resourceVersion;
+      const resourceVersion = left === 0 ? this.#fifo.resourceVersion : this.indexer.resourceVersion;
       try {
-        const key = deletionHandlingKey(object);
         if (type === 'Deleted') this.#remove(key, object, resourceVersion);
         else {
-          const isResync = type === 'Sync';
-          this.#store({ key, object: object as DeepReadonly<T>, isInInitialList, isResync }, resourceVersion);
+          const present = { key, object: object as DeepReadonly<T>, isInInitialList, isResync: type === 'Sync' };
+          this.#store(present, resourceVersion);
         }
       } catch (error) {
-        // An object that a transform left without a name. The other changes count all the same.
+        // Trouble with one change; the others count all the same.
         this.#reportError(error);
       }
     }
   }
 
   /** An addition of what is cached is an update, and an update of what is not is an addition. */
-  #store({ isResync, ...present }: Present<T>, resourceVersion: string): void {
-    const { key, object } = present;
-    const oldObject = this.indexer.getByKey(key);
+  #store({ key, object, isInInitialList, isResync }: Present<T>, resourceVersion: string): void {
     this.#detector.watch(object);
-    this.indexer.add(object, resourceVersion);
+    const oldObject = this.indexer.put(key, object, resourceVersion);
     if (oldObject === undefined) {
-      this.#distribute({ type: 'added', ...present }, 'all');
+      this.#distribute({ type: 'added', key, object, isInInitialList }, 'all');
       return;
     }
     // A version that did not change: a relist in which nothing happened to this object. One that a transform dropped says nothing.

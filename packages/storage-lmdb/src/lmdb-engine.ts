@@ -146,10 +146,11 @@ export class LmdbEngine implements Engine {
     this.#compactor = new Compactor(env, this.#committer, clock);
     const compactRevision = (): Revision => this.#compactor.revision;
     const turns = this.#turns;
-    this.#reader = new RangeReader({ env, turns, revision: () => this.#committer.revision, compactRevision });
+    this.#reader = new RangeReader({ env, turns, clock, revision: () => this.#committer.revision, compactRevision });
     this.#feed = new WatchFeed({
       env,
       turns,
+      clock,
       compactRevision,
       revision: this.#committer.revision,
       onSinkError: (error) => logger.error('a watch ended because its sink threw', { error }),

@@ -1,6 +1,6 @@
 // Reads of keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice:
 // later slices find the same revision through the index. Above it lmdb-engine.ts; below it version-reader.ts.
-import type { Revision } from '@kapstan/api';
+import type { Clock, Revision } from '@kapstan/api';
 import {
   compareKeys,
   type EngineRead,
@@ -26,6 +26,7 @@ import { newestIndexEntry, readAt, readCurrent, readReferenced } from './version
 export interface RangeReaderOptions {
   readonly env: Environment;
   readonly turns: TurnQueue;
+  readonly clock: Clock;
   /** The last durable and announced revision. */
   readonly revision: () => Revision;
   readonly compactRevision: () => Revision;
@@ -35,6 +36,8 @@ export interface RangeReaderOptions {
 const firstSliceEntries = 200;
 const sliceEntries = 500;
 const sliceBytes = 4 * 1024 * 1024;
+/** Pages that are not in memory take as long as the disk does. */
+const sliceMs = 5;
 const countChunk = 100_000;
 /** Cost of an entry that is only counted, in entries. */
 const countedEntry = 0.25;
@@ -56,6 +59,9 @@ interface Scan {
   /** What may still be spent in this slice. */
   entriesLeft: number;
   bytesLeft: number;
+  /** Something was read in this slice: a slow disk must not keep it from getting further. */
+  hasBegun: boolean;
+  untilMs: number;
 }
 
 export class RangeReader {
@@ -109,30 +115,37 @@ export class RangeReader {
 
   async #run(range: KeyRange, scan: Scan, signal: AbortSignal | undefined): Promise<void> {
     if (compareKeys(range.start, range.end) >= 0) return;
-    if (this.#slice(scan)) return;
+    if (this.#slice(scan, firstSliceEntries)) return;
     await this.#options.turns.run(() => {
       signal?.throwIfAborted();
       this.#refuseCompacted(scan.at);
-      scan.entriesLeft = sliceEntries;
-      scan.bytesLeft = sliceBytes;
-      return this.#slice(scan);
+      return this.#slice(scan, sliceEntries);
     });
   }
 
   /** Goes on until the budget is spent; true when the range is read to its end. */
-  #slice(scan: Scan): boolean {
+  #slice(scan: Scan, entries: number): boolean {
+    scan.entriesLeft = entries;
+    scan.bytesLeft = sliceBytes;
+    scan.hasBegun = false;
+    scan.untilMs = this.#options.clock.monotonicNow() + sliceMs;
     const isCurrent = this.#isCurrent(scan.at);
-    while (hasBudget(scan)) {
+    while (this.#hasBudget(scan)) {
       const isDone = isCurrent ? this.#sliceCurrent(scan) : this.#sliceIndex(scan);
       if (isDone) return true;
     }
     return false;
   }
 
+  #hasBudget(scan: Scan): boolean {
+    if (scan.entriesLeft <= 0 || scan.bytesLeft <= 0) return false;
+    return !scan.hasBegun || this.#options.clock.monotonicNow() < scan.untilMs;
+  }
+
   #sliceCurrent(scan: Scan): boolean {
     if (!wantsValues(scan)) return this.#countCurrent(scan);
     for (const { key, value } of this.#env.current.getRange({ start: encodeKey(scan.next), end: scan.end })) {
-      if (!hasBudget(scan) || !wantsValues(scan)) {
+      if (!this.#hasBudget(scan) || !wantsValues(scan)) {
         scan.next = key.toString('utf8');
         return false;
       }
@@ -168,10 +181,11 @@ export class RangeReader {
       const ofKey = indexPrefixOf(key);
       if (prefix === undefined || !prefix.equals(ofKey)) {
         flush();
-        if (!hasBudget(scan)) return leaveAt(scan, ofKey);
+        if (!this.#hasBudget(scan)) return leaveAt(scan, ofKey);
         prefix = ofKey;
       }
       scan.entriesLeft -= countedEntry;
+      scan.hasBegun = true;
       walked += 1;
       if (walked > maxVersionsWalked) return this.#jump(scan, prefix);
       const revision = indexRevisionOf(key);
@@ -207,8 +221,10 @@ function newScan(range: KeyRange, at: Revision, limit: number): Scan {
     next: range.start,
     kvs: [],
     count: 0,
-    entriesLeft: firstSliceEntries,
-    bytesLeft: sliceBytes,
+    entriesLeft: 0,
+    bytesLeft: 0,
+    hasBegun: false,
+    untilMs: 0,
   };
 }
 
@@ -217,13 +233,10 @@ function wantsValues(scan: Scan): boolean {
   return scan.limit === 0 || scan.kvs.length < scan.limit;
 }
 
-function hasBudget(scan: Scan): boolean {
-  return scan.entriesLeft > 0 && scan.bytesLeft > 0;
-}
-
 function take(scan: Scan, kv: KeyValue): void {
   scan.kvs.push(kv);
   scan.count += 1;
+  scan.hasBegun = true;
   scan.entriesLeft -= 1;
   scan.bytesLeft -= kv.value.length;
 }

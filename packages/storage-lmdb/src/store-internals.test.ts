@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Revision } from '@kapstan/api';
+import { type Revision, systemClock } from '@kapstan/api';
 import type { EngineEvent } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkStore } from './check.ts';
@@ -57,6 +57,7 @@ describe('visibility', () => {
     const reader = new RangeReader({
       env,
       turns: new TurnQueue(),
+      clock: systemClock,
       revision: () => announced,
       compactRevision: () => revisionOf(0),
     });

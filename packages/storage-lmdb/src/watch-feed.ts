@@ -1,6 +1,6 @@
 // All watches of an engine: replay of the event log, then live events, in one order and without gap or duplicate.
 // Fed by committer.ts through lmdb-engine.ts; reads history through version-reader.ts.
-import type { Revision } from '@kapstan/api';
+import type { Clock, Revision } from '@kapstan/api';
 import {
   commonPrefix,
   type EngineEvent,
@@ -19,6 +19,7 @@ import { readVersion } from './version-reader.ts';
 export interface WatchFeedOptions {
   readonly env: Environment;
   readonly turns: TurnQueue;
+  readonly clock: Clock;
   readonly compactRevision: () => Revision;
   /** The newest durable revision when the engine was opened. */
   readonly revision: Revision;
@@ -37,8 +38,11 @@ interface Watcher {
   state: 'replaying' | 'live' | 'closed';
 }
 
+// Bounds of a slice of history. What sinks do with an event costs more than reading it, so time counts too, after each few rows.
 const sliceRows = 500;
 const sliceBytes = 4 * 1024 * 1024;
+const sliceMs = 5;
+const rowsAtOnce = 50;
 
 export class WatchFeed {
   readonly #options: WatchFeedOptions;
@@ -123,21 +127,36 @@ export class WatchFeed {
 
   /** Delivers a slice of history; true when it reached the newest announced revision. */
   #replayRows(watcher: Watcher): boolean {
+    const { clock } = this.#options;
+    const untilMs = clock.monotonicNow() + sliceMs;
+    const spent = { rows: 0, bytes: 0 };
+    do {
+      const isRead = this.#replayFew(watcher, spent);
+      if (isRead || isClosed(watcher)) return isRead;
+    } while (spent.rows < sliceRows && spent.bytes < sliceBytes && clock.monotonicNow() < untilMs);
+    return false;
+  }
+
+  /** Delivers the next few rows, once they are read: a sink may do anything. True when there were no more. */
+  #replayFew(watcher: Watcher, spent: { rows: number; bytes: number }): boolean {
     const { env } = this.#options;
-    let rows = 0;
-    let bytes = 0;
     const bounds = { start: encodeNumber(watcher.position + 1), end: encodeNumber(this.#revision + 1) };
     const events: EngineEvent[] = [];
+    let [rows, isRead] = [0, true];
     for (const { key, value } of env.log.getRange(bounds)) {
-      if (rows >= sliceRows || bytes >= sliceBytes) break;
+      if (rows >= rowsAtOnce || spent.bytes >= sliceBytes) {
+        isRead = false;
+        break;
+      }
       rows += 1;
-      bytes += value.length;
+      spent.bytes += value.length;
       watcher.position = decodeNumber(key) as Revision;
       const row = decodeVersion(value, watcher.position);
       if (isInRange(watcher.range, row.key)) events.push(toEvent(env, row));
     }
+    spent.rows += rows;
     for (const event of events) this.#send(watcher, [event], event.revision);
-    return rows < sliceRows && bytes < sliceBytes;
+    return isRead;
   }
 
   #send(watcher: Watcher, events: readonly EngineEvent[], revision: Revision): void {

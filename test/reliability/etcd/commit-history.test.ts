@@ -37,6 +37,15 @@ it('finds nothing in a history that is right', () => {
   expect(problemsOf(good)).toEqual([]);
 });
 
+it('lets a watch not know the state before a change that is compacted, and of no other', () => {
+  const { previousRevision: _forgotten, ...told } = put(4, 'a', 'c3', 2);
+  const watches = [{ name: 'w', after: 3, seen: [told, log[3]!] }];
+  expect(problemsOf({ ...good, watches, compactedTo: 4 })).toEqual([]);
+  expect(problemsOf({ ...good, watches, compactedTo: 3 }).join()).toMatch(/w: expected put a c3 at 4 over 2/);
+  const other = [{ name: 'w', after: 3, seen: [{ ...told, id: 'c1' }, log[3]!] }];
+  expect(problemsOf({ ...good, watches: other, compactedTo: 4 }).join()).toMatch(/w: expected put a c3/);
+});
+
 const wrongHistories: Readonly<Record<string, [Partial<CommitHistory>, RegExp]>> = {
   'an acknowledged commit that is lost': [
     { commits: [...good.commits, commit('c8', 'd', acknowledged(6))] },

@@ -20,8 +20,8 @@ export interface SeenChange {
   readonly type: 'put' | 'delete';
   /** Of a put. */
   readonly id?: string;
-  /** Revision of the state before; 0 = there was none. */
-  readonly previousRevision: number;
+  /** Revision of the state before; 0 = there was none; absent = the store no longer knows. */
+  readonly previousRevision?: number;
 }
 
 /** What one watch saw from a revision on, over all reconnections beneath it. */
@@ -47,6 +47,8 @@ export interface CommitHistory {
   readonly reads: readonly ReadRecord[];
   /** All changes, as a new watch from the beginning tells them when everything is over. */
   readonly log: readonly SeenChange[];
+  /** Of changes up to this revision a watch may not be told the state before. Default: none. */
+  readonly compactedTo?: number;
 }
 
 /**
@@ -58,7 +60,7 @@ export function problemsOf(history: CommitHistory): string[] {
   return [
     ...problemsOfLog(history),
     ...problemsOfCommits(history),
-    ...history.watches.flatMap((watch) => problemsOfWatch(watch, history.log)),
+    ...history.watches.flatMap((watch) => problemsOfWatch(watch, history)),
     ...problemsOfReads(history),
   ];
 }
@@ -118,10 +120,15 @@ function traceOf(type: 'put' | 'delete', key: string, mark: string | number | un
   return `${type} ${key} ${mark}`;
 }
 
-function problemsOfWatch({ name, after, seen, error }: WatchRecord, log: readonly SeenChange[]): string[] {
+function problemsOfWatch({ name, after, seen, error }: WatchRecord, { log, compactedTo = 0 }: CommitHistory): string[] {
+  const isTold = (change: SeenChange, told: SeenChange | undefined): boolean => {
+    if (change.revision > compactedTo || told?.previousRevision !== undefined) return text(change) === text(told);
+    const { previousRevision: _forgotten, ...rest } = change;
+    return text(rest) === text(told);
+  };
   const due = log.filter(({ revision }) => revision > after);
   const expected = error === undefined ? due : due.slice(0, seen.length);
-  const first = expected.findIndex((change, index) => text(change) !== text(seen[index]));
+  const first = expected.findIndex((change, index) => !isTold(change, seen[index]));
   if (first >= 0) return [`${name}: expected ${text(expected[first])}, saw ${text(seen[first])}`];
   return seen.length > expected.length ? [`${name}: saw ${text(seen[expected.length])} beyond the log`] : [];
 }
@@ -140,6 +147,6 @@ function problemsOfReads({ log, reads }: CommitHistory): string[] {
 
 function text(change: SeenChange | undefined): string {
   if (change === undefined) return 'nothing';
-  const { revision, type, key, id = '', previousRevision } = change;
+  const { revision, type, key, id = '', previousRevision = 'what is forgotten' } = change;
   return `${type} ${key} ${id} at ${revision} over ${previousRevision}`;
 }

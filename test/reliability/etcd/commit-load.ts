@@ -1,16 +1,33 @@
-// CommitLoad: writers, readers and watchers on one engine, who note what they are answered. See commit-history.ts.
+// CommitLoad: writers, readers and watchers on engines over one store, who note what they are answered. See commit-history.ts.
 import type { Revision } from '@kapstan/api';
 import { type Engine, type EngineEvent, type EngineWatch, isStorageError } from '@kapstan/storage';
 import type { CommitHistory, CommitRecord, ReadRecord, SeenChange, WatchRecord } from './commit-history.ts';
 
 export interface CommitLoadOptions {
-  readonly engine: Engine;
+  /** Shared out among the writers; watches are on the first unless they name one. */
+  readonly engines: readonly [Engine, ...Engine[]];
   readonly random: () => number;
   /** Writers at work at a time. Each reads the key that it writes, now and then. */
   readonly writers: number;
   readonly keys: number;
   /** Under which the keys are. Ends in "/". */
   readonly prefix: string;
+  /** Least size of a value. Default: as few as tell it from others. */
+  readonly valueBytes?: number;
+}
+
+export interface LoadWatchOptions {
+  /** Default: from now on. */
+  readonly after?: number;
+  /** Default: the first. */
+  readonly engine?: Engine;
+}
+
+interface Ask {
+  readonly engine: Engine;
+  readonly id: string;
+  readonly expectedRevision: number;
+  readonly isDelete?: boolean;
 }
 
 interface OpenWatch {
@@ -53,11 +70,15 @@ export class CommitLoad {
   }
 
   start(): void {
-    this.#writing = Array.from({ length: this.#options.writers }, () => this.#write());
+    const { writers, engines } = this.#options;
+    this.#writing = Array.from({ length: writers }, (_, index) =>
+      this.#write(engines[index % engines.length] ?? engines[0]),
+    );
   }
 
-  /** A watch from now on, or from a revision; it is part of the history. */
-  watch(name: string, after: number = this.#acknowledged): void {
+  /** A watch that is part of the history. */
+  watch(name: string, options: LoadWatchOptions = {}): void {
+    const { after = this.#acknowledged, engine = this.#options.engines[0] } = options;
     const seen: SeenChange[] = [];
     const sink = {
       onEvents: (events: readonly EngineEvent[], revision: Revision) => {
@@ -71,7 +92,7 @@ export class CommitLoad {
         open.onChange();
       },
     };
-    const watch = this.#options.engine.watch(this.#range, { after: after as Revision }, sink);
+    const watch = engine.watch(this.#range, { after: after as Revision }, sink);
     const open: OpenWatch = { name, after, seen, watch, reached: after, onChange: () => undefined };
     this.#watches.push(open);
   }
@@ -80,6 +101,14 @@ export class CommitLoad {
   acknowledges(count: number): Promise<void> {
     const goal = this.counts.acknowledged + count;
     return this.#until(() => this.counts.acknowledged >= goal);
+  }
+
+  /** Resolves when the watch has all that is acknowledged now, or with its error when it ended. */
+  async delivered(name: string): Promise<Error | undefined> {
+    const open = this.#watches.find((each) => each.name === name);
+    if (open === undefined) throw new Error(`no watch is called ${name}`);
+    await reaches(open, this.#acknowledged);
+    return open.error;
   }
 
   /** Resolves when so many more commits had any fate. */
@@ -97,11 +126,12 @@ export class CommitLoad {
     await Promise.all(this.#writing);
     // The last write makes an end that every watch must reach, whatever the lost commits did.
     const key = `${this.#options.prefix}end`;
-    const end = await this.#commit(key, { id: this.#nextId(), expectedRevision: 0 });
+    const [engine] = this.#options.engines;
+    const end = await this.#commit(key, { engine, id: this.#nextId(), expectedRevision: 0 });
     if (end.outcome.type !== 'acknowledged') throw new Error(`the last commit was ${end.outcome.type}`);
     const { revision } = end.outcome;
     const watches = [...this.#watches];
-    if (nameOfLog === undefined) this.watch('the log', 0);
+    if (nameOfLog === undefined) this.watch('the log', { after: 0 });
     await Promise.all(this.#watches.map((open) => reaches(open, revision)));
     for (const { watch } of this.#watches) watch.close();
     const log = nameOfLog === undefined ? this.#watches.at(-1) : watches.find(({ name }) => name === nameOfLog);
@@ -117,23 +147,21 @@ export class CommitLoad {
     });
   }
 
-  async #write(): Promise<void> {
+  async #write(engine: Engine): Promise<void> {
     const { random, keys, prefix } = this.#options;
     while (!this.#isStopped) {
       const key = `${prefix}${Math.floor(random() * keys)}`;
       const expectedRevision = this.#states.get(key) ?? 0;
       const isDelete = expectedRevision > 0 && random() < 0.2;
-      await this.#commit(key, { id: this.#nextId(), expectedRevision, isDelete });
-      if (random() < 0.1) await this.#read(key);
+      await this.#commit(key, { engine, id: this.#nextId(), expectedRevision, isDelete });
+      if (random() < 0.1) await this.#read(engine, key);
     }
   }
 
-  async #commit(
-    key: string,
-    { id, expectedRevision, isDelete = false }: { id: string; expectedRevision: number; isDelete?: boolean },
-  ): Promise<CommitRecord> {
+  async #commit(key: string, { engine, id, expectedRevision, isDelete = false }: Ask): Promise<CommitRecord> {
     const type = isDelete ? 'delete' : 'put';
-    const change = isDelete ? ({ type: 'delete' } as const) : ({ type: 'put', value: Buffer.from(id) } as const);
+    const value = Buffer.from(id.padEnd(this.#options.valueBytes ?? 0));
+    const change = isDelete ? ({ type: 'delete' } as const) : ({ type: 'put', value } as const);
     const note = (outcome: CommitRecord['outcome']): CommitRecord => {
       const record = { id, key, type, expectedRevision, outcome } as const;
       this.#commits.push(record);
@@ -141,7 +169,7 @@ export class CommitLoad {
       return record;
     };
     try {
-      const result = await this.#options.engine.commit({ key, expectedRevision: expectedRevision as Revision, change });
+      const result = await engine.commit({ key, expectedRevision: expectedRevision as Revision, change });
       if (!result.succeeded) {
         this.#states.set(key, result.current?.modRevision ?? 0);
         return note({ type: 'refused' });
@@ -156,10 +184,10 @@ export class CommitLoad {
     }
   }
 
-  async #read(key: string): Promise<void> {
+  async #read(engine: Engine, key: string): Promise<void> {
     const acknowledgedBefore = this.#acknowledged;
     try {
-      const { revision, kv } = await this.#options.engine.get(key);
+      const { revision, kv } = await engine.get(key);
       this.#reads.push({ key, revision, modRevision: kv?.modRevision ?? 0, acknowledgedBefore });
     } catch (error) {
       if (!isStorageError(error, 'Unreachable')) throw error;
@@ -177,13 +205,13 @@ function toRecord({ name, after, seen, error }: OpenWatch): WatchRecord {
 }
 
 function toSeen({ type, key, revision, kv, previous }: EngineEvent): SeenChange {
-  const previousRevision = previous?.modRevision ?? 0;
+  const previousRevision = previous?.modRevision ?? (kv?.createRevision === revision ? 0 : undefined);
   return {
     revision,
     key,
     type,
-    previousRevision,
-    ...(kv === undefined ? {} : { id: Buffer.from(kv.value).toString() }),
+    ...(previousRevision === undefined ? {} : { previousRevision }),
+    ...(kv === undefined ? {} : { id: Buffer.from(kv.value).toString().trimEnd() }),
   };
 }
 

@@ -1,9 +1,11 @@
-// Three members of etcd behind proxies, and an engine that reaches them through these. For the tests of this folder.
+// Three members of etcd behind proxies, and engines that reach them through these. For the tests of this folder.
 import { type EtcdEngine, openEtcdEngine } from '@kapstan/storage-etcd';
 import { type EtcdProcess, startEtcd } from '@kapstan/storage-etcd/testing';
 import { ByteProxy } from '@kapstan/testing';
+import type { PeerLinks } from './peer-links.ts';
 
 export interface Member {
+  readonly index: number;
   readonly etcd: EtcdProcess;
   readonly proxy: ByteProxy;
   /** Grows when bytes go through the proxy. */
@@ -12,46 +14,67 @@ export interface Member {
 
 export interface EtcdCluster extends AsyncDisposable {
   readonly members: readonly Member[];
+  /** Knows all of them. */
   readonly engine: EtcdEngine;
   /** The member that leads, as the members say. */
-  leader(): Promise<Member>;
+  leader(): Promise<Leader>;
+  /** An engine that prefers the first of these. */
+  open(members: readonly Member[]): Promise<EtcdEngine>;
+  /** An engine that reaches the members past the proxies. */
+  openDirect(): Promise<EtcdEngine>;
 }
 
-export async function startEtcdCluster(binary: string): Promise<EtcdCluster> {
-  const processes = await startEtcd({ binary, members: 3 });
+export interface Leader extends Member {
+  /** As etcd writes it, in hexadecimal. */
+  readonly id: string;
+}
+
+/** With links, what the members tell each other goes through these. */
+export async function startEtcdCluster(binary: string, links?: PeerLinks): Promise<EtcdCluster> {
+  const advertisePeer = links && ((port: number, index: number) => links.listen(port, index));
+  const processes = await startEtcd({ binary, members: 3, ...(advertisePeer && { advertisePeer }) });
   const members = await Promise.all(
-    processes.map(async (etcd): Promise<Member> => {
+    processes.map(async (etcd, index): Promise<Member> => {
       const port = Number(new URL(etcd.endpoint).port);
       let activity = 0;
       const onActivity = (): void => void activity++;
       const proxy = await ByteProxy.start({ targetPort: () => port, onActivity });
-      return { etcd, proxy, activity: () => activity };
+      return { index, etcd, proxy, activity: () => activity };
     }),
   );
-  const engine = await openEtcdEngine({
-    endpoints: members.map(({ proxy }) => `http://127.0.0.1:${proxy.port}`),
-    callTimeoutMs: 1_500,
-    keepAliveMs: 5_000,
-    keepAliveTimeoutMs: 1_000,
-    compactionIntervalMs: 0,
-  });
+  const engines: EtcdEngine[] = [];
+  const openOn = async (endpoints: readonly string[]): Promise<EtcdEngine> => {
+    const engine = await openEtcdEngine({
+      endpoints,
+      callTimeoutMs: 1_500,
+      keepAliveMs: 5_000,
+      keepAliveTimeoutMs: 1_000,
+      compactionIntervalMs: 0,
+    });
+    engines.push(engine);
+    return engine;
+  };
+  const open = (some: readonly Member[]): Promise<EtcdEngine> =>
+    openOn(some.map(({ proxy }) => `http://127.0.0.1:${proxy.port}`));
   return {
     members,
-    engine,
+    engine: await open(members),
     leader: () => leaderOf(members),
+    open,
+    openDirect: () => openOn(members.map(({ etcd }) => etcd.endpoint)),
     [Symbol.asyncDispose]: async () => {
-      await engine.close();
+      await Promise.all(engines.map((engine) => engine.close()));
       await Promise.all(members.map(({ proxy }) => proxy.close()));
       await Promise.all(members.map(({ etcd }) => etcd.remove()));
     },
   };
 }
 
-async function leaderOf(members: readonly Member[]): Promise<Member> {
+async function leaderOf(members: readonly Member[]): Promise<Leader> {
   for (;;) {
     const answers = await Promise.all(members.map(async (member) => ({ member, ...(await statusOf(member)) })));
     const leading = answers.find(({ id, leader }) => id !== undefined && id === leader);
-    if (leading !== undefined) return leading.member;
+    if (leading?.id !== undefined) return { ...leading.member, id: BigInt(leading.id).toString(16) };
   }
 }
 

@@ -1,15 +1,13 @@
-// A cluster of three members that are killed, frozen and cut off under load; a history checker decides whether anything was lost,
+// Clusters of three members that are killed, frozen and cut off under load; a history checker decides whether anything was lost,
 // made up, repeated or missed. The seed is printed; KAPSTAN_SEED repeats a choice of keys, not the timing of a cluster.
-import { toRevision } from '@kapstan/api';
-import { isStorageError } from '@kapstan/storage';
-import { findEtcd, howToInstall } from '@kapstan/storage-etcd/testing';
+// etcd-partition.test.ts has what takes more than one engine.
 import { describe, expect, it } from 'vitest';
 import { randomOf } from '../write-history.ts';
 import { type CommitHistory, problemsOf } from './commit-history.ts';
 import { CommitLoad } from './commit-load.ts';
+import { etcdBinaries } from './etcd-binaries.ts';
 import { type EtcdCluster, type Member, startEtcdCluster } from './etcd-cluster.ts';
 
-const binary = findEtcd();
 const seed = Number(process.env.KAPSTAN_SEED ?? Math.floor(Math.random() * 1e9));
 
 interface Trial {
@@ -18,17 +16,17 @@ interface Trial {
 }
 
 /** Load before, during and after the fault; then the whole history is held against what was asked and seen. */
-async function underLoad(fault: (trial: Trial) => Promise<void>): Promise<CommitHistory> {
-  await using cluster = await startEtcdCluster(binary!);
-  const { engine } = cluster;
-  const load = new CommitLoad({ engine, random: randomOf(seed), writers: 12, keys: 40, prefix: '/registry/history/' });
-  load.watch('a watch from the beginning', 0);
+async function underLoad(binary: string, fault: (trial: Trial) => Promise<void>): Promise<CommitHistory> {
+  await using cluster = await startEtcdCluster(binary);
+  const engines = [cluster.engine] as const;
+  const load = new CommitLoad({ engines, random: randomOf(seed), writers: 12, keys: 40, prefix: '/registry/history/' });
+  load.watch('a watch from the beginning', { after: 0 });
   load.start();
   await load.acknowledges(300);
   load.watch('a watch from before the fault');
   await fault({ cluster, load });
   load.watch('a watch from after the fault');
-  load.watch('a late watch from the beginning', 0);
+  load.watch('a late watch from the beginning', { after: 0 });
   await load.acknowledges(300);
   const { acknowledged, refused, unknown } = load.counts;
   const history = await load.stop();
@@ -40,90 +38,70 @@ async function underLoad(fault: (trial: Trial) => Promise<void>): Promise<Commit
   return history;
 }
 
-describe('a cluster of three members', { timeout: 60_000 }, () => {
-  const test = it.skipIf(binary === undefined);
+describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as const))(
+  'a cluster of three members of %s',
+  { timeout: 60_000 },
+  (_, { path, missing }) => {
+    if (path === undefined) {
+      it('loses nothing', ({ skip }) => skip(missing));
+      return;
+    }
+    it('loses nothing when its leader is killed, twice', async () => {
+      await underLoad(path, async ({ cluster, load }) => {
+        for (let round = 0; round < 2; round++) {
+          const { etcd } = await cluster.leader();
+          await etcd.kill();
+          await load.acknowledges(200);
+          etcd.start();
+        }
+      });
+    });
 
-  if (binary === undefined) it('runs', ({ skip }) => skip(`no etcd: ${howToInstall}`));
-
-  test('loses nothing when its leader is killed, twice', async () => {
-    await underLoad(async ({ cluster, load }) => {
-      for (let round = 0; round < 2; round++) {
-        const { etcd } = await cluster.leader();
-        await etcd.kill();
+    it('goes on when the member that the engine talks to hangs, and when it comes back', async () => {
+      await underLoad(path, async ({ cluster, load }) => {
+        const { etcd } = mostUsed(cluster);
+        etcd.freeze();
         await load.acknowledges(200);
-        etcd.start();
-      }
+        etcd.thaw();
+        await load.acknowledges(100);
+      });
     });
-  });
 
-  test('goes on when the member that the engine talks to hangs, and when it comes back', async () => {
-    await underLoad(async ({ cluster, load }) => {
-      const { etcd } = mostUsed(cluster);
-      etcd.freeze();
-      await load.acknowledges(200);
-      etcd.thaw();
-      await load.acknowledges(100);
+    it('tells commits without an answer apart while most members hang, and loses no watch', async () => {
+      const history = await underLoad(path, async ({ cluster, load }) => {
+        const [, second, third] = cluster.members as readonly [Member, Member, Member];
+        second.etcd.freeze();
+        third.etcd.freeze();
+        const before = load.counts;
+        await load.answers(40);
+        // Before the members noticed each other's silence, some may have been committed.
+        expect(load.counts.unknown).toBeGreaterThan(before.unknown);
+        second.etcd.thaw();
+        third.etcd.thaw();
+      });
+      expect(history.commits.some(({ outcome }) => outcome.type === 'unknown')).toBe(true);
     });
-  });
 
-  test('tells commits without an answer apart while most members hang, and loses no watch', async () => {
-    const history = await underLoad(async ({ cluster, load }) => {
-      const [, second, third] = cluster.members as readonly [Member, Member, Member];
-      second.etcd.freeze();
-      third.etcd.freeze();
-      const before = load.counts;
-      await load.answers(40);
-      // Before the members noticed each other's silence, some may have been committed.
-      expect(load.counts.unknown).toBeGreaterThan(before.unknown);
-      second.etcd.thaw();
-      third.etcd.thaw();
+    it('is reached through another member when the network swallows what goes to one', async () => {
+      await underLoad(path, async ({ cluster, load }) => {
+        const { proxy } = mostUsed(cluster);
+        proxy.blackhole();
+        await load.acknowledges(300);
+        proxy.resume();
+        await load.acknowledges(100);
+      });
     });
-    expect(history.commits.some(({ outcome }) => outcome.type === 'unknown')).toBe(true);
-  });
 
-  test('is reached through another member when the network swallows what goes to one', async () => {
-    await underLoad(async ({ cluster, load }) => {
-      const { proxy } = mostUsed(cluster);
-      proxy.blackhole();
-      await load.acknowledges(300);
-      proxy.resume();
-      await load.acknowledges(100);
+    it('is reached again when every connection is reset, many times', async () => {
+      await underLoad(path, async ({ cluster, load }) => {
+        for (let round = 0; round < 8; round++) {
+          for (const { proxy } of cluster.members) proxy.cut();
+          await load.acknowledges(50);
+        }
+      });
     });
-  });
-
-  test('is reached again when every connection is reset, many times', async () => {
-    await underLoad(async ({ cluster, load }) => {
-      for (let round = 0; round < 8; round++) {
-        for (const { proxy } of cluster.members) proxy.cut();
-        await load.acknowledges(50);
-      }
-    });
-  });
-
-  test('tells a watch that lags behind a compaction, and no other', async () => {
-    await using cluster = await startEtcdCluster(binary!);
-    const { engine } = cluster;
-    const load = new CommitLoad({
-      engine,
-      random: randomOf(seed),
-      writers: 12,
-      keys: 40,
-      prefix: '/registry/history/',
-    });
-    load.watch('a watch that is up to date', 0);
-    load.start();
-    await load.acknowledges(300);
-    await engine.compact(await engine.currentRevision());
-    const late = new Promise<Error>((onError) => {
-      const sink = { onEvents: () => undefined, onProgress: () => undefined, onError };
-      engine.watch({ start: '/registry/history/', end: '/registry/history0' }, { after: toRevision(1) }, sink);
-    });
-    expect(isStorageError(await late, 'Compacted')).toBe(true);
-    await load.acknowledges(300);
-    const history = await load.stop({ log: 'a watch that is up to date' });
-    expect(problemsOf(history)).toEqual([]);
-  });
-});
+  },
+);
 
 /** The engine has a connection to every member and sends its calls to one. */
 function mostUsed({ members }: EtcdCluster): Member {

@@ -3,21 +3,20 @@
 import { engineConformance, enginePrograms } from '@kapstan/storage/testing';
 import { EtcdForPrograms, EtcdSpare, openEtcdFixture } from '@kapstan/storage-etcd/testing';
 import { afterAll, describe, it, vi } from 'vitest';
-import { buildGoProgram } from '../../e2e/peers/go-programs.ts';
+import { etcd36 } from './etcd-binaries.ts';
 
 // Thousands of calls to other processes, on whatever machine this is.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const built = await buildGoProgram(new URL('etcd-server/', import.meta.url), 'etcd-3.6');
+const { path: binary, missing } = await etcd36();
 
-if (typeof built === 'string') {
-  it('holds on etcd 3.6, also on three members of it', ({ skip }) => skip(built));
+if (binary === undefined) {
+  it('holds on etcd 3.6, also on three members of it', ({ skip }) => skip(missing));
 } else {
-  const binary = built.path;
   describe.each([
-    { title: 'etcd 3.6', members: 1, programs: 40 },
-    { title: 'three members of etcd 3.6', members: 3, programs: 35 },
-  ])('$title', ({ title, members, programs }) => {
+    ['etcd 3.6', { members: 1, programs: 40 }],
+    ['three members of etcd 3.6', { members: 3, programs: 35 }],
+  ])('%s', (title, { members, programs }) => {
     const spare = new EtcdSpare({ binary, members });
     const quick = new EtcdForPrograms(spare, 'quick');
     const real = new EtcdForPrograms(spare, 'real');

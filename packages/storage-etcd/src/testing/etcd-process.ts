@@ -63,6 +63,8 @@ export interface EtcdProcessOptions {
   /** The certificate is its own authority: fixtures/client/cert.pem in the data folder. Default "http". */
   readonly scheme?: 'http' | 'https';
   readonly flags?: readonly string[];
+  /** Gives the port at which the others are told to reach a member's peer port. Default: that port. */
+  readonly advertisePeer?: (peerPort: number, index: number) => Promise<number>;
 }
 
 /** The members of a cluster. */
@@ -70,13 +72,20 @@ export type EtcdMembers = readonly [EtcdProcess, ...EtcdProcess[]];
 
 /** Starts a cluster. Its members are not ready yet: openEtcdEngine waits for them. */
 export async function startEtcd(options: EtcdProcessOptions): Promise<EtcdMembers> {
-  const { members = 1, scheme = 'http' } = options;
+  const { members = 1, scheme = 'http', advertisePeer = async (port) => port } = options;
   const ports = await freePorts(2 * members);
-  const names = Array.from({ length: members }, (_, index) => {
-    const [client, peer] = [ports[2 * index], ports[2 * index + 1]];
-    return { name: `m${index}`, client: `${scheme}://127.0.0.1:${client}`, peer: `http://127.0.0.1:${peer}` };
-  });
-  const cluster = names.map(({ name, peer }) => `${name}=${peer}`).join(',');
+  const names = await Promise.all(
+    Array.from({ length: members }, async (_, index) => {
+      const [client = 0, peer = 0] = [ports[2 * index], ports[2 * index + 1]];
+      return {
+        name: `m${index}`,
+        client: `${scheme}://127.0.0.1:${client}`,
+        peer: `http://127.0.0.1:${peer}`,
+        advertisedPeer: `http://127.0.0.1:${await advertisePeer(peer, index)}`,
+      };
+    }),
+  );
+  const cluster = names.map(({ name, advertisedPeer }) => `${name}=${advertisedPeer}`).join(',');
   const [first, ...rest] = names.map((member) => startMember(options, { ...member, cluster }));
   if (first === undefined) throw new TypeError('a cluster has at least one member');
   return [first, ...rest];
@@ -86,6 +95,7 @@ interface Member {
   readonly name: string;
   readonly client: string;
   readonly peer: string;
+  readonly advertisedPeer: string;
   readonly cluster: string;
 }
 
@@ -99,7 +109,7 @@ function startMember({ binary, scheme, flags = [] }: EtcdProcessOptions, member:
     `--listen-client-urls=${member.client}`,
     `--advertise-client-urls=${member.client}`,
     `--listen-peer-urls=${member.peer}`,
-    `--initial-advertise-peer-urls=${member.peer}`,
+    `--initial-advertise-peer-urls=${member.advertisedPeer}`,
     `--initial-cluster=${member.cluster}`,
     '--heartbeat-interval=20',
     '--election-timeout=200',

@@ -73,6 +73,47 @@ describe('EventCorrelator', () => {
     expect(write(correlator, draft())).toBe('skip');
   });
 
+  it('gives each source, object and type a burst of its own, whatever the reasons', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock() });
+    const written = (change: (i: number) => Partial<EventDraft>): number =>
+      Array.from({ length: 30 }, (_, i) => write(correlator, draft(change(i)))).filter((line) => line !== 'skip')
+        .length;
+    expect(written((i) => ({ reason: `Reason${i}` }))).toBe(25);
+    expect(written((i) => ({ reason: `Reason${i}`, type: 'Warning' }))).toBe(25);
+    expect(written((i) => ({ reason: `Reason${i}`, component: 'other' }))).toBe(25);
+    const { involvedObject } = draft();
+    expect(written((i) => ({ reason: `Reason${i}`, involvedObject: { ...involvedObject, name: 'db' } }))).toBe(25);
+    expect(written(() => ({}))).toBe(0);
+  });
+
+  it('counts a burst by what it is told to', () => {
+    const spamKey = ({ reason }: EventDraft): string => reason;
+    const correlator = new EventCorrelator({ clock: new VirtualClock(), spamBurst: 1, spamKey });
+    expect(write(correlator, draft({ reason: 'a' }))).toBe('create Foo synced successfully');
+    expect(write(correlator, draft({ reason: 'a', component: 'other' }))).toBe('skip');
+    expect(write(correlator, draft({ reason: 'b' }))).toBe('create Foo synced successfully');
+  });
+
+  it('combines what differs in its message alone: not what is about another container', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock(), spamBurst: 100 });
+    const { involvedObject } = draft();
+    const about = (container: string, message: string): string =>
+      write(correlator, draft({ message, involvedObject: { ...involvedObject, fieldPath: container } }));
+    for (let i = 0; i < 8; i++) about('a', 'same');
+    for (let i = 0; i < 8; i++) about('b', 'same');
+    expect([about('a', 'same'), about('b', 'same'), about('c', 'other')]).toEqual([
+      'count 9 same',
+      'count 9 same',
+      'create other',
+    ]);
+  });
+
+  it('goes on counting an equal event into one, however often it comes', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock(), spamBurst: 100 });
+    const written = Array.from({ length: 30 }, () => write(correlator, draft()));
+    expect(written.at(-1)).toBe('count 30 Foo synced successfully');
+  });
+
   it('I5: remembers a bounded number of keys', () => {
     const correlator = new EventCorrelator({ clock: new VirtualClock(), cacheSize: 2 });
     const of = (name: string) => draft({ involvedObject: { ...draft().involvedObject, name } });

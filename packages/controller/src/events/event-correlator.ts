@@ -10,6 +10,7 @@ export interface EventDraft {
   readonly message: string;
   readonly component: string;
   readonly host: string;
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Wall clock, milliseconds since 1970. */
   readonly recordedAtMs: number;
   readonly involvedObject: InvolvedObject;
@@ -58,10 +59,12 @@ export interface EventCorrelatorOptions {
   readonly maxSimilar?: number;
   /** Pause after which similar events count anew, in milliseconds. Default 600 000. */
   readonly similarWindowMs?: number;
-  /** Events per source and object that are let through at once. At least 1. Default 25. */
+  /** Events of one spam key that are let through at once. At least 1. Default 25. */
   readonly spamBurst?: number;
   /** Further events per second beyond the burst. Above 0. Default 1/300. */
   readonly spamPerSecond?: number;
+  /** Which events share a burst. Default: those of one source, object and type, whatever their reasons. */
+  readonly spamKey?: (draft: EventDraft) => string;
 }
 
 const defaults = {
@@ -70,6 +73,7 @@ const defaults = {
   similarWindowMs: 600_000,
   spamBurst: 25,
   spamPerSecond: 1 / 300,
+  spamKey: (draft: EventDraft) => keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type]),
 } as const;
 
 interface Similar {
@@ -140,8 +144,8 @@ export class EventCorrelator {
   }
 
   #isSpam(draft: EventDraft): boolean {
-    const key = keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject)]);
-    const { spamPerSecond, spamBurst, clock } = this.#options;
+    const { spamPerSecond, spamBurst, spamKey, clock } = this.#options;
+    const key = spamKey(draft);
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
       bucket = new TokenBucket({ perSecond: spamPerSecond, burst: spamBurst, clock });

@@ -224,6 +224,52 @@ describe('EventRecorder', () => {
     await recorder.close();
   });
 
+  it('takes annotations along, and the namespace default for an object that has none', async () => {
+    const { client, calls } = fakeClient();
+    const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });
+    const annotations: Record<string, string> = { trace: '1' };
+    recorder.record({ ...foo, metadata: { name: 'node' } }, { ...synced, annotations });
+    annotations.trace = '2';
+    await recorder.flush();
+    expect(calls[0]?.object.metadata).toMatchObject({ namespace: 'default', annotations: { trace: '1' } });
+    expect(calls[0]?.object.involvedObject).not.toHaveProperty('namespace');
+  });
+
+  it('correlates with what it wrote itself: another recorder begins anew', async () => {
+    const { client, calls } = fakeClient();
+    const clock = new VirtualClock();
+    const recorders = [1, 2].map(() => new EventRecorder({ client, component: 'c', clock }));
+    for (const recorder of [...recorders, ...recorders]) {
+      recorder.record(foo, synced);
+      await recorder.flush();
+    }
+    expect(calls.map(({ verb }) => verb)).toEqual(['create', 'create', 'patch', 'patch']);
+  });
+
+  it('writes a thousand events in their order over a connection that breaks now and then', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient((_verb, call) => (call % 200 === 7 ? new Error('ECONNRESET') : undefined));
+    const recorder = new EventRecorder({ client, component: 'c', clock });
+    const names = Array.from({ length: 1000 }, (_, i) => `foo-${i}`);
+    for (const name of names) recorder.record({ ...foo, metadata: { name } }, synced);
+    const written = recorder.flush();
+    await clock.advance(100_000);
+    await written;
+    const told = calls.map(({ object }) => (object.involvedObject as { name: string }).name);
+    expect([...new Set(told)]).toEqual(names);
+    expect([told.length > 1000, recorder.dropped]).toEqual([true, 0]);
+  });
+
+  it('does not record an event of an unknown type', async () => {
+    const { client, calls } = fakeClient();
+    const told: string[] = [];
+    const logger = { ...silentLogger, error: (message: string) => void told.push(message) };
+    const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock(), logger });
+    recorder.record(foo, { ...synced, type: 'Error' as 'Normal' });
+    await recorder.flush();
+    expect([calls, told]).toEqual([[], ['Unsupported event type']]);
+  });
+
   it('does not record about an object that does not say what it is', async () => {
     const { client, calls } = fakeClient();
     const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });

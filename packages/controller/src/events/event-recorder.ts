@@ -35,6 +35,8 @@ export interface EventMessage {
   /** One word in CamelCase. */
   readonly reason: string;
   readonly message: string;
+  /** Annotations of the Event. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 const maxQueued = 1000;
@@ -66,6 +68,8 @@ export class EventRecorder {
   /** Says something about an object (which needs apiVersion, kind and a name). Returns at once; ignored after close. */
   record(object: KubernetesObject, event: EventMessage): void {
     if (this.#stop.signal.aborted) return;
+    if (event.type !== 'Normal' && event.type !== 'Warning')
+      return this.#options.logger.error('Unsupported event type', { ...(event as EventMessage) });
     const involvedObject = referenceTo(object);
     if (involvedObject === undefined) {
       return this.#options.logger.error('Could not construct reference, will not report event', { ...event });
@@ -79,6 +83,7 @@ export class EventRecorder {
       type: event.type,
       reason: event.reason,
       message: event.message,
+      ...(event.annotations === undefined ? {} : { annotations: { ...event.annotations } }),
       component,
       host,
       recordedAtMs: this.#options.clock.now(),
@@ -168,11 +173,15 @@ export class EventRecorder {
   }
 
   #newEvent(draft: EventDraft, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Event {
-    const { component, host, involvedObject, recordedAtMs } = draft;
+    const { component, host, involvedObject, recordedAtMs, annotations } = draft;
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: this.#nameFor(draft), namespace: involvedObject.namespace || 'default' },
+      metadata: {
+        name: this.#nameFor(draft),
+        namespace: involvedObject.namespace || 'default',
+        ...(annotations === undefined ? {} : { annotations: { ...annotations } }),
+      },
       involvedObject: { ...involvedObject },
       type: draft.type,
       reason: draft.reason,

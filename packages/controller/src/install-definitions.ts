@@ -1,5 +1,12 @@
 // Installs the definitions of a program's own resources and waits until their objects are served. Used by the manager.
-import { type Clock, type DeepReadonly, type DefinedResource, type ResourceClient, systemClock } from '@kapstan/api';
+import {
+  type Clock,
+  type DeepReadonly,
+  type DefinedResource,
+  type Logger,
+  type ResourceClient,
+  systemClock,
+} from '@kapstan/api';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 
@@ -8,6 +15,8 @@ export interface InstallDefinitionsOptions {
   /** Owns the definitions' fields. */
   readonly fieldManager: string;
   readonly clock?: Clock;
+  /** Told when the definitions cannot be listed or watched, which is tried again. Default: process warnings. */
+  readonly logger?: Logger;
   /** Gives up, and the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
@@ -24,7 +33,7 @@ export async function installDefinitions(
 }
 
 async function installDefinition({ definition }: DefinedResource, options: InstallDefinitionsOptions): Promise<void> {
-  const { client, fieldManager, signal, clock = systemClock } = options;
+  const { client, fieldManager, signal, logger, clock = systemClock } = options;
   await client.apply(CustomResourceDefinition, definition as CustomResourceDefinition, {
     fieldManager,
     force: true,
@@ -32,8 +41,10 @@ async function installDefinition({ definition }: DefinedResource, options: Insta
   });
   const { name } = definition.metadata;
   await using informer = new SharedInformer(client.listerWatcher(CustomResourceDefinition), {
+    resource: CustomResourceDefinition,
     fieldSelector: `metadata.name=${name}`,
     clock,
+    ...(logger === undefined ? {} : { logger }),
   });
   informer.start();
   for await (const event of informer.events(signal === undefined ? {} : { signal })) {

@@ -56,6 +56,8 @@ const lastWordsMs = 2000;
 export class Manager {
   readonly #options: ManagerOptions & Required<Pick<ManagerOptions, 'gracePeriodMs' | 'clock' | 'logger'>>;
   readonly #controllers: readonly Controller[];
+  /** As given: what is silent by default here are warnings of the process in an informer. */
+  readonly #informerLogger: Pick<ManagerOptions, 'logger'>;
   readonly #cache: InformerCache;
   readonly #metrics: ControllerMetrics;
   readonly #recorders: readonly EventRecorder[];
@@ -76,10 +78,12 @@ export class Manager {
     if (controllers.length === 0) throw new TypeError('there is no controller to run');
     const { clock = systemClock, logger = silentLogger, registry, gracePeriodMs = defaults.gracePeriodMs } = options;
     this.#options = { ...options, clock, logger, gracePeriodMs };
+    this.#informerLogger = options.logger === undefined ? {} : { logger };
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
       onHandlerError: (error) => logger.error('A handler failed', { error: String(error) }),
+      ...this.#informerLogger,
       ...options.informers,
       namespaces: options.namespaces ?? [],
       clock,
@@ -232,7 +236,8 @@ export class Manager {
     const { installCrds = false, client, clock, leaderElection } = this.#options;
     if (!installCrds) return;
     const fieldManager = (leaderElection || this.#controllers[0])?.name ?? '';
-    await installDefinitions(definedResources(this.#controllers), { client, clock, signal, fieldManager });
+    const rest = { client, clock, signal, fieldManager, ...this.#informerLogger };
+    await installDefinitions(definedResources(this.#controllers), rest);
   }
 
   async #listen(): Promise<void> {

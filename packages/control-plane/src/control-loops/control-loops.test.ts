@@ -1,11 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isNotFound, type Logger, silentLogger } from '@kapstan/api';
-import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
+import { isNotFound, type Logger, type ResourceClient, silentLogger } from '@kapstan/api';
+import { FakeListerWatcher, LeakCheck, settle, VirtualClock } from '@kapstan/api/testing';
 import { Namespace, Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
+import { ControlLoops, type ControlLoopsOptions } from './control-loops.ts';
 
 let dataDir: string;
 /** Stores are real, and so is the time that they take. */
@@ -59,6 +60,20 @@ it('tells in each line which loop it is from', async () => {
     ]);
   });
   await controlPlane.close();
+});
+
+it('writes to the log that a kind cannot be listed or watched', async () => {
+  const source = new FakeListerWatcher<Namespace>();
+  for (const verb of ['watch', 'list'] as const) source.failNext(verb, new Error('the cache is being filled'));
+  const client = { listerWatcher: () => source } as unknown as ResourceClient;
+  const warnings: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
+  const ports = { client, catalog: {} as ControlLoopsOptions['catalog'], clock: new VirtualClock(), logger };
+  const loops = new ControlLoops({ ...ports, names: ['serviceaccount-controller'], caCert: '', namespaceGraceMs: 0 });
+  loops.start();
+  await settle();
+  expect(warnings).toEqual(['namespaces: failed to list or watch, trying again: the cache is being filled']);
+  await loops.close();
 });
 
 it('keeps the other loops when one is left out', async () => {

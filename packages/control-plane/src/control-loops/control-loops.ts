@@ -63,7 +63,7 @@ export class ControlLoops {
     this.#options = options;
     const onHandlerError = (error: unknown): void =>
       logger.error('A handler of a control loop failed', { error: String(error) });
-    this.#informers = new SharedInformerFactory(client, { clock, onHandlerError });
+    this.#informers = new SharedInformerFactory(client, { clock, logger, onHandlerError });
     this.#kinds = new ServedKinds({ catalog, informers: this.#informers, clock });
     const wanted = names.filter((name) => name !== 'root-ca-certificate-publisher-controller' || caCert !== undefined);
     this.#loops = wanted.map((name) => this.#supervise(name));

@@ -3,6 +3,7 @@
 import { type Clock, formatGroupResource, type GroupResource } from '@kapstan/api';
 import type { Transformer } from '@kapstan/storage';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { KeyMetrics } from './key-metrics.ts';
 
 type Direction = 'from_storage' | 'to_storage';
 
@@ -18,10 +19,11 @@ export interface KeyServiceCall {
 
 /** From five microseconds, doubled: an AES takes twenty, a key service milliseconds. */
 const transformationBuckets = Array.from({ length: 25 }, (_, step) => 5e-6 * 2 ** step);
-const callBuckets = Array.from({ length: 15 }, (_, step) => 1e-4 * 2 ** step);
+const callBuckets = Array.from({ length: 20 }, (_, step) => 1e-4 * 2 ** step);
 
 export class EncryptionMetrics {
   readonly registry: Registry = new Registry();
+  readonly keys: KeyMetrics;
   readonly #clock: Clock;
   readonly #operations: Counter<'resource' | 'transformation_type' | 'transformer_prefix' | 'status'>;
   readonly #durations: Histogram<'transformation_type' | 'transformer_prefix'>;
@@ -33,6 +35,7 @@ export class EncryptionMetrics {
   constructor(clock: Clock) {
     this.#clock = clock;
     const registers = [this.registry];
+    this.keys = new KeyMetrics(clock, this.registry);
     this.#operations = new Counter({
       name: 'apiserver_storage_transformation_operations_total',
       help: 'Values that were encrypted or decrypted, by resource and provider; status is OK or what went wrong.',

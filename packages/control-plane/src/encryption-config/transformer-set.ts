@@ -124,11 +124,13 @@ export class TransformerSet {
     const { clock, logger, metrics } = this.#ports;
     const onCall: KmsPluginOptions['onCall'] = (call) => metrics?.onKeyServiceCall({ ...call, provider: name });
     const service = new KmsPlugin({ endpoint, timeoutMs, clock, onCall });
-    const dataKey = new DataKey({ providerName: name, service, clock, logger });
+    const observed = metrics === undefined ? {} : { observer: metrics.keys.observerFor(name) };
+    const common = { providerName: name, service, clock, logger, ...observed };
+    const dataKey = new DataKey(common);
     this.#sources.push({ plugin: service, dataKey, timeoutMs });
     return {
       prefix: `k8s:enc:kms:v2:${name}:`,
-      transformer: new EnvelopeTransformer({ providerName: name, dataKey, service, clock, logger }),
+      transformer: new EnvelopeTransformer({ ...common, dataKey }),
     };
   }
 }

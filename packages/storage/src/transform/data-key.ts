@@ -3,6 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type CancelTimer, type Clock, formatTime, type Logger } from '@kapstan/api';
 import { dekSource, keyIdError, keyIdHash, sealedKeyName, validateSealedKey } from './encrypted-object.ts';
+import type { KeyObserver } from './key-observer.ts';
 import type { KeyService, KeyServiceStatus, SealedKey } from './key-service.ts';
 import { seedBytes, seedTransformer } from './seed-transformer.ts';
 import type { Transformer } from './transformer.ts';
@@ -25,6 +26,7 @@ export interface DataKeyOptions {
   readonly service: KeyService;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly observer?: KeyObserver;
 }
 
 const healthyPollMs = 60_000;
@@ -98,7 +100,7 @@ export class DataKey {
 
   /** Never rejects. */
   async #ask(): Promise<Error | undefined> {
-    const { service, providerName } = this.#options;
+    const { service, providerName, observer } = this.#options;
     let status: KeyServiceStatus;
     try {
       status = await service.status();
@@ -108,8 +110,13 @@ export class DataKey {
     }
     const errors = this.#statusErrors(status);
     const badKeyId = keyIdError(status.keyId);
-    if (badKeyId !== undefined) errors.push(`got invalid KMSv2 KeyID hash "${keyIdHash(status.keyId)}": ${badKeyId}`);
-    else errors.push(...(await this.#follow(status.keyId)));
+    if (badKeyId !== undefined) {
+      observer?.onInvalidKeyId(status.keyId === '' ? 'empty' : 'too_long');
+      errors.push(`got invalid KMSv2 KeyID hash "${keyIdHash(status.keyId)}": ${badKeyId}`);
+    } else {
+      observer?.onStatus(status.keyId);
+      errors.push(...(await this.#follow(status.keyId)));
+    }
     if (errors.length === 0) return undefined;
     const text = errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`;
     return new Error(`kmsv2 Provider ${providerName} is not healthy, error: ${text}`);

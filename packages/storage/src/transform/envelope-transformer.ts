@@ -13,6 +13,7 @@ import {
   sealedKeyName,
 } from './encrypted-object.ts';
 import { ExpiringCache } from './expiring-cache.ts';
+import type { KeyObserver } from './key-observer.ts';
 import type { KeyService } from './key-service.ts';
 import { seedTransformer } from './seed-transformer.ts';
 import type { Transformed, Transformer } from './transformer.ts';
@@ -25,6 +26,7 @@ export interface EnvelopeTransformerOptions {
   readonly clock: Clock;
   /** Told of calls of the key service that take more than 500 ms. */
   readonly logger: Logger;
+  readonly observer?: KeyObserver;
 }
 
 /** Few are ever needed: one for each start of a server and for each key of the service. Source: kmsv2 cacheTTL. */
@@ -62,10 +64,11 @@ export class EnvelopeTransformer implements Transformer {
     return this.#tracer.runNow(this.#writing, (trace) => {
       const { transformer, sealed, sourceType, name } = this.#options.dataKey.forWriting();
       // What is written with it will be read after the next key has taken its place.
-      this.#opened.set(name, transformer);
+      this.#keep(name, transformer);
       trace.step('About to encrypt data using DEK');
       const data = transformer.toStorage(bytes, context);
       trace.step('Data encryption succeeded');
+      this.#options.observer?.onUse('to_storage', sealed.keyId);
       trace.step('About to encode encrypted object');
       const encoded = encodeEncryptedObject({ ...sealed, sourceType, data });
       trace.step('Encoded encrypted object');
@@ -95,10 +98,16 @@ export class EnvelopeTransformer implements Transformer {
     const transformer = this.#opened.get(name);
     if (transformer === undefined) throw this.#failures.get(name) ?? new Error('the data key has not been opened');
     const isOld = object.keyId !== current.sealed.keyId || object.sourceType !== current.sourceType;
+    this.#options.observer?.onUse('from_storage', object.keyId);
     trace.step('About to decrypt data using DEK');
     const read = transformer.fromStorage(object.data, context);
     trace.step('Data decryption succeeded');
     return isOld ? { bytes: read.bytes, isStale: true } : read;
+  }
+
+  #keep(name: string, transformer: Transformer): void {
+    this.#opened.set(name, transformer);
+    this.#options.observer?.onKept(this.#opened.size);
   }
 
   async #open(name: string, object: EncryptedObject): Promise<void> {
@@ -106,7 +115,7 @@ export class EnvelopeTransformer implements Transformer {
     try {
       const key = await this.#tracer.run(this.#reading, (trace) => this.#askFor(object, trace));
       const transformer = object.sourceType === dekSource.hkdfSeed ? seedTransformer(key) : aesGcmTransformer(key);
-      this.#opened.set(name, transformer);
+      this.#keep(name, transformer);
     } catch (error) {
       this.#failures.set(name, new Error(`failed to decrypt DEK, error: ${messageOf(error)}`, { cause: error }));
     }

@@ -126,16 +126,16 @@ describe('list/watch machine: pauses', () => {
   });
 
   it.each([
-    { kind: 'overloaded', pauses: [800, 1600], lists: 0 },
-    { kind: 'unreachable', pauses: [800, 1600], lists: 0 },
-    { kind: 'expired', pauses: [800, 1600], lists: 2 },
-    { kind: 'other', pauses: [800, 1600], lists: 2 },
-  ] as const)('two watches that cannot start ($kind) cost two pauses and $lists lists', ({ kind, pauses, lists }) => {
+    ['overloaded', 0],
+    ['unreachable', 0],
+    ['expired', 2],
+    ['other', 2],
+  ] as const)('two watches that cannot start (%s) cost two pauses and %i lists', (kind, lists) => {
     const rig = new Rig();
     rig.give({ type: 'start' });
     rig.give({ type: 'listed', resourceVersion: '10' });
     let listed = 0;
-    for (const pauseMs of pauses) {
+    for (const pauseMs of [800, 1600]) {
       expect(waitOf(rig.watchFails(kind))).toBe(pauseMs);
       if (rig.give({ type: 'waited' })[0]?.type !== 'list') continue;
       listed++;
@@ -166,10 +166,10 @@ describe('list/watch machine: how long a watch lives', () => {
   });
 
   it.each([
-    { livedMs: 999, events: 0, isShort: true },
-    { livedMs: 1000, events: 0, isShort: false },
-    { livedMs: 0, events: 1, isShort: false },
-  ])('a watch of $livedMs ms with $events events is very short: $isShort', ({ livedMs, events, isShort }) => {
+    [999, 0, true],
+    [1000, 0, false],
+    [0, 1, false],
+  ])('a watch of %i ms with %i events is very short: %s', (livedMs, events, isShort) => {
     const rig = new Rig().toWatch();
     rig.nowMs = livedMs;
     for (let i = 0; i < events; i++) rig.give({ type: 'bookmark', resourceVersion: '11', initialEventsEnd: false });
@@ -177,11 +177,11 @@ describe('list/watch machine: how long a watch lives', () => {
   });
 
   it.each([
-    { idleTimeoutMs: undefined, after: 90_000 },
-    { idleTimeoutMs: 5000, after: 5000 },
-    { idleTimeoutMs: 0, after: undefined },
-  ])('looks after silence of $after ms for idleTimeoutMs $idleTimeoutMs', ({ idleTimeoutMs, after }) => {
-    const rig = new Rig(idleTimeoutMs === undefined ? {} : { idleTimeoutMs });
+    ['after 90 s of silence where nothing is said', {}, 90_000],
+    ['after as much silence as is said', { idleTimeoutMs: 5000 }, 5000],
+    ['never for 0', { idleTimeoutMs: 0 }, undefined],
+  ])('looks %s', (_name, options, after) => {
+    const rig = new Rig(options);
     rig.give({ type: 'start' });
     const effect = rig.give({ type: 'listed', resourceVersion: '10' }).find(({ type }) => type === 'watchdog');
     expect(effect).toEqual(after === undefined ? undefined : { type: 'watchdog', delayMs: after });
@@ -190,13 +190,13 @@ describe('list/watch machine: how long a watch lives', () => {
 
 describe('list/watch machine: the size of a page', () => {
   it.each([
-    { pageSize: 0, asked: '0', limit: 500 },
-    { pageSize: 4, asked: '0', limit: 4 },
-    { pageSize: 0, asked: '10', limit: 0 },
-    { pageSize: 4, asked: '10', limit: 4 },
-    { pageSize: 0, asked: '', limit: 500 },
-    { pageSize: 4, asked: '', limit: 4 },
-  ])('is $limit at version "$asked" for pageSize $pageSize', ({ pageSize, asked, limit }) => {
+    ['0', 0, 500],
+    ['0', 4, 4],
+    ['10', 0, 0],
+    ['10', 4, 4],
+    ['', 0, 500],
+    ['', 4, 4],
+  ])('at version "%s" and with pageSize %i is %i', (asked, pageSize, limit) => {
     const rig = new Rig({ pageSize });
     let effects = rig.give({ type: 'start' });
     if (asked !== '0') {
@@ -213,9 +213,9 @@ describe('list/watch machine: the size of a page', () => {
   });
 
   it.each([
-    { how: 'in pages', limit: 500 },
-    { how: 'whole', limit: 0 },
-  ])('is $limit at a definite version once a list at "0" came $how', ({ how, limit }) => {
+    ['in pages', 500],
+    ['whole', 0],
+  ])('at a definite version, once a list at "0" came %s, is %i', (how, limit) => {
     const rig = new Rig();
     rig.give({ type: 'start' });
     if (how === 'in pages') rig.give({ type: 'listed', resourceVersion: '10', continue: 'c' });
@@ -296,11 +296,11 @@ describe('list/watch machine: internal errors of an open watch', () => {
   };
 
   it.each([
-    { windowMs: 0, errors: 10, retried: 0 },
-    { windowMs: 30_000, errors: 40, retried: 31 },
-    { windowMs: 60_000, errors: 40, retried: 40 },
-  ])('$retried of $errors, a second apart, are retried in a window of $windowMs ms', (row) => {
-    expect(retries(row.windowMs, row.errors)).toBe(row.retried);
+    [0, 10, 0],
+    [31, 40, 30_000],
+    [40, 40, 60_000],
+  ])('%i of %i, a second apart, are retried in a window of %i ms', (retried, errors, windowMs) => {
+    expect(retries(windowMs, errors)).toBe(retried);
   });
 
   it.each(['other', 'refused', 'expired'] as const)('does not retry at once what is %s', (kind) => {

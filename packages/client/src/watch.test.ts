@@ -224,6 +224,19 @@ describe('a watch', () => {
     expect(seen).toEqual(['open', 'ADDED']);
   });
 
+  it('takes for the end of the initial events only the bookmark that says exactly "true"', async () => {
+    const ends = ['', 'false', 'True', '1', 'true'].map((end) => bookmark({ 'k8s.io/initial-events-end': end }));
+    server.next((response, request) => {
+      stream([bookmark(), ...ends].map((each) => frame('BOOKMARK', each)).join(''))(response, request);
+      closeStream(response);
+    });
+    const events = await lastValueFrom(client.watch(ConfigMap).pipe(toArray()));
+    expect(events.map((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)).toEqual([
+      ...[false, false, false, false, false],
+      true,
+    ]);
+  });
+
   it('is cold: nothing is asked before the subscription, and each has a request of its own', async () => {
     server.always(stream(frame('ADDED', configMap('a'))));
     const events$ = client.watch(ConfigMap);

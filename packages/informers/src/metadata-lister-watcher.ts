@@ -14,7 +14,9 @@ export interface PartialObjectMetadata extends KubernetesObject {
 export function metadataListerWatcher<T extends KubernetesObject>(
   source: ListerWatcher<T>,
 ): ListerWatcher<PartialObjectMetadata> {
+  const { supportsWatchList } = source;
   return {
+    ...(supportsWatchList === undefined ? {} : { supportsWatchList }),
     list: async (options) => {
       const page = await source.list(options);
       return { ...page, items: page.items.map(metadataOf) };

@@ -4,6 +4,7 @@ import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } 
 import { NEVER, Observable, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { SharedInformer } from './shared-informer.ts';
+import { SharedInformerFactory } from './shared-informer-factory.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 
 const kinds = ['delta', 'inOrder'] as const;
@@ -81,6 +82,15 @@ describe('an informer and its reflector', () => {
     await informer.close();
   });
 
+  it('carries that over from the source to the view of its metadata', async () => {
+    const source = Object.assign(new FakeListerWatcher<TestPod>({ startVersion: 10 }), { supportsWatchList: false });
+    await using factory = new SharedInformerFactory({ listerWatcher: () => source as never });
+    factory.metadataInformer(testPods);
+    factory.start();
+    await factory.waitForCacheSync();
+    expect(source.requests.map(({ verb }) => verb)).toEqual(['list', 'watch']);
+  });
+
   it('names what it lists when it warns that a stream is silent', async () => {
     const source = new FakeListerWatcher<TestPod>();
     source.watch = () => NEVER;
@@ -105,13 +115,15 @@ describe('an informer and its reflector', () => {
     await informer.close();
   });
 
-  it.each<[string, SharedInformerOptions<TestPod>, boolean]>([
-    ['nothing', {}, true],
-    ['a resource without a kind', { resource: named('', 'pods') }, true],
-    ['a token', { resource: testPods }, false],
-    ['a token of another version', { resource: { ...testPods, version: 'v2' } }, false],
-    ['a token of another group', { resource: { ...testPods, group: 'example.com', kind: 'Thing' } }, true],
-  ])('takes a Thing of example.com/v1 where it was given %s: %o', async (_name, options, isTaken) => {
+  const things = { group: 'example.com', kind: 'Thing' };
+  it.each<[string, boolean, SharedInformerOptions<TestPod>]>([
+    ['nothing', true, {}],
+    ['a resource without a kind', true, { resource: named('', 'pods') }],
+    ['a token of another kind', false, { resource: { ...testPods, group: 'example.com' } }],
+    ['a token of another version', false, { resource: { ...testPods, ...things, version: 'v2' } }],
+    ['a token of another group', false, { resource: { ...testPods, ...things, group: 'example.org' } }],
+    ['its token', true, { resource: { ...testPods, ...things } }],
+  ])('takes a Thing of example.com/v1 where it was given %s: %s', async (_name, isTaken, options) => {
     const source = new FakeListerWatcher<TestPod>();
     const thing = { ...pod({ name: 'a', resourceVersion: '1' }), apiVersion: 'example.com/v1', kind: 'Thing' };
     source.watch = () =>
@@ -120,6 +132,28 @@ describe('an informer and its reflector', () => {
       });
     const { informer } = await started(source, { ...options, watchList: false });
     expect(informer.indexer.size).toBe(isTaken ? 1 : 0);
+    await informer.close();
+  });
+
+  it('shows who hears of a change all that is there with it, and tells nobody of reads', async () => {
+    const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
+    for (const name of ['a', 'b']) source.add(pod({ name }));
+    const { informer } = await started(source);
+    const pushes: string[] = [];
+    informer.events$.subscribe((event) => {
+      pushes.push(`${event.type}: ${informer.indexer.listKeys().sort().join(' ').replaceAll('default/', '')}`);
+    });
+    pushes.length = 0;
+    source.add(pod({ name: 'c' }));
+    source.modify(pod({ name: 'a', labels: { x: 'y' } }));
+    source.delete({ name: 'b' });
+    const told = ['added: a b c', 'updated: a b c', 'deleted: a c'];
+    expect(pushes).toEqual(told);
+    informer.indexer.list();
+    informer.indexer.getByKey(informer.indexer.listKeys()[0]!);
+    informer.lister.list();
+    await settle();
+    expect(pushes).toEqual(told);
     await informer.close();
   });
 });

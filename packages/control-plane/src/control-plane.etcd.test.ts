@@ -5,14 +5,14 @@ import { isConflict, isNotFound } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane-options.ts';
 
 const binary = findEtcd();
-if (binary === undefined) console.warn(`SKIPPED: no server on etcd is tested: no etcd found; ${howToInstall}`);
+beforeEach(({ skip }) => skip(binary === undefined, `no etcd: ${howToInstall}`));
 
-describe.skipIf(binary === undefined)('startControlPlane on etcd', () => {
+describe('startControlPlane on etcd', () => {
   it('shares its objects with another server on the same cluster, each seeing at once what the other wrote', {
     timeout: 60_000,
   }, async () => {

@@ -5,7 +5,7 @@ import { systemClock } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { isStorageError } from '@kapstan/storage';
 import { WatchRecorder } from '@kapstan/storage/testing';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EtcdEngine, type EtcdEngineOptions, openEtcdEngine } from './index.ts';
 import {
   type EtcdProcess,
@@ -18,7 +18,7 @@ import {
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 const binary = findEtcd();
-if (binary === undefined) console.warn(`SKIPPED: failures of etcd are not tested: no etcd found; ${howToInstall}`);
+beforeEach(({ skip }) => skip(binary === undefined, `no etcd: ${howToInstall}`));
 
 const opened: { readonly engines: EtcdEngine[]; readonly members: EtcdProcess[] } = { engines: [], members: [] };
 
@@ -56,7 +56,7 @@ const refusal = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe.skipIf(binary === undefined)('EtcdEngine when etcd fails', () => {
+describe('EtcdEngine when etcd fails', () => {
   it('goes on with its watches after a restart, without a gap and without a double', async () => {
     const [etcd] = await start();
     const engine = await open([etcd]);
@@ -188,7 +188,7 @@ describe.skipIf(binary === undefined)('EtcdEngine when etcd fails', () => {
   });
 });
 
-describe.skipIf(binary === undefined)('EtcdEngine and large answers', () => {
+describe('EtcdEngine and large answers', () => {
   it('reads a range of many messages at one revision, whatever the sizes of its values', async () => {
     const [etcd] = await start();
     const engine = await open([etcd]);
@@ -243,7 +243,7 @@ describe.skipIf(binary === undefined)('EtcdEngine and large answers', () => {
   });
 });
 
-describe.skipIf(binary === undefined)('EtcdEngine and strangers', () => {
+describe('EtcdEngine and strangers', () => {
   it('speaks TLS, and only to servers of the given authority', async () => {
     const [etcd] = await start({ scheme: 'https' });
     const certificate = join(etcd.dataDir, 'fixtures/client/cert.pem');
@@ -326,7 +326,7 @@ describe.skipIf(binary === undefined)('EtcdEngine and strangers', () => {
   });
 });
 
-describe.skipIf(binary === undefined)('EtcdEngine and its leases', () => {
+describe('EtcdEngine and its leases', () => {
   it('grants a new lease each time, for whole seconds only', async () => {
     const [etcd] = await start();
     const engine = await open([etcd]);
@@ -345,7 +345,7 @@ describe.skipIf(binary === undefined)('EtcdEngine and its leases', () => {
   });
 });
 
-describe.skipIf(binary === undefined)('EtcdEngine and compaction', () => {
+describe('EtcdEngine and compaction', () => {
   it('compacts to where it was a round ago, never in the first round', async () => {
     const clock = new VirtualClock();
     const [etcd] = await start();

@@ -7,6 +7,7 @@ import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { KeyPair } from './key-pair.ts';
 import type { WatchCacheOptions } from './resources.ts';
+import type { EtcdOverride } from './store-engines.ts';
 
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
@@ -23,6 +24,8 @@ export interface ControlPlaneOptions {
   readonly compactionIntervalMs?: number;
   /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
   readonly etcd?: EtcdEngineOptions;
+  /** Built-in resources that have an etcd cluster of their own, beside `etcd`. Of two for one resource the later. Default none. */
+  readonly etcdOverrides?: readonly EtcdOverride[];
   /** What all keys of the store begin with; slashes at its ends do not count. Default "/registry". */
   readonly keyPrefix?: string;
   /** How objects of the built-in kinds are written; every form is read. Default: protobuf with `etcd`, else application/json. */

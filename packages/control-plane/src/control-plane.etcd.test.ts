@@ -49,7 +49,16 @@ describe('startControlPlane on etcd', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'kapstan-a-'));
     const clock = new VirtualClock();
     const options = { dataDir, clock, controlLoops: ['namespace'], http: 'off' } as const;
-    const plane = await startControlPlane({ ...options, etcd: { endpoints: [etcd.endpoint] } });
+    let started: ControlPlane | undefined;
+    void startControlPlane({ ...options, etcd: { endpoints: [etcd.endpoint] } }).then((plane) => {
+      started = plane;
+    });
+    // Caches ask etcd by the clock how far it is.
+    const plane = await vi.waitFor(async () => {
+      await clock.advance(100);
+      expect(started).toBeDefined();
+      return started as ControlPlane;
+    }, 30_000);
     onTestFinished(async () => {
       await plane.close();
       await etcd.remove();

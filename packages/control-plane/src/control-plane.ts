@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { parseTokenFile, type ResourceCodecOptions, type UserInfo } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
-import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import type { AccessControlOptions } from './access-control.ts';
 import { ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
@@ -15,7 +14,6 @@ import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/en
 import { createFirstObjects } from './first-objects.ts';
 import { checkAuthorities, checkKeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
-import { makeDirectory } from './make-directory.ts';
 import { writePrivateFile } from './private-file.ts';
 import { openResources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
@@ -23,6 +21,7 @@ import { ensureServiceAccountKey } from './service-account-key.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store-compactor.ts';
+import { openStoreEngines } from './store-engines.ts';
 
 /**
  * Resolves when requests are answered. Rejects, with everything closed again, when something cannot start: with StartError
@@ -43,14 +42,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     checkCertificates(options);
     const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
     closers.push(async () => encryption?.close());
-    const engine = options.engine ?? (await openEngine(options, { clock, logger }));
-    if (options.engine === undefined) closers.push(() => engine.close());
+    const engines = await openStoreEngines(options, { closers, clock, logger });
     signal?.throwIfAborted();
-    closers.push(compaction(engine, { ...options, clock, logger }));
+    closers.push(compaction(engines.main, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
     const stores = { ...options, storedAs: storedAs(options), encryption };
-    const opening = openResources(engine, { ...stores, access, clock, logger }).then((opened) => {
+    const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
       closers.push(() => opened.close());
       return opened;
     });
@@ -67,7 +65,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
     if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
     if (pki === undefined) return { ...noServer, client, close };
-    const parts = { engine, pki, resources, loops, encryption, clock, logger };
+    const parts = { engines, pki, resources, loops, encryption, clock, logger };
     const server = await startServing(options, parts);
     closers.push(() => server.close());
     signal?.throwIfAborted();
@@ -110,28 +108,6 @@ function controlLoops(
 }
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
-
-/** Who waits longer for a start wants to know what for. */
-const sayWaitingMs = 2_000;
-
-function openEngine(
-  { dataDir, etcd, keyPrefix, onFatal }: ControlPlaneOptions,
-  ports: { readonly clock: Clock; readonly logger: Logger },
-): Promise<Engine> {
-  if (etcd !== undefined) {
-    const { clock, logger } = ports;
-    const servers = etcd.endpoints.join(', ');
-    const told = clock.setBackgroundTimer(() => logger.warn('Waiting for etcd', { servers }), sayWaitingMs);
-    return startingWith('etcd', async () => {
-      const { openEtcdEngine } = await import('@kapstan/storage-etcd');
-      return openEtcdEngine({ ...ports, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd });
-    }).finally(told);
-  }
-  return startingWith('dataDir', async () => {
-    await makeDirectory(dataDir);
-    return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
-  });
-}
 
 async function openEncryption(
   options: EncryptionOptions | undefined,

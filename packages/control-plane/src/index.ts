@@ -5,3 +5,4 @@ export type { KeyPair } from './key-pair.ts';
 export { writePrivateFile } from './private-file.ts';
 export type { WatchCacheOptions } from './resources.ts';
 export { StartError } from './start-error.ts';
+export type { EtcdOverride } from './store-engines.ts';

@@ -6,6 +6,7 @@ import { StorageError } from '@kapstan/storage';
 import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openResources, type Resources } from './resources.ts';
+import { singleEngine } from './store-engines.ts';
 
 let clock: VirtualClock;
 let engine: MemoryEngine;
@@ -27,7 +28,7 @@ describe('openResources', () => {
     ['/a//./b/../c/', '/a/c/'],
     ['', '/'],
   ])('keeps everything below the prefix %j', async (keyPrefix, begin) => {
-    resources = await openResources(engine, {
+    resources = await openResources(singleEngine(engine), {
       clock,
       logger: silentLogger,
       ...(keyPrefix === undefined ? {} : { keyPrefix }),
@@ -41,7 +42,7 @@ describe('openResources', () => {
   });
 
   it('lets the health check "etcd" say what the store says of its health', async () => {
-    resources = await openResources(engine, { clock, logger: silentLogger });
+    resources = await openResources(singleEngine(engine), { clock, logger: silentLogger });
     const check = resources.healthChecks.find(({ name }) => name === 'etcd');
     expect(await check?.check()).toBeUndefined();
     engine.checkHealth = () => Promise.reject(new StorageError({ code: 'Unreachable', message: 'no leader' }));
@@ -51,7 +52,7 @@ describe('openResources', () => {
   });
 
   it('lets the readiness check "etcd-readiness" say what the store says of its readiness', async () => {
-    resources = await openResources(engine, { clock, logger: silentLogger });
+    resources = await openResources(singleEngine(engine), { clock, logger: silentLogger });
     const ready = resources.healthChecks.find(({ name }) => name === 'etcd-readiness');
     expect([ready?.endpoints, await ready?.check()]).toEqual([['readyz'], undefined]);
     engine.checkReadiness = () => Promise.reject(new StorageError({ code: 'Unreachable', message: 'not yet' }));
@@ -59,7 +60,12 @@ describe('openResources', () => {
   });
 
   it('shows what stores count, and asks again and again how many objects there are', async () => {
-    resources = await openResources(engine, { clock, logger: silentLogger, countPollMs: 1_000, sizePollMs: 500 });
+    resources = await openResources(singleEngine(engine), {
+      clock,
+      logger: silentLogger,
+      countPollMs: 1_000,
+      sizePollMs: 500,
+    });
     await resources.client.create(Namespace, { metadata: { name: 'ns' } });
     const sample = async (name: string): Promise<string | undefined> =>
       (await resources?.metrics.metrics())
@@ -86,7 +92,7 @@ describe('openResources', () => {
   });
 
   it('shows nothing of a resource that is gone', async () => {
-    resources = await openResources(engine, { clock, logger: silentLogger, countPollMs: 1_000 });
+    resources = await openResources(singleEngine(engine), { clock, logger: silentLogger, countPollMs: 1_000 });
     const names = { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' };
     const schema = { openAPIV3Schema: { type: 'object' } };
     const versions = [{ name: 'v1', served: true, storage: true, schema }];
@@ -109,7 +115,12 @@ describe('openResources', () => {
   });
 
   it('counts nothing that it is told not to count', async () => {
-    resources = await openResources(engine, { clock, logger: silentLogger, countPollMs: 0, sizePollMs: 0 });
+    resources = await openResources(singleEngine(engine), {
+      clock,
+      logger: silentLogger,
+      countPollMs: 0,
+      sizePollMs: 0,
+    });
     await clock.advance(200_000);
     const text = await resources.metrics.metrics();
     expect(text).toContain('etcd_requests_total{');

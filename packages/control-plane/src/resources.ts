@@ -20,11 +20,19 @@ import {
   virtualResource,
 } from '@kapstan/apiserver';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
-import { type Engine, formatMetrics, type InspectedStore, storeMetrics, storeSizeMetric } from '@kapstan/storage';
+import {
+  type Engine,
+  formatMetrics,
+  type InspectedStore,
+  type MetricFamily,
+  storeMetrics,
+  storeSizeMetric,
+} from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
+import type { StoreEngines } from './store-engines.ts';
 import { StorePolls } from './store-polls.ts';
 
 export interface WatchCacheOptions {
@@ -70,15 +78,11 @@ export interface Resources {
   readonly healthChecks: HealthCheck[];
   /** False when the objects of some kind cannot be read: now, or not yet. */
   isReady(): boolean;
-  /** No watch may begin before this revision any more: the store was compacted to it. */
-  forgetBefore(revision: Revision): void;
+  /** No watch of what is in this store may begin before this revision any more: it was compacted to it. */
+  forgetBefore(engine: Engine, revision: Revision): void;
   /** What stores and watch caches count, in the text format of Prometheus. */
   readonly metrics: { metrics(): Promise<string> };
   close(): Promise<void>;
-}
-
-function forgetBefore(open: ReadonlySet<ResourceStack>, revision: Revision): void {
-  for (const { cacher } of open) cacher?.forgetBefore(revision);
 }
 
 function inspected(open: ReadonlySet<ResourceStack>): InspectedResource[] {
@@ -97,15 +101,22 @@ function inspectedStores(open: ReadonlySet<ResourceStack>, polls: StorePolls): I
 }
 
 function formatStorageMetrics(open: ReadonlySet<ResourceStack>, polls: StorePolls): string {
-  const { storedBytes } = polls;
-  const size = storedBytes === undefined ? [] : [storeSizeMetric(storedBytes)];
-  return formatMetrics([...storeMetrics(inspectedStores(open, polls)), ...size, ...cacherMetrics(inspected(open))]);
+  const stores = storeMetrics(inspectedStores(open, polls));
+  return formatMetrics([...stores, ...sizeMetrics(polls.storedBytes), ...cacherMetrics(inspected(open))]);
+}
+
+/** Under the names that kube-apiserver gives its clusters: etcd-0, etcd-1, … */
+function sizeMetrics(storedBytes: readonly (number | undefined)[]): MetricFamily[] {
+  const samples = storedBytes.flatMap((bytes, index) =>
+    bytes === undefined ? [] : [{ labels: { storage_cluster_id: `etcd-${index}` }, value: bytes }],
+  );
+  return samples.length === 0 ? [] : [{ ...storeSizeMetric(0), samples }];
 }
 
 const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared: false };
 
-/** Opens all built-in resources and those of the stored definitions, and waits until they can be read. The engine stays its owner's. */
-export async function openResources(engine: Engine, options: ResourcesOptions): Promise<Resources> {
+/** Opens all built-in resources and those of the stored definitions, and waits until they can be read. The engines stay their owner's. */
+export async function openResources(engines: StoreEngines, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
   const catalog = new ResourceCatalog();
   const managedFields = new FieldManager({ clock });
@@ -113,8 +124,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   const admission = new AdmissionChain({ catalog, clock, ...options.admission });
   const access = createAccessControl(options.access ?? {}, { catalog, clock });
   const open = new Set<ResourceStack>();
-  const stackOptions: ResourceStackOptions = {
-    engine,
+  const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
     logger,
     managedFields,
@@ -123,7 +133,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     onClosed: (stack) => open.delete(stack),
   };
   const createStack = (definition: ResourceDefinition): ResourceStack => {
-    const stack = new ResourceStack(definition, stackOptions);
+    const stack = new ResourceStack(definition, { ...stackOptions, engine: engines.engineFor(definition) });
     open.add(stack);
     return stack;
   };
@@ -138,7 +148,7 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
   for (const review of access.reviews(virtual)) catalog.install(review);
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
-  const polls = new StorePolls({ engine, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
+  const polls = new StorePolls({ engines: engines.all, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
   const close = async (): Promise<void> => {
     polls.close();
     await customResources.close();
@@ -160,10 +170,14 @@ export async function openResources(engine: Engine, options: ResourcesOptions): 
     access,
     client: new InProcessClient({ catalog, clock, patching }),
     patching,
-    healthChecks: [...healthChecks(engine, open), ...(options.encryption?.healthChecks ?? [])],
+    healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
     metrics: { metrics: async () => formatStorageMetrics(open, polls) },
-    forgetBefore: (revision) => forgetBefore(open, revision),
+    forgetBefore: (engine, revision) => {
+      for (const { cacher, served } of open) {
+        if (engines.engineFor(served.definition) === engine) cacher?.forgetBefore(revision);
+      }
+    },
     close,
   };
 }
@@ -199,11 +213,15 @@ async function builtinDefinitions(
   );
 }
 
-/** Under kube-apiserver's names: whether the store answers, and whether the caches have caught up with it. */
-function healthChecks(engine: Engine, open: ReadonlySet<ResourceStack>): HealthCheck[] {
+/** Under kube-apiserver's names: whether all stores answer, and whether the caches have caught up with it. */
+function healthChecks(engines: readonly Engine[], open: ReadonlySet<ResourceStack>): HealthCheck[] {
   return [
-    { name: 'etcd', check: () => reasonOf(engine.checkHealth()) },
-    { name: 'etcd-readiness', endpoints: ['readyz'], check: () => reasonOf(engine.checkReadiness()) },
+    { name: 'etcd', check: () => reasonOf(engines.map((engine) => engine.checkHealth())) },
+    {
+      name: 'etcd-readiness',
+      endpoints: ['readyz'],
+      check: () => reasonOf(engines.map((engine) => engine.checkReadiness())),
+    },
     {
       name: 'storage-readiness',
       endpoints: ['readyz'],
@@ -218,8 +236,8 @@ function healthChecks(engine: Engine, open: ReadonlySet<ResourceStack>): HealthC
   ];
 }
 
-function reasonOf(check: Promise<void>): Promise<Error | undefined> {
-  return check.then(
+function reasonOf(checks: readonly Promise<void>[]): Promise<Error | undefined> {
+  return Promise.all(checks).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
   );

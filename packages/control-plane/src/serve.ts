@@ -79,6 +79,7 @@ type FileFlag = 'token-auth-file' | 'client-ca-file' | 'tls-cert-file' | 'tls-pr
 const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['dataDir', 'data-dir'],
   ['etcd', 'etcd-servers'],
+  ['etcdOverrides', 'etcd-servers-overrides'],
   ['etcd.tls.ca', 'etcd-cafile'],
   ['etcd.tls.cert', 'etcd-certfile'],
   ['etcd.tls.key', 'etcd-keyfile'],
@@ -113,7 +114,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
   const etcd = await etcdOptions(flags);
   return {
     dataDir: flags['data-dir'],
-    ...(etcd === undefined ? {} : { etcd }),
+    ...(etcd === undefined ? {} : { etcd, etcdOverrides: flags['etcd-servers-overrides'] }),
     ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
     keyPrefix: flags['etcd-prefix'],
     compactionIntervalMs: flags['etcd-compaction-interval'],

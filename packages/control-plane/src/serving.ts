@@ -3,7 +3,6 @@
 import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
 import { type ApiServer, type ApiServerOptions, startApiServer } from '@kapstan/apiserver';
-import type { Engine } from '@kapstan/storage';
 import type { Pki } from './certificates.ts';
 import type { ControlLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
@@ -11,10 +10,11 @@ import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts
 import { issuerPages } from './issuer-pages.ts';
 import type { Resources } from './resources.ts';
 import { StartError } from './start-error.ts';
+import type { StoreEngines } from './store-engines.ts';
 import { storePages } from './store-pages.ts';
 
 export interface ServerParts {
-  readonly engine: Engine;
+  readonly engines: StoreEngines;
   readonly pki: Pki;
   readonly resources: Resources;
   readonly loops: ControlLoops;
@@ -36,7 +36,7 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engine, pki, resources, loops, encryption, clock, logger } = parts;
+  const { engines, pki, resources, loops, encryption, clock, logger } = parts;
   return {
     catalog: resources.catalog,
     authentication: {
@@ -54,7 +54,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     healthChecks: [...resources.healthChecks, ...loops.healthChecks],
     metrics: [loops.metrics, resources.metrics, ...(encryption === undefined ? [] : [encryption.metrics.registry])],
     pages: [
-      ...storePages({ engine, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
+      ...storePages({ engines, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),
     ],
     ...(options.maxRequestsInflight === undefined ? {} : { maxRequestsInflight: options.maxRequestsInflight }),

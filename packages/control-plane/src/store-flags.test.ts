@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { toOptions } from './serve.ts';
 import { parseServeFlags } from './serve-flags.ts';
 import { etcdOptions } from './store-flags.ts';
 
@@ -39,10 +40,9 @@ describe('the flags of the store', () => {
     [['--etcd-servers-overrides=/events'], overridesFormat],
     [['--etcd-servers-overrides=events#http://a:2379'], overridesFormat],
     [['--etcd-servers-overrides=/events#http://a:2379#x'], overridesFormat],
-    [
-      ['--etcd-servers-overrides=/events#http://a:2379;http://b:2379'],
-      '--etcd-servers-overrides is not supported by this version of kapstan',
-    ],
+    [['--etcd-servers-overrides=/events#http://a:2379', '--storage-backend=lmdb'], 'overrides needs --etcd-servers'],
+    [['--etcd-servers-overrides=/#http://a:2379'], overridesFormat],
+    [['--etcd-servers-overrides=/events#'], overridesFormat],
     [
       ['--storage-media-type=application/cbor'],
       '--storage-media-type "application/cbor" invalid, allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml',
@@ -54,6 +54,16 @@ describe('the flags of the store', () => {
 
   it.each(['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'])('takes %s', (mediaType) => {
     expect(parseServeFlags([`--storage-media-type=${mediaType}`])['storage-media-type']).toBe(mediaType);
+  });
+
+  it('keeps the resources that are named in etcd clusters of their own', async () => {
+    const text = '/events#http://a:2379;http://b:2379,apps/deployments#https://c:2379';
+    const flags = parseServeFlags(['--etcd-servers=http://m:2379', `--etcd-servers-overrides=${text}`]);
+    expect((await toOptions(flags)).etcdOverrides).toEqual([
+      { group: '', resource: 'events', endpoints: ['http://a:2379', 'http://b:2379'] },
+      { group: 'apps', resource: 'deployments', endpoints: ['https://c:2379'] },
+    ]);
+    expect((await toOptions(parseServeFlags(['--etcd-servers-overrides=']))).etcdOverrides).toBeUndefined();
   });
 
   it('keeps objects in the embedded store unless etcd is named', async () => {

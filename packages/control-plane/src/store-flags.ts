@@ -3,14 +3,15 @@
 import { readFile } from 'node:fs/promises';
 import { isStorageMediaType, type StorageMediaType, storageMediaTypes } from '@kapstan/apiserver';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import { durationFlag, type Flag, FlagRefusal, intFlag, listFlag, notSupported, stringFlag } from './flag-set.ts';
+import { durationFlag, type Flag, FlagRefusal, intFlag, listFlag, stringFlag } from './flag-set.ts';
 import { startingWith } from './start-error.ts';
+import type { EtcdOverride } from './store-engines.ts';
 
 export interface StoreFlags {
   /** 'default' = etcd3 when --etcd-servers names some, else lmdb. */
   readonly 'storage-backend': 'lmdb' | 'etcd3' | 'default';
   readonly 'etcd-servers': readonly string[];
-  readonly 'etcd-servers-overrides': readonly never[];
+  readonly 'etcd-servers-overrides': readonly EtcdOverride[];
   readonly 'etcd-cafile': string;
   readonly 'etcd-certfile': string;
   readonly 'etcd-keyfile': string;
@@ -31,7 +32,9 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
     'Where objects are kept: lmdb (embedded) or etcd3. Without it etcd3 if --etcd-servers is given, else lmdb.',
   ),
   'etcd-servers': listFlag('Members of the etcd cluster, as scheme://host:port, separated by commas.'),
-  'etcd-servers-overrides': serversOverridesFlag('Not supported: all resources are kept in one store.'),
+  'etcd-servers-overrides': serversOverridesFlag(
+    'Built-in resources that are kept in etcd clusters of their own: group/resource#server;server, separated by commas.',
+  ),
   'etcd-cafile': stringFlag("Certificates that the etcd members' must chain to."),
   'etcd-certfile': stringFlag('Certificate to show to etcd. Needs --etcd-keyfile.'),
   'etcd-keyfile': stringFlag('Key of --etcd-certfile.'),
@@ -74,6 +77,7 @@ export function storeFlagErrors(flags: StoreFlags): readonly string[] {
     errors.push('--etcd-certfile and --etcd-keyfile must be given together');
   }
   if (hasServers) return errors;
+  if (flags['etcd-servers-overrides'].length > 0) errors.push('--etcd-servers-overrides needs --etcd-servers');
   const idle = etcdFlags.filter((name) => flags[name] !== storeFlags[name].default);
   return [...errors, ...idle.map((name) => `--${name} needs --etcd-servers`)];
 }
@@ -130,15 +134,15 @@ function timeoutFlag(help: string, defaultMs: number): Flag<number> {
   return { ...duration, parse };
 }
 
-/** "group/resource#server;server". Source: EtcdOptions.Validate. */
-function serversOverridesFlag(help: string): Flag<readonly never[]> {
-  const parse = (text: string): readonly never[] => {
-    if (text === '') return [];
-    const isOverride = (item: string): boolean => /^[^#/]*\/[^#/]*#[^#]*$/.test(item);
-    if (text.split(',').every(isOverride)) throw new FlagRefusal(notSupported);
-    throw new FlagRefusal(
-      'invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated',
-    );
-  };
+/** "group/resource#server;server". Source: EtcdOptions.Validate, kubeapiserver DefaultStorageFactory. */
+function serversOverridesFlag(help: string): Flag<readonly EtcdOverride[]> {
+  const parse = (text: string): readonly EtcdOverride[] =>
+    (text === '' ? [] : text.split(',')).map((item) => {
+      const [, group = '', resource = '', servers] = /^([^#/]*)\/([^#/]+)#([^#]+)$/.exec(item.trim()) ?? [];
+      if (servers !== undefined) return { group, resource, endpoints: servers.split(';') };
+      throw new FlagRefusal(
+        'invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated',
+      );
+    });
   return { parse, default: [], help };
 }

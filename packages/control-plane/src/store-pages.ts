@@ -7,27 +7,42 @@ import { newNotImplemented, type Revision } from '@kapstan/api';
 import type { Page, PageAnswer } from '@kapstan/apiserver';
 import { type Engine, isStorageError } from '@kapstan/storage';
 import { dataFileName, LmdbEngine } from '@kapstan/storage-lmdb';
+import type { StoreEngines } from './store-engines.ts';
 
 export interface StorePagesOptions {
-  readonly engine: Engine;
+  readonly engines: StoreEngines;
   /** Where a backup is made before it is sent; removed afterwards. */
   readonly workDir: string;
-  /** Told after each compaction. */
-  readonly forgetBefore: (revision: Revision) => void;
+  /** Told after the compaction of each store. */
+  readonly forgetBefore: (engine: Engine, revision: Revision) => void;
 }
 
 export const storePagesRoot = '/debug/kapstan/store';
 
 export function storePages(options: StorePagesOptions): Page[] {
   return [
-    { path: `${storePagesRoot}/stats`, method: 'GET', respond: async () => jsonAnswer(await statsOf(options.engine)) },
+    {
+      path: `${storePagesRoot}/stats`,
+      method: 'GET',
+      respond: async () => jsonAnswer(await statsOfAll(options.engines)),
+    },
     { path: `${storePagesRoot}/compact`, method: 'POST', respond: async () => jsonAnswer(await compact(options)) },
     {
       path: `${storePagesRoot}/backup`,
       method: 'GET',
-      respond: () => ({ contentType: 'application/octet-stream', body: backup(embedded(options.engine), options) }),
+      respond: () => ({
+        contentType: 'application/octet-stream',
+        body: backup(embedded(options.engines.main), options),
+      }),
     },
   ];
+}
+
+/** Of the main store; `overrides`: of the others, where there are some. */
+async function statsOfAll({ all: [main, ...others] }: StoreEngines): Promise<unknown> {
+  const stats = await Promise.all([main, ...others].map((engine) => statsOf(engine as Engine)));
+  const [first, ...overrides] = stats;
+  return overrides.length === 0 ? first : { ...(first as object), overrides };
 }
 
 async function statsOf(engine: Engine): Promise<unknown> {
@@ -35,16 +50,26 @@ async function statsOf(engine: Engine): Promise<unknown> {
   return { revision: await engine.currentRevision(), compactRevision: engine.compactRevision() };
 }
 
-/** To the present revision; one that is compacted already is fine. */
-async function compact({ engine, forgetBefore }: StorePagesOptions): Promise<{ readonly revision: Revision }> {
+/** All stores, each to its present revision; the answer tells that of the main one. */
+async function compact({ engines, forgetBefore }: StorePagesOptions): Promise<{ readonly revision: Revision }> {
+  const compacted = engines.all.map(async (engine) => {
+    const revision = await compactOne(engine);
+    forgetBefore(engine, revision);
+    return { revision };
+  });
+  const [main] = await Promise.all(compacted);
+  return main as { readonly revision: Revision };
+}
+
+/** One that is compacted already is fine. */
+async function compactOne(engine: Engine): Promise<Revision> {
   const revision = await engine.currentRevision();
   try {
     await engine.compact(revision);
   } catch (error) {
     if (!isStorageError(error, 'Compacted')) throw error;
   }
-  forgetBefore(revision);
-  return { revision };
+  return revision;
 }
 
 function embedded(engine: Engine): LmdbEngine {

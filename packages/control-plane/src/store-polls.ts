@@ -4,7 +4,7 @@ import type { ResourceStack } from '@kapstan/apiserver';
 import { type Engine, isStorageError, type StorageStats } from '@kapstan/storage';
 
 export interface StorePollsOptions {
-  readonly engine: Engine;
+  readonly engines: readonly Engine[];
   /** Those that are open now. */
   readonly stacks: Iterable<ResourceStack>;
   /** `--etcd-count-metric-poll-period`, in milliseconds; up to 1.2 times as much comes on top. 0 = never. */
@@ -24,15 +24,15 @@ export class StorePolls {
   readonly #options: StorePollsOptions;
   readonly #stats = new WeakMap<ResourceStack, StorageStats | 'failed'>();
   readonly #cancels = new Map<object, CancelTimer>();
-  #storedBytes: number | undefined;
+  #storedBytes: readonly (number | undefined)[] = [];
   #isClosed = false;
 
   constructor(options: StorePollsOptions) {
     this.#options = options;
   }
 
-  /** What the last size was; undefined when it was never asked for, or could not be had. */
-  get storedBytes(): number | undefined {
+  /** What the last sizes were, in the order of the engines; undefined for one that could not be had. Empty before the first. */
+  get storedBytes(): readonly (number | undefined)[] {
     return this.#storedBytes;
   }
 
@@ -88,11 +88,15 @@ export class StorePolls {
   }
 
   async #measure(): Promise<void> {
+    this.#storedBytes = await Promise.all(this.#options.engines.map((engine) => this.#measureOne(engine)));
+  }
+
+  async #measureOne(engine: Engine): Promise<number | undefined> {
     try {
-      this.#storedBytes = await this.#options.engine.storedBytes();
+      return await engine.storedBytes();
     } catch (error) {
-      this.#storedBytes = undefined;
       this.#tell('The size of the store could not be had', error);
+      return undefined;
     }
   }
 

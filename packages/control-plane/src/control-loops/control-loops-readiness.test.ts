@@ -8,6 +8,7 @@ import { Namespace } from '@kapstan/kinds/core/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openResources } from '../resources.ts';
+import { singleEngine } from '../store-engines.ts';
 import type { ControlLoop, ControlLoopContext } from './control-loop.ts';
 import { type ControlLoopName, controlLoopNames } from './control-loop-names.ts';
 import { ControlLoops, type ControlLoopsOptions } from './control-loops.ts';
@@ -33,7 +34,7 @@ afterEach(async () => {
 async function start(names: readonly ControlLoopName[], replaced: TestLoops = {}) {
   const engine = await openLmdbEngine({ dataDir, clock });
   closers.push(() => engine.close());
-  const resources = await openResources(engine, { clock, logger: silentLogger });
+  const resources = await openResources(singleEngine(engine), { clock, logger: silentLogger });
   closers.push(() => resources.close());
   const { client, catalog } = resources;
   const ports = { client, catalog, clock, logger: silentLogger };

@@ -32,7 +32,7 @@ import { Freshness } from './freshness.ts';
 import { defaultHistoryWindowMs } from './history-ring.ts';
 import { ListReader } from './list-reader.ts';
 import { Readiness, stoppedError } from './readiness.ts';
-import { WatchCache } from './watch-cache.ts';
+import { type ChangeEvent, WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
 
 export interface CacherOptions<T extends KubernetesObject> {
@@ -138,20 +138,9 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#feed = new Feed<T>(feedOptions, {
       onListed: (stored) => this.#cache.listed(stored),
       onReplace: (entries, at) => this.#onReplace(entries, at),
-      onChange: (event) => {
-        this.#eventsReceived++;
-        this.#cache.apply(event);
-        this.#freshness.advanced();
-        this.#dispatcher.dispatch();
-      },
-      onProgress: (at) => {
-        this.#cache.progress(at);
-        this.#freshness.advanced();
-      },
-      onLost: () => {
-        this.#readiness.setPending();
-        this.#dispatcher.terminateAll('relist');
-      },
+      onChange: (event) => this.#onChange(event),
+      onProgress: (at) => this.#onProgress(at),
+      onLost: () => this.#onLost(),
       onError: (error) => this.#readiness.noteError(error),
     });
   }
@@ -341,6 +330,25 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#cache.replace(entries, revision);
     this.#readiness.setReady();
     this.#freshness.advanced();
+  }
+
+  // Atomic: the cache holds the change before a reader or a watcher hears of it (I2).
+  #onChange(event: ChangeEvent<T>): void {
+    this.#eventsReceived++;
+    this.#cache.apply(event);
+    this.#freshness.advanced();
+    this.#dispatcher.dispatch();
+  }
+
+  #onProgress(revision: Revision): void {
+    this.#cache.progress(revision);
+    this.#freshness.advanced();
+  }
+
+  /** The next list may hide events: watches end, and begin again when it is there. */
+  #onLost(): void {
+    this.#readiness.setPending();
+    this.#dispatcher.terminateAll('relist');
   }
 
   #hint(key: string): { readonly cachedExisting?: Stored<T> } {

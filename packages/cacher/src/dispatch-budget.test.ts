@@ -1,6 +1,6 @@
 // TestTimeBudget, TestDispatchEventWillNotBeBlockedByTimedOutWatcher, TestForgetWatcher of the Go library:
 // what a turn's budget puts off, and that nothing is lost by it.
-import { type Clock, everyField, type Revision, silentLogger, systemClock } from '@kapstan/api';
+import { type Clock, everyField, type LogFields, type Revision, silentLogger, systemClock } from '@kapstan/api';
 import { pod, settle, type TestPod } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { podAttributes, predicate } from '@kapstan/storage/testing';
@@ -27,13 +27,19 @@ describe('the budget of a Dispatcher', () => {
   let ring: HistoryRing<TestPod>;
   let dispatcher: Dispatcher<TestPod>;
   let revision: number;
+  let logged: unknown[];
 
   function open(options: { readonly capacity?: number } = {}): void {
     clock = new WorkClock();
     const bound =
       options.capacity === undefined ? {} : { minCapacity: options.capacity, maxCapacity: options.capacity };
     ring = new HistoryRing<TestPod>(bound);
-    dispatcher = new Dispatcher<TestPod>({ ring, indexedFields: [], clock, logger: silentLogger });
+    logged = [];
+    const logger = {
+      ...silentLogger,
+      info: (message: string, fields?: LogFields) => logged.push({ message, ...fields }),
+    };
+    dispatcher = new Dispatcher<TestPod>({ ring, indexedFields: [], clock, logger });
     revision = 0;
   }
   beforeEach(() => open());
@@ -190,6 +196,16 @@ describe('the budget of a Dispatcher', () => {
     }
     expect(dispatcher.catchingUpCount).toBe(0);
     expect(crowd.every(({ seen }) => seen.length === revision)).toBe(true);
+  });
+
+  it.each([
+    [5, []],
+    [5.5, [{ message: 'a watch took long to catch up', key: '/p/', tookMs: 550 }]],
+  ])('tells of a watch that takes more than 500 ms to catch up (%s ms an event)', async (costMs, expected) => {
+    write(100);
+    watch(costMs, 0);
+    while (dispatcher.catchingUpCount > 0) await nextTurn();
+    expect(logged).toEqual(expected);
   });
 
   it('sets one immediate a turn and no timer, however many events come', async () => {

@@ -28,6 +28,7 @@ import {
 } from '@kapstan/storage';
 import type { CacheEntry } from './cache-entry.ts';
 import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
+import type { ChangeEvent } from './watch-cache.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 
@@ -43,7 +44,7 @@ export interface FeedSink<T extends KubernetesObject> {
   onListed(stored: Stored<T>): CacheEntry<T>;
   /** The whole state, after a list: what {@link onListed} made of its objects. */
   onReplace(entries: readonly CacheEntry<T>[], revision: Revision): void;
-  onChange(event: Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>): void;
+  onChange(event: ChangeEvent<T>): void;
   /** Everything up to the revision has been reported. */
   onProgress(revision: Revision): void;
   /** The watch is broken and cannot be resumed: events may be missed until the next {@link onReplace}. */

@@ -26,7 +26,8 @@ export interface WatchCacheOptions<T extends KubernetesObject> {
 
 const noAttributes: Attributes = { labels: {}, fields: {} };
 
-type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
+/** What happened to one object. */
+export type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
 
 export class WatchCache<T extends KubernetesObject> {
   readonly store: IndexedStore<T>;

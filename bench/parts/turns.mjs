@@ -1,0 +1,40 @@
+// How long some work keeps the event loop from its next turn. Used by stalls.mjs.
+import { existsSync, openSync, readSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** The monitor looks with a timer of its own. */
+const settledTimers = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+/** CPU time of this thread in milliseconds, as Linux tells it; NaN elsewhere. */
+const schedule = existsSync('/proc/self/schedstat') ? openSync('/proc/self/schedstat', 'r') : undefined;
+const threadStat = Buffer.alloc(64);
+function threadCpuMs() {
+  if (schedule === undefined) return Number.NaN;
+  const length = readSync(schedule, threadStat, 0, threadStat.length, 0);
+  return Number.parseInt(threadStat.toString('latin1', 0, length), 10) / 1e6;
+}
+
+/** Some work: how long it took, the longest stall of the event loop, the turn with most CPU. In milliseconds. */
+export async function measureTurns(work) {
+  globalThis.gc?.();
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  await settledTimers();
+  let isDone = false;
+  let turnMs = 0;
+  let last = threadCpuMs();
+  const tick = () => {
+    const now = threadCpuMs();
+    turnMs = Math.max(turnMs, now - last);
+    last = now;
+    if (!isDone) setImmediate(tick);
+  };
+  setImmediate(tick);
+  const begin = performance.now();
+  await work();
+  const tookMs = performance.now() - begin;
+  isDone = true;
+  await settledTimers();
+  delay.disable();
+  return { stallMs: delay.max / 1e6, turnMs, tookMs };
+}

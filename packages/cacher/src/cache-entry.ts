@@ -1,6 +1,9 @@
-// CacheEntry and CacheEvent: what the indexed store holds of one object, and what the ring holds of one change.
+// CacheEntry and CacheEvent: what the indexed store holds of one object, and what the ring makes of a ChangeEvent of the storage.
 import type { KubernetesObject, Revision } from '@kapstan/api';
-import type { Attributes, Stored } from '@kapstan/storage';
+import type { Attributes, StorageEvent, Stored } from '@kapstan/storage';
+
+/** What the storage says that happened to one object. */
+export type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
 
 /** One object with the texts that selectors look at, extracted once. Never changed. */
 export interface CacheEntry<T extends KubernetesObject> {

@@ -22,7 +22,7 @@ import {
   type UnreadableDeleteOptions,
 } from '@kapstan/storage';
 import { Bookmarks } from './bookmarks.ts';
-import type { CacheEntry } from './cache-entry.ts';
+import type { CacheEntry, ChangeEvent } from './cache-entry.ts';
 import { CacheWatcher } from './cache-watcher.ts';
 import type { CacherInspection } from './cacher-inspection.ts';
 import { ConsistencyChecker, type ConsistencyStatus, defaultConsistencyPeriodMs } from './consistency-checker.ts';
@@ -32,7 +32,7 @@ import { Freshness } from './freshness.ts';
 import { defaultHistoryWindowMs } from './history-ring.ts';
 import { ListReader } from './list-reader.ts';
 import { Readiness, stoppedError } from './readiness.ts';
-import { type ChangeEvent, WatchCache } from './watch-cache.ts';
+import { WatchCache } from './watch-cache.ts';
 import { watchStart } from './watch-start.ts';
 
 export interface CacherOptions<T extends KubernetesObject> {

@@ -232,8 +232,20 @@ describe('the budget of a Dispatcher', () => {
     const late = watch();
     live.watcher.close();
     late.watcher.close();
+    let asked = 0;
+    for (const { watcher } of [live, late]) {
+      watcher.offer = () => void asked++;
+      watcher.catchUp = () => asked++;
+    }
     write(1);
-    expect([live.seen, late.seen, dispatcher.watcherCount, dispatcher.catchingUpCount]).toEqual([[], [], 0, 0]);
+    await nextTurn();
+    expect([asked, live.seen, late.seen, dispatcher.watcherCount, dispatcher.catchingUpCount]).toEqual([
+      0,
+      [],
+      [],
+      0,
+      0,
+    ]);
     expect(Object.values(dispatcher.counters.ended)).toEqual([0, 0, 0, 0, 0]);
     expect(live.probe.end).toBeUndefined();
   });

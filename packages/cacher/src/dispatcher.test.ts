@@ -166,7 +166,10 @@ describe('Dispatcher', () => {
     const probes = [watch(), watch({ key: '/p/default/a' }), watch({ fields: 'spec.nodeName=n1' })];
     await settle();
     dispatcher.terminateAll('relist');
+    let asked = 0;
+    for (const { watcher } of probes) watcher.offer = () => void asked++;
     write('a', 'n1');
+    expect(asked).toBe(0);
     expect(probes.every((probe) => probe.isEnded && probe.seen.length === 0)).toBe(true);
     expect([dispatcher.watcherCount, dispatcher.catchingUpCount]).toEqual([0, 0]);
   });

@@ -26,9 +26,8 @@ import {
   type StorageWatch,
   type Stored,
 } from '@kapstan/storage';
-import type { CacheEntry } from './cache-entry.ts';
+import type { CacheEntry, ChangeEvent } from './cache-entry.ts';
 import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
-import type { ChangeEvent } from './watch-cache.ts';
 
 type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 

@@ -9,8 +9,8 @@ import {
   newInternalError,
   type Revision,
 } from '@kapstan/api';
-import type { Attributes, GetAttributes, KeyRange, StorageEvent, Stored } from '@kapstan/storage';
-import { type CacheEntry, CacheEvent } from './cache-entry.ts';
+import type { Attributes, GetAttributes, KeyRange, Stored } from '@kapstan/storage';
+import { type CacheEntry, CacheEvent, type ChangeEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';
 import { IndexedStore } from './indexed-store.ts';
 import { UndoneHistory } from './undone-history.ts';
@@ -25,9 +25,6 @@ export interface WatchCacheOptions<T extends KubernetesObject> {
 }
 
 const noAttributes: Attributes = { labels: {}, fields: {} };
-
-/** What happened to one object. */
-export type ChangeEvent<T extends KubernetesObject> = Exclude<StorageEvent<T>, { type: 'BOOKMARK' }>;
 
 export class WatchCache<T extends KubernetesObject> {
   readonly store: IndexedStore<T>;

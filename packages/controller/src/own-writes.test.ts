@@ -84,6 +84,24 @@ describe('OwnWrites', () => {
     expect(await waiting).toBe(true);
   });
 
+  it.each([
+    ['deleted', 7, () => undefined],
+    [
+      'made anew',
+      8,
+      (source: FakeListerWatcher<TestConfigMap>) => void source.add(configMap({ name: 'a' }, { k: 'new' })),
+    ],
+  ])('is not taken in by a write that is reported only after its object was %s', async (_what, version, then) => {
+    const { source, cache, ownWrites, shown } = await start();
+    source.add(configMap({ name: 'a' }));
+    source.delete(target);
+    then(source);
+    ownWrites.observer('w').observeWrite(testConfigMaps, target, '6');
+    expect(await shown()).toBe(true);
+    expect(source.resourceVersion).toBe(String(version));
+    expect(cache.reader(testConfigMaps).get(target)?.data).toEqual(version === 7 ? undefined : { k: 'new' });
+  });
+
   it('gives up after the timeout, and does not wait for that write again', async () => {
     const { clock, ownWrites, shown } = await start();
     ownWrites.observer('w').observeWrite(testConfigMaps, target, '99');

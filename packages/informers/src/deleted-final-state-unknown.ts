@@ -23,7 +23,10 @@ export function isDeletedFinalStateUnknown<T extends KubernetesObject>(
   return brand in value;
 }
 
-/** Key of an object or a tombstone. Throws a TypeError ("couldn't create key …") for an object without metadata. */
+/**
+ * Key of an object or a tombstone. Throws a TypeError ("couldn't create key …") for an object without metadata, which tells
+ * of the object no more than its kind: it may be a secret.
+ */
 export function deletionHandlingKey<T extends KubernetesObject>(
   value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
 ): ObjectKey {
@@ -31,9 +34,9 @@ export function deletionHandlingKey<T extends KubernetesObject>(
   try {
     return metaNamespaceKey(value as DeepReadonly<KubernetesObject>);
   } catch (cause) {
-    throw new TypeError(`couldn't create key for object ${JSON.stringify(value)}: ${(cause as Error).message}`, {
-      cause,
-    });
+    const { apiVersion, kind } = value as DeepReadonly<KubernetesObject>;
+    const named = JSON.stringify({ apiVersion, kind });
+    throw new TypeError(`couldn't create key for object ${named}: ${(cause as Error).message}`, { cause });
   }
 }
 

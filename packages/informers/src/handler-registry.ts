@@ -14,15 +14,19 @@ export class HandlerRegistry<T extends KubernetesObject> {
   #resyncCheckMs: number;
   readonly #clock: Clock;
   readonly #listening: Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>;
+  readonly #warn: (text: string) => void;
 
   constructor(
-    options: { readonly resyncCheckMs: number; readonly clock: Clock } & Pick<
-      HandlerListenerOptions<T>,
-      'exclusively' | 'onError'
-    >,
+    options: {
+      readonly resyncCheckMs: number;
+      readonly clock: Clock;
+      /** Told when a handler does not get the resync period that it asks for. */
+      readonly warn: (text: string) => void;
+    } & Pick<HandlerListenerOptions<T>, 'exclusively' | 'onError'>,
   ) {
     this.#resyncCheckMs = options.resyncCheckMs;
     this.#clock = options.clock;
+    this.#warn = options.warn;
     this.#listening = { exclusively: options.exclusively, onError: options.onError };
   }
 
@@ -40,6 +44,7 @@ export class HandlerRegistry<T extends KubernetesObject> {
       checkMs: this.#resyncCheckMs,
       isStarted: options.isStarted,
     });
+    this.#warnOfPeriod(options.resyncMs, adjusted);
     const nowMs = this.#clock.monotonicNow();
     if (adjusted.checkMs !== this.#resyncCheckMs) {
       this.#resyncCheckMs = adjusted.checkMs;
@@ -49,6 +54,14 @@ export class HandlerRegistry<T extends KubernetesObject> {
     const listener = new HandlerListener<T>({ handler, resync, ...this.#listening });
     this.#listeners = [...this.#listeners, listener];
     return listener;
+  }
+
+  #warnOfPeriod(askedMs: number, { requestedMs, checkMs }: ReturnType<typeof adjustResync>): void {
+    if (askedMs === 0) return;
+    if (checkMs === 0)
+      this.#warn(`a resync period of ${askedMs} ms has no effect: the informer does not resync, its own is 0`);
+    else if (requestedMs !== askedMs)
+      this.#warn(`a resync period of ${askedMs} ms is too short, it is ${requestedMs} ms instead`);
   }
 
   /** Resolves when a call under way has ended. Unknown listeners are no error. */

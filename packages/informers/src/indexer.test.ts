@@ -1,4 +1,4 @@
-import { type DeepReadonly, deepFreeze, objectKey, parseLabelSelector } from '@kapstan/api';
+import { type DeepReadonly, deepFreeze, everyLabel, noLabel, objectKey, parseLabelSelector } from '@kapstan/api';
 import { pod, type TestPod, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
@@ -63,6 +63,27 @@ describe('Indexer', () => {
     expect(names(indexer.index('words', make('red-pear')))).toEqual(['green-pear', 'red-apple']);
     expect(names(indexer.index('words', make('green-apple')))).toEqual(['green-apple', 'green-pear', 'red-apple']);
     expect(indexer.indexKeys('words', 'green')).toEqual(['default/green-apple', 'default/green-pear']);
+  });
+
+  it('follows an object that moves between several values at once, and out of all', () => {
+    const indexer = new Indexer<TestPod>({ words: (object) => object.spec?.nodeName?.split(',') ?? [] });
+    const values = (): Record<string, string[]> =>
+      Object.fromEntries(
+        indexer
+          .listIndexFuncValues('words')
+          .sort()
+          .map((value) => [value, indexer.indexKeys('words', value)]),
+      );
+    indexer.add(make('a', { node: 'x,y' }));
+    indexer.add(make('b', { node: 'y,z' }));
+    expect(values()).toEqual({ x: ['default/a'], y: ['default/a', 'default/b'], z: ['default/b'] });
+    indexer.update(make('a', { node: 'y,w' }));
+    expect(values()).toEqual({ w: ['default/a'], y: ['default/a', 'default/b'], z: ['default/b'] });
+    indexer.update(make('b', { node: 'w' }));
+    expect(values()).toEqual({ w: ['default/a', 'default/b'], y: ['default/a'] });
+    indexer.update(make('b'));
+    indexer.delete(make('a'));
+    expect(values()).toEqual({});
   });
 
   it('takes index values that are names of the prototype', () => {
@@ -198,6 +219,23 @@ describe('Lister', () => {
       expect(names(each.namespace('').list())).toEqual(['a', 'b', 'c']);
       expect(names(each.namespace('z').list())).toEqual([]);
     }
+  });
+
+  it('lists all for the selector that wants everything, and nothing for the one that wants nothing', () => {
+    for (const each of [lister, new Lister(plain, testPods)]) {
+      expect(names(each.list(everyLabel))).toEqual(['a', 'b', 'c']);
+      expect(names(each.list(noLabel))).toEqual([]);
+      expect(names(each.namespace('x').list(everyLabel))).toEqual(['a', 'b']);
+      expect(names(each.namespace('x').list(noLabel))).toEqual([]);
+    }
+  });
+
+  it('finds cluster-scoped objects by their name alone', () => {
+    const nodes = new Indexer<TestPod>({ [namespaceIndex]: metaNamespaceIndex });
+    nodes.add(make('n1', { namespace: '' }));
+    const cluster = new Lister(nodes, { group: 'example.com', plural: 'nodes' });
+    expect(cluster.get('n1').metadata?.name).toBe('n1');
+    expect(() => cluster.get('n2')).toThrow('nodes.example.com "n2" not found');
   });
 
   it('finds by name, or says 404 as the API does', () => {

@@ -68,6 +68,27 @@ describe('SharedInformerFactory', () => {
     expect(client.source(testPods).openWatches).toBe(1);
   });
 
+  it.each([
+    ['where the source can', true, [], [{ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }]],
+    [
+      'and lists where it cannot',
+      false,
+      [{ resourceVersion: '0' }],
+      [{ sendInitialEvents: true }, { resourceVersion: '1' }],
+    ],
+  ])('streams the first list %s', async (_name, supportsWatchList, lists, watches) => {
+    open();
+    const source = new FakeListerWatcher<KubernetesObject>({ supportsWatchList });
+    client.sources.set(testPods.plural, source);
+    source.add(pod({ name: 'a' }));
+    const informer = factory.informer(testPods);
+    factory.start();
+    await factory.waitForCacheSync();
+    expect(informer.lister.list()).toHaveLength(1);
+    expect(source.asked('list')).toEqual(lists.map((options) => expect.objectContaining(options)));
+    expect(source.asked('watch')).toEqual(watches.map((options) => expect.objectContaining(options)));
+  });
+
   it('starts later requests with the next start, and waits for started ones only', async () => {
     open();
     factory.informer(testPods);

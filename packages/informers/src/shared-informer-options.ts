@@ -35,7 +35,10 @@ export interface SharedInformerOptions<T extends KubernetesObject>
 }
 
 export interface EventHandlerOptions {
-  /** Resync period of this handler, in milliseconds. At least 1000; 0 = none. Default: the informer's. */
+  /**
+   * Resync period of this handler, in milliseconds; 0 = none. Default: the informer's. Where it cannot be had there is a warning:
+   * below 1000, shorter than that of an informer that has started, or at an informer without resyncs.
+   */
   readonly resyncMs?: number;
 }
 

@@ -89,6 +89,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#handlers = new HandlerRegistry<T>({
       resyncCheckMs: requireResyncPeriod(options.resyncMs ?? 0),
       clock: this.#clock,
+      warn: this.#warn,
       exclusively: (section) => this.#exclusively(section),
       onError: report,
     });

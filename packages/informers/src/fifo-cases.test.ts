@@ -254,7 +254,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(fifo.hasSynced).toBe(true);
   });
 
-  it.each(['update', 'delete'])('has synced at once after an %s before any list', (verb) => {
+  it.each(['update', 'delete'])('has synced at once after the first %s, before any list', (verb) => {
     const fifo = create[kind]();
     act(fifo, [`${verb} foo@1`]);
     expect(fifo.hasSynced).toBe(true);

@@ -1,8 +1,9 @@
 // What a shared informer makes of its options for its reflector, over both FIFOs.
-import { deepFreeze, newInternalError, type Resource, type WatchEvent } from '@kapstan/api';
+import { type DeepReadonly, deepFreeze, newInternalError, type Resource, type WatchEvent } from '@kapstan/api';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Observable, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';
+import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import { SharedInformer } from './shared-informer.ts';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
@@ -20,6 +21,8 @@ async function started(source: FakeListerWatcher<TestPod>, options: SharedInform
   return { informer, clock, warnings };
 }
 
+const nameOf = (object: DeepReadonly<TestPod> | DeletedFinalStateUnknown<TestPod>): string | undefined =>
+  isDeletedFinalStateUnknown<TestPod>(object) ? object.key : object.metadata?.name;
 const named = (group: string, plural: string): Pick<Resource, 'group' | 'plural'> => ({ group, plural });
 
 describe.each(kinds)('an informer and its reflector: %s', (fifo) => {
@@ -75,6 +78,22 @@ describe.each(kinds)('an informer and its reflector: %s', (fifo) => {
 });
 
 describe('an informer and its reflector', () => {
+  it.each([
+    ['by default', false, {}],
+    ['with DeltaFifo', false, { fifo: 'delta' }],
+    ['with InOrderFifo', true, { fifo: 'inOrder' }],
+  ] as const)('tells of the deletion of what it never had %s: %s', async (_name, isTold, options) => {
+    const events = new Subject<WatchEvent<TestPod>>();
+    const source = new FakeListerWatcher<TestPod>();
+    source.watch = () => events;
+    const { informer } = await started(source, { watchList: false, ...options });
+    const deleted: (string | undefined)[] = [];
+    informer.addEventHandler({ onDelete: (object) => void deleted.push(nameOf(object)) });
+    events.next({ type: 'DELETED', object: pod({ name: 'gone', resourceVersion: '11' }) });
+    expect([deleted, informer.indexer.size]).toEqual([isTold ? ['gone'] : [], 0]);
+    await informer.close();
+  });
+
   it('does not ask a source for a stream that cannot give one', async () => {
     const source = Object.assign(new FakeListerWatcher<TestPod>({ startVersion: 10 }), { supportsWatchList: false });
     const { informer } = await started(source);

@@ -113,6 +113,11 @@ describe('WatchStream', () => {
     expect(await heardCount(3)).toEqual(['1 created', '2 created canceled', '3 created']);
   });
 
+  it('asks to be ended when its member has no leader, instead of hearing nothing', async () => {
+    const { call } = await scripted();
+    expect(call.metadata.get('hasleader')).toEqual(['true']);
+  });
+
   it('tells its end once, when the server ends it and when it fails', async () => {
     const { call, heardCount } = await scripted();
     call.end();

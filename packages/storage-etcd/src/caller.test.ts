@@ -1,0 +1,149 @@
+import { status } from '@grpc/grpc-js';
+import { VirtualClock } from '@kapstan/api/testing';
+import { isStorageError, type StorageError } from '@kapstan/storage';
+import { describe, expect, it } from 'vitest';
+import { type AskedCall, refusal, type ScriptedEtcd, startScriptedEtcd } from './testing/scripted-etcd.ts';
+import { loadWire, type TxnRequest } from './wire.ts';
+
+const key = Buffer.from('/a');
+const silence = new Promise<never>(() => undefined);
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const emptyTxn: TxnRequest = { compare: [], success: [], failure: [] };
+const read = ({ caller }: ScriptedEtcd): Promise<unknown> => caller.read(loadWire().range, { key });
+const write = ({ caller }: ScriptedEtcd): Promise<unknown> => caller.write(loadWire().txn, emptyTxn, { key: '/a' });
+const answered = { header: { revision: 7 } };
+
+async function storageError(work: Promise<unknown>): Promise<StorageError> {
+  const error = await work.then(
+    () => 'no error',
+    (reason: unknown) => reason,
+  );
+  if (!isStorageError(error)) throw new Error(`not a StorageError: ${String(error)}`);
+  return error;
+}
+
+describe('Caller', () => {
+  it.each([
+    [status.UNAVAILABLE, 'etcdserver: leader changed'],
+    [status.UNAVAILABLE, 'etcdserver: request timed out'],
+    [status.UNKNOWN, 'raft: stopped'],
+  ])('makes a read again on another member after %i %s', async (code, details) => {
+    let bad: number | undefined;
+    const answer = ({ member }: AskedCall) => {
+      bad ??= member;
+      if (member === bad) throw refusal(code, details);
+      return answered;
+    };
+    await using etcd = await startScriptedEtcd({ members: 2, answer });
+    expect(await read(etcd)).toMatchObject(answered);
+    expect(etcd.asked.length).toBeGreaterThan(1);
+    // The next one begins there.
+    const before = etcd.asked.length;
+    await read(etcd);
+    expect(etcd.asked.slice(before).map(({ member }) => member === bad)).toEqual([false]);
+  });
+
+  it('gives up a read that no member answers well when the time is over, and says why', async () => {
+    const clock = new VirtualClock();
+    const answer = () => {
+      throw refusal(status.UNAVAILABLE, 'etcdserver: no leader');
+    };
+    await using etcd = await startScriptedEtcd({ answer, clock, callTimeoutMs: 60 });
+    const error = storageError(read(etcd));
+    // One timer is for the whole, the other for the pause after the first answer.
+    while (clock.pendingTimers < 2) await nextTurn();
+    await clock.advance(60);
+    expect(await error).toMatchObject({ code: 'Unreachable', maybeApplied: false });
+    expect((await error).message).toContain('no answer within 60 ms: etcdserver: no leader');
+  });
+
+  it.each<[number, string, string, boolean]>([
+    [status.UNAVAILABLE, 'etcdserver: leader changed', 'Unreachable', true],
+    [status.UNAVAILABLE, 'etcdserver: request timed out', 'Unreachable', true],
+    [status.UNKNOWN, 'whatever', 'Unreachable', true],
+    [status.UNAVAILABLE, 'etcdserver: no leader', 'Unreachable', false],
+    [status.RESOURCE_EXHAUSTED, 'etcdserver: too many requests', 'Unreachable', false],
+    [status.PERMISSION_DENIED, 'etcdserver: permission denied', 'Unreachable', false],
+    [status.RESOURCE_EXHAUSTED, 'etcdserver: mvcc: database space exceeded', 'Full', false],
+    [status.INVALID_ARGUMENT, 'etcdserver: request is too large', 'TooLarge', false],
+    [status.NOT_FOUND, 'etcdserver: requested lease not found', 'InvalidObject', false],
+  ])('sends a write once: %i %s means %s, maybe applied: %s', async (code, details, meaning, maybeApplied) => {
+    const answer = () => {
+      throw refusal(code, details);
+    };
+    await using etcd = await startScriptedEtcd({ members: 2, answer });
+    expect(await storageError(write(etcd))).toMatchObject({ code: meaning, maybeApplied, key: '/a' });
+    expect(etcd.asked).toHaveLength(1);
+  });
+
+  it('says of a write without an answer that it may be applied, and asks another member next', async () => {
+    const clock = new VirtualClock();
+    let silent: number | undefined;
+    const answer = ({ member }: AskedCall) => {
+      silent ??= member;
+      return member === silent ? silence : answered;
+    };
+    await using etcd = await startScriptedEtcd({ members: 2, answer, clock });
+    const error = storageError(write(etcd));
+    await etcd.askedFor(1);
+    await clock.advance(1_000);
+    expect(await error).toMatchObject({ code: 'Unreachable', maybeApplied: true });
+    expect((await error).message).toContain('no answer within 1000 ms');
+    // Unless the other one is not connected yet.
+    while (etcd.asked.at(-1)?.member === silent) {
+      const reading = read(etcd).catch(() => undefined);
+      await etcd.askedFor(etcd.asked.length + 1);
+      await clock.advance(1_000);
+      await reading;
+    }
+    expect(etcd.asked.at(-1)?.method).toBe('range');
+  });
+
+  it('says of a write that found no connection that it was not applied', async () => {
+    const clock = new VirtualClock();
+    await using etcd = await startScriptedEtcd({ members: 0, answer: () => answered, clock });
+    const error = storageError(write(etcd));
+    await clock.advance(1_000);
+    expect(await error).toMatchObject({ code: 'Unreachable', maybeApplied: false });
+    expect((await error).message).toContain('no connection to etcd within 1000 ms');
+  });
+
+  it.each([
+    ['forgot', true],
+    ['refuses', false],
+  ])('fetches one other token when etcd %s the one it has, also for a write', async (_, knowsSecond) => {
+    let tokens = 0;
+    const answer = ({ method, token }: AskedCall) => {
+      if (method === 'authenticate') {
+        tokens += 1;
+        return { token: `t${tokens}` };
+      }
+      if (token === 't2' && knowsSecond) return answered;
+      throw refusal(status.UNAUTHENTICATED, 'etcdserver: invalid auth token');
+    };
+    await using etcd = await startScriptedEtcd({ answer, user: { name: 'root', password: 'secret' } });
+    const writing = write(etcd).then(
+      () => 'written',
+      (error: StorageError) => [error.code, error.maybeApplied],
+    );
+    expect(await writing).toEqual(knowsSecond ? 'written' : ['Unreachable', false]);
+    expect(etcd.asked.flatMap(({ method, token }) => (method === 'txn' ? [token] : []))).toEqual(['t1', 't2']);
+  });
+
+  it('rejects with the reason of a signal, and is idle when no call is under way', async () => {
+    await using etcd = await startScriptedEtcd({ answer: () => silence });
+    const { caller } = etcd;
+    await caller.idle();
+    const stop = new AbortController();
+    const reading = caller.read(loadWire().range, { key }, { signal: stop.signal });
+    let isIdle = false;
+    const idle = caller.idle().then(() => {
+      isIdle = true;
+    });
+    await etcd.askedFor(1);
+    expect(isIdle).toBe(false);
+    stop.abort(new Error('no longer wanted'));
+    await expect(reading).rejects.toThrow('no longer wanted');
+    await idle;
+  });
+});

@@ -1,7 +1,7 @@
 // Schemas of the built-in kinds as SchemaNodes, made from the facts' OpenAPI definitions on first use. Above:
 // decoding, patches, apply, OpenAPI. Below: @kapstan/kinds/facts.
 import { getOwn } from '@kapstan/api';
-import { type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
+import { goTypeFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
 import type { SchemaNode } from './schema-node.ts';
 
 const definitions = new Map<string, SchemaNode>();
@@ -29,7 +29,7 @@ export function definitionSchema(name: string): SchemaNode {
   if (known !== undefined) return known;
   const raw = getOwn(schemaFacts().definitions, name) as RawSchema | undefined;
   if (raw === undefined) throw new TypeError(`no definition ${name}`);
-  const node = new LazySchemaNode(raw, goTypeOf(name));
+  const node = new LazySchemaNode(raw, { goType: goTypeOf(name), fields: scalarsOf(name) });
   definitions.set(name, node);
   return node;
 }
@@ -46,17 +46,28 @@ function goTypeOf(name: string): string {
 const freeForm = new Set(['meta/v1.FieldsV1', 'machinery/runtime.RawExtension', 'crd/apiextensions.v1.JSON']);
 const freeFormTypes = new Set([...freeForm].map(goTypeOf));
 
+/** Names that Go has for the types of one place. */
+interface GoNames {
+  readonly goType?: string;
+  /** Of the scalars in its fields. */
+  readonly fields?: ReadonlyMap<string, string>;
+  /** Of the scalars in a list or map. */
+  readonly elements?: string;
+}
+
 /** Reads the OpenAPI words of one place; members become nodes when they are looked at. */
 class LazySchemaNode implements SchemaNode {
   readonly raw: RawSchema;
   readonly goType?: string;
+  readonly #names: GoNames;
   #properties: ReadonlyMap<string, SchemaNode> | undefined;
   #items: SchemaNode | undefined;
   #values: SchemaNode | true | undefined;
 
-  constructor(raw: RawSchema, goType?: string) {
+  constructor(raw: RawSchema, names: GoNames) {
     this.raw = raw;
-    if (goType !== undefined) this.goType = goType;
+    this.#names = names;
+    if (names.goType !== undefined) this.goType = names.goType;
   }
 
   // JSON schema allows `type` to be absent where another word tells it (README of the facts).
@@ -73,7 +84,10 @@ class LazySchemaNode implements SchemaNode {
   get properties(): ReadonlyMap<string, SchemaNode> | undefined {
     if (this.raw.properties === undefined) return undefined;
     this.#properties ??= new Map(
-      Object.entries(this.raw.properties as Record<string, RawSchema>).map(([key, value]) => [key, nodeOf(value)]),
+      Object.entries(this.raw.properties as Record<string, RawSchema>).map(([key, value]) => [
+        key,
+        nodeOf(value, this.#names.fields?.get(key)),
+      ]),
     );
     return this.#properties;
   }
@@ -81,13 +95,13 @@ class LazySchemaNode implements SchemaNode {
   get additionalProperties(): SchemaNode | true | undefined {
     const raw = this.raw.additionalProperties;
     if (raw === undefined || raw === false) return undefined;
-    this.#values ??= raw === true ? true : nodeOf(raw as RawSchema);
+    this.#values ??= raw === true ? true : nodeOf(raw as RawSchema, this.#names.elements);
     return this.#values;
   }
 
   get items(): SchemaNode | undefined {
     if (this.raw.items === undefined) return undefined;
-    this.#items ??= nodeOf(this.raw.items as RawSchema);
+    this.#items ??= nodeOf(this.raw.items as RawSchema, this.#names.elements);
     return this.#items;
   }
 
@@ -132,11 +146,22 @@ class LazySchemaNode implements SchemaNode {
   }
 }
 
-/** A reference may carry words of its own (list and patch strategies of the field): they win over the definition's. */
-function nodeOf(raw: RawSchema): SchemaNode {
-  if (typeof raw.$ref !== 'string') return new LazySchemaNode(raw);
+/**
+ * A reference may carry words of its own (list and patch strategies of the field): they win over the definition's.
+ * `scalar` names the Go type of the value, or of the elements of a list or map.
+ */
+function nodeOf(raw: RawSchema, scalar: string | undefined): SchemaNode {
+  if (typeof raw.$ref !== 'string') {
+    if (scalar === undefined) return new LazySchemaNode(raw, {});
+    const isCollection = raw.items !== undefined || raw.additionalProperties !== undefined;
+    return new LazySchemaNode(raw, isCollection ? { elements: scalar } : { goType: scalar });
+  }
   const { $ref, ...own } = raw;
   const target = definitionSchema($ref);
   if (Object.keys(own).length === 0) return target;
-  return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, target.goType);
+  return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, { goType: goTypeOf($ref), fields: scalarsOf($ref) });
+}
+
+function scalarsOf(name: string): ReadonlyMap<string, string> {
+  return new Map(Object.entries(goTypeFacts()[name] ?? {}));
 }

@@ -162,6 +162,21 @@ describe('a value of the wrong type is a 400 that names its place', () => {
     ],
     [
       'Pod',
+      pod({ restartPolicy: 5 }),
+      'json: cannot unmarshal number into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy',
+    ],
+    [
+      'Pod',
+      pod({ containers: [{ securityContext: { capabilities: { add: 'x' } } }] }),
+      'json: cannot unmarshal string into Go struct field Capabilities.spec.containers.securityContext.capabilities.add of type []v1.Capability',
+    ],
+    [
+      'Pod',
+      { metadata: { uid: 5 } },
+      'json: cannot unmarshal number into Go struct field ObjectMeta.metadata.uid of type types.UID',
+    ],
+    [
+      'Pod',
       pod({ containers: 'x' }),
       'json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container',
     ],

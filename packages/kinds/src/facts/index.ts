@@ -118,12 +118,16 @@ export interface BehaviourFacts {
   readonly resources: Readonly<Record<string, ResourceBehaviour>>;
 }
 
+/** Definition → field → Go type of the scalar in it: "core.v1.PodSpec" → "restartPolicy" → "v1.RestartPolicy". */
+export type GoTypeFacts = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
 export const schemaFacts: () => SchemaFacts = lazily<SchemaFacts>('schemas');
 export const protobufFacts: () => ProtobufFacts = lazily<ProtobufFacts>('protobuf');
 export const discoveryFacts: () => DiscoveryFacts = lazily<DiscoveryFacts>('discovery');
 export const storageKeyFacts: () => StorageKeyFacts = lazily<StorageKeyFacts>('storagekeys');
 export const tableColumnFacts: () => TableColumnFacts = lazily<TableColumnFacts>('tablecolumns');
 export const fieldSelectorFacts: () => FieldSelectorFacts = lazily<FieldSelectorFacts>('fieldselectors');
+export const goTypeFacts: () => GoTypeFacts = lazily<GoTypeFacts>('gotypes');
 export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
 
 // Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.

@@ -140,8 +140,17 @@ describe('Dispatcher', () => {
     const byOtherNode = watch({ fields: 'spec.nodeName=n2' });
     const byName = watch({ fields: 'metadata.name=a' });
     await settle();
+    let asked = 0;
+    for (const { watcher } of [all, namespace, other, one, byNode, byOtherNode, byName]) {
+      const offer = watcher.offer.bind(watcher);
+      watcher.offer = (event) => {
+        asked++;
+        offer(event);
+      };
+    }
     write('a', 'n1');
     write('b', 'n2');
+    expect(asked, 'none but those that hear of it').toBe(8);
     expect([all, namespace, other, one, byNode, byOtherNode, byName].map((probe) => probe.seen)).toEqual([
       [1, 2],
       [1, 2],
@@ -168,8 +177,11 @@ describe('Dispatcher', () => {
     dispatcher.terminateAll('relist');
     let asked = 0;
     for (const { watcher } of probes) watcher.offer = () => void asked++;
+    const next = watch();
+    await settle();
     write('a', 'n1');
-    expect(asked).toBe(0);
+    expect([asked, next.seen]).toEqual([0, [1]]);
+    next.watcher.close();
     expect(probes.every((probe) => probe.isEnded && probe.seen.length === 0)).toBe(true);
     expect([dispatcher.watcherCount, dispatcher.catchingUpCount]).toEqual([0, 0]);
   });

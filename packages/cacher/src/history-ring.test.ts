@@ -33,10 +33,10 @@ describe('HistoryRing', () => {
   it.each([
     // TestDynamicCache: capacity, spacing, lower and upper bound → capacity, position of the oldest.
     ['grows while the oldest is fresh', 5, fresh / 6, {}, 10, 0],
-    ['stays when the oldest is no longer fresh', 5, fresh / 4, {}, 5, 1],
-    ['does not grow beyond its bound', 8, fresh / 9, { maxCapacity: 8 }, 8, 1],
+    ['stays when the oldest is no longer fresh', 5, fresh / 4, { minCapacity: 2 }, 5, 1],
+    ['does not grow beyond its bound', 8, fresh / 9, { minCapacity: 4, maxCapacity: 8 }, 8, 1],
     ['grows from 8 to 16', 8, fresh / 9, {}, 16, 0],
-    ['stays at 8', 8, fresh / 8, {}, 8, 1],
+    ['stays at 8', 8, fresh / 8, { minCapacity: 4 }, 8, 1],
   ])('%s', (_name, capacity, spacing, bounds, expected, start) => {
     const ring = filled(capacity, spacing, bounds);
     ring.push(event(capacity + 1, capacity * spacing));

@@ -52,7 +52,7 @@ describe('Readiness', () => {
     const readiness = new Readiness(new VirtualClock());
     const waiting = readiness.wait().catch((error: unknown) => error);
     readiness.stop();
-    readiness.setReady();
+    for (const change of ['setReady', 'setPending', 'setReady'] as const) readiness[change]();
     expect([readiness.isReady, readiness.state]).toEqual([false, 'stopped']);
     expect(isStorageError(await waiting, 'Closed')).toBe(true);
     await expect(readiness.wait()).rejects.toThrow('apiserver cacher is stopped');

@@ -102,6 +102,17 @@ describe('WatchCache', () => {
     expect(revisionsAfter(cache, 9)).toEqual([]);
   });
 
+  it('forgets with a new list also that its history had lost something', () => {
+    const cache = open({ capacity: 2 });
+    cache.replace([], at(5));
+    for (const revision of [6, 7, 8]) cache.apply(change('ADDED', `p${revision}`, revision));
+    expect([revisionsAfter(cache, 6), cache.ring.size]).toEqual([[7, 8], 2]);
+    cache.replace([cache.listed(stored('c', 8))], at(9));
+    expect([revisionsAfter(cache, 7), cache.ring.size]).toEqual(['too old resource version: 7 (9)', 0]);
+    cache.apply(change('ADDED', 'd', 12));
+    expect(revisionsAfter(cache, 9)).toEqual([12]);
+  });
+
   it('lets no watch begin before a revision that was forgotten, and forgets no less later', () => {
     const cache = open();
     cache.replace([], at(4));

@@ -1,6 +1,6 @@
 // One LMDB environment and its five tables. Below the committer and the reader; above it only npm lmdb.
 // What lmdb-js promises and how it was checked: docs/decisions/0002-lmdb-layout.md.
-import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
@@ -15,7 +15,7 @@ const tableOptions = { encoding: 'binary', keyEncoding: 'binary', cache: false }
 const fileOptions = { permissionsMode: 0o600 } as const;
 /** What LMDB takes with pages of 4 KiB. */
 const maxTableKeyBytes = 1_978;
-const leastMapBytes = 2 ** 30;
+const defaultMapBytes = 2 ** 30;
 const formatKey = Buffer.from('format');
 /** Of an empty store, as in etcd: 0 means "none" everywhere, and a list must have a resource version. */
 const firstRevision = 1;
@@ -174,13 +174,22 @@ export class Environment {
     return (stats.lastPageNumber + 1) * stats.pageSize;
   }
 
-  /** A consistent copy in an existing directory, made on another thread while writers go on. Leaves out free pages. */
+  /**
+   * A consistent copy in an existing directory, made on another thread while writers go on. Leaves out free pages. It has its
+   * name once it is whole and on disk; of one that failed nothing is left.
+   */
   async backup(targetDir: string): Promise<void> {
-    await this.#root.backup(targetDir, true);
-    const copy = join(targetDir, dataFileName);
-    // LMDB makes a copy with the mode that the umask leaves.
-    chmodSync(copy, 0o600);
-    sync(copy);
+    const workDir = mkdtempSync(join(targetDir, 'backup-'));
+    try {
+      await this.#root.backup(workDir, true);
+      const copy = join(workDir, dataFileName);
+      // LMDB makes a copy with the mode that the umask leaves.
+      chmodSync(copy, 0o600);
+      sync(copy);
+      renameSync(copy, join(targetDir, dataFileName));
+    } finally {
+      rmSync(workDir, { recursive: true });
+    }
     syncDirectory(targetDir);
   }
 
@@ -224,7 +233,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
       ...fileOptions,
       noSubdir: false,
       maxDbs: 8,
-      mapSize: Math.max(options.mapSizeBytes ?? 0, leastMapBytes),
+      mapSize: options.mapSizeBytes ?? defaultMapBytes,
       // With overlapping sync a commit would be visible before it is on disk (I10).
       overlappingSync: false,
       eventTurnBatching: false,

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
@@ -474,20 +483,6 @@ describe('the data directory', () => {
     await expect(openLmdbEngine({ dataDir })).rejects.toThrow('is in use by process');
   });
 
-  it('is refused when it holds another format, or no store at all', async () => {
-    const { Environment, WriteSet } = await import('./environment.ts');
-    const other = join(folder, 'other');
-    mkdirSync(other);
-    const env = new Environment({ dataDir: other });
-    const writes = new WriteSet();
-    writes.put(env.current, Buffer.from('x'), Buffer.from('y'));
-    await env.write(writes);
-    await env.close();
-    await expect(openEngine({ dataDir: other })).rejects.toThrow(
-      /has no format version; this program reads and writes format 1/,
-    );
-  });
-
   it.each([
     ['garbage', () => Buffer.alloc(20_000, 'x'), 'not an LMDB data file'],
     ['a file shorter than its header', () => Buffer.alloc(100), 'not an LMDB data file'],
@@ -533,6 +528,35 @@ describe('backup and restore', () => {
     expect(await copy.count({ start: '/k', end: '/l' })).toBe(500);
   });
 
+  it('shows a copy only when it is whole', async () => {
+    const engine = await openEngine();
+    await putMany(engine, 200, 'x'.repeat(100_000));
+    const copy = join(folder, 'backup', 'data.mdb');
+    let isDone = false;
+    const copying = engine.backup(join(folder, 'backup')).then(() => {
+      isDone = true;
+    });
+    while (!isDone && !existsSync(copy)) await settle();
+    const bytes = statSync(copy).size;
+    await copying;
+    expect(readdirSync(join(folder, 'backup'))).toEqual(['data.mdb']);
+    expect([bytes, statSync(copy).mode & 0o777]).toEqual([statSync(copy).size, 0o600]);
+  });
+
+  it('leaves nothing of a copy that failed, and can be tried again', async () => {
+    const engine = await openEngine();
+    await putMany(engine, 10);
+    const backupDir = join(folder, 'backup');
+    const copying = engine.backup(backupDir);
+    // In the way of the last step.
+    mkdirSync(join(backupDir, 'data.mdb', 'x'), { recursive: true });
+    await expect(copying).rejects.toThrow();
+    expect(readdirSync(backupDir)).toEqual(['data.mdb']);
+    rmSync(join(backupDir, 'data.mdb'), { recursive: true });
+    await engine.backup(backupDir);
+    expect(readdirSync(backupDir)).toEqual(['data.mdb']);
+  });
+
   it('restores above every revision that was ever seen, with all earlier history compacted', async () => {
     const engine = await openEngine();
     await putMany(engine, 10);
@@ -562,6 +586,10 @@ describe('backup and restore', () => {
       restoreLmdbBackup({ backupDir: join(folder, backupDir), dataDir: join(folder, dataDir) });
     await expect(into('backup', 'data')).rejects.toThrow('holds a store already');
     await expect(into('nothing', 'new')).rejects.toThrow('there is no backup');
+    mkdirSync(join(folder, 'empty'));
+    writeFileSync(join(folder, 'empty', 'data.mdb'), '');
+    await expect(into('empty', 'new')).rejects.toThrow('there is no store in the backup');
+    expect(readdirSync(join(folder, 'new'))).toEqual([]);
     await expect(restoreLmdbBackup({ backupDir: folder, dataDir: folder, revisionBump: -1 })).rejects.toThrow(
       TypeError,
     );

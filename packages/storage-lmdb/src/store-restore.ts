@@ -43,29 +43,38 @@ export async function restoreLmdbBackup(options: RestoreOptions): Promise<Revisi
   }
 }
 
-/** Works in a directory beside the target, so that a crash leaves no store that looks whole. */
+/** Works in a directory beside the target, so that neither a crash nor a refusal leaves a store that looks whole. */
 async function restore(source: string, dataDir: string, revisionBump: number): Promise<Revision> {
   const workDir = join(dataDir, workDirName);
   rmSync(workDir, { recursive: true, force: true });
   mkdirSync(workDir, { mode: 0o700 });
-  copyFileSync(source, join(workDir, dataFileName));
-  makePrivate(join(workDir, dataFileName));
-  const env = new Environment({ dataDir: workDir });
-  let revision: number;
   try {
+    copyFileSync(source, join(workDir, dataFileName));
+    makePrivate(join(workDir, dataFileName));
+    const revision = await bumpRevision(workDir, revisionBump, source);
+    renameSync(join(workDir, dataFileName), join(dataDir, dataFileName));
+    syncDirectory(dataDir);
+    return revision;
+  } finally {
+    rmSync(workDir, { recursive: true });
+  }
+}
+
+async function bumpRevision(workDir: string, revisionBump: number, source: string): Promise<Revision> {
+  const env = new Environment({ dataDir: workDir });
+  try {
+    // LMDB takes an empty file for a store that is yet to be made.
+    if (env.isEmpty()) throw refusal(`there is no store in the backup ${source}`);
     await env.checkFormat(workDir);
-    revision = env.snapshotRevision() + revisionBump;
+    const revision = env.snapshotRevision() + revisionBump;
     const writes = new WriteSet();
     env.putMeta(writes, 'revision', revision);
     if (revisionBump > 0) env.putMeta(writes, 'compactRevision', revision);
     await env.write(writes);
+    return revision as Revision;
   } finally {
     await env.close();
   }
-  renameSync(join(workDir, dataFileName), join(dataDir, dataFileName));
-  rmSync(workDir, { recursive: true });
-  syncDirectory(dataDir);
-  return revision as Revision;
 }
 
 function refusal(message: string): StorageError {

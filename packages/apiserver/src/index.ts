@@ -22,6 +22,7 @@ export {
   keySetPath,
   ServiceAccountTokens,
 } from './authn/service-account-tokens.ts';
+export { readSigningKey, readVerificationKeys } from './authn/signing-key.ts';
 export {
   bearerAuthenticator,
   knownTokens,

@@ -20,11 +20,23 @@ import {
   type VirtualResourceOptions,
 } from '@kapstan/apiserver';
 
+/** The tokens of service accounts. Servers that share a store should agree on all of it. */
+export interface ServiceAccountOptions {
+  /** PEM of the private key that signs tokens: RSA or ECDSA. Default: one of the own, in the data directory. */
+  readonly signingKey?: string;
+  /** PEM of keys whose tokens count, beside the one that signs; each text may hold several. Default none. */
+  readonly verificationKeys?: readonly string[];
+  /** Who issues tokens, then whose tokens count beside. At least one. Default kubeadm's name for it. */
+  readonly issuers?: readonly string[];
+  /** For whom tokens are when nobody is named, and for whom they must be to be let in. Default: the issuers. */
+  readonly apiAudiences?: readonly string[];
+}
+
 export interface AccessControlOptions {
   /** Users by token. Default none. */
   readonly tokens?: ReadonlyMap<string, UserInfo>;
-  /** Key that signs tokens of service accounts. Default: a new one, gone with the process. */
-  readonly signingKey?: string;
+  /** Default: a new signing key, gone with the process. */
+  readonly serviceAccounts?: ServiceAccountOptions;
   /** Default 'Kapstan': the built-in rule. */
   readonly authorization?: 'Kapstan' | 'AlwaysAllow';
 }
@@ -38,24 +50,28 @@ export interface AccessControl {
   reviews(options: VirtualResourceOptions): ServedResource[];
 }
 
-/** Who issues the tokens of service accounts, and whom they are for when nobody else is named. kubeadm's name for it. */
-const issuer = 'https://kubernetes.default.svc.cluster.local';
+/** As kubeadm calls it. */
+const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
 
 export function createAccessControl(
   options: AccessControlOptions,
   ports: { readonly catalog: ResourceCatalog; readonly clock: Clock },
 ): AccessControl {
-  const apiAudiences = [issuer];
+  const { signingKey, verificationKeys = [], issuers = [], apiAudiences = issuers } = options.serviceAccounts ?? {};
+  const [issuer = defaultIssuer, ...otherIssuers] = issuers;
+  const audiences = apiAudiences.length === 0 ? [issuer, ...otherIssuers] : apiAudiences;
   const serviceAccountTokens = new ServiceAccountTokens({
     issuer,
-    apiAudiences,
+    otherIssuers,
+    verificationKeys,
+    apiAudiences: audiences,
     reader: new ObjectReader(ports.catalog),
     clock: ports.clock,
-    ...(options.signingKey === undefined ? {} : { signingKey: options.signingKey }),
+    ...(signingKey === undefined ? {} : { signingKey }),
   });
   const tokens: TokenAuthenticationOptions = {
-    authenticators: [knownTokens(options.tokens ?? new Map(), apiAudiences), serviceAccountTokens],
-    apiAudiences,
+    authenticators: [knownTokens(options.tokens ?? new Map(), audiences), serviceAccountTokens],
+    apiAudiences: audiences,
   };
   const authorizer = options.authorization === 'AlwaysAllow' ? alwaysAllow : builtinAuthorizer;
   return {

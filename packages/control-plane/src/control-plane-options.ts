@@ -2,8 +2,10 @@
 // serve-flags.ts become these.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { ApiServerOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
+import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
+import type { ServiceAccountOptions } from './access-control.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { KeyPair } from './key-pair.ts';
 import type { WatchCacheOptions } from './resources.ts';
@@ -47,6 +49,7 @@ export interface ControlPlaneOptions {
   readonly advertiseAddress?: string;
   /** Users by token, as the text of a kube-apiserver token file; `fileName` is for its errors. */
   readonly tokens?: { readonly text: string; readonly fileName: string };
+  readonly serviceAccounts?: ServiceAccountOptions;
   /** PEM of further authorities that sign client certificates. */
   readonly clientCa?: string;
   /** Serving certificate in place of the own one. */
@@ -88,12 +91,15 @@ export interface ControlPlaneOptions {
   readonly serviceClusterIpRange?: string;
   /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
-   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. No leader is elected: of
-   * several servers on one etcd one should run them, the others none. Where more do, the objects come out right all the
-   * same (writes are conditional), at the price of the same work twice; but root-ca-certificate-publisher-controller must
-   * run once, unless all servers have one authority: each would put its own back.
+   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. With `etcd` they run in one of
+   * the servers on it, see `leaderElection`; which authority is published is then that of the server that runs them.
    */
   readonly controlLoops?: readonly string[];
+  /**
+   * With `etcd`: of the servers on it that have control loops, the holder of the Lease kube-system/kapstan-control-loops runs
+   * them. 'off' = this one runs them whatever others do. Default: client-go's times. Without `etcd` there is nobody else.
+   */
+  readonly leaderElection?: 'off' | LeaderElectionTimes;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
   readonly clock?: Clock;

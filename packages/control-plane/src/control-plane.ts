@@ -3,12 +3,19 @@
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
-import { parseTokenFile, type ResourceCodecOptions, type UserInfo } from '@kapstan/apiserver';
+import {
+  parseTokenFile,
+  type ResourceCodecOptions,
+  readSigningKey,
+  readVerificationKeys,
+  type UserInfo,
+} from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
-import type { AccessControlOptions } from './access-control.ts';
+import type { AccessControlOptions, ServiceAccountOptions } from './access-control.ts';
 import { ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
-import { ControlLoops } from './control-loops/control-loops.ts';
+import { ControlLoops, type RunningLoops } from './control-loops/control-loops.ts';
+import { ElectedLoops } from './control-loops/elected-loops.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
@@ -19,7 +26,7 @@ import { openResources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
 import { type ServerParts, startServing } from './serving.ts';
-import { startingWith } from './start-error.ts';
+import { StartError, startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store-compactor.ts';
 import { openStoreEngines } from './store-engines.ts';
 
@@ -97,14 +104,21 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
 const namespaceGraceMs = { ownStore: 500, sharedStore: 5000 };
 
 function controlLoops(
-  { controlLoops: list = [], collectsGarbage = true, etcd }: ControlPlaneOptions,
+  { controlLoops: list = [], collectsGarbage = true, etcd, leaderElection }: ControlPlaneOptions,
   parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'> & { readonly caCert: string | undefined },
-): ControlLoops {
+): RunningLoops {
   const { resources, ...ports } = parts;
   const { client, catalog } = resources;
   const names = selectControlLoops(list, { collectsGarbage });
   const graceMs = etcd === undefined ? namespaceGraceMs.ownStore : namespaceGraceMs.sharedStore;
-  return new ControlLoops({ names, client, catalog, namespaceGraceMs: graceMs, ...ports });
+  const loops = { names, client, catalog, namespaceGraceMs: graceMs, ...ports };
+  const isAlone = etcd === undefined || leaderElection === 'off' || names.length === 0;
+  if (isAlone) return new ControlLoops(loops);
+  try {
+    return new ElectedLoops({ ...loops, ...(leaderElection !== undefined && { times: leaderElection }) });
+  } catch (error) {
+    throw new StartError('leaderElection', { cause: error });
+  }
 }
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
@@ -192,11 +206,21 @@ async function accessOptions(options: ControlPlaneOptions, token: string): Promi
   const { tokens } = options;
   const file =
     tokens === undefined ? [] : await startingWith('tokens', () => parseTokenFile(tokens.text, tokens.fileName));
-  const signingKey = (): Promise<string> =>
-    startingWith('dataDir', () => ensureServiceAccountKey(pkiDirectory(options)));
   return {
     tokens: new Map([[token, admin], ...file]),
-    ...(options.http === 'off' ? {} : { signingKey: await signingKey() }),
+    serviceAccounts: await serviceAccounts(options),
     ...(options.authorization === undefined ? {} : { authorization: options.authorization }),
   };
+}
+
+/** With a key to sign with, unless there is nobody to ask for tokens. */
+async function serviceAccounts(options: ControlPlaneOptions): Promise<ServiceAccountOptions> {
+  const { signingKey: given, verificationKeys = [] } = options.serviceAccounts ?? {};
+  if (given !== undefined) await startingWith('serviceAccounts.signingKey', () => void readSigningKey(given));
+  for (const pem of verificationKeys) {
+    await startingWith('serviceAccounts.verificationKeys', () => void readVerificationKeys(pem));
+  }
+  if (given !== undefined || options.http === 'off') return options.serviceAccounts ?? {};
+  const signingKey = await startingWith('dataDir', () => ensureServiceAccountKey(pkiDirectory(options)));
+  return { ...options.serviceAccounts, signingKey };
 }

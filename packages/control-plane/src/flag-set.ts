@@ -12,6 +12,8 @@ export interface Flag<T> {
   /** The default in the help text, as one would write it; "" = none. Absent: as a string. */
   readonly shown?: string;
   readonly isBoolean?: true;
+  /** What stands between the texts of several uses of it. Absent: the last one counts. */
+  readonly separator?: string;
 }
 
 export type FlagValues<F> = { readonly [K in keyof F]: F[K] extends Flag<infer T> ? T : never };
@@ -35,13 +37,21 @@ export function stringFlag(help: string, defaultValue = ''): Flag<string> {
   return { parse: (text) => text, default: defaultValue, help };
 }
 
-/** Empty text = an empty list; items are separated by commas. */
+/** Empty text = an empty list; items are separated by commas, and several uses add up. */
 export function listFlag(help: string, defaultValue: readonly string[] = []): Flag<readonly string[]> {
   return {
     parse: (text) => (text === '' ? [] : text.split(',').map((item) => item.trim())),
     default: defaultValue,
     help,
+    separator: ',',
   };
+}
+
+const betweenUses = '\0';
+
+/** One item a use: they may hold commas. */
+export function repeatedFlag(help: string): Flag<readonly string[]> {
+  return { parse: (text) => text.split(betweenUses), default: [], help, shown: '', separator: betweenUses };
 }
 
 export function intFlag(
@@ -152,10 +162,25 @@ function readTexts(
   flags: Readonly<Record<string, Flag<unknown>>>,
   args: readonly string[],
 ): Readonly<Record<string, string | undefined>> {
-  const options = Object.fromEntries(Object.keys(flags).map((name) => [name, { type: 'string' as const }]));
+  const options = Object.fromEntries(
+    Object.keys(flags).map((name) => [name, { type: 'string' as const, multiple: true as const }]),
+  );
   const spelled = args.map((arg) => (flags[arg.slice(2)]?.isBoolean && arg.startsWith('--') ? `${arg}=true` : arg));
+  const texts = parsedArgs(spelled, options);
+  return Object.fromEntries(
+    Object.entries(texts).map(([name, uses = []]) => {
+      const { separator } = flags[name] as Flag<unknown>;
+      return [name, separator === undefined ? uses.at(-1) : uses.join(separator)];
+    }),
+  );
+}
+
+function parsedArgs(
+  args: readonly string[],
+  options: Readonly<Record<string, { readonly type: 'string'; readonly multiple: true }>>,
+): Readonly<Record<string, readonly string[] | undefined>> {
   try {
-    return parseArgs({ args: spelled, options, strict: true, allowPositionals: false }).values;
+    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
   } catch (error) {
     throw new UsageError(usageText(error as Error), { cause: error });
   }

@@ -1,3 +1,4 @@
+export type { ServiceAccountOptions } from './access-control.ts';
 export { startControlPlane } from './control-plane.ts';
 export type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 export type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';

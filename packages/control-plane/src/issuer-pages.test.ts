@@ -5,7 +5,7 @@ import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
-import type { ControlPlane } from './control-plane-options.ts';
+import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 
 let dataDir: string;
 let controlPlane: ControlPlane;
@@ -21,8 +21,8 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-function start(): Promise<ControlPlane> {
-  return startControlPlane({ dataDir, http: { drainMs: 100 } });
+function start(options: Partial<ControlPlaneOptions> = {}): Promise<ControlPlane> {
+  return startControlPlane({ dataDir, http: { drainMs: 100 }, ...options });
 }
 
 function clientOf(token: string): Client {
@@ -63,5 +63,22 @@ describe('a service account', () => {
     controlPlane = await start();
     expect((await clientOf(token).raw({ path: '/version' })).status).toBe(200);
     await expect(clientOf(`${token.slice(0, -4)}AAAA`).raw({ path: '/version' })).rejects.toThrow('Unauthorized');
+  });
+
+  it('comes in with a token for the audiences and of the issuers that the server was told, and no other', async () => {
+    const old = await tokenOf('bot');
+    await controlPlane.close();
+    const issuers = ['https://new.example', 'https://kubernetes.default.svc.cluster.local'];
+    controlPlane = await start({ serviceAccounts: { issuers, apiAudiences: ['us', issuers[1] ?? ''] } });
+    const bot = clientOf(old);
+    const { body } = await bot.raw({ path: '/.well-known/openid-configuration' });
+    expect(JSON.parse(body)).toMatchObject({ issuer: 'https://new.example' });
+    const token = await tokenOf('other');
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    expect(claims).toMatchObject({ iss: 'https://new.example', aud: ['us', issuers[1]] });
+    await controlPlane.close();
+    controlPlane = await start({ serviceAccounts: { issuers, apiAudiences: ['us'] } });
+    await expect(clientOf(old).raw({ path: '/version' })).rejects.toThrow('Unauthorized');
+    expect((await clientOf(token).raw({ path: '/version' })).status).toBe(200);
   });
 });

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatFlags } from './flag-set.ts';
 import { toOptions } from './serve.ts';
 import { parseServeFlags, serveFlags } from './serve-flags.ts';
@@ -70,6 +73,60 @@ describe('parseServeFlags', () => {
     [['--lease-reuse-duration-seconds=0'], 'lease-reuse-duration-seconds', 0],
   ] as const)('reads %j', (args, name, value) => {
     expect(parseServeFlags(args)[name]).toBe(value);
+  });
+
+  it.each([
+    [
+      ['--etcd-servers=http://a:1', '--etcd-servers=http://b:2,http://c:3'],
+      'etcd-servers',
+      'http://a:1 http://b:2 http://c:3',
+    ],
+    [['--api-audiences=a', '--api-audiences=b,c'], 'api-audiences', 'a b c'],
+    [
+      ['--service-account-issuer=https://a', '--service-account-issuer', 'b,c'],
+      'service-account-issuer',
+      'https://a b,c',
+    ],
+    [['--service-account-key-file=a', '--service-account-key-file=b'], 'service-account-key-file', 'a b'],
+  ] as const)('adds up the uses of %j', (args, name, value) => {
+    expect(parseServeFlags(args)[name].join(' ')).toBe(value);
+  });
+
+  it('takes the last of several uses of a flag with one value', () => {
+    expect(parseServeFlags(['--secure-port=1', '--secure-port=2'])['secure-port']).toBe(2);
+  });
+
+  it('reads the keys of service accounts from the files that are named, and all else about their tokens', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kapstan-flags-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    for (const name of ['sign', 'a', 'b']) await writeFile(join(folder, name), `the ${name}`);
+    const args = [
+      `--service-account-signing-key-file=${folder}/sign`,
+      `--service-account-key-file=${folder}/a`,
+      `--service-account-key-file=${folder}/b`,
+      '--service-account-issuer=https://x',
+      '--service-account-issuer=old',
+      '--api-audiences=y,z',
+    ];
+    expect((await toOptions(parseServeFlags(args))).serviceAccounts).toEqual({
+      signingKey: 'the sign',
+      verificationKeys: ['the a', 'the b'],
+      issuers: ['https://x', 'old'],
+      apiAudiences: ['y', 'z'],
+    });
+    const missing = toOptions(parseServeFlags([`--service-account-key-file=${folder}/c`]));
+    await expect(missing).rejects.toThrow(/^--service-account-key-file: ENOENT/);
+  });
+
+  it.each([
+    [[], { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 }],
+    [
+      ['--leader-elect-lease-duration=9s', '--leader-elect-renew-deadline=6s', '--leader-elect-retry-period=1s'],
+      { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 1_000 },
+    ],
+    [['--leader-elect=false'], 'off'],
+  ] as const)('elects a leader as %j say', async (args, leaderElection) => {
+    expect((await toOptions(parseServeFlags(args))).leaderElection).toEqual(leaderElection);
   });
 
   it.each([['--v=4'], ['-v=4'], ['--v', '4'], ['-v', '4']])('reads how much to log from %s %s', (...args) => {
@@ -230,6 +287,9 @@ describe('parseServeFlags', () => {
       ['--shutdown-watch-termination-grace-period=-1s'],
       'shutdown-watch-termination-grace-period, if provided, can not be a negative value',
     ],
+    [['--service-account-issuer='], 'service-account-issuer should not be an empty string'],
+    [['--service-account-issuer=a', '--service-account-issuer=a'], 'service-account-issuer "a" is duplicated'],
+    [['--service-account-issuer=:x'], `service-account-issuer ":x" contained a ':' but was not a valid URL`],
     [['--runtime-config=api/all=true'], `--runtime-config ${unsupported}`],
     [['--event-ttl=soon'], 'invalid value "soon" for --event-ttl: must be a duration such as 90s or 1h30m'],
     [

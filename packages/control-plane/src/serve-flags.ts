@@ -14,13 +14,14 @@ import {
   stringFlag,
   UsageError,
 } from './flag-set.ts';
+import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
 import { unsupportedFlags } from './unsupported-flags.ts';
 
 const maxInt = 2_147_483_647;
 
 /** The flags as read. Times are milliseconds but where the flag's name says seconds. */
-export interface ServeFlags extends StoreFlags {
+export interface ServeFlags extends StoreFlags, ServiceAccountFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
@@ -54,6 +55,10 @@ export interface ServeFlags extends StoreFlags {
   readonly 'service-cluster-ip-range': string;
   readonly 'advertise-address': string;
   readonly 'control-loops': readonly string[];
+  readonly 'leader-elect': boolean;
+  readonly 'leader-elect-lease-duration': number;
+  readonly 'leader-elect-renew-deadline': number;
+  readonly 'leader-elect-retry-period': number;
   readonly 'kubeconfig-out': string;
   readonly 'ready-file': string;
   readonly v: number;
@@ -89,6 +94,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     60_000,
   ),
   'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
+  ...serviceAccountFlags,
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
   'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
   'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),
@@ -133,6 +139,16 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     `Control loops to run: none, * (all), names, or -name for all but it. There are ${controlLoopNames.join(', ')}.`,
     ['*'],
   ),
+  'leader-elect': booleanFlag(
+    'On etcd: run the control loops in one of the servers that have them, not in each.',
+    true,
+  ),
+  'leader-elect-lease-duration': durationFlag(
+    'How long others wait for a server that runs the loops and is gone.',
+    15_000,
+  ),
+  'leader-elect-renew-deadline': durationFlag('How long a server runs the loops without having said so.', 10_000),
+  'leader-elect-retry-period': durationFlag('How often a server says that it runs the loops, or asks who does.', 2_000),
   'kubeconfig-out': stringFlag('Write the admin kubeconfig to this file.'),
   'ready-file': stringFlag('Write {url, caFile, token, pid} to this file when ready.'),
   v: intFlag('How much is logged, also as -v: from 4 on what helps to find faults.', {
@@ -153,6 +169,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
     ...storeFlagErrors(values),
     ...certificateErrors(values),
     ...graceErrors(values),
+    ...serviceAccountFlagErrors(values),
     ...controlLoopErrors(values),
     ...admissionErrors(values),
     ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),
@@ -239,5 +256,5 @@ function watchCacheSizesFlag(help: string): Flag<ReadonlyMap<string, number>> {
     }
     return sizes;
   };
-  return { parse, default: new Map(), help, shown: '' };
+  return { parse, default: new Map(), help, shown: '', separator: ',' };
 }

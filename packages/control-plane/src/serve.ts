@@ -8,6 +8,7 @@ import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.
 import { formatFlags } from './flag-set.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
+import { serviceAccountOptions } from './service-account-flags.ts';
 import { StartError, startingWith } from './start-error.ts';
 import { listenForStop, type StopSignal } from './stop-signal.ts';
 import { etcdOptions } from './store-flags.ts';
@@ -90,7 +91,10 @@ const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['serving.key', 'tls-private-key-file'],
   ['clientCa', 'client-ca-file'],
   ['tokens', 'token-auth-file'],
+  ['serviceAccounts.signingKey', 'service-account-signing-key-file'],
+  ['serviceAccounts.verificationKeys', 'service-account-key-file'],
   ['serviceClusterIpRange', 'service-cluster-ip-range'],
+  ['leaderElection', 'leader-elect-lease-duration'],
 ]);
 
 async function namingFlags<T>(work: () => Promise<T>): Promise<T> {
@@ -127,6 +131,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),
     ...(tokens === undefined ? {} : { tokens: { text: tokens, fileName: flags['token-auth-file'] } }),
+    serviceAccounts: await serviceAccountOptions(flags),
     ...(clientCa === undefined ? {} : { clientCa }),
     ...(cert === undefined || key === undefined ? {} : { serving: { cert, key } }),
     authorization: flags['authorization-mode'],
@@ -153,6 +158,13 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     minWatchMs: flags['min-request-timeout'] * 1000,
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     controlLoops: flags['control-loops'],
+    leaderElection: flags['leader-elect']
+      ? {
+          leaseDurationMs: flags['leader-elect-lease-duration'],
+          renewDeadlineMs: flags['leader-elect-renew-deadline'],
+          retryPeriodMs: flags['leader-elect-retry-period'],
+        }
+      : 'off',
   };
 }
 

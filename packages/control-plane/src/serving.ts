@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
 import { type ApiServer, type ApiServerOptions, startApiServer } from '@kapstan/apiserver';
 import type { Pki } from './certificates.ts';
-import type { ControlLoops } from './control-loops/control-loops.ts';
+import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { issuerPages } from './issuer-pages.ts';
@@ -17,7 +17,7 @@ export interface ServerParts {
   readonly engines: StoreEngines;
   readonly pki: Pki;
   readonly resources: Resources;
-  readonly loops: ControlLoops;
+  readonly loops: RunningLoops;
   readonly encryption: EncryptionAtRest | undefined;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -73,6 +73,12 @@ describe('a control plane that cannot start', () => {
     ['the serving certificate is none', () => ({ serving: { cert: 'x', key: 'x' } }), /^serving.cert: /],
     ['the authority of clients is none', () => ({ clientCa: 'junk' }), /^clientCa: there is no certificate in it/],
     ['an authority of clients is broken', () => ({ clientCa: junkBlock }), /^clientCa: /],
+    ['a key of tokens is none', () => ({ serviceAccounts: { signingKey: 'x' } }), /^serviceAccounts.signingKey: /],
+    [
+      'there is no key among those of tokens',
+      () => ({ serviceAccounts: { verificationKeys: ['x'] } }),
+      /^serviceAccounts.verificationKeys: data does not contain any valid RSA or ECDSA public keys/,
+    ],
     ['a token has no user', () => ({ tokens: { text: 'a', fileName: 'f' } }), /^tokens: token file 'f' must have/],
     ['the range of services is none', () => ({ serviceClusterIpRange: 'x' }), /^serviceClusterIpRange: not an IPv4/],
     [

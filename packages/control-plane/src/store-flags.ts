@@ -144,5 +144,5 @@ function serversOverridesFlag(help: string): Flag<readonly EtcdOverride[]> {
         'invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated',
       );
     });
-  return { parse, default: [], help };
+  return { parse, default: [], help, shown: '', separator: ',' };
 }

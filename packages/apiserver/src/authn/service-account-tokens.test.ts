@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { isConflict, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { compactVerify, decodeJwt, importJWK, type JWK } from 'jose';
@@ -7,7 +8,11 @@ import { tokenSubresource } from '../registry/core/serviceaccounts/token-subreso
 import { ObjectReader } from '../registry/object-reader.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
 import { refusal, StoreFixture, testContext, testDefinition } from '../testing/store-fixture.ts';
-import { generateSigningKey, ServiceAccountTokens } from './service-account-tokens.ts';
+import {
+  generateSigningKey,
+  ServiceAccountTokens,
+  type ServiceAccountTokensOptions,
+} from './service-account-tokens.ts';
 
 const issuer = 'https://issuer.example';
 const signingKey = generateSigningKey();
@@ -16,9 +21,9 @@ let fixture: StoreFixture;
 let catalog: ResourceCatalog;
 let tokens: ServiceAccountTokens;
 
-function openTokens(key: string = signingKey): ServiceAccountTokens {
+function openTokens(key: string = signingKey, more: Partial<ServiceAccountTokensOptions> = {}): ServiceAccountTokens {
   const options = { issuer, apiAudiences: ['api'], reader: new ObjectReader(catalog), clock: fixture.clock };
-  return new ServiceAccountTokens({ ...options, signingKey: key });
+  return new ServiceAccountTokens({ ...options, signingKey: key, ...more });
 }
 
 beforeEach(async () => {
@@ -244,7 +249,63 @@ describe('a request for a token', () => {
     expect(isConflict(await refusal(request(bindTo('Pod', 'p', 'another-uid'))))).toBe(true);
   });
 
-  it('needs a key on the right curve', () => {
-    expect(() => openTokens('no key')).toThrow();
+  const rsa = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength });
+  const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve });
+  const privatePem = ({ privateKey }: { privateKey: KeyObject }, type: 'pkcs8' | 'pkcs1' | 'sec1' = 'pkcs8'): string =>
+    privateKey.export({ type, format: 'pem' } as never) as unknown as string;
+  const publicPem = ({ publicKey }: { publicKey: KeyObject }): string =>
+    publicKey.export({ type: 'spki', format: 'pem' }) as string;
+
+  it.each([
+    ['RS256', () => privatePem(rsa(2048), 'pkcs1')],
+    ['ES256', () => privatePem(ec('P-256'), 'sec1')],
+    ['ES384', () => privatePem(ec('P-384'))],
+    ['ES512', () => privatePem(ec('P-521'))],
+  ])('is signed with %s by a key of that kind, which is published', async (alg, key) => {
+    tokens = openTokens(key());
+    const { token } = (await request()).status;
+    expect(await tokens.authenticateToken(token, ['api'])).toMatchObject({ type: 'accepted' });
+    const { keys } = tokens.keySet() as { keys: JWK[] };
+    expect(keys).toMatchObject([{ use: 'sig', alg, kid: expect.any(String) }]);
+    const { protectedHeader } = await compactVerify(token, await importJWK(keys[0] as JWK));
+    expect(protectedHeader).toEqual({ alg, kid: keys[0]?.kid });
+    expect(tokens.configuration('')).toMatchObject({ id_token_signing_alg_values_supported: [alg] });
+  });
+
+  it('lets accounts in that another server named, whose public key is known here', async () => {
+    const { token } = (await request()).status;
+    const [own, stranger] = [ec('P-384'), rsa(2048)];
+    const verificationKeys = [`${publicPem(stranger)}\n${signingKey}`];
+    tokens = openTokens(privatePem(own), { verificationKeys });
+    expect(await tokens.authenticateToken(token, ['api'])).toMatchObject({ type: 'accepted' });
+    expect(await reasonAgainst((await request()).status.token)).toBe('accepted');
+    const { keys } = tokens.keySet() as { keys: JWK[] };
+    expect(keys.map(({ alg }) => alg)).toEqual(['ES384', 'RS256', 'ES256']);
+    const algorithms = ['ES256', 'ES384', 'RS256'];
+    expect(tokens.configuration('')).toMatchObject({ id_token_signing_alg_values_supported: algorithms });
+  });
+
+  it('counts when one of the other issuers made it, and not when a third did', async () => {
+    const { token } = (await request()).status;
+    tokens = openTokens(signingKey, { issuer: 'https://new', otherIssuers: ['https://x', issuer] });
+    expect(await tokens.authenticateToken(token, ['api'])).toMatchObject({ type: 'accepted' });
+    tokens = openTokens(signingKey, { issuer: 'https://new', otherIssuers: ['https://x'] });
+    expect(await reasonAgainst(token)).toBe('unknown');
+  });
+
+  it.each([
+    ['no key', 'no key', undefined],
+    ['an Edwards curve', () => privatePem(generateKeyPairSync('ed25519') as never), 'must be RSA, or ECDSA'],
+    ['another curve', () => privatePem(ec('secp256k1')), 'must be RSA, or ECDSA'],
+    ['too few bits', () => privatePem(rsa(1024)), 'at least 2048 bits'],
+  ])('needs a key that can sign: not %s', (_what, key, message) => {
+    const pem = typeof key === 'string' ? key : key();
+    expect(() => openTokens(pem)).toThrow(TypeError);
+    if (message !== undefined) expect(() => openTokens(pem)).toThrow(message);
+  });
+
+  it('needs a key in each text of keys', () => {
+    const message = 'data does not contain any valid RSA or ECDSA public keys';
+    expect(() => openTokens(signingKey, { verificationKeys: ['nothing'] })).toThrow(message);
   });
 });

@@ -1,34 +1,37 @@
 // ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
 // there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomUUID,
-} from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { type Clock, type DeepReadonly, isJsonObject, parseTime, type UnstructuredObject } from '@kapstan/api';
-import { CompactSign, compactVerify, errors } from 'jose';
+import { CompactSign, type CompactVerifyResult, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { KubernetesClaims, TokenClaims, TokenIssuer } from '../registry/core/serviceaccounts/token-issuer.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { serviceAccountsGroup } from './authenticator.ts';
+import {
+  readSigningKey,
+  readVerificationKeys,
+  type SigningKey,
+  type VerificationKey,
+  webKeyOf,
+} from './signing-key.ts';
 import type { TokenAuthenticator, TokenResult } from './token-authenticator.ts';
 
 export interface ServiceAccountTokensOptions {
   /** The claim "iss": a URL. */
   readonly issuer: string;
+  /** Tokens of these count too, if one of the keys signed them. Default none. */
+  readonly otherIssuers?: readonly string[];
   /** For whom tokens are when nobody is named; whoever is named in them may come in here. */
   readonly apiAudiences: readonly string[];
-  /** Private key on the curve P-256, PKCS #8 in PEM. Absent = a new one, gone with this object. */
+  /** Private key, PEM: RSA, or on the curve P-256, P-384 or P-521. Absent = a new one, gone with this object. */
   readonly signingKey?: string;
+  /** PEM of further keys, public or private: what they signed counts too. Each text may hold several. Default none. */
+  readonly verificationKeys?: readonly string[];
   /** Looks whether accounts and bound objects are still there. */
   readonly reader: ObjectReader;
   readonly clock: Clock;
 }
 
-const algorithm = 'ES256';
 /** Clocks may differ by this much, and what was deleted so long ago is gone. Source: jwt.DefaultLeeway. */
 const leewaySeconds = 60;
 /** Tokens whose signature was found good, so that it need not be looked at again. */
@@ -62,22 +65,21 @@ export function generateSigningKey(): string {
 export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, IssuerDocuments {
   readonly apiAudiences: readonly string[];
   readonly #options: ServiceAccountTokensOptions;
-  readonly #privateKey: KeyObject;
-  readonly #publicKey: KeyObject;
-  readonly #keyId: string;
+  readonly #signingKey: SigningKey;
+  /** By key id, the own one first. */
+  readonly #keys: ReadonlyMap<string, VerificationKey>;
+  readonly #issuers: ReadonlySet<unknown>;
   readonly #verified = new Map<string, SignedClaims>();
 
   /** Throws TypeError for a key that is none, or of another kind. */
   constructor(options: ServiceAccountTokensOptions) {
+    const { issuer, otherIssuers = [], verificationKeys = [] } = options;
     this.#options = options;
     this.apiAudiences = options.apiAudiences;
-    this.#privateKey = createPrivateKey(options.signingKey ?? generateSigningKey());
-    if (this.#privateKey.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
-      throw new TypeError('the key that signs tokens of service accounts must be on the curve P-256');
-    }
-    this.#publicKey = createPublicKey(this.#privateKey);
-    const spki = this.#publicKey.export({ type: 'spki', format: 'der' });
-    this.#keyId = createHash('sha256').update(spki).digest('base64url');
+    this.#issuers = new Set([issuer, ...otherIssuers]);
+    this.#signingKey = readSigningKey(options.signingKey ?? generateSigningKey());
+    const keys = [this.#signingKey.verification, ...verificationKeys.flatMap(readVerificationKeys)];
+    this.#keys = new Map(keys.map((key) => [key.id, key]));
   }
 
   issue({ audiences, issuedAt, expires, kubernetes }: TokenClaims): Promise<string> {
@@ -92,13 +94,14 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
       nbf: issuedAt,
       sub: userName(namespace, serviceaccount.name),
     };
+    const { privateKey, verification } = this.#signingKey;
     return new CompactSign(Buffer.from(JSON.stringify(payload)))
-      .setProtectedHeader({ alg: algorithm, kid: this.#keyId })
-      .sign(this.#privateKey);
+      .setProtectedHeader({ alg: verification.algorithm, kid: verification.id })
+      .sign(privateKey);
   }
 
   async authenticateToken(token: string, audiences: readonly string[]): Promise<TokenResult> {
-    if (issuerOf(token) !== this.#options.issuer) return { type: 'unknown' };
+    if (!this.#issuers.has(issuerOf(token))) return { type: 'unknown' };
     const claims = await this.#verify(token);
     if (typeof claims === 'string') return { type: 'refused', error: claims };
     const forWhom = claims.aud ?? [];
@@ -118,13 +121,16 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
       jwks_uri: `${origin}${keySetPath}`,
       response_types_supported: ['id_token'],
       subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: [algorithm],
+      id_token_signing_alg_values_supported: [...new Set(this.#all((key) => key.algorithm))].sort(),
     };
   }
 
   keySet(): Readonly<Record<string, unknown>> {
-    const { kty, crv, x, y } = this.#publicKey.export({ format: 'jwk' });
-    return { keys: [{ use: 'sig', kty, kid: this.#keyId, crv, alg: algorithm, x, y }] };
+    return { keys: this.#all(webKeyOf) };
+  }
+
+  #all<T>(from: (key: VerificationKey) => T): T[] {
+    return [...this.#keys.values()].map(from);
   }
 
   /** The claims, or why the token is no good. */
@@ -132,7 +138,7 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
     const known = this.#verified.get(token);
     if (known !== undefined) return known;
     try {
-      const { payload } = await compactVerify(token, this.#publicKey, { algorithms: [algorithm] });
+      const { payload } = await this.#checkSignature(token);
       const claims = JSON.parse(Buffer.from(payload).toString()) as SignedClaims;
       const [oldest] = this.#verified.keys();
       if (oldest !== undefined && this.#verified.size >= maxRemembered) this.#verified.delete(oldest);
@@ -143,6 +149,21 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
         return 'the signature of the token is not valid';
       throw error;
     }
+  }
+
+  /** By the key that the token names, or by each in turn where it names none. Source: StaticPublicKeysGetter. */
+  async #checkSignature(token: string): Promise<CompactVerifyResult> {
+    const kid = keyIdOf(token);
+    const candidates = kid === undefined ? this.#all((key) => key) : [this.#keys.get(kid)];
+    for (const key of candidates) {
+      if (key === undefined) continue;
+      try {
+        return await compactVerify(token, key.publicKey, { algorithms: [key.algorithm] });
+      } catch (error) {
+        if (!(error instanceof errors.JOSEError)) throw error;
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed();
   }
 
   #timeError({ exp = 0, iat = 0, nbf = 0 }: SignedClaims): string | undefined {
@@ -227,6 +248,16 @@ function issuerOf(token: string): unknown {
     return isJsonObject(claims) ? claims.iss : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The key that a token names, before anything in it is believed. */
+function keyIdOf(token: string): string | undefined {
+  try {
+    return decodeProtectedHeader(token).kid;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
     throw error;
   }
 }

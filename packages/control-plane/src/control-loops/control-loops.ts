@@ -39,6 +39,15 @@ export interface ControlLoopsOptions {
   readonly logger: Logger;
 }
 
+/** What a control plane knows of its loops, wherever they run. */
+export interface RunningLoops {
+  readonly healthChecks: readonly HealthCheck[];
+  readonly metrics: { metrics(): Promise<string> };
+  start(): void;
+  whenReady(): Promise<void>;
+  close(): Promise<void>;
+}
+
 const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'serviceaccount-controller': serviceAccountController,
   'root-ca-certificate-publisher-controller': rootCaCertificatePublisher,
@@ -47,9 +56,9 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
 };
 
 /** Longer than the garbage collector waits for kinds that cannot be listed. */
-const readyTimeoutMs = 60_000;
+export const readyTimeoutMs = 60_000;
 
-export class ControlLoops {
+export class ControlLoops implements RunningLoops {
   readonly #options: ControlLoopsOptions;
   readonly #stop = new AbortController();
   readonly #informers: SharedInformerFactory;

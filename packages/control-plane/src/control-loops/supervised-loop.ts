@@ -71,7 +71,10 @@ export class SupervisedLoop {
     const backoff = new Backoff(pauses, { clock: this.#clock });
     for (;;) {
       const error = await this.#runOnce(signal);
-      if (error === undefined) return;
+      if (error === undefined) {
+        this.#state = { phase: 'syncing' };
+        return;
+      }
       this.#state = { phase: 'down', error };
       this.#lastError = error;
       if (signal.aborted) return logger.error('The control loop failed to stop', { error: error.stack });

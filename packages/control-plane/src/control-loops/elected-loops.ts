@@ -1,0 +1,145 @@
+// ElectedLoops: the control loops of one of several servers on one store: they run while this one holds a Lease, and anew when it
+// gets it again. In place of ControlLoops where the store is shared. Source: kube-controller-manager --leader-elect.
+import { delay, type ResourceClient } from '@kapstan/api';
+import type { HealthCheck } from '@kapstan/apiserver';
+import { type LeaderElectionTimes, LeaderElector, LeadershipLostError, ObservedClient } from '@kapstan/controller';
+import { formatMetrics } from '@kapstan/storage';
+import { settledBefore } from './control-loop.ts';
+import { ControlLoops, type ControlLoopsOptions, type RunningLoops, readyTimeoutMs } from './control-loops.ts';
+
+export interface ElectedLoopsOptions extends ControlLoopsOptions {
+  readonly times?: LeaderElectionTimes;
+}
+
+const leaseName = 'kapstan-control-loops';
+const leaseNamespace = 'kube-system';
+
+export class ElectedLoops implements RunningLoops {
+  readonly #options: ElectedLoopsOptions;
+  readonly #stop = new AbortController();
+  /** Of this term or the last one; before the first some that do not run. */
+  #loops: ControlLoops;
+  #elector: LeaderElector;
+  #isWorking = false;
+  #decide: (ready: Promise<void>) => void = () => undefined;
+  /** Settles with the first term, or when somebody else is seen to lead. */
+  readonly #decided: Promise<void> = new Promise((resolve) => {
+    this.#decide = resolve;
+  });
+  #running: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  /** Throws TypeError for times that contradict each other. */
+  constructor(options: ElectedLoopsOptions) {
+    this.#options = options;
+    this.#loops = new ControlLoops(options);
+    this.#elector = this.#createElector();
+    // Only who waits is told: later on /readyz tells.
+    this.#decided.catch(() => undefined);
+  }
+
+  /** Those of the loops while they run here; a server that waits for its turn is healthy. */
+  get healthChecks(): readonly HealthCheck[] {
+    return this.#loops.healthChecks.map((check, index) => ({
+      ...check,
+      check: () => (this.#isWorking ? this.#loops.healthChecks[index]?.check() : undefined),
+    }));
+  }
+
+  /** Those of the loops, and whether this server leads. */
+  get metrics(): { metrics(): Promise<string> } {
+    return { metrics: async () => `${await this.#loops.metrics.metrics()}${this.#formatStatus()}` };
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /**
+   * Resolves when the loops are ready here, or somebody else runs them. Rejects as {@link ControlLoops.whenReady} does, and when
+   * nobody is seen to lead for a minute.
+   */
+  async whenReady(): Promise<void> {
+    const over = new AbortController();
+    const late = delay(this.#options.clock, readyTimeoutMs, AbortSignal.any([over.signal, this.#stop.signal]));
+    const nobody = `nobody got the lease ${leaseName} of the control loops within ${readyTimeoutMs / 1000} s`;
+    try {
+      await Promise.race([this.#decided, late.then(() => Promise.reject(new Error(nobody)))]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Resolves when nothing of them is under way and the Lease is given back. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#stop.abort(new Error('the control loops are stopped'));
+    await this.#running;
+    await this.#loops.close();
+  }
+
+  async #run(): Promise<void> {
+    const { logger } = this.#options;
+    const stop = this.#stop.signal;
+    while (!stop.aborted) {
+      try {
+        await this.#elector.run((term) => this.#lead(AbortSignal.any([term, stop])), stop);
+      } catch (error) {
+        if (!(error instanceof LeadershipLostError)) {
+          logger.error('The control loops did not end cleanly', { error: String(error) });
+        }
+      }
+      this.#elector = this.#createElector();
+    }
+  }
+
+  async #lead(over: AbortSignal): Promise<void> {
+    // All anew: a cache that nobody followed for a while may be as old as it likes.
+    await this.#loops.close();
+    const loops = new ControlLoops({ ...this.#options, client: this.#clientOf(this.#elector) });
+    this.#loops = loops;
+    this.#isWorking = true;
+    loops.start();
+    const ready = loops.whenReady();
+    ready.catch(() => undefined);
+    this.#decide(ready);
+    await settledBefore(new Promise(() => undefined), over);
+    await loops.close();
+    this.#isWorking = false;
+  }
+
+  /** Writes only while this server leads, whatever is still under way. */
+  #clientOf(elector: LeaderElector): ResourceClient {
+    const admit = (): void => {
+      if (!elector.isLeader)
+        throw new LeadershipLostError('this server does not lead: its control loops may not write');
+    };
+    return new ObservedClient({ client: this.#options.client, admit });
+  }
+
+  #createElector(): LeaderElector {
+    const { client, clock, logger, times } = this.#options;
+    const elector: LeaderElector = new LeaderElector({
+      name: leaseName,
+      namespace: leaseNamespace,
+      ...times,
+      client,
+      clock,
+      logger,
+      onNewLeader: (holder) => {
+        if (holder !== '' && holder !== elector.identity) this.#decide(Promise.resolve());
+      },
+    });
+    return elector;
+  }
+
+  #formatStatus(): string {
+    const sample = { labels: { name: leaseName }, value: this.#elector.isLeader ? 1 : 0 };
+    const help = 'Whether this server runs the control loops: 1, or 0 when it waits for its turn.';
+    return formatMetrics([{ name: 'leader_election_master_status', help, type: 'gauge', samples: [sample] }]);
+  }
+}

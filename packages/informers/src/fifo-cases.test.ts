@@ -289,6 +289,8 @@ describe.each(kinds)('%s', (kind) => {
       const fifo = create[kind]();
       fifo.add(make('a@1'));
       expect(() => fifo.replace(list)).toThrow(`couldn't create key for object {"kind":"Pod"}`);
+      // DeltaFifo has queued what stood before it.
+      if (kind === 'InOrderFifo') expect(fifo.length).toBe(1);
       fifo.replace([make('b@2')]);
       const entries = drain(fifo);
       expect(entries[0]).toContain('Added a@1');

@@ -168,6 +168,22 @@ describe('Reflector: the end of a watch', () => {
 });
 
 describe('Reflector: the events of a watch', () => {
+  it('applies nothing more of a watch when it is closed from within the store', async () => {
+    const script = new Script();
+    const store = recorder();
+    const { add } = store;
+    store.add = (object) => {
+      add(object);
+      void reflector?.close();
+      script.send('ADDED', make('b', '12'));
+    };
+    reflector = new Reflector<TestPod>(script, store, { clock, watchList: false });
+    reflector.start();
+    await settle();
+    script.send('ADDED', make('a', '11'));
+    expect([calls, reflector.lastSyncResourceVersion]).toEqual([['replace @10', 'add a@11'], '11']);
+  });
+
   it('applies additions, changes and deletions, and ends up at the version of the last', async () => {
     const script = await run(new Script(), { watchList: false });
     script.send('ADDED', make('foo', '20'));

@@ -3,7 +3,17 @@
 //   npm run test:mutants                 all of them, some minutes
 //   npm run test:mutants -- committer    those whose file, test or description holds the text
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +32,8 @@ function copyPackages() {
     if (name !== '@kapstan') symlinkSync(join(root, 'node_modules', name), join(modules, name));
   for (const name of readdirSync(join(root, 'packages'))) {
     const [from, to] = [join(root, 'packages', name), join(copy, 'packages', name)];
-    for (const part of ['package.json', 'src']) cpSync(join(from, part), join(to, part), { recursive: true });
+    for (const part of ['package.json', 'src', 'proto'].filter((each) => existsSync(join(from, each))))
+      cpSync(join(from, part), join(to, part), { recursive: true });
     symlinkSync(to, join(modules, '@kapstan', name));
   }
   return copy;

@@ -102,6 +102,16 @@ describe('WatchStream', () => {
     expect((await heardCount(2)).at(-1)).toBe('progress 10: 1');
   });
 
+  it('believes no progress report of a watch that is not made yet, also one that was asked for after it', async () => {
+    const { stream, say, create, heardCount } = await scripted();
+    create(1, 4);
+    stream.askProgress();
+    say({ ...header(9), watchId: -1 });
+    say({ ...header(9), watchId: 1, created: true });
+    say({ ...header(9), watchId: -1 });
+    expect(await heardCount(3)).toEqual(['progress 9: ', '1 created', 'progress 9: 1']);
+  });
+
   it('knows which watch was refused when etcd does not say', async () => {
     const { say, create, heardCount } = await scripted();
     create(1, 0);

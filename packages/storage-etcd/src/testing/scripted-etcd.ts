@@ -1,6 +1,13 @@
 // Members of etcd that answer what a test says: gRPC servers in this process, and a caller that reaches them. For the tests of
 // this package; etcd-process.ts starts real ones.
-import { credentials, Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from '@grpc/grpc-js';
+import {
+  type Client,
+  credentials,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
 import { type Clock, systemClock } from '@kapstan/api';
 import { AuthToken, type EtcdUser } from '../auth-token.ts';
 import { Caller } from '../caller.ts';
@@ -60,6 +67,8 @@ export async function startScriptedEtcd(options: ScriptedEtcdOptions): Promise<S
     keepAliveMs: 30_000,
     keepAliveTimeoutMs: 10_000,
   });
+  // So that the first member is the one that is asked first.
+  if (members > 0) await Promise.all(pool.clients.map(connected));
   return {
     caller: new Caller({ pool, token: new AuthToken(options.user), clock, callTimeoutMs }),
     asked,
@@ -76,6 +85,12 @@ export async function startScriptedEtcd(options: ScriptedEtcdOptions): Promise<S
       for (const { server } of servers) server.forceShutdown();
     },
   };
+}
+
+function connected(client: Client): Promise<void> {
+  return new Promise((resolve, reject) => {
+    client.waitForReady(Number.POSITIVE_INFINITY, (error) => (error === undefined ? resolve() : reject(error)));
+  });
 }
 
 async function listen(

@@ -46,8 +46,8 @@ const disturbances: readonly Disturbance[] = [
     name: 'a reset connection',
     disturb: async ({ cluster }) => void (await cluster.fault({ kind: 'reset', match: 'watch' })),
     withinMs: 10_000,
-    completeness: 'lastStates',
-    phases: ['live', 'retrying', 'live'],
+    completeness: 'everyWrite',
+    phases: ['live', 'stale', 'live'],
   },
   {
     name: 'a half-open connection',
@@ -116,7 +116,7 @@ const disturbances: readonly Disturbance[] = [
     },
     withinMs: 200_000,
     completeness: 'lastStates',
-    phases: ['live', 'retrying', 'live'],
+    phases: ['live', 'stale', 'live'],
   },
 ];
 

@@ -10,6 +10,7 @@ import {
 /**
  * - `expired`: the asked version is no longer in the history.
  * - `tooLargeVersion`: the asked version lies in the future (a source restored from a backup, a lagging replica).
+ * - `broken`: the connection broke. What came over it counts: an open watch goes on from its last version.
  * - `unreachable`: nobody listens. `overloaded`: the source asks to come back later. Both spare the list.
  * - `internal`: the source failed inside.
  * - `refused`: the request itself is wrong or not allowed; trying goes on, since permissions and resources come and go.
@@ -18,6 +19,7 @@ import {
 export type ListWatchFailureKind =
   | 'expired'
   | 'tooLargeVersion'
+  | 'broken'
   | 'unreachable'
   | 'overloaded'
   | 'internal'
@@ -43,14 +45,23 @@ function kindOf(error: unknown): ListWatchFailureKind {
   if (isTooManyRequests(error)) return 'overloaded';
   if (isInternalError(error)) return 'internal';
   if (isStatusError(error)) return refusedCodes.has(error.code) ? 'refused' : 'other';
-  return isConnectionRefused(error) ? 'unreachable' : 'other';
+  if (isConnectionRefused(error)) return 'unreachable';
+  return hasCode(error, brokenCodes) ? 'broken' : 'other';
 }
+
+const refusedConnection: ReadonlySet<unknown> = new Set(['ECONNREFUSED']);
+/** Source: apimachinery net.IsProbableEOF, net.IsTimeout. */
+const brokenCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
 /** ECONNREFUSED, also as a cause or inside the AggregateError of a host with several addresses. */
 export function isConnectionRefused(error: unknown): boolean {
+  return hasCode(error, refusedConnection);
+}
+
+function hasCode(error: unknown, codes: ReadonlySet<unknown>): boolean {
   for (let current = error, depth = 0; typeof current === 'object' && current !== null && depth < 8; depth++) {
     const { code, cause, errors } = current as { code?: unknown; cause?: unknown; errors?: unknown };
-    if (code === 'ECONNREFUSED') return true;
+    if (codes.has(code)) return true;
     current = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   }
   return false;

@@ -199,6 +199,32 @@ describe('list/watch machine: the watch', () => {
     expect(rig.ended()[0]).toEqual(watch('11'));
   });
 
+  it('goes on at once from the last version when the connection of an open watch breaks', () => {
+    const rig = watching();
+    rig.opened();
+    rig.event('11');
+    expect(rig.watchFails('broken')).toEqual([status('stale', 'broken'), watch('11'), watchdog()]);
+    expect(rig.opened()).toEqual([status('live')]);
+    rig.nowMs += 1000;
+    expect(rig.watchFails('broken')).toEqual([status('stale', 'broken'), watch('11'), watchdog()]);
+  });
+
+  it('waits, then lists when the connection breaks under a second after it was asked for, without an event', () => {
+    const rig = watching();
+    rig.opened();
+    rig.nowMs = 999;
+    expect(rig.watchFails('broken')).toEqual([status('retrying', 'broken'), wait(800)]);
+    expect(rig.waited()).toEqual([list('10', 0)]);
+  });
+
+  it('waits and watches again without a list when the connection breaks before the watch is open', () => {
+    const rig = watching();
+    rig.event('11');
+    rig.ended();
+    expect(rig.watchFails('broken')).toEqual([status('retrying', 'broken'), wait(800)]);
+    expect(rig.waited()).toEqual([watch('11'), watchdog()]);
+  });
+
   it.each(['unreachable', 'overloaded'] as const)(
     'waits and watches again without a list when the watch is %s',
     (kind) => {
@@ -384,6 +410,14 @@ describe('list/watch machine: the initial state as a stream', () => {
     },
   );
 
+  it('streams again when its connection breaks on the way', () => {
+    const rig = new Rig({});
+    rig.start();
+    rig.opened();
+    rig.event('3', true);
+    expect(rig.watchFails('broken')).toEqual([stream(''), watchdog()]);
+  });
+
   it('falls back to a list when the stream was very short', () => {
     const rig = new Rig({});
     rig.start();
@@ -463,7 +497,9 @@ describe('listWatchFailureOf', () => {
     [Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }), 'unreachable'],
     [new Error('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) }), 'unreachable'],
     [new AggregateError([Object.assign(new Error('x'), { code: 'ECONNREFUSED' })]), 'unreachable'],
-    [Object.assign(new Error('reset'), { code: 'ECONNRESET' }), 'other'],
+    [Object.assign(new Error('reset'), { code: 'ECONNRESET' }), 'broken'],
+    [new Error('terminated', { cause: Object.assign(new Error('x'), { code: 'ETIMEDOUT' }) }), 'broken'],
+    [Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }), 'other'],
     ['text', 'other'],
   ])('sorts %s as %s', (error, kind) => {
     expect(listWatchFailureOf(error)).toEqual({ kind, error });

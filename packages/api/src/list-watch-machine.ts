@@ -2,7 +2,7 @@
 // requests and no clock. Drivers: informers/reflector over a ListerWatcher, cacher/feed over a Storage.
 // Source: client-go tools/cache/reflector.go (ListAndWatchWithContext).
 import { type Moment, startBackoff, stepBackoff } from './backoff.ts';
-import type { ListWatchFailure } from './list-watch-failure.ts';
+import type { ListWatchFailure, ListWatchFailureKind } from './list-watch-failure.ts';
 import { type ListWatchOptions, resolveListWatchOptions } from './list-watch-options.ts';
 import type {
   ListProgress,
@@ -21,6 +21,7 @@ const noEffects: readonly ListWatchEffect[] = [];
 const defaultPageSize = 500;
 const veryShortMs = 1000;
 const internalErrorResetMs = 60_000;
+const downKinds: ReadonlySet<ListWatchFailureKind> = new Set(['broken', 'unreachable', 'overloaded']);
 
 /** Throws TypeError on bad options. Give it the input `start`. */
 export function createListWatchState(options: ListWatchOptions, nowMs: number): ListWatchState {
@@ -242,17 +243,32 @@ function onOpened(state: StreamState): ListWatchStep {
   return { state: { ...state, memory: live.memory, stream }, effects: live.effects };
 }
 
+const isVeryShort = ({ stream }: StreamState, { nowMs }: Moment): boolean =>
+  nowMs - stream.openedAtMs < veryShortMs && stream.events === 0;
+
 function onEnded(state: StreamState, moment: Moment): ListWatchStep {
-  const isVeryShort = moment.nowMs - state.stream.openedAtMs < veryShortMs && state.stream.events === 0;
-  if (!isVeryShort) return openStream(state, state.phase, moment);
+  if (!isVeryShort(state, moment)) return openStream(state, state.phase, moment);
   const error = new Error(
     'very short watch: Unexpected watch close - watch lasted less than a second and no items received',
   );
   return onStreamFailed(state, { kind: 'other', error }, moment);
 }
 
+/** An end that nobody meant. Source: apimachinery StreamWatcher.receive, which closes without an error. */
+function onBroken(state: StreamState, { error }: ListWatchFailure, moment: Moment): ListWatchStep {
+  if (isVeryShort(state, moment)) return onStreamFailed(state, { kind: 'other', error }, moment);
+  if (state.phase === 'streaming') return openStream(state, 'streaming', moment);
+  const { state: next, effects } = openStream(
+    { ...state, memory: { ...state.memory, health: 'stale' } },
+    'watching',
+    moment,
+  );
+  return { state: next, effects: [{ type: 'status', phase: 'stale', error }, ...effects] };
+}
+
 function onStreamFailed(state: StreamState, failure: ListWatchFailure, moment: Moment): ListWatchStep {
-  const isDown = failure.kind === 'unreachable' || failure.kind === 'overloaded';
+  if (failure.kind === 'broken' && state.stream.isOpen) return onBroken(state, failure, moment);
+  const isDown = downKinds.has(failure.kind);
   if (state.phase === 'streaming') {
     if (isDown) return waitFor(state, { next: 'relist', failure, health: 'retrying' }, moment);
     if (!isVersionTrouble(failure) || state.memory.isVersionUnavailable) return beginList(state);

@@ -4,7 +4,7 @@ import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts'
 import { checkOidcConfig, type OidcConfig, type OidcTokens } from '../credentials/oidc.ts';
 import type { TlsConfig } from '../tls-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigExec, KubeconfigUser } from './kubeconfig.ts';
-import { checkUsable, clusterFaults, userFaults } from './kubeconfig-faults.ts';
+import { checkUsable, clusterFaults, contextFaults, userFaults } from './kubeconfig-faults.ts';
 import { persistTokens, type TokenPlace } from './persist-tokens.ts';
 
 const execExtension = 'client.authentication.k8s.io/exec';
@@ -17,6 +17,7 @@ export function isEmptyKubeconfig({ clusters, users, contexts, currentContext }:
 /** The configuration of a context (default: the current one). Throws TypeError for one that cannot be used. */
 export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): ClientConfig {
   const [name, context] = contextOf(kubeconfig, contextName);
+  checkUsable(contextFaults(context, name));
   const { cluster: clusterName = '', user: userName = '' } = context;
   const cluster = entryOf(kubeconfig.clusters, { kind: 'cluster', name: clusterName, contextName: name });
   const user = userName ? entryOf(kubeconfig.users, { kind: 'user', name: userName, contextName: name }) : {};

@@ -1,12 +1,26 @@
 // What makes a context's user and cluster unusable, all at once and in client-go's words (clientcmd validation.go). Files
 // are read later, by whoever needs them.
+import { dnsLabelErrors } from '@kapstan/api';
 import { checkProxyUrl } from '../transport/proxy.ts';
-import type { KubeconfigCluster, KubeconfigUser } from './kubeconfig.ts';
+import type { KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
 
 /** Throws TypeError "invalid configuration: …" when there are faults. */
 export function checkUsable(faults: readonly string[]): void {
   if (faults.length === 0) return;
   throw new TypeError(`invalid configuration: ${faults.length === 1 ? faults[0] : `[${faults.join(', ')}]`}`);
+}
+
+/** A context may do without a user, not without a cluster. */
+export function contextFaults({ cluster, namespace }: KubeconfigContext, name: string): string[] {
+  const isBadNamespace = namespace !== undefined && namespace !== '' && dnsLabelErrors(namespace).length > 0;
+  return [
+    ...(cluster ? [] : [`cluster was not specified for context ${JSON.stringify(name)}`]),
+    ...(isBadNamespace
+      ? [
+          `namespace ${JSON.stringify(namespace)} for context ${JSON.stringify(name)} does not conform to the kubernetes DNS_LABEL rules`,
+        ]
+      : []),
+  ];
 }
 
 export function clusterFaults(cluster: KubeconfigCluster, name: string): string[] {

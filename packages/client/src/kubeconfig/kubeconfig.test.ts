@@ -244,14 +244,21 @@ describe('clientConfigOf', () => {
     },
   );
 
-  it.each([
-    ['', undefined, 'no configuration has been provided'],
-    [config('a'), undefined, 'no context chosen'],
-    [config('a'), 'b', 'context "b" does not exist'],
-    [`${config('a')}current-context: b\n`, undefined, 'context was not found for specified context: b'],
-    [config('a', { clusters: [] }), 'a', 'cluster "a" was not found for context "a"'],
-    [config('a', { users: [] }), 'a', 'user "a" was not found for context "a"'],
-  ])('refuses %j with context %s', (text, context, message) => {
+  it.each<[message: string, text: string, context?: string]>([
+    ['no configuration has been provided', ''],
+    ['no context chosen', config('a')],
+    ['no context chosen', 'contexts: [{name: "", context: {cluster: a}}]'],
+    ['context "b" does not exist', config('a'), 'b'],
+    ['context was not found for specified context: b', `${config('a')}current-context: b\n`],
+    ['cluster "a" was not found for context "a"', config('a', { clusters: [] }), 'a'],
+    ['user "a" was not found for context "a"', config('a', { users: [] }), 'a'],
+    ['cluster was not specified for context "a"', 'contexts: [{name: a, context: {user: a}}]', 'a'],
+    [
+      '[cluster was not specified for context "a", namespace "a b" for context "a" does not conform to the kubernetes DNS_LABEL rules]',
+      'contexts: [{name: a, context: {namespace: a b}}]',
+      'a',
+    ],
+  ])('refuses a context that cannot be used: %s', (message, text, context) => {
     expect(() => clientConfigOf(parseKubeconfig(text), context)).toThrow(message);
   });
 });

@@ -293,6 +293,16 @@ describe('the transport', () => {
     expect(server.last.headers['user-agent']).toMatch(/^[\w.-]+\/kapstan-\d+\.\d+\.\d+ \(\w+\/\w+\)$/);
   });
 
+  it('keeps the slash at the end of a raw path, also after a server URL with a path', async () => {
+    server.always(json(object));
+    for (const path of ['/apis/', '/apis', '/']) {
+      await connect().raw({ path });
+      expect(server.last.path).toBe(path);
+    }
+    await connect({}, { server: `${server.url}/clusters/one/` }).raw({ path: '/apis/', query: { a: '1' } });
+    expect([server.last.path, server.last.query]).toEqual(['/clusters/one/apis/', { a: '1' }]);
+  });
+
   it('uses its connections again for calls one after another', async () => {
     server.always(json(object));
     const client = connect();

@@ -361,6 +361,15 @@ describe('leases', () => {
     expect((await engine.stats()).leases).toBe(10);
   });
 
+  it('grants no number twice, also when the first one ran out and the store was closed meanwhile', async () => {
+    const first = await openEngine();
+    const lease = await first.grantLease(10);
+    await clock.advance(20_000);
+    await eventually(async () => (await first.stats()).leases === 0);
+    await first.close();
+    expect(await (await openEngine()).grantLease(10)).toBeGreaterThan(lease);
+  });
+
   it('keeps a key for all of its time and deletes it soon after', async () => {
     const engine = await openEngine();
     await put(engine, '/a', { lease: await engine.grantLease(600) });

@@ -18,13 +18,13 @@ export interface EtcdCluster extends AsyncDisposable {
   readonly engine: EtcdEngine;
   /** The member that leads, as the members say. */
   leader(): Promise<Leader>;
-  /** An engine that prefers the first of these. */
+  /** An engine that knows these. */
   open(members: readonly Member[]): Promise<EtcdEngine>;
   /** An engine that reaches the members past the proxies. */
   openDirect(): Promise<EtcdEngine>;
 }
 
-export interface Leader extends Member {
+interface Leader extends Member {
   /** As etcd writes it, in hexadecimal. */
   readonly id: string;
 }

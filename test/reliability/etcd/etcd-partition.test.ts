@@ -91,6 +91,8 @@ describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as c
       await using cluster = await startEtcdCluster(path, links);
       const leader = await cluster.leader();
       const followers = cluster.members.filter(({ index }) => index !== leader.index);
+      // So that all begins on the leader.
+      for (const { proxy } of followers) proxy.blackhole();
       const free = await cluster.open([leader, ...followers]);
       const bound = await cluster.open([leader]);
       const load = loadOn({ engines: [free, bound] });
@@ -98,7 +100,10 @@ describe.each((await etcdBinaries()).map((binary) => [binary.title, binary] as c
       load.watch(moving, { after: 0 });
       load.watch(staying, { after: 0, engine: bound });
       load.start();
-      await load.acknowledges(300);
+      await load.acknowledges(100);
+      await load.delivered(moving);
+      for (const { proxy } of followers) proxy.resume();
+      await load.acknowledges(200);
       links.isolate(leader);
       await load.acknowledges(300);
       expect(await load.delivered(moving)).toBeUndefined();

@@ -30,6 +30,10 @@ export class HandlerRegistry<T extends KubernetesObject> {
     this.#listening = { exclusively: options.exclusively, onError: options.onError };
   }
 
+  get size(): number {
+    return this.#listeners.length;
+  }
+
   /** Period at which the informer looks whether a handler is due, in milliseconds; 0 = never. */
   get resyncCheckMs(): number {
     return this.#resyncCheckMs;

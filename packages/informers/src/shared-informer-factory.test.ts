@@ -175,6 +175,37 @@ describe('SharedInformerFactory', () => {
     expect(() => factory.informer(testConfigMaps).lister.namespace('x').get('y')).toThrow('configmaps "y" not found');
   });
 
+  it('can tell when the last one leaves, for the informer to be removed, and begins anew for the next', async () => {
+    open();
+    const source = client.source(testPods);
+    source.add(pod({ name: 'a' }));
+    const informer = factory.informer(testPods);
+    const counts = [informer.consumers];
+    const handlers = [informer.addEventHandler({}), informer.addEventHandler({})];
+    const subscription = informer.events$.subscribe();
+    const loop = informer.events()[Symbol.asyncIterator]();
+    factory.start();
+    await loop.next();
+    counts.push(informer.consumers);
+    const leave = async (end: () => unknown): Promise<void> => {
+      await end();
+      counts.push(informer.consumers);
+      if (informer.consumers === 0) await factory.removeInformer(testPods);
+    };
+    await leave(() => informer.removeEventHandler(handlers[0] as (typeof handlers)[number]));
+    await leave(() => handlers[1]?.close());
+    await leave(() => subscription.unsubscribe());
+    expect([source.openWatches, informer.isStopped]).toEqual([1, false]);
+    await leave(() => loop.return?.());
+    expect(counts).toEqual([0, 4, 3, 2, 1, 0]);
+    expect([source.openWatches, informer.isStopped]).toEqual([0, true]);
+    const told: string[] = [];
+    factory.informer(testPods).addEventHandler({ onAdd: ({ metadata }) => void told.push(metadata?.name ?? '') });
+    factory.start();
+    await factory.waitForCacheSync();
+    expect([told, source.openWatches]).toEqual([['a'], 1]);
+  });
+
   it('closes and forgets the informer of a resource that is gone', async () => {
     open();
     const first = factory.informer(testPods);

@@ -97,8 +97,8 @@ export class SharedInformerFactory {
   }
 
   /**
-   * Closes the informers of a resource that is no longer served and forgets them: the next request makes a new one. Resolves
-   * when they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
+   * Closes the informers of a resource that is no longer served, or that nobody needs any more ({@link SharedInformer.consumers}
+   * tells), and forgets them: the next request makes a new one. Resolves when they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
    */
   async removeInformer(token: Resource): Promise<void> {
     const keys = [keyOf(token), metadataKeyOf(token)];

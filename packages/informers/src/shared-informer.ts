@@ -135,6 +135,11 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#reflector.lastSyncResourceVersion;
   }
 
+  /** Handlers, subscribers of `events$` and loops over `events()` at this moment. Who reads the cache alone is not counted. */
+  get consumers(): number {
+    return this.#handlers.size + this.#observers.length;
+  }
+
   /** Failed calls of handlers, index functions and the transform so far. */
   get handlerErrors(): number {
     return this.#handlerErrors;

@@ -1,4 +1,4 @@
-import { type DeepReadonly, deepFreeze, newInternalError } from '@kapstan/api';
+import { type DeepReadonly, deepFreeze, newInternalError, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -129,7 +129,13 @@ it('DeltaFifo counts the deletion of what nobody knows as seen', () => {
 describe.each(['delta', 'inOrder'] as const)('the version of the cache: %s', (fifo) => {
   async function started(source: FakeListerWatcher<TestPod>, options: { readonly watchList: boolean }) {
     const clock = new VirtualClock();
-    const informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, fifo, ...options });
+    const informer = new SharedInformer<TestPod>(source, {
+      clock,
+      random: () => 0,
+      fifo,
+      logger: silentLogger,
+      ...options,
+    });
     const seen: string[] = [];
     informer.addEventHandler({
       onAdd: (object) => void seen.push(`${object.metadata?.name} at ${informer.indexer.resourceVersion}`),

@@ -71,6 +71,7 @@ export async function admitCreate<T extends KubernetesObject>(
     const definition = parts.definition as unknown as ResourceDefinition<UnstructuredObject>;
     parts.managedFields?.onCreate(object, { context, definition, subresource });
   }
+  await context.nextTurn?.();
   if (parts.admission === undefined) return;
   const name = object.metadata?.name ?? '';
   await parts.admission.admit(admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object }));
@@ -145,6 +146,7 @@ export async function prepareCreate<T extends KubernetesObject>(
   requireValid(parts, view, errors);
   for (const text of strategy.warningsOnCreate?.(view, context) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
+  await context.nextTurn?.();
   const validator = validatorOf(parts);
   if (validator === undefined) return;
   const name = meta.name ?? '';

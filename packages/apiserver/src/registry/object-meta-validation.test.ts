@@ -105,8 +105,8 @@ describe('metadata', () => {
       'a bad finalizer',
       { finalizers: ['x.io/'] },
       [
-        'metadata.finalizers[0]: Invalid value: "x.io/": name part must be non-empty',
-        `metadata.finalizers[0]: Invalid value: "x.io/": name part ${qualified}`,
+        'metadata.finalizers: Invalid value: "x.io/": name part must be non-empty',
+        `metadata.finalizers: Invalid value: "x.io/": name part ${qualified}`,
       ],
     ],
     [

@@ -166,8 +166,8 @@ function oneOwnerErrors(reference: DeepReadonly<OwnerReference>, path: string): 
 
 function finalizerErrors(finalizers: readonly string[], names: MetadataRules['finalizerNames']): FieldError[] {
   const path = fieldChild(root, 'finalizers');
-  const errors = finalizers.flatMap((finalizer, index) =>
-    qualifiedNameErrors(finalizer).map((text) => invalidField(fieldIndex(path, index), finalizer, text)),
+  const errors = finalizers.flatMap((finalizer) =>
+    qualifiedNameErrors(finalizer).map((text) => invalidField(path, finalizer, text)),
   );
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)) {
     const text = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;

@@ -20,6 +20,11 @@ export interface RequestContext {
   readonly signal?: AbortSignal;
   /** Names the request in traces of storage. */
   readonly auditId?: string;
+  /**
+   * Between the long steps of a write: others get a turn of the event loop. Absent: the object is small enough for all in one.
+   * Nothing that is read before may be relied on after it.
+   */
+  readonly nextTurn?: () => Promise<void>;
   /** Adds a Warning header to the answer. Equal texts are sent once. */
   warn(text: string): void;
 }

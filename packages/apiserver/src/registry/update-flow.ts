@@ -128,10 +128,13 @@ class Update<T extends KubernetesObject> {
     }
     const old = existing as DeepReadonly<T>;
     const next = await this.#request.transform(deepCopy(existing));
+    await this.#context.nextTurn?.();
     await this.#admit(next, old);
+    await this.#context.nextTurn?.();
     this.#takeVersion(next, response.revision);
     this.#finish = await this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
     this.#prepare(next, old);
+    await this.#context.nextTurn?.();
     if (changesOnlyTimes(next, existing)) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);

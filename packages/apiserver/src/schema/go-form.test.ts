@@ -56,6 +56,12 @@ describe('the Go form', () => {
     });
   });
 
+  it('tells an empty list that is always written from none as little as protobuf does', () => {
+    const role = { metadata: { name: 'x' }, rules: [] };
+    normalizeGoForm('rbac.v1.Role', role);
+    expect(role).toEqual({ metadata: { name: 'x' }, rules: null });
+  });
+
   it('writes times in UTC, with seconds or with microseconds', () => {
     const lease = {
       metadata: { creationTimestamp: '2025-01-02T03:04:05.9+01:00' },

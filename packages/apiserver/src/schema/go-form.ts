@@ -71,15 +71,20 @@ function presentValue(field: FormField, value: unknown): unknown {
 
 function listValue(field: FormField, value: unknown): unknown {
   if (!Array.isArray(value)) return value;
-  if (value.length === 0) return field.omitEmpty ? undefined : value;
+  if (value.length === 0) return emptyCollection(field);
   for (let i = 0; i < value.length; i++) value[i] = itemValue(field, value[i]);
   return value;
+}
+
+/** Protobuf, in which Kubernetes keeps its own kinds, does not tell an empty collection from none. */
+function emptyCollection(field: FormField): null | undefined {
+  return field.omitEmpty ? undefined : null;
 }
 
 function mapValue(field: FormField, value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const keys = Object.keys(value);
-  if (keys.length === 0) return field.omitEmpty ? undefined : value;
+  if (keys.length === 0) return emptyCollection(field);
   for (const key of keys) setOwn(value, key, itemValue(field, getOwn(value, key)));
   return value;
 }

@@ -281,6 +281,46 @@ describe('list/watch machine: which version is asked for', () => {
   });
 });
 
+describe('list/watch machine: a version that is gone (410)', () => {
+  const gone = { kind: 'expired', error: 'gone' } as const;
+  const listFailed: ListWatchInput = { type: 'listFailed', failure: gone };
+  const watchFailed: ListWatchInput = { type: 'watchFailed', failure: gone };
+  const page: ListWatchInput = { type: 'listed', resourceVersion: '11', continue: 'c' };
+  const again: ListWatchInput = { type: 'waited' };
+  const end: ListWatchInput = { type: 'watchFailed', failure: { kind: 'other', error: 'reset' } };
+  const list = (resourceVersion: string, limit: number): object => ({ type: 'list', resourceVersion, limit });
+  const pause = { type: 'wait', delayMs: 800 };
+
+  it.each<[string, boolean, ListWatchInput[], object[]]>([
+    ['of an open watch: a pause', false, [watchFailed], [pause]],
+    [
+      'of an open watch: then a list at the last version, which may still be had',
+      false,
+      [watchFailed, again],
+      [list('10', 0)],
+    ],
+    ['of a list: the most recent version at once', false, [end, again, listFailed], [list('', 0)]],
+    ['of a list, twice: a pause', false, [end, again, listFailed, listFailed], [{ ...pause, delayMs: 1600 }]],
+    ['of a later page: all at once, at the same version', false, [end, again, page, listFailed], [list('10', 0)]],
+    ['of that list: the most recent version', false, [end, again, page, listFailed, listFailed], [list('', 0)]],
+    [
+      'of a stream: the most recent version at once',
+      true,
+      [end, again, watchFailed],
+      [{ type: 'watch', resourceVersion: '' }],
+    ],
+    ['of that stream: a list', true, [end, again, watchFailed, watchFailed], [list('', 500)]],
+  ])('%s', (_name, watchList, inputs, expected) => {
+    const rig = new Rig({ watchList, idleTimeoutMs: 0 });
+    rig.give({ type: 'start' });
+    if (watchList) rig.give({ type: 'bookmark', resourceVersion: '10', initialEventsEnd: true });
+    else rig.give({ type: 'listed', resourceVersion: '10' });
+    rig.give({ type: 'opened' });
+    const effects = inputs.map((input) => rig.give(input)).at(-1) ?? [];
+    expect(effects.filter(({ type }) => type !== 'status')).toMatchObject(expected);
+  });
+});
+
 describe('list/watch machine: internal errors of an open watch', () => {
   /** Errors a second apart, and which of them were answered by a new watch at once. */
   const retries = (internalErrorRetryMs: number, errors: number): number => {

@@ -1,6 +1,8 @@
 // What a reflector does with its source, as client-go's reflector_test.go and reflector_watchlist_test.go hold it.
 import {
+  type Clock,
   type DeepReadonly,
+  delay,
   type ListerWatcher,
   type ListOptions,
   newExpired,
@@ -324,6 +326,57 @@ describe('Reflector: list and watch', () => {
     expect(source.asked('watch')).toHaveLength(1);
     await clock.advance(1 + 1600);
     expect([source.asked('list').length, source.asked('watch').length, source.openWatches]).toEqual([1, 3, 1]);
+  });
+
+  it.each<[string, number, number, string[]]>([
+    ['ten seconds', 6000, 4000, []],
+    [
+      'a list of more than ten seconds',
+      10_001,
+      0,
+      ['pods: slow ListAndWatch (total time: 10001ms): objects listed 10001ms, store replaced 0ms'],
+    ],
+    [
+      'a store that takes its time',
+      4000,
+      6500,
+      ['pods: slow ListAndWatch (total time: 10500ms): objects listed 4000ms, store replaced 6500ms'],
+    ],
+  ])('says where the time went of a first state of more than ten seconds: %s', async (_name, listMs, writeMs, told) => {
+    for (const watchList of [false, true]) {
+      const script = new Script();
+      const answer = script.list.bind(script);
+      script.list = async (options) => {
+        await delay(clock, listMs);
+        return answer(options);
+      };
+      // Time passes within one call.
+      let laterMs = 0;
+      const late: ReflectorStore<TestPod> = {
+        ...recorder(),
+        replace: () => {
+          laterMs += writeMs;
+        },
+      };
+      const lateClock: Clock = {
+        now: () => clock.now(),
+        monotonicNow: () => clock.monotonicNow() + laterMs,
+        setTimer: (callback, delayMs) => clock.setTimer(callback, delayMs),
+        setBackgroundTimer: (callback, delayMs) => clock.setBackgroundTimer(callback, delayMs),
+      };
+      const onWarning = (text: string): void => void (text.includes('slow') && warnings.push(text));
+      const options = { clock: lateClock, name: 'pods', watchList, onWarning };
+      reflector = new Reflector<TestPod>(script, late, options);
+      reflector.start();
+      await clock.advance(listMs);
+      if (watchList) script.bookmark('10', true);
+      await settle();
+      expect(reflector.status.phase).toBe('live');
+      expect(warnings.splice(0)).toEqual(
+        watchList ? told.map((text) => text.replace('ListAndWatch', 'WatchList')) : told,
+      );
+      await reflector.close();
+    }
   });
 
   it('resyncs when the time has come, not before, and begins to count anew', async () => {

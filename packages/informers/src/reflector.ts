@@ -27,6 +27,7 @@ import { emitProcessWarning } from './process-warning.ts';
 import { type ExpectedKind, requireUsable } from './reflector-events.ts';
 import { InitialSilence } from './reflector-silence.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
+import { RoundTrace } from './reflector-trace.ts';
 
 /** What a reflector writes into. Methods are synchronous; what they throw is reported and costs that event only. */
 export interface ReflectorStore<T extends KubernetesObject> {
@@ -62,7 +63,10 @@ export interface ReflectorOptions extends ListWatchOptions {
    * trouble begins and when it changes its phase, not for each retry; none where only the version had expired.
    */
   readonly onWatchError?: (error: unknown, status: ReflectorStatus) => void;
-  /** Told, once each, of an initial stream that says nothing for ten seconds; it goes on. Default: a process warning. */
+  /**
+   * Told, once each, of an initial stream that says nothing for ten seconds, which goes on, and of a state that took longer
+   * to get and write. Default: a process warning.
+   */
   readonly onWarning?: (text: string) => void;
   /** Told when the store throws on one event, the event holds no usable object, or other foreign code throws. Default: a process warning. */
   readonly onStoreError?: (error: unknown) => void;
@@ -86,6 +90,7 @@ export class Reflector<T extends KubernetesObject> {
   readonly #statusEmitter = new SerialEmitter<ReflectorStatus>();
   readonly #completions = new Set<() => void>();
   readonly #silence: InitialSilence;
+  readonly #trace: RoundTrace;
 
   #state: ListWatchState;
   #status: ReflectorStatus;
@@ -115,12 +120,11 @@ export class Reflector<T extends KubernetesObject> {
     this.#random = options.random ?? Math.random;
     const { name = 'objects', onWarning = emitProcessWarning } = options;
     this.#onWatchError = options.onWatchError ?? watchErrorWarning(name);
-    this.#silence = new InitialSilence({
-      name,
-      clock: this.#clock,
-      // A stream that broke is told of in another way.
-      onWarning: (text) => this.#state.phase === 'streaming' && this.#guard(() => onWarning(text)),
-    });
+    const warn = (text: string): void => this.#guard(() => onWarning(text));
+    this.#trace = new RoundTrace({ name, clock: this.#clock, onWarning: warn });
+    // A stream that broke is told of in another way.
+    const warnOfStream = (text: string): unknown => this.#state.phase === 'streaming' && warn(text);
+    this.#silence = new InitialSilence({ name, clock: this.#clock, onWarning: warnOfStream });
     this.#resyncMs = options.resyncMs ?? 0;
     const canStream = listerWatcher.supportsWatchList ?? true;
     const known = canStream ? options : { ...options, watchList: false };
@@ -256,6 +260,7 @@ export class Reflector<T extends KubernetesObject> {
 
   #list(effect: Extract<ListWatchEffect, { type: 'list' }>): void {
     if (effect.continue === undefined) {
+      this.#trace.start('ListAndWatch');
       this.#staged = [];
       this.#cancelResync?.();
     }
@@ -285,7 +290,7 @@ export class Reflector<T extends KubernetesObject> {
   #replace(resourceVersion: string): boolean {
     const objects = this.#staged instanceof Map ? this.#staged.values() : this.#staged;
     try {
-      this.#store.replace(objects, resourceVersion);
+      this.#trace.finish(() => this.#store.replace(objects, resourceVersion));
     } catch (cause) {
       this.#dropWatch();
       const error = new Error(`unable to sync list result: ${(cause as Error).message}`, { cause });
@@ -306,6 +311,7 @@ export class Reflector<T extends KubernetesObject> {
     if (effect.sendInitialEvents) {
       this.#staged = new Map();
       this.#cancelResync?.();
+      this.#trace.start('WatchList');
       this.#silence.start();
     }
     const watchId = ++this.#watchId;

@@ -37,6 +37,8 @@ export interface DefinitionControllerOptions {
 }
 
 const retryMs = 1000;
+/** Definitions may have hundreds of kilobytes: to look at one takes milliseconds, and so does each step of writing it. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const resource = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' };
 
 export class DefinitionController {
@@ -114,8 +116,8 @@ export class DefinitionController {
 
   async #drain(): Promise<void> {
     // Events come in bursts and within calls of the store: look at them in a turn of our own.
-    await Promise.resolve();
     for (;;) {
+      await nextTurn();
       const [name] = this.#dirty;
       if (name === undefined || this.#stop.signal.aborted) break;
       this.#dirty.delete(name);
@@ -258,6 +260,7 @@ export class DefinitionController {
       dryRun: false,
       fieldManager: 'kapstan',
       fieldValidation: 'Ignore',
+      nextTurn,
       signal: this.#stop.signal,
       warn: () => undefined,
     };

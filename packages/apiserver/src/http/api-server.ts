@@ -58,6 +58,11 @@ export interface ApiServerOptions {
   readonly pages?: readonly Page[];
   /** Largest body of a request, in bytes. Default 3 145 728. */
   readonly maxBodyBytes?: number;
+  /**
+   * Whether objects that cannot be read may be deleted with ignoreStoreReadErrorWithClusterBreakingPotential; when not, that
+   * option is ignored. Default false, as the feature gate AllowUnsafeMalformedObjectDeletion.
+   */
+  readonly allowsUnsafeDeletion?: boolean;
   /** Reads at once; 0 = no limit. Default 400. */
   readonly maxRequestsInflight?: number;
   /** Writes at once; 0 = no limit. Default 200. */
@@ -159,6 +164,7 @@ class RequestChain {
       clock: this.#clock,
       random: options.random ?? Math.random,
       maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
+      allowsUnsafeDeletion: options.allowsUnsafeDeletion === true,
       minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
       maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
       patching: options.patching,

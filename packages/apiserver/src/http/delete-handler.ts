@@ -35,7 +35,7 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
 export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDeleteOptions> {
   const { exchange, ports } = call;
   const body = await exchange.readBody(ports.maxBodyBytes);
-  const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query) : readBodyOptions(call, body);
+  const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : readBodyOptions(call, body);
   if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
   if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
   return options;
@@ -48,7 +48,7 @@ export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions):
 function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOptions {
   const format = negotiateInput(call.exchange.header('content-type'));
   try {
-    return deleteOptionsFromBody(readBody(format, body));
+    return deleteOptionsFromBody(readBody(format, body), call.ports);
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     throw newBadRequest(error.message);

@@ -21,13 +21,18 @@ export interface ParsedDeleteOptions {
   readonly dryRun: boolean;
 }
 
+export interface DeleteGates {
+  /** When not, ignoreStoreReadErrorWithClusterBreakingPotential is as if it were not there. */
+  readonly allowsUnsafeDeletion: boolean;
+}
+
 /** Bodies of other groups' versions count too: every group has these options. */
 export const deleteOptionsKind = { group: '', version: 'v1', kind: 'DeleteOptions' };
 
 const scheme = 'pkg/runtime/scheme.go:111';
 
 /** From the query of a request without a body. Throws 400 and 422. */
-export function deleteOptionsFromQuery(query: URLSearchParams): ParsedDeleteOptions {
+export function deleteOptionsFromQuery(query: URLSearchParams, gates: DeleteGates): ParsedDeleteOptions {
   const ignoreErrors = decodeBoolean(query.get('ignoreStoreReadErrorWithClusterBreakingPotential'));
   return check({
     gracePeriodSeconds: decodeInteger(query.get('gracePeriodSeconds')),
@@ -35,7 +40,7 @@ export function deleteOptionsFromQuery(query: URLSearchParams): ParsedDeleteOpti
     propagationPolicy: query.get('propagationPolicy') ?? undefined,
     dryRun: query.getAll('dryRun'),
     preconditions: preconditionsFromQuery(query),
-    ignoreErrors,
+    ignoreErrors: gates.allowsUnsafeDeletion && ignoreErrors,
   });
 }
 
@@ -43,7 +48,7 @@ export function deleteOptionsFromQuery(query: URLSearchParams): ParsedDeleteOpti
  * From the value of a body. Throws 400 with Go's words for a value that is no object, another kind and members of a
  * wrong type; 422.
  */
-export function deleteOptionsFromBody(body: unknown): ParsedDeleteOptions {
+export function deleteOptionsFromBody(body: unknown, gates: DeleteGates): ParsedDeleteOptions {
   const decoded = decodeBody(body);
   return check({
     // An int64 beyond what a double holds is as good as any other far future.
@@ -52,7 +57,7 @@ export function deleteOptionsFromBody(body: unknown): ParsedDeleteOptions {
     propagationPolicy: decoded.propagationPolicy,
     dryRun: decoded.dryRun ?? [],
     preconditions: decoded.preconditions,
-    ignoreErrors: decoded.ignoreStoreReadErrorWithClusterBreakingPotential,
+    ignoreErrors: gates.allowsUnsafeDeletion && decoded.ignoreStoreReadErrorWithClusterBreakingPotential,
   });
 }
 

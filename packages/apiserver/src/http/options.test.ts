@@ -156,10 +156,11 @@ describe('options of a write', () => {
 
 describe('options of a delete', () => {
   const invalid = 'DeleteOptions.meta.k8s.io "" is invalid: ';
+  const gates = { allowsUnsafeDeletion: true };
   it('come from the query or the body', () => {
     const text = 'gracePeriodSeconds=5&propagationPolicy=Orphan&dryRun=All';
     const expected = { request: { gracePeriodSeconds: 5, propagationPolicy: 'Orphan' }, dryRun: true };
-    expect(deleteOptionsFromQuery(query(text))).toEqual(expected);
+    expect(deleteOptionsFromQuery(query(text), gates)).toEqual(expected);
     const body = {
       kind: 'DeleteOptions',
       apiVersion: 'apps/v1',
@@ -167,12 +168,12 @@ describe('options of a delete', () => {
       propagationPolicy: 'Orphan',
       dryRun: ['All'],
     };
-    expect(deleteOptionsFromBody(body)).toEqual(expected);
-    expect(deleteOptionsFromBody(null)).toEqual({ request: {}, dryRun: false });
-    expect(deleteOptionsFromQuery(query('uid=u&resourceVersion=3')).request).toEqual({
+    expect(deleteOptionsFromBody(body, gates)).toEqual(expected);
+    expect(deleteOptionsFromBody(null, gates)).toEqual({ request: {}, dryRun: false });
+    expect(deleteOptionsFromQuery(query('uid=u&resourceVersion=3'), gates).request).toEqual({
       preconditions: { uid: 'u', resourceVersion: '3' },
     });
-    expect(deleteOptionsFromBody({ preconditions: { uid: 'u', resourceVersion: '3' } }).request).toEqual({
+    expect(deleteOptionsFromBody({ preconditions: { uid: 'u', resourceVersion: '3' } }, gates).request).toEqual({
       preconditions: { uid: 'u', resourceVersion: '3' },
     });
   });
@@ -209,7 +210,17 @@ describe('options of a delete', () => {
       `${invalid}ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: cannot be set together with .gracePeriodSeconds`,
     ],
   ])('%j is refused', (body, code, message) => {
-    expect(refusal(() => deleteOptionsFromBody(body))).toEqual({ code, message });
+    expect(refusal(() => deleteOptionsFromBody(body, gates))).toEqual({ code, message });
+  });
+});
+
+describe('the option to delete what cannot be read', () => {
+  const closed = { allowsUnsafeDeletion: false };
+  it('is not looked at while its gate is closed', () => {
+    const body = { ignoreStoreReadErrorWithClusterBreakingPotential: true, gracePeriodSeconds: 0 };
+    expect(deleteOptionsFromBody(body, closed).request).toEqual({ gracePeriodSeconds: 0 });
+    const text = 'ignoreStoreReadErrorWithClusterBreakingPotential=true';
+    expect(deleteOptionsFromQuery(query(text), closed).request).toEqual({});
   });
 });
 

@@ -14,8 +14,9 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const form = negotiateAnswer(call);
   const body = await exchange.readBody(ports.maxBodyBytes);
   const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
-  const target = targetOf(call, contextOf(call, options));
+  const target = targetOf(call, contextOf(call, options, body.length));
   const answer = await patchAt(target, ports.patching, { type, body, force: options.force });
+  await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: call.served.definition, form, clock: ports.clock });
 }
 

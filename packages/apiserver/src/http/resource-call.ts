@@ -29,6 +29,7 @@ export interface HandlerPorts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly maxBodyBytes: number;
+  readonly allowsUnsafeDeletion: boolean;
   /** Shortest time after which the server ends a watch that named none, in milliseconds; the longest is twice that. */
   readonly minWatchMs: number;
   readonly maxWatchBufferBytes: number;
@@ -54,7 +55,17 @@ export type ResourceHandler = (call: ResourceCall) => Promise<void> | void;
 
 const readOptions: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: false };
 
-export function contextOf(call: ResourceCall, options: WriteOptions = readOptions): RequestContext {
+/** From so many bytes on an object is not written in one turn: to decode, track, check and encode it takes milliseconds each. */
+const largeBytes = 128 * 1024;
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** `bodyBytes`: length of what is written, for writes. */
+export function contextOf(
+  call: ResourceCall,
+  options: WriteOptions = readOptions,
+  bodyBytes: number = 0,
+): RequestContext {
   const { exchange, info, served, user, warnings } = call;
   return {
     user,
@@ -64,6 +75,7 @@ export function contextOf(call: ResourceCall, options: WriteOptions = readOption
     fieldValidation: options.fieldValidation,
     signal: exchange.signal,
     auditId: exchange.auditId,
+    ...(bodyBytes >= largeBytes && { nextTurn }),
     warn: (text) => warnings.add(text),
   };
 }
@@ -84,9 +96,11 @@ export async function readObject(
 ): Promise<{ readonly object: UnstructuredObject; readonly target: WriteTarget }> {
   const format = negotiateInput(call.exchange.header('content-type'));
   const body = await call.exchange.readBody(call.ports.maxBodyBytes);
-  const target = targetOf(call, contextOf(call, readWriteOptions()));
+  const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
-  return { object: decodeBody(target, json, format.name === 'yaml' ? 'application/yaml' : 'application/json'), target };
+  const object = decodeBody(target, json, format.name === 'yaml' ? 'application/yaml' : 'application/json');
+  await target.context.nextTurn?.();
+  return { object, target };
 }
 
 /** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */

@@ -9,5 +9,6 @@ export async function handleUpdate(call: ResourceCall): Promise<void> {
   const form = negotiateAnswer(call);
   const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'UpdateOptions'));
   const answer = await updateAt(target, object);
+  await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: served.definition, form, clock: ports.clock });
 }

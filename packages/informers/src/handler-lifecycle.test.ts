@@ -114,6 +114,18 @@ describe('the removal of a handler', () => {
     expect([errors, registration.errors]).toEqual([['late'], 1]);
   });
 
+  it('counts at once: who is removed by another handler in a delivery is not told of that change any more', async () => {
+    create();
+    const told: string[] = [];
+    informer.addEventHandler({ onAdd: () => informer.removeEventHandler(later) });
+    const later = informer.addEventHandler({ onAdd: () => void told.push('later') });
+    informer.addEventHandler({ onAdd: () => void told.push('last') });
+    informer.start();
+    await settle();
+    source.add(pod({ name: 'a' }));
+    expect(told).toEqual(['last']);
+  });
+
   it('is no error on an informer that has stopped, nor when it is gone already', async () => {
     create();
     const registration = informer.addEventHandler({});

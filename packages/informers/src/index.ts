@@ -35,6 +35,7 @@ export type { MutationDetection } from './mutation-detector.ts';
 export type { AddedChange, DeletedChange, InformerEvent, ObjectChange, UpdatedChange } from './object-change.ts';
 // Parts
 export { Reflector, type ReflectorOptions, type ReflectorStore } from './reflector.ts';
+export type { ExpectedKind } from './reflector-events.ts';
 export type { ReflectorStatus } from './reflector-status.ts';
 export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';

@@ -81,6 +81,8 @@ export interface ControlPlaneOptions {
   readonly requestTimeoutMs?: number;
   /** Shortest time after which a watch is ended, in milliseconds. Default 1 800 000. */
   readonly minWatchMs?: number;
+  /** See ApiServerOptions. Default false. */
+  readonly allowsUnsafeDeletion?: boolean;
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew: clients move on to other servers. Default 0. */
   readonly goawayChance?: number;
   /** How long /livez takes control loops that have not come up yet for healthy, in milliseconds. Default 0. */

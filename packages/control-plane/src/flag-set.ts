@@ -111,16 +111,6 @@ function formatDuration(ms: number): string {
   return text === '' ? '0s' : text;
 }
 
-/** A flag of which only the default is taken: anything else is known to kube-apiserver, but not built here. */
-export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
-  const parse = (text: string): T => {
-    const value = flag.parse(text);
-    if (value !== flag.default) throw new FlagRefusal(notSupported);
-    return value;
-  };
-  return { ...flag, parse };
-}
-
 /**
  * Reads arguments. Throws {@link UsageError} for unknown flags, missing values and stray arguments, and else with all that is
  * wrong with the values together: each by itself, then what `check` says of them, with defaults in the place of bad ones.
@@ -189,7 +179,8 @@ function parsedArgs(
 /** Node's message, without its advice on positional arguments. */
 function usageText(error: Error): string {
   const unknown = /Unknown option '([^']+)'/.exec(error.message);
-  if (unknown) return `unknown flag: ${unknown[1]}`;
+  if (unknown?.[1]?.startsWith('--')) return `unknown flag: ${unknown[1]}`;
+  if (unknown) return `unknown shorthand flag: '${unknown[1]?.slice(1)}' in ${unknown[1]}`;
   const stray = /Unexpected argument '([^']+)'/.exec(error.message);
   if (stray) return `unexpected argument: ${stray[1]}`;
   const missing = /Option '(--[a-z-]+)/.exec(error.message);

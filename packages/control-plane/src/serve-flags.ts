@@ -1,6 +1,7 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists.
 import { admissionNamesError } from '@kapstan/apiserver';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
+import { type FeatureGates, featureGatesFlag } from './feature-gates.ts';
 import {
   anyDurationFlag,
   booleanFlag,
@@ -16,7 +17,7 @@ import {
 } from './flag-set.ts';
 import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
-import { unsupportedFlags } from './unsupported-flags.ts';
+import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 
 const maxInt = 2_147_483_647;
 
@@ -52,6 +53,7 @@ export interface ServeFlags extends StoreFlags, ServiceAccountFlags {
   readonly 'shutdown-delay-duration': number;
   readonly 'shutdown-send-retry-after': boolean;
   readonly 'shutdown-watch-termination-grace-period': number;
+  readonly 'feature-gates': FeatureGates;
   readonly 'service-cluster-ip-range': string;
   readonly 'advertise-address': string;
   readonly 'control-loops': readonly string[];
@@ -133,6 +135,9 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     'Longest time over which watches are ended one by one when the server stops; 0 = all at once.',
     0,
   ),
+  'feature-gates': featureGatesFlag(
+    'Gates as name=true or name=false. AllowUnsafeMalformedObjectDeletion can be turned on; others stay at their defaults.',
+  ),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
   'control-loops': listFlag(
@@ -165,7 +170,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
     if (unsupportedFlags.has(name)) throw new UsageError(`--${name} ${notSupported}`);
   }
   const spelled = args.map((arg) => (/^-v(=|$)/.test(arg) ? `-${arg}` : arg));
-  return parseFlags(serveFlags, spelled, (values) => [
+  return parseFlags({ ...fixedFlags, ...serveFlags }, spelled, (values) => [
     ...storeFlagErrors(values),
     ...certificateErrors(values),
     ...graceErrors(values),

@@ -156,6 +156,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
       watchGraceMs: flags['shutdown-watch-termination-grace-period'],
     },
     minWatchMs: flags['min-request-timeout'] * 1000,
+    allowsUnsafeDeletion: flags['feature-gates'].AllowUnsafeMalformedObjectDeletion,
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']

@@ -65,6 +65,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     ...(options.livezGraceMs === undefined ? {} : { livezGraceMs: options.livezGraceMs }),
     ...(options.shutdown === undefined ? {} : { shutdown: options.shutdown }),
     ...(options.goawayChance === undefined ? {} : { goawayChance: options.goawayChance }),
+    ...(options.allowsUnsafeDeletion === undefined ? {} : { allowsUnsafeDeletion: options.allowsUnsafeDeletion }),
     ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
     ...(options.http === 'off' ? {} : options.http),
     clock,

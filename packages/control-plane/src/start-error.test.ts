@@ -160,7 +160,7 @@ describe('kapstan serve', () => {
 
   it.each<[string[], string]>([
     [['--enable-admission-plugins=Foo'], 'enable-admission-plugins plugin "Foo" is unknown'],
-    [['--feature-gates=A=true'], '--feature-gates is not supported by this version of kapstan'],
+    [['--feature-gates=A=true'], '--feature-gates unrecognized feature gate: A'],
   ])('ends with status 2 and one line for %s', async (flags, message) => {
     expect(await serve(...flags)).toEqual({ code: 2, stderr: `kapstan: ${message}\n` });
   });

@@ -164,7 +164,8 @@ describe('a server that lacks a key', () => {
     const log: unknown[] = [];
     const note = (message: string, data?: unknown): unknown => log.push(message, data);
     const logger = { debug: note, info: note, warn: note, error: note, child: () => logger } as never;
-    const { plane } = await start({ http: {}, storageInitializationTimeoutMs: 100, controlLoops: ['*'], logger });
+    const more = { storageInitializationTimeoutMs: 100, controlLoops: ['*'], allowsUnsafeDeletion: true };
+    const { plane } = await start({ http: {}, ...more, logger });
     expect((await call(plane, 'GET', '/api/v1/namespaces/default/configmaps/pass')).status).toBe(200);
     const ready = await call(plane, 'GET', '/readyz?verbose');
     expect(ready.status).toBe(500);

@@ -89,4 +89,32 @@ describe('ListDecoder', () => {
       { numRuns: 100 },
     );
   });
+
+  it.each([
+    [
+      'hold objects like themselves',
+      (name: string) => ({ metadata: { name }, spec: [{ metadata: { name } }, { metadata: {} }] }),
+    ],
+    [
+      'name their kind first',
+      (name: string) => ({ apiVersion: 'x/v2', kind: 'Other', metadata: { name }, list: [{}] }),
+    ],
+    [
+      'differ in how they begin',
+      (name: string) => (name > '2' ? { metadata: { name } } : { a: [{}], metadata: { name } }),
+    ],
+    ['hold the seam in a text', (name: string) => ({ metadata: { name }, text: '},{"metadata":{' })],
+  ])('finds items that %s, however the bytes are cut', (_what, itemOf) => {
+    const items = ['1', '2', '3', '4'].map(itemOf);
+    const text = JSON.stringify({ metadata: {}, items });
+    const expected = items.map((item) => ({ kind: 'Pod', apiVersion: 'v1', ...item }));
+    for (let chunkBytes = 1; chunkBytes <= text.length; chunkBytes++)
+      expect(decode(text, chunkBytes).items).toEqual(expected);
+  });
+
+  it('refuses an item that is broken behind a whole one', () => {
+    const whole = '{"metadata":{"name":"a"}}';
+    expect(() => decode(`{"metadata":{},"items":[${whole},{"metadata":{"name":}},${whole}]}`)).toThrow(SyntaxError);
+    expect(() => decode(`{"metadata":{},"items":[${whole},{"metadata":{"name":"b"},${whole}]}`)).toThrow(SyntaxError);
+  });
 });

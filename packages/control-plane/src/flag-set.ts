@@ -111,6 +111,16 @@ function formatDuration(ms: number): string {
   return text === '' ? '0s' : text;
 }
 
+/** A flag of which only the default is taken: anything else is known to kube-apiserver, but not built here. */
+export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
+  const parse = (text: string): T => {
+    const value = flag.parse(text);
+    if (value !== flag.default) throw new FlagRefusal(notSupported);
+    return value;
+  };
+  return { ...flag, parse };
+}
+
 /**
  * Reads arguments. Throws {@link UsageError} for unknown flags, missing values and stray arguments, and else with all that is
  * wrong with the values together: each by itself, then what `check` says of them, with defaults in the place of bad ones.

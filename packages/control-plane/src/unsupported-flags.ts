@@ -26,7 +26,6 @@ export const unsupportedFlags: ReadonlySet<string> = new Set([
   'audit-log-version',
   'audit-policy-file',
   'audit-webhook-batch-buffer-size',
-  'audit-webhook-batch-initial-backoff',
   'audit-webhook-batch-max-size',
   'audit-webhook-batch-max-wait',
   'audit-webhook-batch-throttle-burst',

@@ -53,6 +53,18 @@ describe('a watch', () => {
     ],
   ];
 
+  it('keeps no listener for an answer that it asks again for', async () => {
+    const warnings: string[] = [];
+    const listen = ({ name }: Error): void => void warnings.push(name);
+    process.on('warning', listen);
+    server.always(json(status(429, 'TooManyRequests', 'wait'), { status: 429, headers: { 'retry-after': '0' } }));
+    await expect(lastValueFrom(client.watch(ConfigMap))).rejects.toMatchObject({ code: 429 });
+    expect(server.requests).toHaveLength(11);
+    await settle();
+    process.off('warning', listen);
+    expect(warnings).toEqual([]);
+  });
+
   describe.each(doors)('through %s', (_, read) => {
     it('delivers every type of event in order and completes when the server ends it', async () => {
       const expected = [configMap('a'), configMap('b'), configMap('c')];

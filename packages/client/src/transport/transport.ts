@@ -109,7 +109,10 @@ export class Transport {
     const { pool } = this.#ports;
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
       const dispatcher = await pool.forStream();
-      const release = (): void => pool.release(dispatcher);
+      const release = (): void => {
+        signal.removeEventListener('abort', release);
+        pool.release(dispatcher);
+      };
       return async (headers) => {
         // An aborted request may hang until its connection stands: the connection goes at once.
         signal.addEventListener('abort', release, { once: true });

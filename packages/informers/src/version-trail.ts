@@ -7,8 +7,10 @@ export class VersionTrail {
   #reached = '';
   #queued = 0;
   #popped = 0;
-  // Invariant: by the number of entries that must be popped, each above #popped.
+  // Invariant: by the number of entries that must be popped, each above #popped; the newest stands beside, since mostly it is alone.
   readonly #ahead = new Map<number, string>();
+  #newest = '';
+  #newestAt = 0;
 
   /** Version up to which everything that came is popped; "" = none yet. */
   get reached(): string {
@@ -23,16 +25,22 @@ export class VersionTrail {
   /** The first entry left the queue. */
   notePopped(): void {
     this.#popped++;
-    const version = this.#ahead.get(this.#popped);
+    const version = this.#popped === this.#newestAt ? this.#newest : this.#ahead.get(this.#popped);
     if (version === undefined) return;
     this.#reached = version;
-    this.#ahead.delete(this.#popped);
+    if (this.#popped !== this.#newestAt) this.#ahead.delete(this.#popped);
   }
 
   /** Everything up to this version is in the queue, or was. "" and absence say nothing. */
   note(version: string | undefined): void {
     if (version === undefined || version === '') return;
     if (this.#queued === this.#popped) this.#reached = version;
-    else this.#ahead.set(this.#queued, version);
+    else this.#noteAhead(version);
+  }
+
+  #noteAhead(version: string): void {
+    if (this.#newestAt > this.#popped && this.#newestAt < this.#queued) this.#ahead.set(this.#newestAt, this.#newest);
+    this.#newest = version;
+    this.#newestAt = this.#queued;
   }
 }

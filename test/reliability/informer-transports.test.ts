@@ -1,6 +1,6 @@
 // One suite, two transports: the same informer over HTTP, through a proxy that breaks things, and in process, straight on
 // the watch cache. Writers run while things break; afterwards the cache must be the server's, and the history whole.
-import { type DeepReadonly, isExpired, type ObjectKey, type ResourceClient } from '@kapstan/api';
+import { type DeepReadonly, isExpired, type ObjectKey, type ResourceClient, silentLogger } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
 import { type SharedInformer, SharedInformerFactory } from '@kapstan/informers';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
@@ -138,7 +138,13 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, wat
     const source = transport === 'over HTTP' ? await cluster.connect() : cluster.client;
     const { clock } = cluster;
     const random = randomOf(7);
-    factory = new SharedInformerFactory(source, { clock, random, watchList, namespace: 'default' });
+    factory = new SharedInformerFactory(source, {
+      clock,
+      random,
+      watchList,
+      namespace: 'default',
+      logger: silentLogger,
+    });
     const informer = factory.informer(ConfigMap);
     const history = new WriteHistory();
     scene = { cluster, source, informer, history, seen: new ReadHistory(informer) };

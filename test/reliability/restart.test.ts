@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DeepReadonly, delay, systemClock } from '@kapstan/api';
+import { type DeepReadonly, delay, silentLogger, systemClock } from '@kapstan/api';
 import { Client } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
@@ -24,7 +24,10 @@ describe('a server that is killed and started again', () => {
     client = new Client(configOf(server));
     // The short pauses of a test; in production they begin at 800 ms.
     const backoff = { initialMs: 50, maxMs: 500, factor: 2, jitter: 1, resetAfterMs: 60_000 };
-    informer = new SharedInformer(client.listerWatcher(ConfigMap, { namespace: 'default' }), { backoff });
+    informer = new SharedInformer(client.listerWatcher(ConfigMap, { namespace: 'default' }), {
+      backoff,
+      logger: silentLogger,
+    });
     seen = new ReadHistory(informer);
     informer.start();
     await informer.whenSynced();

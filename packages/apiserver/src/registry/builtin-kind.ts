@@ -5,7 +5,7 @@ import type { TokenIssuer } from './core/serviceaccounts/token-issuer.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
-import type { ResourceStrategy } from './strategy.ts';
+import type { MetadataOnUpdate, ResourceStrategy } from './strategy.ts';
 import type { Field } from './validation/field.ts';
 
 /** What the built-in kinds need of the server around them. */
@@ -27,6 +27,8 @@ interface StatusRules<T extends KubernetesObject> {
   /** After everything but metadata and status was taken over from the old object. */
   prepare?(next: T, old: DeepReadonly<T>): void;
   validate?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  /** Default 'change'. */
+  readonly updateMetadata?: MetadataOnUpdate;
   /** Fields beside the kind's content that the endpoint ignores. */
   readonly resetFields?: readonly (readonly string[])[];
 }
@@ -65,7 +67,7 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   readonly strategy?: Pick<
     ResourceStrategy<T>,
     | 'canonicalize'
-    | 'repeatsMetadataValidation'
+    | 'updateMetadata'
     | 'gracePeriodSeconds'
     | 'defaultGarbageCollection'
     | 'ttlSeconds'

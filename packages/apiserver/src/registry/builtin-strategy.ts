@@ -71,6 +71,7 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
     }),
     resetFields: [['spec'], ...(kind.status?.resetFields ?? [])],
+    updateMetadata: kind.status?.updateMetadata ?? 'change',
   };
 }
 

@@ -44,7 +44,8 @@ export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: Metada
     ...namespaceErrors(meta, rules.namespaced),
     ...generationErrors(meta),
     ...commonErrors(meta),
-    ...finalizerErrors(meta.finalizers ?? [], rules.finalizerNames),
+    ...finalizerErrors(meta.finalizers ?? []),
+    ...finalizerNameErrors(meta.finalizers ?? [], rules.finalizerNames),
   ];
 }
 
@@ -164,7 +165,7 @@ function oneOwnerErrors(reference: DeepReadonly<OwnerReference>, path: string): 
   return errors;
 }
 
-function finalizerErrors(finalizers: readonly string[], names: MetadataRules['finalizerNames']): FieldError[] {
+function finalizerErrors(finalizers: readonly string[]): FieldError[] {
   const path = fieldChild(root, 'finalizers');
   const errors = finalizers.flatMap((finalizer) =>
     qualifiedNameErrors(finalizer).map((text) => invalidField(path, finalizer, text)),
@@ -173,13 +174,20 @@ function finalizerErrors(finalizers: readonly string[], names: MetadataRules['fi
     const text = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
     errors.push(invalidField(path, finalizers, text));
   }
-  if (names === 'Qualified') return errors;
-  const text = 'name is neither a standard finalizer name nor is it fully qualified';
-  finalizers.forEach((finalizer, index) => {
-    if (finalizer.includes('/') || standardFinalizers.has(finalizer)) return;
-    errors.push(invalidField(fieldIndex(path, index), finalizer, text));
-  });
   return errors;
+}
+
+/** Finalizers without a domain that are no standard ones. Source: core validation's validateKubeFinalizerName. */
+export function finalizerNameErrors(
+  finalizers: readonly string[],
+  names: MetadataRules['finalizerNames'],
+): FieldError[] {
+  if (names === 'Qualified') return [];
+  const text = 'name is neither a standard finalizer name nor is it fully qualified';
+  return finalizers.flatMap((finalizer, index) => {
+    if (finalizer.includes('/') || standardFinalizers.has(finalizer)) return [];
+    return [invalidField(fieldIndex(fieldChild(root, 'finalizers'), index), finalizer, text)];
+  });
 }
 
 function newFinalizerErrors(next: DeepReadonly<ObjectMeta>, old: DeepReadonly<ObjectMeta>): FieldError[] {

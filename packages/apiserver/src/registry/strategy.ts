@@ -4,6 +4,12 @@ import type { DeepReadonly, FieldError, KubernetesObject, UnstructuredObject } f
 import type { RequestContext } from './request-context.ts';
 
 /**
+ * Which of metadata's rules a kind checks in an update: those of what may change, all those of a create ('whole'), both,
+ * or none. An error that the generic code told already is told once more in `causes`.
+ */
+export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
+
+/**
  * Per-kind policy for creates, updates and deletes. The prepare functions change the object in place (it is a private
  * copy); the validate functions return all errors and change nothing. Metadata rules are the generic store's.
  */
@@ -33,11 +39,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
   /** Field paths that this endpoint ignores, kept out of the managed fields of its writers: [["status"]]. */
   readonly resetFields?: readonly (readonly string[])[];
-  /**
-   * True: the kind's update validation repeats its create validation (ConfigMap, Secret, Service, Namespace), so that an
-   * error in metadata is told once more. Default false.
-   */
-  readonly repeatsMetadataValidation?: boolean;
+  /** What the kind's own update rules look at in metadata, after the generic ones. Default 'change'. */
+  readonly updateMetadata?: MetadataOnUpdate;
   /** 'Kubernetes': a finalizer without a domain must be a standard one. 'Qualified': any qualified name. Default: that for custom resources, else 'Kubernetes'. */
   readonly finalizerNames?: 'Kubernetes' | 'Qualified';
   /** "metadata.name" must be a DNS label, subdomain, … Returns messages, empty when valid. Absent = DNS-1123 subdomain. */

@@ -6,6 +6,7 @@ import type { AdmissionControl } from './admission-control.ts';
 import { bumpGenerationOnSpecChange, defaultStrategy, startGeneration } from './default-strategy.ts';
 import type { GenericStore } from './generic-store.ts';
 import type { UpdateRequest } from './resource-store.ts';
+import type { MetadataOnUpdate } from './strategy.ts';
 
 let fixture: StoreFixture;
 beforeEach(async () => {
@@ -202,15 +203,36 @@ describe('what an update may not change', () => {
   });
 
   it('tells an error of labels once more where the kind validates the whole object again', async () => {
-    const causes = async (repeatsMetadataValidation: boolean): Promise<number | undefined> => {
-      const strategy = { ...unconditionalStrategy, repeatsMetadataValidation };
-      const store = fixture.store({ strategy, resource: repeatsMetadataValidation ? 'configmaps' : 'deployments' });
+    const causes = async (updateMetadata: MetadataOnUpdate): Promise<number | undefined> => {
+      const strategy = { ...unconditionalStrategy, updateMetadata };
+      const store = fixture.store({ strategy, resource: `configmaps-${updateMetadata}` });
       await store.create(testContext(), configMap('a'));
       const error = await refusal(change(store, 'a', (object) => setMeta(object, { labels: { 'a b': 'c' } })));
       return error.details?.causes?.length;
     };
-    expect([await causes(false), await causes(true)]).toEqual([3, 4]);
+    // The generic code tells it twice: as a rule of metadata and as one of changed metadata.
+    expect([await causes('none'), await causes('change'), await causes('whole'), await causes('both')]).toEqual([
+      2, 3, 3, 4,
+    ]);
   });
+
+  it.each([
+    ['change', 1],
+    ['whole', 1],
+    ['both', 2],
+    ['none', 0],
+  ] as const)(
+    'tells of a finalizer without a domain where the kind looks at metadata: %s',
+    async (updateMetadata, count) => {
+      const strategy = { ...unconditionalStrategy, updateMetadata };
+      const store = fixture.store({ strategy });
+      await store.create(testContext(), configMap('a'));
+      const edit = (object: UnstructuredObject): void =>
+        setMeta(object, { finalizers: ['nodomain'], labels: { 'a b': 'c' } });
+      const causes = (await refusal(change(store, 'a', edit))).details?.causes ?? [];
+      expect(causes.filter((cause) => cause.field === 'metadata.finalizers[0]')).toHaveLength(count);
+    },
+  );
 
   it('the generation, which the strategy raises and nobody lowers', async () => {
     const strategy = {

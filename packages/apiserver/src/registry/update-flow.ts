@@ -22,7 +22,7 @@ import { jsonEqual } from './json-equality.ts';
 import { objectKeyOf } from './key-functions.ts';
 import { nameIsPathSegment } from './names.ts';
 import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
+import { finalizerNameErrors, validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { FinishReservation, ResourceDefinition } from './resource-definition.ts';
 import type { UpdateAnswer, UpdateRequest } from './resource-store.ts';
@@ -208,9 +208,15 @@ class Update<T extends KubernetesObject> {
   #metadataErrors(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): readonly FieldError[] {
     const rules = metadataRules(this.#parts);
     const general = { namespaced: rules.namespaced, nameRule: nameIsPathSegment, finalizerNames: 'Qualified' } as const;
-    const update = validateObjectMetaUpdate(next, old);
-    const repeated = this.#strategy.repeatsMetadataValidation === true ? validateObjectMeta(next, rules) : [];
-    return [...validateObjectMeta(next, general), ...update, ...update, ...repeated];
+    const change = validateObjectMetaUpdate(next, old);
+    const { updateMetadata = 'change' } = this.#strategy;
+    const ofKind = {
+      change: () => [...change, ...finalizerNameErrors(next.finalizers ?? [], rules.finalizerNames)],
+      whole: () => validateObjectMeta(next, rules),
+      none: () => [],
+    };
+    const repeated = updateMetadata === 'both' ? [...ofKind.whole(), ...ofKind.change()] : ofKind[updateMetadata]();
+    return [...validateObjectMeta(next, general), ...change, ...repeated];
   }
 
   /** Source: registry.ShouldDeleteDuringUpdate. */

@@ -14,6 +14,7 @@ import { setRuleDefaults, validateRule } from '../rule-defaults.ts';
 
 export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy> = {
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+  strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     spec.failurePolicy ??= 'Fail';
@@ -24,6 +25,7 @@ export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy>
 
 export const validatingAdmissionPolicyBindings: BuiltinKind<ValidatingAdmissionPolicyBinding> = {
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+  strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');

@@ -13,6 +13,7 @@ import { setRuleDefaults, validateRule } from '../rule-defaults.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+  strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   setDefaults: (object) => {
     for (const webhook of object.webhooks ?? []) {
       setWebhookDefaults(webhook);
@@ -30,6 +31,7 @@ export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfigura
 
 export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
   setDefaults: (object) => {
     for (const webhook of object.webhooks ?? []) setWebhookDefaults(webhook);
   },

@@ -7,6 +7,7 @@ import { dns1035LabelErrors } from '../../names.ts';
 
 export const apiServices: BuiltinKind<APIService> = {
   id: 'apiregistration.k8s.io/v1/apiservices',
+  strategy: { finalizerNames: 'Qualified' },
   setDefaults: ({ spec }) => {
     if (spec?.service !== undefined) spec.service.port ??= 443;
   },

@@ -17,7 +17,7 @@ export const jobs: BuiltinKind<Job> = {
     ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
     ...templateWarnings('spec.template', next.spec?.template, { next, old }),
   ],
-  strategy: { defaultGarbageCollection: 'Orphan', canonicalize: takePodLabels },
+  strategy: { updateMetadata: 'both', defaultGarbageCollection: 'Orphan', canonicalize: takePodLabels },
   setDefaults: (object) => {
     if (object.spec !== undefined) setJobSpecDefaults(object.spec);
   },

@@ -4,6 +4,7 @@ import type { BuiltinKind } from '../../builtin-kind.ts';
 
 export const leases: BuiltinKind<Lease> = {
   id: 'coordination.k8s.io/v1/leases',
+  strategy: { finalizerNames: 'Qualified' },
   validate: (root, { spec }) => {
     const at = root.child('spec');
     const duration = spec?.leaseDurationSeconds;

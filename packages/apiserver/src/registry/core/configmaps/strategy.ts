@@ -11,7 +11,7 @@ export const maxDataBytes: number = 1024 * 1024;
 
 export const configMaps: BuiltinKind<ConfigMap> = {
   id: 'v1/configmaps',
-  strategy: { repeatsMetadataValidation: true },
+  strategy: { updateMetadata: 'both' },
   validate: (root, object) => {
     root.child('data').eachKey(object.data, (key, _value, place) => {
       place.invalidAll(key, configKeyErrors(key));

@@ -7,6 +7,7 @@ import { amount, type ResourceList } from '../../validation/resource-rules.ts';
 
 export const limitRanges: BuiltinKind<LimitRange> = {
   id: 'v1/limitranges',
+  strategy: { updateMetadata: 'whole' },
   setDefaults: ({ spec }) => {
     for (const item of spec?.limits ?? []) if (item.type === 'Container') setItemDefaults(item);
   },

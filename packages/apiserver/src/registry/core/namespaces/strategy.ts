@@ -41,7 +41,7 @@ export function namespaces(): BuiltinKind<Namespace> {
     fields: ({ status }) => ({ 'status.phase': status?.phase || 'Active' }),
     status: { validate: validateStatus },
     strategy: {
-      repeatsMetadataValidation: true,
+      updateMetadata: 'both',
       holdsDeletion: ({ spec }) => (spec?.finalizers?.length ?? 0) > 0,
       prepareForDeletion: (object) => {
         object.status = { ...object.status, phase: 'Terminating' };

@@ -8,6 +8,7 @@ import { cidrErrors } from '../../validation/value-rules.ts';
 
 export const nodes: BuiltinKind<Node> = {
   id: 'v1/nodes',
+  strategy: { updateMetadata: 'both' },
   keepsStatusOnCreate: true,
   setDefaults: ({ spec, status }) => {
     if (spec?.podCIDR && spec.podCIDRs === undefined) spec.podCIDRs = [spec.podCIDR];

@@ -14,6 +14,7 @@ import { validateVolumeSource } from '../pods/volume-source-validation.ts';
 export function persistentVolumes(server: BuiltinServer): BuiltinKind<PersistentVolume> {
   return {
     id: 'v1/persistentvolumes',
+    strategy: { updateMetadata: 'both' },
     returnsDeletedObject: true,
     setDefaults: ({ spec, status }) => {
       if (status !== undefined) status.phase ||= 'Pending';

@@ -11,7 +11,7 @@ const accountAnnotation = 'kubernetes.io/service-account.name';
 
 export const secrets: BuiltinKind<Secret> = {
   id: 'v1/secrets',
-  strategy: { repeatsMetadataValidation: true },
+  strategy: { updateMetadata: 'both' },
   setDefaults: (object) => {
     mergeStringData(object);
     object.type ||= 'Opaque';

@@ -7,6 +7,7 @@ export function serviceAccounts(server: BuiltinServer): BuiltinKind<ServiceAccou
   const { tokens } = server;
   return {
     id: 'v1/serviceaccounts',
+    strategy: { updateMetadata: 'both' },
     returnsDeletedObject: true,
     subresources: tokens === undefined ? [] : [tokenSubresource({ ...server, tokens })],
   };

@@ -11,7 +11,7 @@ import { validateService, validateServiceChange, validateServiceStatus } from '.
 export function services(server: BuiltinServer): BuiltinKind<Service> {
   return {
     id: 'v1/services',
-    strategy: { repeatsMetadataValidation: true },
+    strategy: { updateMetadata: 'both' },
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: ({ spec }) => {

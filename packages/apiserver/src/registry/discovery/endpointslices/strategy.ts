@@ -11,6 +11,7 @@ const maxPorts = 20_000;
 
 export const endpointSlices: BuiltinKind<EndpointSlice> = {
   id: 'discovery.k8s.io/v1/endpointslices',
+  strategy: { updateMetadata: 'whole' },
   setDefaults: (object) => {
     for (const port of object.ports ?? []) {
       port.name ??= '';

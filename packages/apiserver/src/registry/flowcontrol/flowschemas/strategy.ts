@@ -9,6 +9,7 @@ const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', '
 
 export const flowSchemas: BuiltinKind<FlowSchema> = {
   id: 'flowcontrol.apiserver.k8s.io/v1/flowschemas',
+  strategy: { updateMetadata: 'whole' },
   setDefaults: ({ spec }) => {
     if (spec !== undefined) spec.matchingPrecedence ||= 1000;
   },

@@ -9,6 +9,7 @@ import type { Field } from '../../validation/field.ts';
 
 export const priorityLevelConfigurations: BuiltinKind<PriorityLevelConfiguration> = {
   id: 'flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
+  strategy: { updateMetadata: 'whole' },
   setDefaults: ({ spec }) => {
     if (spec?.limited === undefined) {
       if (spec?.type === 'Exempt') {

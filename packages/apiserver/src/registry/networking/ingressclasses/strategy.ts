@@ -8,6 +8,7 @@ const maxControllerBytes = 250;
 
 export const ingressClasses: BuiltinKind<IngressClass> = {
   id: 'networking.k8s.io/v1/ingressclasses',
+  strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => {
     if (spec?.parameters !== undefined) spec.parameters.scope ??= 'Cluster';
   },

@@ -8,6 +8,7 @@ import { portNameErrors, portNumberErrors, wildcardSubdomainErrors } from '../..
 
 export const ingresses: BuiltinKind<Ingress> = {
   id: 'networking.k8s.io/v1/ingresses',
+  strategy: { updateMetadata: 'both' },
   validate: (root, { spec }) => {
     const at = root.child('spec');
     if ((spec?.rules?.length ?? 0) === 0 && spec?.defaultBackend === undefined) {

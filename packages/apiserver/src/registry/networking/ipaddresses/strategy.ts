@@ -6,6 +6,7 @@ import { ipErrors } from '../../validation/value-rules.ts';
 
 export const ipAddresses: BuiltinKind<IPAddress> = {
   id: 'networking.k8s.io/v1/ipaddresses',
+  strategy: { updateMetadata: 'both' },
   validateName: (name) => ipErrors(name),
   validate: (root, { spec }) => {
     const at = root.child('spec', 'parentRef');

@@ -8,6 +8,7 @@ import { validateResourceRequirements } from '../../validation/resource-rules.ts
 
 export const runtimeClasses: BuiltinKind<RuntimeClass> = {
   id: 'node.k8s.io/v1/runtimeclasses',
+  strategy: { updateMetadata: 'both', finalizerNames: 'Qualified' },
   validate: (root, object) => {
     if (object.handler === '') root.child('handler').required();
     else root.child('handler').invalidAll(object.handler, dnsLabelErrors(object.handler));

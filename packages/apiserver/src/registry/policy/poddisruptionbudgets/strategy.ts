@@ -7,6 +7,7 @@ import { goLabelSelector, validateLabelSelector } from '../../validation/label-r
 
 export const podDisruptionBudgets: BuiltinKind<PodDisruptionBudget> = {
   id: 'policy/v1/poddisruptionbudgets',
+  strategy: { updateMetadata: 'none', finalizerNames: 'Qualified' },
   validateName: nameIsPathSegment,
   validate: (root, { spec }) => {
     const at = root.child('spec');

@@ -6,6 +6,7 @@ import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '.
 
 export const clusterRoleBindings: BuiltinKind<ClusterRoleBinding> = {
   id: 'rbac.authorization.k8s.io/v1/clusterrolebindings',
+  strategy: { updateMetadata: 'both' },
   validateName: nameIsPathSegment,
   setDefaults: setBindingDefaults,
   validate: (root, object) => validateBinding(root, object, ['ClusterRole']),

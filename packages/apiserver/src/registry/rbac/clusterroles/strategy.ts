@@ -7,6 +7,7 @@ import { validateRules } from '../policy-rule.ts';
 
 export const clusterRoles: BuiltinKind<ClusterRole> = {
   id: 'rbac.authorization.k8s.io/v1/clusterroles',
+  strategy: { updateMetadata: 'both' },
   validateName: nameIsPathSegment,
   validate: (root, object) => {
     validateRules(root.child('rules'), object.rules, 'Cluster');

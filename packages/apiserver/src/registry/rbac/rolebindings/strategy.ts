@@ -6,6 +6,7 @@ import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '.
 
 export const roleBindings: BuiltinKind<RoleBinding> = {
   id: 'rbac.authorization.k8s.io/v1/rolebindings',
+  strategy: { updateMetadata: 'both' },
   validateName: nameIsPathSegment,
   setDefaults: setBindingDefaults,
   validate: (root, object) => validateBinding(root, object, ['Role', 'ClusterRole']),

@@ -6,6 +6,7 @@ import { validateRules } from '../policy-rule.ts';
 
 export const roles: BuiltinKind<Role> = {
   id: 'rbac.authorization.k8s.io/v1/roles',
+  strategy: { updateMetadata: 'both' },
   validateName: nameIsPathSegment,
   validate: (root, object) => validateRules(root.child('rules'), object.rules, 'Namespaced'),
 };

@@ -5,5 +5,6 @@ import { nameIsLongName } from '../../validation/long-name.ts';
 
 export const deviceClasses: BuiltinKind<DeviceClass> = {
   id: 'resource.k8s.io/v1/deviceclasses',
+  strategy: { updateMetadata: 'both' },
   validateName: nameIsLongName,
 };

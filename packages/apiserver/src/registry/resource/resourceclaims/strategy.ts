@@ -6,6 +6,7 @@ import { jsonEqual } from '../../json-equality.ts';
 
 export const resourceClaims: BuiltinKind<ResourceClaim> = {
   id: 'resource.k8s.io/v1/resourceclaims',
+  strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => {
     for (const request of spec.devices?.requests ?? []) {
       for (const exactly of [request.exactly, ...(request.firstAvailable ?? [])]) {

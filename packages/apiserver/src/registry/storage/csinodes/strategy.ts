@@ -7,6 +7,7 @@ const maxNodeIdBytes = 192;
 
 export const csiNodes: BuiltinKind<CSINode> = {
   id: 'storage.k8s.io/v1/csinodes',
+  strategy: { updateMetadata: 'whole' },
   validate: (root, { spec }) => {
     const names = new Set<string>();
     root.child('spec', 'drivers').each(spec.drivers, (driver, place) => {

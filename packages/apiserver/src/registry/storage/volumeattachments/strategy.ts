@@ -6,6 +6,7 @@ import { jsonEqual } from '../../json-equality.ts';
 
 export const volumeAttachments: BuiltinKind<VolumeAttachment> = {
   id: 'storage.k8s.io/v1/volumeattachments',
+  strategy: { updateMetadata: 'whole' },
   validate: (root, { spec }) => {
     const at = root.child('spec');
     if (spec.attacher === '') at.child('attacher').required();

@@ -33,6 +33,7 @@ import {
 } from './client-config.ts';
 import { createTransport } from './create-transport.ts';
 import { Discovery } from './discovery.ts';
+import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { attachPath, execPath, portForwardPath } from './pod-stream-path.ts';
 import { formatQuery, listQuery, type Query, requestPath, watchQuery, writeQuery } from './request-path.ts';
@@ -87,6 +88,8 @@ export class Client implements ResourceClient {
   readonly discovery: Discovery;
   /** From kinds and words of the command line to tokens: `client.get(await client.mapper.forName('deploy'), …)`. */
   readonly mapper: RestMapper;
+  /** Metadata of objects without the rest. */
+  readonly metadata: MetadataReader;
   readonly #transport: Transport;
   readonly #options: ResolvedClientOptions;
   readonly #writeObservers = new Set<WriteObserver>();
@@ -98,6 +101,7 @@ export class Client implements ResourceClient {
     this.namespace = config.namespace || 'default';
     this.discovery = new Discovery((request) => this.raw(request));
     this.mapper = new RestMapper(this.discovery);
+    this.metadata = new MetadataReader({ transport: this.#transport, options: this.#options });
     if (options.writeObserver !== undefined) this.#writeObservers.add(options.writeObserver);
   }
 

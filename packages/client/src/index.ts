@@ -24,6 +24,7 @@ export {
 } from './kubeconfig/kubeconfig.ts';
 export { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
 export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
+export type { MetadataReader } from './metadata-reader.ts';
 export type { PodLogOptions } from './pod-log.ts';
 export { RequestMetrics } from './request-metrics.ts';
 export { RestMapper } from './rest-mapper.ts';

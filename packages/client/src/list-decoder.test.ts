@@ -105,7 +105,7 @@ describe('ListDecoder', () => {
     ],
     ['hold the seam in a text', (name: string) => ({ metadata: { name }, text: '},{"metadata":{' })],
   ])('finds items that %s, however the bytes are cut', (_what, itemOf) => {
-    const items = ['1', '2', '3', '4'].map(itemOf);
+    const items = ['1', '2', '3', '4'].map(itemOf as (name: string) => object);
     const text = JSON.stringify({ metadata: {}, items });
     const expected = items.map((item) => ({ kind: 'Pod', apiVersion: 'v1', ...item }));
     for (let chunkBytes = 1; chunkBytes <= text.length; chunkBytes++)

@@ -147,6 +147,33 @@ export const informerPrograms: Programs = {
     expect([read().data, read().metadata?.managedFields]).toEqual([undefined, undefined]);
   },
 
+  'an informer of metadata alone follows, and never sees the rest': async (scene) => {
+    const { client, namespace } = scene;
+    await fill(scene, 2);
+    for (const watchList of [true, false]) {
+      const factory = factoryOf(scene, { source: client.metadata, watchList });
+      const informer = factory.informer(ConfigMap);
+      factory.start();
+      await factory.waitForCacheSync();
+      const name = `new-${watchList}`;
+      await client.create(ConfigMap, { metadata: { namespace, name, labels: { x: 'y' } }, data: { k: 'v' } });
+      await eventually(() => expect(namesOf(informer.lister.list())).toContain(name));
+      for (const object of informer.lister.list())
+        expect(Object.keys(object).sort()).toEqual(['apiVersion', 'kind', 'metadata']);
+      expect(informer.lister.namespace(namespace).get(name)).toMatchObject({
+        kind: 'PartialObjectMetadata',
+        metadata: { labels: { x: 'y' } },
+      });
+    }
+    const at = { namespace, name: 'm-00' };
+    expect(await client.metadata.get(ConfigMap, at)).toEqual({
+      kind: 'PartialObjectMetadata',
+      apiVersion: 'meta.k8s.io/v1',
+      metadata: (await client.get(ConfigMap, at)).metadata,
+    });
+    expect(await client.metadata.list(ConfigMap, { namespace, limit: 2 })).toHaveLength(4);
+  },
+
   'handlers, a filter and a slow loop see the same informer': async (scene) => {
     const { client, namespace } = scene;
     await fill(scene, 4);

@@ -1,0 +1,103 @@
+// Reads of metadata alone: the server cuts objects down before it sends them. What informers of kinds with large objects, or of
+// which only labels and owners count, are fed with. Beside client.ts. Source: client-go metadata.
+import {
+  type DeepReadonly,
+  type GetOptions,
+  groupVersionResourceOf,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListOptions,
+  type ListResult,
+  ObjectList,
+  type ObjectTarget,
+  type Resource,
+  resource,
+  type WatchEvent,
+  type WatchOptions,
+} from '@kapstan/api';
+import { map, type Observable } from 'rxjs';
+import { readList, readObject } from './answer-body.ts';
+import type { ResolvedClientOptions } from './client-config.ts';
+import { listQuery, type Query, requestPath, watchQuery } from './request-path.ts';
+import type { HttpRequest } from './transport/http-request.ts';
+import type { Transport } from './transport/transport.ts';
+import { observeWatch } from './watch.ts';
+
+export interface MetadataReaderPorts {
+  readonly transport: Transport;
+  readonly options: ResolvedClientOptions;
+}
+
+const accept = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
+const partial: Resource = resource({ group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' });
+
+/**
+ * The objects that it gives have `metadata` and nothing else, whatever their token says: give it `Pod as Resource` where the
+ * compiler should know. `new SharedInformerFactory(client.metadata)` has informers that keep metadata only. To write, use the client.
+ */
+export class MetadataReader {
+  readonly #ports: MetadataReaderPorts;
+
+  constructor(ports: MetadataReaderPorts) {
+    this.#ports = ports;
+  }
+
+  async get(token: Resource, target: ObjectTarget, options: GetOptions = {}): Promise<KubernetesObject> {
+    const { resourceVersion, signal, timeoutMs = this.#ports.options.timeoutMs } = options;
+    const path = requestPath(token, target, { resourceVersion });
+    const request = { ...requestOf(token, path, 'PartialObjectMetadata'), name: target.name };
+    return cut(await this.#ports.transport.call(request, { signal, timeoutMs }, readObject<KubernetesObject>));
+  }
+
+  async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    const { namespace, signal, timeoutMs = this.#ports.options.listTimeoutMs } = options;
+    const request = requestOf(token, pathOf(token, namespace, listQuery(options)), 'PartialObjectMetadataList');
+    const read = (answer: Parameters<typeof readObject>[0]): Promise<ListResult<T>> =>
+      readList(answer, partial as Resource<T>);
+    const page = await this.#ports.transport.call(request, { signal, timeoutMs }, read);
+    return { ...page, items: page.items.map(cut) };
+  }
+
+  /** As the client's. */
+  list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
+    const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
+    return new ObjectList(read, { limit: this.#ports.options.pageSize, ...options });
+  }
+
+  /** As the client's: cold; no replay; errors, completes and delivers as that. */
+  watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    const { transport, options: own } = this.#ports;
+    const { namespace, signal, onOpen } = options;
+    const request = requestOf(token, pathOf(token, namespace, watchQuery(options)), 'PartialObjectMetadata');
+    const { openTimeoutMs, maxEventBytes } = own;
+    return observeWatch<T>({ transport, request, signal, onOpen, openTimeoutMs, maxEventBytes }).pipe(
+      map((event) => (event.type === 'BOOKMARK' ? event : { ...event, object: cut(event.object) })),
+    );
+  }
+
+  listerWatcher<T extends KubernetesObject>(
+    token: Resource<T>,
+    scope: { readonly namespace?: string } = {},
+  ): ListerWatcher<T> {
+    return {
+      list: (options) => this.listPage(token, { ...options, ...scope }),
+      watch: (options) => this.watch(token, { ...options, ...scope }),
+    };
+  }
+}
+
+function pathOf(token: Resource, namespace: string | undefined, query: Query): string {
+  return requestPath(token, { namespace }, query);
+}
+
+function requestOf(token: Resource, path: string, kind: string): HttpRequest {
+  return { method: 'GET', path, accept: accept(kind), resource: groupVersionResourceOf(token) };
+}
+
+/** An aggregated server that cuts nothing down sends whole objects. Throws TypeError for what has no metadata. */
+function cut<T extends DeepReadonly<KubernetesObject>>(object: T): T {
+  const { metadata } = object;
+  if (metadata === undefined)
+    throw new TypeError('object does not appear to match the ObjectMeta schema: it has no metadata');
+  return { kind: partial.kind, apiVersion: 'meta.k8s.io/v1', metadata } as unknown as T;
+}

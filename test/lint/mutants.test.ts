@@ -33,9 +33,9 @@ const value = /%[sijdf]|\$\{.*?\}/;
 
 /** The titles of a source as patterns: what stands for a value in them may be anything. */
 function titlesIn(source: string): readonly RegExp[] {
-  const texts = source.matchAll(/'((?:[^'\\\n]|\\.)+)'|`((?:[^`\\]|\\.)+)`/g);
-  return [...texts].flatMap(([, plain, template]) => {
-    const parts = (plain ?? template ?? '').replaceAll("\\'", "'").split(value);
+  const texts = source.matchAll(/'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
+  return [...texts].flatMap(([, plain, doubled, template]) => {
+    const parts = (plain ?? doubled ?? template ?? '').replaceAll("\\'", "'").split(value);
     // Too short for a title; one that is all value would be every title.
     if (parts.join('').length < 8) return [];
     return [new RegExp(`^${parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*')}$`)];
@@ -60,6 +60,23 @@ describe('test/mutants', () => {
     expect(new Set(mutants.map(({ file, replace, search }) => file + search + replace)).size).toBe(mutants.length);
     for (const name of ['storage-lmdb', 'storage', 'cacher'])
       expect(mutants.filter(({ file }) => file.startsWith(`packages/${name}/src/`)).length).toBeGreaterThanOrEqual(5);
+  });
+
+  it('holds thirty mutants or more of the list/watch machine, informers and controllers, some of each part', () => {
+    const parts = [
+      'api/src/list-watch-machine.ts',
+      'informers/src/reflector.ts',
+      'informers/src/delta-fifo.ts',
+      'informers/src/in-order-fifo.ts',
+      'informers/src/indexer.ts',
+      'informers/src/shared-informer.ts',
+      'controller/src/workqueue/',
+      'controller/src/reconcile-loop.ts',
+      'controller/src/leader-election/',
+    ];
+    const ofParts = parts.map((part) => mutants.filter(({ file }) => file.startsWith(`packages/${part}`)).length);
+    expect(parts.filter((_, index) => (ofParts[index] ?? 0) < 2)).toEqual([]);
+    expect(ofParts.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(30);
   });
 
   it.each(mutants)('$file: $what: stands where it can be applied', ({ file, search, replace }) => {

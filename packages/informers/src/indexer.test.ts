@@ -127,7 +127,8 @@ describe('Indexer', () => {
     note(() => indexer.delete(new DeletedFinalStateUnknown<TestPod>(key('x'), make('x', { version: '1' }))));
     note(() => indexer.replace([], '9'));
     note(() => indexer.bookmark('12'));
-    expect(seen).toEqual(['', '3', '4', '5', '5', '9', '12']);
+    note(() => indexer.bookmark(''));
+    expect(seen).toEqual(['', '3', '4', '5', '5', '9', '12', '12']);
   });
 
   it('adds indexers to what is stored, all or none', () => {

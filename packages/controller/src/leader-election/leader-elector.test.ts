@@ -386,6 +386,13 @@ describe('LeaderElector', () => {
     await own.finished;
     expect(server.calls.slice(-4)).toEqual(['me get', 'me update', 'me get', 'me update']);
     expect(spec(server)?.holderIdentity).toBe('');
+    const other = candidate(server, clock);
+    await settle();
+    server.hold('who came meanwhile');
+    other.endWork();
+    await other.finished;
+    expect(server.calls.at(-1)).toBe('me get');
+    expect(spec(server)?.holderIdentity).toBe('who came meanwhile');
   });
 
   it('records Events about the Lease when it begins and when it ends in peace', async () => {

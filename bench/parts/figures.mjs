@@ -9,27 +9,31 @@ const machine = `${cpus().length} x ${cpus()[0]?.model}`;
 
 /**
  * Records one figure: `samples` are the repeated measurements, of which the median is the figure.
- * `peer` = { name, value, recorded? }: measured in this run, or taken from a run on record (no Node program can run that peer).
+ * `peer` = { name, value, recorded? }: measured in this run, or taken from a run on record (no Node program can run that peer);
+ * `peers`: several. `target` = { atMost | atLeast, why }: printed with whether it is met; nothing fails when it is not.
  */
-export function figure({ bench, what, unit, samples, peer }) {
+export function figure({ bench, what, unit, samples, peer, peers = peer === undefined ? [] : [peer], target }) {
   const value = round(median(samples));
   const range = samples.length > 1 ? { min: round(Math.min(...samples)), max: round(Math.max(...samples)) } : {};
-  const line = {
-    date: new Date().toISOString(),
-    node: process.versions.node,
-    machine,
-    bench,
-    what,
-    unit,
-    value,
-    ...range,
-  };
+  const goal = target === undefined ? undefined : { ...target, isMet: isMet(value, target) };
+  const beside = { ...(peers.length === 0 ? {} : { peers }), ...(goal === undefined ? {} : { target: goal }) };
+  const date = new Date().toISOString();
+  const line = { date, node: process.versions.node, machine, bench, what, unit, value, ...range, ...beside };
   mkdirSync(dirname(file), { recursive: true });
-  appendFileSync(file, `${JSON.stringify(peer === undefined ? line : { ...line, peer })}\n`);
+  appendFileSync(file, `${JSON.stringify(line)}\n`);
   const spread = samples.length > 1 ? ` (${range.min}…${range.max}, ${samples.length} runs)` : '';
-  const beside = peer === undefined ? '' : `; ${peer.name}${peer.recorded ? ' (recorded)' : ''}: ${peer.value} ${unit}`;
-  console.log(`${bench}: ${what}: ${value} ${unit}${spread}${beside}`);
+  console.log(`${bench}: ${what}: ${value} ${unit}${spread}`);
+  for (const { name, value: other, recorded } of peers)
+    console.log(`    ${name}${recorded ? ' (recorded)' : ''}: ${round(other)} ${unit}, ratio ${round(value / other)}`);
+  if (goal !== undefined) console.log(`    target ${goalText(goal, unit)}: ${goal.isMet ? 'met' : 'NOT MET'}`);
   return value;
+}
+
+const isMet = (value, { atMost = Infinity, atLeast = -Infinity }) => value <= atMost && value >= atLeast;
+
+function goalText({ atMost, atLeast, why }, unit) {
+  const limit = atMost === undefined ? `at least ${round(atLeast)}` : `at most ${round(atMost)}`;
+  return `${limit} ${unit}${why === undefined ? '' : ` (${why})`}`;
 }
 
 export function median(samples) {

@@ -1,0 +1,58 @@
+// One client syncs once with the canned server and takes its events: node --expose-gc sdk-client-process.mjs LIBRARY URL OBJECTS
+// EVENTS. Answers by message. A process each, so that the libraries do not share a heap. Started by sdk-client.mjs.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { libraries } from './sdk-libraries.mjs';
+
+const [library, url] = process.argv.slice(2);
+const [objects, events] = process.argv.slice(4).map(Number);
+
+const cpuUs = () => {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+};
+let adds = 0;
+let updates = 0;
+let lastVersion = 0;
+let outOfOrder = 0;
+let firstUpdateUs = 0;
+let told;
+const synced = new Promise((resolve) => {
+  told = resolve;
+});
+let ended;
+const finished = new Promise((resolve) => {
+  ended = resolve;
+});
+
+const start = await libraries[library](url);
+// Threads that compile what the first request used end their work.
+await sleep(300);
+globalThis.gc();
+const before = cpuUs();
+const kept = start({
+  onAdd() {
+    adds += 1;
+    if (adds === objects) told(cpuUs() - before);
+  },
+  onUpdate({ metadata }) {
+    const version = Number(metadata.resourceVersion);
+    if (version < lastVersion) outOfOrder += 1;
+    lastVersion = version;
+    if (updates === 0) firstUpdateUs = cpuUs();
+    updates += 1;
+    if (updates === events) ended((cpuUs() - firstUpdateUs) / events);
+  },
+});
+const cpuUsPerObject = (await synced) / objects;
+const peakRssMb = process.resourceUsage().maxRSS / 1024;
+const result = { cpuUsPerObject, peakRssMb };
+if (events > 0) result.cpuUsPerEvent = await finished;
+else {
+  globalThis.gc();
+  // As the peers' figures: without what weak references held for a turn.
+  await sleep(300);
+  globalThis.gc();
+  result.heapMb = process.memoryUsage().heapUsed / 1e6;
+}
+process.send({ ...result, outOfOrder, kept: typeof kept });
+process.exit(0);

@@ -1,0 +1,53 @@
+// An informer's first sync of 20,000 pods from a server of prebuilt bytes: CPU of the client per object, heap and peak RSS,
+// ours (by stream, its default, and by list) beside other clients' and beside JSON.parse of the same list, in turn.
+import { figure, median } from './parts/figures.mjs';
+import { measureClients } from './parts/sdk-client.mjs';
+import { hasFluent } from './parts/sdk-libraries.mjs';
+
+const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
+const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
+const libraries = ['kapstan', 'kapstan-list', 'json-parse', 'client-node', ...(hasFluent ? ['fluent'] : [])];
+const { results, bytesPerPod } = await measureClients({ libraries, objects, runs });
+
+const bench = 'sdk-sync';
+const of = (library, key) => results.get(library).map((one) => one[key]);
+const middle = (library, key) => median(of(library, key));
+const recorded = (name, value) => ({ name, value, recorded: true });
+const parse = middle('json-parse', 'cpuUsPerObject');
+const clientNode = middle('client-node', 'cpuUsPerObject');
+const fluent = hasFluent ? middle('fluent', 'cpuUsPerObject') : 48;
+
+console.log(`${bench}: ${objects} pods of ${Math.round(bytesPerPod)} bytes`);
+const peers = [
+  { name: 'http.get and JSON.parse, objects kept', value: parse },
+  { name: 'client-node 1.4', value: clientNode },
+  hasFluent ? { name: 'kubernetes-fluent-client', value: fluent } : recorded('kubernetes-fluent-client', fluent),
+  recorded('client-go, typed JSON list', 65),
+  recorded('client-go, typed JSON watch-list', 170),
+  recorded('client-go, dynamic', 154),
+  recorded('client-go, metadata', 22),
+  recorded('client-go, typed protobuf', 23),
+];
+const targets = [
+  { atMost: 1.4 * parse, why: '1.4 x JSON.parse' },
+  { atMost: clientNode / 2, why: 'half of client-node' },
+  { atMost: 65 / 2, why: "half of client-go's typed JSON list, recorded" },
+  { atMost: fluent / 1.3, why: 'fluent / 1.3' },
+];
+for (const [library, by] of [
+  ['kapstan', 'streamed'],
+  ['kapstan-list', 'listed'],
+]) {
+  const samples = of(library, 'cpuUsPerObject');
+  for (const [index, target] of targets.entries()) {
+    const beside = index === 0 ? peers : [];
+    figure({ bench, what: `CPU per object, ${by}`, unit: 'us', samples, peers: beside, target });
+  }
+}
+for (const [what, key, limit, others] of [
+  ['heap when synced', 'heapMb', 139, [recorded('client-go, typed JSON', 112), recorded('fluent', 109)]],
+  ['peak RSS', 'peakRssMb', 250, [recorded('client-go, typed JSON', 184), recorded('fluent', 342)]],
+]) {
+  const beside = [{ name: 'client-node 1.4', value: middle('client-node', key) }, ...others];
+  figure({ bench, what, unit: 'MB', samples: of('kapstan', key), peers: beside, target: { atMost: limit } });
+}

@@ -60,6 +60,8 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   readonly keepsStatusOnCreate?: boolean;
   /** A change of annotations raises the generation too. Deployments. */
   readonly annotationsRaiseGeneration?: boolean;
+  /** No change raises the generation, though creates set it. Priority classes. */
+  readonly keepsGeneration?: boolean;
   readonly status?: StatusRules<T>;
   /** Subresources beside /status, by name; those of the facts that are not here are refused with 501. */
   readonly subresources?: readonly Subresource<T>[];

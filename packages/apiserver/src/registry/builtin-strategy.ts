@@ -120,7 +120,7 @@ function isContentChanged<T extends KubernetesObject>(
   behaviour: ResourceBehaviour,
   { next, old }: { readonly next: T; readonly old: DeepReadonly<T> },
 ): boolean {
-  if (!behaviour.generation) return false;
+  if (!behaviour.generation || kind.keepsGeneration === true) return false;
   if (!isSameIn(next, old, contentKeys(next, old))) return true;
   const metadataKeys = [
     ...(behaviour.labelsRaiseGeneration ? ['labels'] : []),

@@ -58,7 +58,7 @@ function validateSubject(at: Field, subject: DeepReadonly<Subject>, isNamespaced
   switch (subject.kind) {
     case 'ServiceAccount':
       if (subject.name) at.child('name').invalidAll(subject.name, dnsSubdomainErrors(subject.name));
-      at.child('apiGroup').oneOf(subject.apiGroup, ['']);
+      if (subject.apiGroup) at.child('apiGroup').notSupported(subject.apiGroup, ['']);
       if (!isNamespaced && !subject.namespace) at.child('namespace').required();
       return;
     case 'User':

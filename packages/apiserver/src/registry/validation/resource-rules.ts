@@ -54,7 +54,7 @@ export function validateResourceName(at: Field, name: string): void {
 }
 
 /** Source: validateContainerResourceName. */
-function validateContainerResourceName(at: Field, name: string): void {
+export function validateContainerResourceName(at: Field, name: string): void {
   validateResourceName(at, name);
   if (!name.includes('/') && !standardContainerResources.has(name) && !isHugePages(name)) {
     at.invalid(name, 'must be a standard resource for containers');

@@ -42,6 +42,19 @@ export function ipErrors(text: string): string[] {
   return leadingZero.test(text) && isIPv4(withoutZeros) ? ['must not have leading 0s'] : [ipExample];
 }
 
+/** As {@link ipErrors}, and the text must be the one that Kubernetes would write. Source: IsValidIP. */
+export function canonicalIpErrors(text: string): string[] {
+  const errors = ipErrors(text);
+  if (errors.length > 0) return errors;
+  const canonical = canonicalIp(text);
+  return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
+}
+
+/** IPv6 as RFC 5952 has it. */
+function canonicalIp(text: string): string {
+  return text.includes(':') ? new URL(`http://[${text}]`).hostname.slice(1, -1) : text;
+}
+
 const cidrExample = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)';
 
 /** Source: IsValidCIDR. */
@@ -53,6 +66,36 @@ export function cidrErrors(text: string): string[] {
   const isValid = cut > 0 && isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= max;
   return isValid ? [] : [cidrExample];
 }
+
+/** As {@link cidrErrors}, and the text must be the one that Kubernetes would write. Source: IsValidCIDR. */
+export function canonicalCidrErrors(text: string): string[] {
+  const errors = cidrErrors(text);
+  if (errors.length > 0) return errors;
+  const [address = '', length = ''] = text.split('/');
+  if (ipErrors(address).includes('must not be an IPv4-mapped IPv6 address'))
+    return ['must not have an IPv4-mapped IPv6 address'];
+  if (addressBits(address).slice(Number(length)).includes('1'))
+    return ['must not have bits set beyond the prefix length'];
+  const canonical = `${canonicalIp(address)}/${Number(length)}`;
+  return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
+}
+
+/** The bits of a valid address, the most significant first. */
+function addressBits(address: string): string {
+  if (!address.includes(':'))
+    return address
+      .split('.')
+      .map((part) => binary(part, 10, 8))
+      .join('');
+  const [head = '', tail = ''] = canonicalIp(address).split('::');
+  const [first, last] = [head, tail].map((part) => part.split(':').filter((group) => group !== ''));
+  const bits = (groups: readonly string[] | undefined): string =>
+    (groups ?? []).map((group) => binary(group, 16, 16)).join('');
+  return bits(first).padEnd(128 - bits(last).length, '0') + bits(last);
+}
+
+const binary = (digits: string, radix: number, width: number): string =>
+  Number.parseInt(digits, radix).toString(2).padStart(width, '0');
 
 /** Addresses that no endpoint may have. Source: ValidateNonSpecialIP. */
 export function specialIpErrors(text: string): string[] {

@@ -1,6 +1,6 @@
 // Horizontal pod autoscalers, in autoscaling/v2 (the stored form) and v1. Source: pkg/registry/autoscaling/horizontalpodautoscaler,
 // pkg/apis/autoscaling/v2/defaults.go, pkg/apis/autoscaling/validation.
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
 import type {
   HorizontalPodAutoscaler,
@@ -9,10 +9,11 @@ import type {
   HPAScalingRules,
 } from '@kapstan/kinds/autoscaling/v2';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { pathSegmentErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
+import { amount } from '../../validation/resource-rules.ts';
 import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
 import { validateMetrics } from './metric-validation.ts';
+import { type AllowedVersions, validateTarget } from './target-validation.ts';
 
 export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
   id: 'autoscaling/v2/horizontalpodautoscalers',
@@ -24,14 +25,15 @@ export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
         { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
       ];
     }
-    const { behavior } = spec;
-    if (behavior === undefined || (behavior.scaleUp === undefined && behavior.scaleDown === undefined)) return;
+    if (spec.behavior === undefined) return;
+    const { scaleUp, scaleDown } = spec.behavior;
     spec.behavior = {
-      scaleUp: { ...upRules, ...behavior.scaleUp },
-      scaleDown: { ...downRules, ...behavior.scaleDown },
+      scaleUp: { ...deepCopy(upRules), ...scaleUp },
+      scaleDown: { ...deepCopy(downRules), ...scaleDown },
     };
   },
-  validate: (root, { spec }) => validateSpec(root.child('spec'), spec),
+  validate: (root, { spec }, old) => validateSpec(root.child('spec'), spec, old?.spec),
+  status: { validate: validateStatus },
 };
 
 export const autoscalersV1: BuiltinKind<HorizontalPodAutoscalerV1> = {
@@ -42,11 +44,23 @@ export const autoscalersV1: BuiltinKind<HorizontalPodAutoscalerV1> = {
     spec.minReplicas ??= 1;
     spec.targetCPUUtilizationPercentage ??= 80;
   },
-  validate: (root, object) => {
-    const stored = toAutoscalerV2(object as never) as unknown as HorizontalPodAutoscaler;
-    validateSpec(root.child('spec'), stored.spec);
+  validate: (root, object, old) => {
+    const before = old === undefined ? undefined : inStoredForm(old);
+    validateSpec(root.child('spec'), inStoredForm(object).spec, before?.spec);
   },
+  status: { validate: validateStatus },
 };
+
+const inStoredForm = (object: DeepReadonly<HorizontalPodAutoscalerV1>): HorizontalPodAutoscaler =>
+  toAutoscalerV2(object as never) as unknown as HorizontalPodAutoscaler;
+
+function validateStatus(
+  root: Field,
+  { status }: DeepReadonly<{ status?: { currentReplicas?: number; desiredReplicas: number } }>,
+): void {
+  for (const name of ['currentReplicas', 'desiredReplicas'] as const)
+    root.child('status', name).nonNegative(status?.[name]);
+}
 
 const upRules: HPAScalingRules = {
   stabilizationWindowSeconds: 0,
@@ -63,15 +77,18 @@ const downRules: HPAScalingRules = {
 
 type ReadonlySpec = DeepReadonly<HorizontalPodAutoscalerSpec>;
 
-function validateSpec(at: Field, spec: ReadonlySpec | undefined): void {
+function validateSpec(at: Field, spec: ReadonlySpec | undefined, old: ReadonlySpec | undefined): void {
   const min = spec?.minReplicas;
   const max = spec?.maxReplicas ?? 0;
-  if (min !== undefined && min < 1) at.child('minReplicas').invalid(min, 'must be greater than or equal to 1');
-  if (max < 1) at.child('maxReplicas').required('must be set and greater than 0');
+  const leastMin = old?.minReplicas === 0 ? 0 : 1;
+  if (min !== undefined && min < leastMin)
+    at.child('minReplicas').invalid(min, `must be greater than or equal to ${leastMin}`);
+  if (max === 0) at.child('maxReplicas').required('must be set and greater than 0');
+  else if (max < 0) at.child('maxReplicas').invalid(max, 'must be greater than or equal to 1');
   if (min !== undefined && max < min)
     at.child('maxReplicas').invalid(max, 'must be greater than or equal to `minReplicas`');
-  validateTarget(at.child('scaleTargetRef'), spec?.scaleTargetRef);
-  validateMetrics(at.child('metrics'), spec?.metrics);
+  validateTarget(at.child('scaleTargetRef'), spec?.scaleTargetRef ?? {}, targetVersions(spec, old));
+  validateMetrics(at.child('metrics'), spec?.metrics, old?.metrics);
   if (min === 0 && !spec?.metrics?.some((metric) => metric.type === 'Object' || metric.type === 'External')) {
     at.child('metrics').forbidden(
       'must specify at least one Object or External metric to support scaling to zero replicas',
@@ -83,19 +100,11 @@ function validateSpec(at: Field, spec: ReadonlySpec | undefined): void {
   }
 }
 
-/** Source: ValidateCrossVersionObjectReference. */
-function validateTarget(
-  at: Field,
-  target: DeepReadonly<{ kind?: string; name?: string; apiVersion?: string }> | undefined,
-): void {
-  if (!target?.kind) at.child('kind').required();
-  else at.child('kind').invalidAll(target.kind, pathSegmentErrors(target.kind));
-  if (!target?.name) at.child('name').required();
-  else at.child('name').invalidAll(target.name, pathSegmentErrors(target.name));
-  const [group = '', version] = (target?.apiVersion ?? '').split('/');
-  if (version === undefined && group !== 'v1')
-    at.child('apiVersion').invalid(target?.apiVersion ?? '', 'apiVersion must specify API group');
-  else if (version !== undefined) at.child('apiVersion').invalidAll(group, dnsSubdomainErrors(group));
+/** A version that was taken stays; of the core group only replication controllers can be scaled. */
+function targetVersions(spec: ReadonlySpec | undefined, old: ReadonlySpec | undefined): AllowedVersions {
+  const [next, before] = [spec?.scaleTargetRef, old?.scaleTargetRef];
+  if (old !== undefined && before?.apiVersion === next?.apiVersion && before?.kind === next?.kind) return 'any';
+  return next?.kind === 'ReplicationController' ? 'valid' : 'ofGroup';
 }
 
 const maxWindowSeconds = 3600;
@@ -110,6 +119,9 @@ function validateRules(at: Field, rules: DeepReadonly<HPAScalingRules>): void {
   if (rules.selectPolicy !== undefined) at.child('selectPolicy').oneOf(rules.selectPolicy, ['Disabled', 'Max', 'Min']);
   if ((rules.policies?.length ?? 0) === 0) at.child('policies').required('must specify at least one Policy');
   at.child('policies').each(rules.policies, (policy, policyPlace) => validatePolicy(policyPlace, policy));
+  const { tolerance } = rules;
+  if (tolerance !== undefined && amount(tolerance).sign < 0)
+    at.child('tolerance').invalid(amount(tolerance).toString(), 'must be greater than or equal to 0');
 }
 
 function validatePolicy(at: Field, policy: DeepReadonly<HPAScalingPolicy>): void {

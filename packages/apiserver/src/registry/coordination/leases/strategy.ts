@@ -1,6 +1,12 @@
 // Leases. Source: pkg/apis/coordination/validation ValidateLeaseSpec.
-import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
+import type { Lease, LeaseSpec } from '@kapstan/kinds/coordination.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+
+/** Coordinated leader election is behind a gate that is off: no lease has these, and none gets them. */
+function dropCoordination(spec: LeaseSpec | undefined): void {
+  delete spec?.strategy;
+  delete spec?.preferredHolder;
+}
 
 export const leases: BuiltinKind<Lease> = {
   id: 'coordination.k8s.io/v1/leases',
@@ -11,8 +17,7 @@ export const leases: BuiltinKind<Lease> = {
     if (duration !== undefined && duration <= 0)
       at.child('leaseDurationSeconds').invalid(duration, 'must be greater than 0');
     at.child('leaseTransitions').nonNegative(spec?.leaseTransitions);
-    if (spec?.strategy !== undefined && spec.strategy !== 'OldestEmulationVersion' && !spec.strategy.includes('/')) {
-      at.child('strategy').notSupported(spec.strategy, ['OldestEmulationVersion']);
-    }
   },
+  prepareForCreate: ({ spec }) => dropCoordination(spec),
+  prepareForUpdate: ({ spec }) => dropCoordination(spec),
 };

@@ -12,6 +12,7 @@ import type { Event } from '@kapstan/kinds/core/v1';
 import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
 import { normalizeGoForm } from '../../../schema/go-form.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
+import { jsonEqual } from '../../json-equality.ts';
 import { nameIsPathSegment } from '../../names.ts';
 import type { ResourceStrategy } from '../../strategy.ts';
 import type { Field } from '../../validation/field.ts';
@@ -25,7 +26,7 @@ function strategyFor({
 export const coreEvents = (server: BuiltinServer): BuiltinKind<Event> => ({
   id: 'v1/events',
   validateName: nameIsPathSegment,
-  strategy: strategyFor(server),
+  strategy: { ...strategyFor(server), updateMetadata: 'none', finalizerNames: 'Qualified' },
   validate: (root, event) => validateEvent(root, event, 'reportingComponent'),
   fields: (event) => ({
     type: event.type ?? '',
@@ -38,11 +39,11 @@ export const coreEvents = (server: BuiltinServer): BuiltinKind<Event> => ({
 
 export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> => ({
   id: 'events.k8s.io/v1/events',
-  validateName: nameIsPathSegment,
   strategy: strategyFor(server),
   invalidKind: { group: '', kind: 'Event' },
   convert: { fromStored: fromCoreEvent, toStored: toCoreEvent },
   validateCreate: (root, event) => {
+    validateSeries(root, event.series);
     if (!event.eventTime) root.child('eventTime').required();
     if (event.type !== 'Normal' && event.type !== 'Warning')
       root.child('type').invalid('', `has invalid value: ${event.type ?? ''}`);
@@ -54,8 +55,11 @@ export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> =>
     for (const [name, value] of Object.entries(old)) if (value) root.child(name).invalid('', 'needs to be unset');
     if (Object.keys(event.deprecatedSource ?? {}).length > 0) root.child('source').invalid('', 'needs to be unset');
   },
-  validate: (root, event) =>
-    validateEvent(root, toCoreEvent(event as unknown as UnstructuredObject) as unknown as Event, 'reportingController'),
+  validate: (root, event, old) => {
+    const asCore = asCoreEvent(event);
+    validateEvent(root, asCore, 'reportingController');
+    if (old !== undefined) validateEventChange(root, asCore, asCoreEvent(old));
+  },
   fields: (event) => ({
     type: event.type ?? '',
     reason: event.reason ?? '',
@@ -63,6 +67,44 @@ export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> =>
     ...referenceFields('regarding', event.regarding),
   }),
 });
+
+const asCoreEvent = (event: DeepReadonly<EventsEvent>): Event =>
+  toCoreEvent(event as unknown as UnstructuredObject) as unknown as Event;
+
+const minSeries = 2;
+
+function validateSeries(root: Field, series: DeepReadonly<Event>['series']): void {
+  if (series === undefined) return;
+  if ((series.count ?? 0) < minSeries) root.child('series.count').invalid('', `should be at least ${minSeries}`);
+  if (!series.lastObservedTime) root.child('series.lastObservedTime').required();
+}
+
+/** Members that stay, by the names of the core form; `reason` is told of twice. Source: ValidateEventUpdate. */
+const kept = [
+  ['involvedObject', {}],
+  ['reason', ''],
+  ['message', ''],
+  ['source', {}],
+  ['firstTimestamp', null],
+  ['lastTimestamp', null],
+  ['count', 0],
+  ['reason', ''],
+  ['type', ''],
+  ['eventTime', null],
+  ['action', ''],
+  ['related', null],
+  ['reportingComponent', ''],
+  ['reportingInstance', ''],
+] as const satisfies readonly (readonly [keyof Event, unknown])[];
+
+/** A series may go on. Source: ValidateEventUpdate. */
+function validateEventChange(root: Field, next: DeepReadonly<Event>, old: DeepReadonly<Event>): void {
+  if (!jsonEqual(next.series, old.series)) validateSeries(root, next.series);
+  for (const [name, absent] of kept) {
+    const field = name === 'reportingComponent' ? 'reportingController' : name;
+    root.child(field).immutable(next[name] ?? absent, jsonEqual(next[name] ?? absent, old[name] ?? absent));
+  }
+}
 
 const referenceNames = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const;
 

@@ -94,14 +94,19 @@ function validateSpec(at: Field, spec: ReadonlySpec): void {
       'Recycle',
       'Retain',
     ]);
-  const [first, ...more] = sources.filter((name) => spec[name] !== undefined);
-  if (first === undefined) at.required('must specify a volume type');
-  else validateVolumeSource(at.child(first), first, spec);
-  for (const name of more) at.child(name).forbidden('may not specify more than 1 volume type');
+  validateSources(at, spec);
   if (spec.hostPath?.path === '/' && spec.persistentVolumeReclaimPolicy === 'Recycle') {
     at.child('persistentVolumeReclaimPolicy').forbidden("may not be 'recycle' for a hostPath mount of '/'");
   }
   if (spec.storageClassName)
     at.child('storageClassName').invalidAll(spec.storageClassName, dnsSubdomainErrors(spec.storageClassName));
   if (spec.volumeMode !== undefined) at.child('volumeMode').oneOf(spec.volumeMode, volumeModes);
+}
+
+/** Exactly one source, and a valid one. */
+export function validateSources(at: Field, spec: ReadonlySpec): void {
+  const [first, ...more] = sources.filter((name) => spec[name] !== undefined);
+  if (first === undefined) at.required('must specify a volume type');
+  else validateVolumeSource(at.child(first), first, spec);
+  for (const name of more) at.child(name).forbidden('may not specify more than 1 volume type');
 }

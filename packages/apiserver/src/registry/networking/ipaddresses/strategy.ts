@@ -1,22 +1,31 @@
 // IP addresses: cluster addresses and who has them. Source: pkg/apis/networking/validation ValidateIPAddress.
-import type { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { IPAddress, ParentReference } from '@kapstan/kinds/networking.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import { ipErrors } from '../../validation/value-rules.ts';
+import { pathSegmentErrors } from '../../names.ts';
+import type { Field } from '../../validation/field.ts';
+import { canonicalIpErrors } from '../../validation/value-rules.ts';
 
 export const ipAddresses: BuiltinKind<IPAddress> = {
   id: 'networking.k8s.io/v1/ipaddresses',
   strategy: { updateMetadata: 'both' },
-  validateName: (name) => ipErrors(name),
-  validate: (root, { spec }) => {
+  validateName: (name) => canonicalIpErrors(name),
+  validate: (root, next, old) => {
     const at = root.child('spec', 'parentRef');
-    if (spec?.parentRef === undefined) return at.required();
-    at.child('resource').present(spec.parentRef.resource);
-    at.child('name').present(spec.parentRef.name);
-  },
-  validateChange: (root, next, old) => {
-    root
-      .child('spec', 'parentRef')
-      .immutable(next.spec?.parentRef, jsonEqual(next.spec?.parentRef, old.spec?.parentRef));
+    const parent = next.spec?.parentRef;
+    if (parent === undefined) at.required();
+    else validateParent(at, parent);
+    if (old !== undefined) at.immutable(parent, jsonEqual(parent, old.spec?.parentRef));
   },
 };
+
+/** Source: validateIPAddressParentReference. */
+function validateParent(at: Field, parent: DeepReadonly<ParentReference>): void {
+  const { group = '', resource = '', name = '', namespace = '' } = parent;
+  if (group !== '') at.child('group').invalidAll(group, dnsSubdomainErrors(group));
+  for (const [field, text] of Object.entries({ resource, name })) {
+    if (at.child(field).present(text)) at.child(field).invalidAll(text, pathSegmentErrors(text));
+  }
+  at.child('namespace').invalidAll(namespace, pathSegmentErrors(namespace));
+}

@@ -9,6 +9,8 @@ export const clusterRoleBindings: BuiltinKind<ClusterRoleBinding> = {
   strategy: { updateMetadata: 'both' },
   validateName: nameIsPathSegment,
   setDefaults: setBindingDefaults,
-  validate: (root, object) => validateBinding(root, object, ['ClusterRole']),
-  validateChange: (root, next, old) => validateRoleRefUnchanged(root, next.roleRef, old.roleRef),
+  validate: (root, object, old) => {
+    validateBinding(root, object, ['ClusterRole']);
+    if (old !== undefined) validateRoleRefUnchanged(root, object.roleRef, old.roleRef);
+  },
 };

@@ -2,7 +2,7 @@
 import type { ClusterRole } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { nameIsPathSegment } from '../../names.ts';
-import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import { validateRules } from '../policy-rule.ts';
 
 export const clusterRoles: BuiltinKind<ClusterRole> = {
@@ -15,6 +15,9 @@ export const clusterRoles: BuiltinKind<ClusterRole> = {
     const at = root.child('aggregationRule', 'clusterRoleSelectors');
     const selectors = object.aggregationRule.clusterRoleSelectors ?? [];
     if (selectors.length === 0) at.required('at least one clusterRoleSelector required if aggregationRule is non-nil');
-    at.each(selectors, (selector, place) => validateLabelSelector(place, selector));
+    at.each(selectors, (selector, place) => {
+      validateLabelSelector(place, selector);
+      if (selectsLabels(selector, {}) === undefined) place.invalid(null, 'invalid label selector.');
+    });
   },
 };

@@ -9,6 +9,8 @@ export const roleBindings: BuiltinKind<RoleBinding> = {
   strategy: { updateMetadata: 'both' },
   validateName: nameIsPathSegment,
   setDefaults: setBindingDefaults,
-  validate: (root, object) => validateBinding(root, object, ['Role', 'ClusterRole']),
-  validateChange: (root, next, old) => validateRoleRefUnchanged(root, next.roleRef, old.roleRef),
+  validate: (root, object, old) => {
+    validateBinding(root, object, ['Role', 'ClusterRole']);
+    if (old !== undefined) validateRoleRefUnchanged(root, object.roleRef, old.roleRef);
+  },
 };

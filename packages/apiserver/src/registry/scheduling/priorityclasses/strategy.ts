@@ -1,6 +1,7 @@
 // Priority classes. Source: pkg/apis/scheduling/validation ValidatePriorityClass, pkg/apis/scheduling/v1/helpers.go.
 import type { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+import type { Field } from '../../validation/field.ts';
 
 const maxUserPriority = 1_000_000_000;
 /** Classes that every cluster has. */
@@ -14,25 +15,35 @@ export const priorityClasses: BuiltinKind<PriorityClass> = {
   setDefaults: (object) => {
     object.preemptionPolicy ??= 'PreemptLowerPriority';
   },
-  validate: (root, object) => {
+  keepsGeneration: true,
+  validateCreate: (root, object) => {
+    const { globalDefault = false, preemptionPolicy, value = 0 } = object;
     const name = object.metadata?.name ?? '';
-    if (name.startsWith('system-')) {
-      if (systemClasses.get(name) !== object.value) {
-        const why = systemClasses.has(name)
-          ? `value of ${name} PriorityClass must be ${systemClasses.get(name)}`
-          : `${name} is not a known system priority class`;
-        root
-          .child('metadata', 'name')
-          .forbidden(`priority class names with 'system-' prefix are reserved for system use only. error: ${why}`);
-      }
-    } else if ((object.value ?? 0) > maxUserPriority) {
+    if (name.startsWith('system-')) validateSystemClass(root.child('metadata', 'name'), { name, value, globalDefault });
+    else if (value > maxUserPriority)
       root.child('value').forbidden(`maximum allowed value of a user defined priority is ${maxUserPriority}`);
-    }
-    if (object.preemptionPolicy !== undefined)
-      root.child('preemptionPolicy').oneOf(object.preemptionPolicy, ['PreemptLowerPriority', 'Never']);
+    if (preemptionPolicy === undefined) return;
+    const at = root.child('preemptionPolicy');
+    if (at.present(preemptionPolicy)) at.oneOf(preemptionPolicy, ['PreemptLowerPriority', 'Never']);
   },
   validateChange: (root, next, old) => {
-    if (next.value !== old.value) root.child('value').forbidden('may not be changed in an update.');
+    if ((next.value ?? 0) !== (old.value ?? 0)) root.child('value').forbidden('may not be changed in an update.');
     root.child('preemptionPolicy').immutable(next.preemptionPolicy, next.preemptionPolicy === old.preemptionPolicy);
   },
 };
+
+interface NamedClass {
+  readonly name: string;
+  readonly value: number;
+  readonly globalDefault: boolean;
+}
+
+/** Source: IsKnownSystemPriorityClass. */
+function validateSystemClass(at: Field, { name, value, globalDefault }: NamedClass): void {
+  const known = systemClasses.get(name);
+  const say = (why: string): void =>
+    at.forbidden(`priority class names with 'system-' prefix are reserved for system use only. error: ${why}`);
+  if (known === undefined) say(`${name} is not a known system priority class`);
+  else if (known !== value) say(`value of ${name} PriorityClass must be ${known}`);
+  else if (globalDefault) say(`globalDefault of ${name} PriorityClass must be false`);
+}

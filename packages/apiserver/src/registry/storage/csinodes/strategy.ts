@@ -1,24 +1,50 @@
 // CSI nodes. Source: pkg/apis/storage/validation ValidateCSINode.
-import { dnsSubdomainErrors } from '@kapstan/api';
-import type { CSINode } from '@kapstan/kinds/storage.k8s.io/v1';
+import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { CSINode, CSINodeDriver } from '@kapstan/kinds/storage.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+import { jsonEqual } from '../../json-equality.ts';
+import { validateDriverName } from '../../validation/driver-name.ts';
+import type { Field } from '../../validation/field.ts';
 
-const maxNodeIdBytes = 192;
+const maxNodeIdBytes = 256;
 
 export const csiNodes: BuiltinKind<CSINode> = {
   id: 'storage.k8s.io/v1/csinodes',
   strategy: { updateMetadata: 'whole' },
-  validate: (root, { spec }) => {
+  validate: (root, { spec }, old) => {
+    const at = root.child('spec', 'drivers');
     const names = new Set<string>();
-    root.child('spec', 'drivers').each(spec.drivers, (driver, place) => {
-      if (driver.name === '') place.child('name').required();
-      else place.child('name').invalidAll(driver.name, dnsSubdomainErrors(driver.name.toLowerCase()));
-      if (driver.nodeID === '') place.child('nodeID').required();
-      else if (Buffer.byteLength(driver.nodeID) > maxNodeIdBytes) {
-        place.child('nodeID').invalid(driver.nodeID, `must be ${maxNodeIdBytes} characters or less`);
-      }
+    at.each(spec.drivers, (driver, place) => {
+      validateDriver(place, driver);
       if (names.has(driver.name)) place.child('name').duplicate(driver.name);
       names.add(driver.name);
     });
+    for (const before of old?.spec.drivers ?? [])
+      for (const after of spec.drivers) if (before.name === after.name) validateKept(at, after, before);
   },
 };
+
+function validateDriver(at: Field, driver: DeepReadonly<CSINodeDriver>): void {
+  validateDriverName(at.child('name'), driver.name);
+  if (driver.nodeID === '') at.child('nodeID').required();
+  if (Buffer.byteLength(driver.nodeID) > maxNodeIdBytes)
+    at.child('nodeID').invalid(driver.nodeID, `must be ${maxNodeIdBytes} characters or less`);
+  at.child('allocatable', 'count').nonNegative(driver.allocatable?.count);
+  const keys = new Set<string>();
+  // Errors of keys stand at the driver.
+  for (const key of driver.topologyKeys ?? []) {
+    if (key === '') at.required();
+    if (keys.has(key)) at.duplicate(key);
+    keys.add(key);
+    at.invalidAll(key, qualifiedNameErrors(key));
+  }
+}
+
+/** All of a driver but how much it can take stays. */
+function validateKept(at: Field, after: DeepReadonly<CSINodeDriver>, before: DeepReadonly<CSINodeDriver>): void {
+  const { allocatable: _after, ...next } = after;
+  const { allocatable: _before, ...old } = before;
+  const { name, nodeID, topologyKeys = null } = after;
+  const shown = { Name: name, NodeID: nodeID, TopologyKeys: topologyKeys, Allocatable: null };
+  at.immutable(shown, jsonEqual(next, old));
+}

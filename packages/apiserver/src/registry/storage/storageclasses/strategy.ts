@@ -1,5 +1,5 @@
 // Storage classes. Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation ValidateStorageClass.
-import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { TopologySelectorTerm } from '@kapstan/kinds/core/v1';
 import type { StorageClass } from '@kapstan/kinds/storage.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
@@ -17,7 +17,7 @@ export const storageClasses: BuiltinKind<StorageClass> = {
     object.reclaimPolicy ??= 'Delete';
     object.volumeBindingMode ??= 'Immediate';
   },
-  validate: (root, object) => {
+  validate: (root, object, old) => {
     if (object.provisioner === '') root.child('provisioner').required();
     else
       root
@@ -28,14 +28,18 @@ export const storageClasses: BuiltinKind<StorageClass> = {
       root.child('reclaimPolicy').oneOf(object.reclaimPolicy, ['Delete', 'Retain']);
     if (object.volumeBindingMode === undefined) root.child('volumeBindingMode').required();
     else root.child('volumeBindingMode').oneOf(object.volumeBindingMode, ['Immediate', 'WaitForFirstConsumer']);
-    root.child('allowedTopologies').each(object.allowedTopologies, (term, place) => validateTopology(place, term));
-  },
-  validateChange: (root, next, old) => {
-    root.child('parameters').immutable(goStringMap(next.parameters), jsonEqual(next.parameters, old.parameters));
-    for (const name of ['provisioner', 'reclaimPolicy', 'volumeBindingMode'] as const)
-      root.child(name).immutable(next[name], next[name] === old[name]);
+    validateTopologies(root.child('allowedTopologies'), object.allowedTopologies);
+    if (old !== undefined) validateChange(root, object, old);
   },
 };
+
+function validateChange(root: Field, next: DeepReadonly<StorageClass>, old: DeepReadonly<StorageClass>): void {
+  root
+    .child('parameters')
+    .immutable(goStringMap(next.parameters), jsonEqual(next.parameters ?? {}, old.parameters ?? {}));
+  for (const name of ['provisioner', 'reclaimPolicy', 'volumeBindingMode'] as const)
+    root.child(name).immutable(next[name], next[name] === old[name]);
+}
 
 function validateParameters(at: Field, parameters: Readonly<Record<string, string>> | undefined): void {
   const entries = Object.entries(parameters ?? {});
@@ -45,13 +49,36 @@ function validateParameters(at: Field, parameters: Readonly<Record<string, strin
   if (bytes > maxParameterBytes) at.tooLong(maxParameterBytes);
 }
 
-function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): void {
-  const keys = new Set<string>();
-  at.child('matchLabelExpressions').each(term.matchLabelExpressions, ({ key, values }, place) => {
-    if ((values?.length ?? 0) === 0) place.child('values').required();
-    place.child('values').each(values, (value, valuePlace) => valuePlace.invalidAll(value, labelValueErrors(value)));
-    place.child('key').invalidAll(key, qualifiedNameErrors(key));
-    if (keys.has(key)) place.child('key').duplicate(key);
-    keys.add(key);
+type Topologies = DeepReadonly<StorageClass>['allowedTopologies'];
+
+/** Terms that say the same are told as duplicates, and one that says nothing once for each of the terms. */
+function validateTopologies(at: Field, terms: Topologies): void {
+  const earlier = (terms ?? []).map(() => new Map<string, readonly string[]>());
+  at.each(terms, (term, place) => {
+    const values = validateTopology(place, term);
+    for (const other of earlier) if (isSameTopology(values, other)) place.child('matchLabelExpressions').duplicate('');
+    earlier.push(values);
   });
+}
+
+/** The values of each key. Source: ValidateTopologySelectorTerm. */
+function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): Map<string, readonly string[]> {
+  const valuesOf = new Map<string, readonly string[]>();
+  at.child('matchLabelExpressions').each(term.matchLabelExpressions, ({ key, values = [] }, place) => {
+    if ((values?.length ?? 0) === 0) place.child('values').required();
+    place.child('values').each(values, (value, valuePlace, index) => {
+      if (values.indexOf(value) < index) valuePlace.duplicate(value);
+    });
+    place.child('key').invalidAll(key, qualifiedNameErrors(key));
+    if (valuesOf.has(key)) place.child('key').duplicate(key);
+    valuesOf.set(key, [...new Set(values)].sort());
+  });
+  return valuesOf;
+}
+
+function isSameTopology(
+  one: ReadonlyMap<string, readonly string[]>,
+  other: ReadonlyMap<string, readonly string[]>,
+): boolean {
+  return one.size === other.size && [...one].every(([key, values]) => jsonEqual(values, other.get(key)));
 }

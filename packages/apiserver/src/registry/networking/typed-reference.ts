@@ -1,0 +1,19 @@
+// References to an object of any kind, of ingresses and their classes.
+// Source: pkg/apis/networking/validation validateIngressTypedLocalObjectReference.
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import { pathSegmentErrors } from '../names.ts';
+import type { Field } from '../validation/field.ts';
+
+interface TypedReference {
+  readonly apiGroup?: string;
+  readonly kind?: string;
+  readonly name?: string;
+}
+
+export function validateTypedReference(at: Field, reference: DeepReadonly<TypedReference>): void {
+  const { apiGroup, kind = '', name = '' } = reference;
+  if (apiGroup !== undefined) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
+  for (const [field, text] of Object.entries({ kind, name })) {
+    if (at.child(field).present(text)) at.child(field).invalidAll(text, pathSegmentErrors(text));
+  }
+}

@@ -215,6 +215,31 @@ describe('what hurts in Node informers: the source:', () => {
     expect(informer.indexer.size).toBe(4);
   });
 
+  it('another server, whose cache is behind, takes the informer back in time', async () => {
+    source.add(phased('0'));
+    const old = await source.list({});
+    const behind: ListerWatcher<TestPod> = {
+      watch: (options) => source.watch(options),
+      list: (options) => (options.resourceVersion === '0' && isBehind ? Promise.resolve(old) : source.list(options)),
+    };
+    let isBehind = false;
+    informer = new SharedInformer(behind, { clock, random: () => 0, watchList: false, resource: testPods });
+    const told: string[] = [];
+    informer.addEventHandler({ onUpdate: (_old, { status }) => void told.push(status?.phase ?? '') });
+    informer.start();
+    await settle();
+    isBehind = true;
+    for (const phase of ['1', '2', '3']) {
+      source.modify(phased(phase));
+      source.resetWatches(newExpired('too old resource version'));
+      await clock.advance(60_000);
+      expect([informer.status.phase, informer.lastSyncResourceVersion]).toEqual(['live', source.resourceVersion]);
+    }
+    // The same state may be told once more, an older one never.
+    expect(told).toEqual([...told].sort());
+    expect(told.at(-1)).toBe('3');
+  });
+
   it('a kind that is gone fills the log and is asked for without a pause', async () => {
     const gone: ListerWatcher<TestPod> = {
       list: (options) => {

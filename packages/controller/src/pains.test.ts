@@ -99,7 +99,8 @@ describe('what hurts in Node controllers:', () => {
     },
   } as unknown as ResourceClient;
   const run = async (...controllers: Controller[]): Promise<void> => {
-    running = new Manager(controllers, { client, clock }).run(stop.signal);
+    const informers = { onWatchError: () => undefined };
+    running = new Manager(controllers, { client, clock, informers }).run(stop.signal);
     await settle();
   };
   const maps = (): FakeListerWatcher<TestConfigMap> => sourceOf(testConfigMaps);

@@ -30,8 +30,9 @@ beforeEach(() => {
 });
 afterEach(() => informer.close());
 
-const open = (options: SharedInformerOptions<TestPod> = {}): void => {
-  informer = new SharedInformer(source, { clock, random: () => 0, resource: testPods, ...options });
+const open = (options: SharedInformerOptions<TestPod> = {}, from: ListerWatcher<TestPod> = source): void => {
+  const quiet = { onWatchError: () => undefined };
+  informer = new SharedInformer(from, { clock, random: () => 0, resource: testPods, ...quiet, ...options });
 };
 const start = async (options: SharedInformerOptions<TestPod> = {}): Promise<void> => {
   open(options);
@@ -199,7 +200,7 @@ describe('what hurts in Node informers: the source:', () => {
         return source.list(options);
       },
     };
-    informer = new SharedInformer(behind, { clock, random: () => 0, watchList: false, resource: testPods });
+    open({ watchList: false }, behind);
     informer.start();
     await settle();
     isBehind = true;
@@ -223,7 +224,7 @@ describe('what hurts in Node informers: the source:', () => {
       list: (options) => (options.resourceVersion === '0' && isBehind ? Promise.resolve(old) : source.list(options)),
     };
     let isBehind = false;
-    informer = new SharedInformer(behind, { clock, random: () => 0, watchList: false, resource: testPods });
+    open({ watchList: false }, behind);
     const told: string[] = [];
     informer.addEventHandler({ onUpdate: (_old, { status }) => void told.push(status?.phase ?? '') });
     informer.start();

@@ -20,6 +20,10 @@ export interface BuiltinServer {
   readonly tokens?: TokenIssuer;
   /** How long events are kept (`--event-ttl`); 0 = for ever. */
   readonly eventTtlSeconds: number;
+  /** Types of addresses under which a kubelet is looked for, the best first (`--kubelet-preferred-address-types`). */
+  readonly kubeletAddressTypes: readonly string[];
+  /** The addresses of a host. Rejects as node:dns does. */
+  lookupHost(host: string): Promise<readonly string[]>;
 }
 
 /** The part of a kind that its /status endpoint changes, and the rules for it. */
@@ -27,6 +31,8 @@ interface StatusRules<T extends KubernetesObject> {
   /** After everything but metadata and status was taken over from the old object. */
   prepare?(next: T, old: DeepReadonly<T>): void;
   validate?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  /** True: labels, annotations, finalizers and owners stay as they were, too. */
+  readonly keepsMetadata?: boolean;
   /** Default 'change'. */
   readonly updateMetadata?: MetadataOnUpdate;
   /** Fields beside the kind's content that the endpoint ignores. */
@@ -60,6 +66,8 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   readonly keepsStatusOnCreate?: boolean;
   /** A change of annotations raises the generation too. Deployments. */
   readonly annotationsRaiseGeneration?: boolean;
+  /** Changes raise the generation, though no create sets it. CSI drivers. */
+  readonly raisesGeneration?: boolean;
   /** No change raises the generation, though creates set it. Priority classes. */
   readonly keepsGeneration?: boolean;
   readonly status?: StatusRules<T>;

@@ -5,6 +5,7 @@ import type { ResourceBehaviour } from '@kapstan/kinds/facts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
 import { jsonEqual } from './json-equality.ts';
+import { metaOf } from './object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';
 import { collectFieldErrors, type Field } from './validation/field.ts';
 
@@ -66,6 +67,7 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
     ...subresourceStrategy(facts, {
       prepare: (next, old) => {
         takeOver(next, old, contentKeys(next, old));
+        if (kind.status?.keepsMetadata === true) takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
         kind.status?.prepare?.(next, old);
       },
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
@@ -102,8 +104,11 @@ export function subresourceStrategy<T extends KubernetesObject>(
   };
 }
 
+/** Source: metav1.ResetObjectMetaForStatus; generation and deletion stay in every update. */
+const statusMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'];
+
 /** Copies members of the old object over those of the new one; absent ones become absent. */
-function takeOver<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, keys: readonly string[]): void {
+function takeOver(next: object, old: object, keys: readonly string[]): void {
   for (const key of keys) {
     const value = getOwn(old, key);
     if (value === undefined) delete (next as Fields)[key];
@@ -120,7 +125,8 @@ function isContentChanged<T extends KubernetesObject>(
   behaviour: ResourceBehaviour,
   { next, old }: { readonly next: T; readonly old: DeepReadonly<T> },
 ): boolean {
-  if (!behaviour.generation || kind.keepsGeneration === true) return false;
+  const isCounted = kind.raisesGeneration ?? (behaviour.generation && kind.keepsGeneration !== true);
+  if (!isCounted) return false;
   if (!isSameIn(next, old, contentKeys(next, old))) return true;
   const metadataKeys = [
     ...(behaviour.labelsRaiseGeneration ? ['labels'] : []),

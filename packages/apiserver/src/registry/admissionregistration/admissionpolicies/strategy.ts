@@ -1,16 +1,19 @@
 // Validating admission policies and their bindings. Expressions are compiled where they are used: admission/.
 // Source: pkg/apis/admissionregistration/v1/defaults.go, validation validateValidatingAdmissionPolicySpec.
-import type { DeepReadonly } from '@kapstan/api';
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
 import type {
   MatchResources,
+  ParamRef,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
   ValidatingAdmissionPolicySpec,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+import { pathSegmentErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
-import { setRuleDefaults, validateRule } from '../rule-defaults.ts';
+import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { validateExpressions, validateParamKind } from './policy-parts.ts';
 
 export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy> = {
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicies',
@@ -20,7 +23,8 @@ export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy>
     spec.failurePolicy ??= 'Fail';
     setMatchDefaults(spec.matchConstraints);
   },
-  validate: (root, { spec }) => validateSpec(root.child('spec'), spec ?? {}),
+  validate: (root, { metadata, spec }) => validateSpec(root.child('spec'), spec ?? {}, metadata?.name ?? ''),
+  status: { updateMetadata: 'none', keepsMetadata: true },
 };
 
 export const validatingAdmissionPolicyBindings: BuiltinKind<ValidatingAdmissionPolicyBinding> = {
@@ -29,28 +33,42 @@ export const validatingAdmissionPolicyBindings: BuiltinKind<ValidatingAdmissionP
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');
-    if (!spec?.policyName) at.child('policyName').required();
-    const actions = spec?.validationActions ?? [];
-    const place = at.child('validationActions');
-    if (actions.length === 0) place.required('at least one validation action is required');
-    place.each(actions, (action, actionPlace) => {
-      actionPlace.oneOf(action, ['Audit', 'Deny', 'Warn']);
-      if (
-        actions.indexOf(action) < actions.lastIndexOf(action) &&
-        actionPlace.path.endsWith(`[${actions.lastIndexOf(action)}]`)
-      ) {
-        actionPlace.duplicate(action);
-      }
-    });
-    if (actions.includes('Deny') && actions.includes('Warn')) {
-      place.invalid(
-        actions,
-        'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
-      );
-    }
-    if (spec?.matchResources !== undefined) validateMatch(at.child('matchResources'), spec.matchResources);
+    const { policyName = '', paramRef, matchResources } = spec ?? {};
+    if (at.child('policyName').present(policyName))
+      at.child('policyName').invalidAll(policyName, dnsSubdomainErrors(policyName));
+    if (paramRef !== undefined) validateParamRef(at.child('paramRef'), paramRef);
+    if (matchResources !== undefined) validateMatch(at.child('matchResources'), matchResources);
+    validateActions(at.child('validationActions'), spec?.validationActions ?? []);
   },
 };
+
+function validateParamRef(
+  at: Field,
+  { name = '', selector, parameterNotFoundAction: action }: DeepReadonly<ParamRef>,
+): void {
+  const exclusive = 'name and selector are mutually exclusive';
+  at.child('name').invalidAll(name, pathSegmentErrors(name));
+  validateLabelSelector(at.child('selector'), selector);
+  if (name !== '' && selector !== undefined)
+    for (const member of ['name', 'selector']) at.child(member).forbidden(exclusive);
+  if (name === '' && selector === undefined) at.required('one of name or selector must be specified');
+  if (at.child('parameterNotFoundAction').present(action))
+    at.child('parameterNotFoundAction').oneOf(action, ['Deny', 'Allow']);
+}
+
+function validateActions(at: Field, actions: readonly string[]): void {
+  at.each(actions, (action, place, index) => {
+    place.oneOf(action, ['Audit', 'Deny', 'Warn']);
+    if (actions.indexOf(action) < index) place.duplicate(action);
+  });
+  if (actions.includes('Deny') && actions.includes('Warn')) {
+    at.invalid(
+      actions,
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+    );
+  }
+  if (actions.length === 0) at.required('at least one validation action is required');
+}
 
 function setMatchDefaults(match: MatchResources | undefined): void {
   if (match === undefined) return;
@@ -61,31 +79,32 @@ function setMatchDefaults(match: MatchResources | undefined): void {
   setRuleDefaults(match.excludeResourceRules);
 }
 
-function validateSpec(at: Field, spec: DeepReadonly<ValidatingAdmissionPolicySpec>): void {
-  if (spec.failurePolicy !== undefined) at.child('failurePolicy').oneOf(spec.failurePolicy, ['Fail', 'Ignore']);
+function validateSpec(at: Field, spec: DeepReadonly<ValidatingAdmissionPolicySpec>, name: string): void {
+  if (spec.failurePolicy == null) at.child('failurePolicy').required();
+  else at.child('failurePolicy').oneOf(spec.failurePolicy, ['Fail', 'Ignore']);
+  if (spec.paramKind !== undefined) validateParamKind(at.child('paramKind'), spec.paramKind);
   if (spec.matchConstraints === undefined) at.child('matchConstraints').required();
   else {
     const place = at.child('matchConstraints');
     validateMatch(place, spec.matchConstraints);
     if ((spec.matchConstraints.resourceRules?.length ?? 0) === 0) place.child('resourceRules').required();
   }
-  if ((spec.validations?.length ?? 0) + (spec.auditAnnotations?.length ?? 0) === 0) {
-    const text = 'validations or auditAnnotations must contain at least one item';
-    at.child('validations').required(text);
-    at.child('auditAnnotations').required(text);
-  }
-  at.child('validations').each(spec.validations, (validation, place) => {
-    if (validation.expression.trim() === '') place.child('expression').required('expression is not specified');
-    if (validation.reason !== undefined) {
-      place.child('reason').oneOf(validation.reason, ['Forbidden', 'Invalid', 'RequestEntityTooLarge']);
-    }
-  });
+  validateMatchConditions(at.child('matchConditions'), spec.matchConditions);
+  validateExpressions(at, spec, name);
 }
 
 function validateMatch(at: Field, match: DeepReadonly<MatchResources>): void {
+  if (match.matchPolicy !== undefined) at.child('matchPolicy').oneOf(match.matchPolicy, ['Equivalent', 'Exact']);
   validateLabelSelector(at.child('namespaceSelector'), match.namespaceSelector);
   validateLabelSelector(at.child('objectSelector'), match.objectSelector);
-  for (const name of ['resourceRules', 'excludeResourceRules'] as const)
-    at.child(name).each(match[name], (rule, place) => validateRule(place, rule));
-  if (match.matchPolicy !== undefined) at.child('matchPolicy').oneOf(match.matchPolicy, ['Equivalent', 'Exact']);
+  for (const member of ['resourceRules', 'excludeResourceRules'] as const) {
+    at.child(member).each(match[member], (rule, place) => {
+      const names = rule.resourceNames ?? [];
+      place.child('resourceNames').each(names, (name, namePlace, index) => {
+        namePlace.invalidAll(name, pathSegmentErrors(name));
+        if (names.indexOf(name) < index) namePlace.duplicate(name);
+      });
+      validateRule(place, rule);
+    });
+  }
 }

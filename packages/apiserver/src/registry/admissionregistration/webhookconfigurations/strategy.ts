@@ -4,12 +4,13 @@ import type {
   MutatingWebhook,
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
-  WebhookClientConfig,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+import { dns1035LabelErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
-import { setRuleDefaults, validateRule } from '../rule-defaults.ts';
+import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { validateClientConfig } from './client-config.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
@@ -54,7 +55,7 @@ function validateWebhooks(at: Field, webhooks: readonly DeepReadonly<Webhook>[] 
   const names = new Set<string>();
   at.each(webhooks, (webhook, place) => {
     validateWebhook(place, webhook);
-    if (names.has(webhook.name)) place.child('name').duplicate(webhook.name);
+    if (webhook.name !== '' && names.has(webhook.name)) place.child('name').duplicate(webhook.name);
     names.add(webhook.name);
   });
 }
@@ -64,7 +65,7 @@ function validateWebhook(at: Field, webhook: DeepReadonly<Webhook>): void {
   at.child('rules').each(webhook.rules, (rule, place) => validateRule(place, rule));
   if (webhook.failurePolicy !== undefined) at.child('failurePolicy').oneOf(webhook.failurePolicy, ['Fail', 'Ignore']);
   if (webhook.matchPolicy !== undefined) at.child('matchPolicy').oneOf(webhook.matchPolicy, ['Equivalent', 'Exact']);
-  if (!webhook.sideEffects) at.child('sideEffects').required('must specify one of None, NoneOnDryRun');
+  if (webhook.sideEffects == null) at.child('sideEffects').required('must specify one of None, NoneOnDryRun');
   else at.child('sideEffects').oneOf(webhook.sideEffects, ['None', 'NoneOnDryRun']);
   const seconds = webhook.timeoutSeconds;
   if (seconds !== undefined && (seconds < 1 || seconds > 30)) {
@@ -72,7 +73,8 @@ function validateWebhook(at: Field, webhook: DeepReadonly<Webhook>): void {
   }
   validateLabelSelector(at.child('namespaceSelector'), webhook.namespaceSelector);
   validateLabelSelector(at.child('objectSelector'), webhook.objectSelector);
-  validateClient(at.child('clientConfig'), webhook.clientConfig);
+  validateClientConfig(at.child('clientConfig'), webhook.clientConfig);
+  validateMatchConditions(at.child('matchConditions'), webhook.matchConditions);
   validateReviewVersions(at.child('admissionReviewVersions'), webhook.admissionReviewVersions ?? []);
 }
 
@@ -88,29 +90,11 @@ const reviewVersions = ['v1', 'v1beta1'];
 
 function validateReviewVersions(at: Field, versions: readonly string[]): void {
   const list = reviewVersions.join(', ');
-  if (versions.length === 0) at.required(`must specify one of ${list}`);
-  else if (!versions.some((version) => reviewVersions.includes(version)))
+  if (versions.length === 0) return at.required(`must specify one of ${list}`);
+  at.each(versions, (version, place, index) => {
+    if (versions.indexOf(version) < index) place.invalid(version, 'duplicate version');
+    else place.invalidAll(version, dns1035LabelErrors(version));
+  });
+  if (!versions.some((version) => reviewVersions.includes(version)))
     at.invalid(versions, `must include at least one of ${list}`);
-}
-
-function validateClient(at: Field, config: DeepReadonly<WebhookClientConfig>): void {
-  const { url, service } = config;
-  if ((url === undefined) === (service === undefined)) return at.required('exactly one of url or service is required');
-  if (url !== undefined) return validateUrl(at.child('url'), url);
-  at.child('service', 'name').present(service?.name);
-  at.child('service', 'namespace').present(service?.namespace);
-}
-
-const form = 'desired format: https://host[/path]';
-
-/** Source: webhook.ValidateWebhookURL. */
-function validateUrl(at: Field, text: string): void {
-  if (!URL.canParse(text)) return at.required(`url must be a valid URL: ${form}`);
-  const url = new URL(text);
-  const scheme = url.protocol.slice(0, -1);
-  if (scheme !== 'https') at.invalid(scheme, `'https' is the only allowed URL scheme; ${form}`);
-  if (url.host === '') at.invalid(url.host, `host must be specified; ${form}`);
-  if (url.username !== '') at.invalid(url.username, 'user information is not permitted in the URL');
-  if (url.hash !== '') at.invalid(url.hash.slice(1), 'fragments are not permitted in the URL');
-  if (url.search !== '') at.invalid(url.search.slice(1), 'query parameters are not permitted in the URL');
 }

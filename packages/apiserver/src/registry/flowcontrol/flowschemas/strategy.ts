@@ -34,6 +34,7 @@ export const flowSchemas: BuiltinKind<FlowSchema> = {
   },
   status: {
     updateMetadata: 'none',
+    keepsMetadata: true,
     validate: (root, { status }) => validateConditions(root.child('status', 'conditions'), status?.conditions),
   },
 };

@@ -36,6 +36,7 @@ export const priorityLevelConfigurations: BuiltinKind<PriorityLevelConfiguration
   },
   status: {
     updateMetadata: 'none',
+    keepsMetadata: true,
     validate: (root, { status }) => validateConditions(root.child('status', 'conditions'), status?.conditions),
   },
 };
@@ -52,6 +53,7 @@ function validateSpec(at: Field, { type = '', exempt, limited }: Spec, name: str
   if (type === 'Exempt') {
     if (limited !== undefined) at.child('limited').forbidden('must be nil if the type is not Limited');
     validateShares(at.child('exempt'), exempt ?? {});
+    validateLendable(at.child('exempt'), exempt ?? {});
   } else if (type === 'Limited') {
     if (exempt !== undefined) at.child('exempt').forbidden('must be nil if the type is Limited');
     if (limited === undefined) at.child('limited').required('must not be empty when type is Limited');
@@ -64,17 +66,21 @@ interface Shares {
   readonly lendablePercent?: number;
 }
 
-function validateShares(at: Field, { nominalConcurrencyShares: shares = 0, lendablePercent = 0 }: Shares): void {
+function validateShares(at: Field, { nominalConcurrencyShares: shares = 0 }: Shares): void {
   if (shares < 0) at.child('nominalConcurrencyShares').invalid(shares, 'must be a non-negative integer');
+}
+
+function validateLendable(at: Field, { lendablePercent = 0 }: Shares): void {
   if (lendablePercent < 0 || lendablePercent > 100)
     at.child('lendablePercent').invalid(lendablePercent, 'must be between 0 and 100, inclusive');
 }
 
 function validateLimited(at: Field, limited: DeepReadonly<LimitedPriorityLevelConfiguration>): void {
   validateShares(at, limited);
-  const { borrowingLimitPercent: limit = 0, limitResponse } = limited;
+  validateResponse(at.child('limitResponse'), limited.limitResponse ?? {});
+  validateLendable(at, limited);
+  const limit = limited.borrowingLimitPercent ?? 0;
   if (limit < 0) at.child('borrowingLimitPercent').invalid(limit, 'if specified, must be a non-negative integer');
-  validateResponse(at.child('limitResponse'), limitResponse ?? {});
 }
 
 function validateResponse(at: Field, { type = '', queuing }: Partial<DeepReadonly<LimitResponse>>): void {

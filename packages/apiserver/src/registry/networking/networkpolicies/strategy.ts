@@ -36,7 +36,8 @@ export const networkPolicies: BuiltinKind<NetworkPolicy> = {
 function validatePort(at: Field, port: DeepReadonly<NetworkPolicyPort>): void {
   if (port.protocol !== undefined) at.child('protocol').oneOf(port.protocol, ['TCP', 'UDP', 'SCTP']);
   if (port.port === undefined) {
-    if (port.endPort !== undefined) at.child('endPort').required('may not be specified when `port` is not specified');
+    if (port.endPort !== undefined)
+      at.child('endPort').invalid(port.endPort, 'may not be specified when `port` is not specified');
     return;
   }
   at.child('port').invalidAll(port.port, portErrors(port.port));

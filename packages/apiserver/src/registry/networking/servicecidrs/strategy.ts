@@ -6,6 +6,7 @@ import { canonicalCidrErrors, cidrErrors } from '../../validation/value-rules.ts
 
 export const serviceCidrs: BuiltinKind<ServiceCIDR> = {
   id: 'networking.k8s.io/v1/servicecidrs',
+  status: { keepsMetadata: true },
   validateCreate: (root, { spec }) => validateCidrs(root.child('spec', 'cidrs'), spec?.cidrs ?? []),
   validateChange: (root, next, old) => {
     const at = root.child('spec', 'cidrs');

@@ -23,6 +23,10 @@ export const csiDrivers: BuiltinKind<CSIDriver> = {
     spec.requiresRepublish ??= false;
     spec.seLinuxMount ??= false;
   },
+  // Behind a gate that is off.
+  prepareForCreate: ({ spec }) => void delete spec.preventPodSchedulingIfMissing,
+  prepareForUpdate: ({ spec }) => void delete spec.preventPodSchedulingIfMissing,
+  raisesGeneration: true,
   validate: (root, { spec }, old) => {
     const at = root.child('spec');
     validateSpec(at, spec);

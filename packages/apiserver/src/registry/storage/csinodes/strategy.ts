@@ -20,7 +20,7 @@ export const csiNodes: BuiltinKind<CSINode> = {
       names.add(driver.name);
     });
     for (const before of old?.spec.drivers ?? [])
-      for (const after of spec.drivers) if (before.name === after.name) validateKept(at, after, before);
+      for (const after of spec.drivers ?? []) if (before.name === after.name) validateKept(at, after, before);
   },
 };
 

@@ -17,7 +17,7 @@ export const volumeAttachments: BuiltinKind<VolumeAttachment> = {
     validateAttachment(root, object);
     if (old !== undefined) root.child('spec').immutable(object.spec, jsonEqual(object.spec, old.spec));
   },
-  status: { updateMetadata: 'whole', validate: validateAttachment },
+  status: { updateMetadata: 'whole', keepsMetadata: true, validate: validateAttachment },
 };
 
 function validateAttachment(root: Field, { spec, status }: DeepReadonly<VolumeAttachment>): void {

@@ -1,0 +1,9 @@
+// Names of resources that neither Kubernetes nor a node's kernel knows: "example.com/gpu".
+// Source: pkg/apis/core/v1/helper IsExtendedResourceName.
+import { qualifiedNameErrors } from '@kapstan/api';
+
+export function isExtendedResourceName(name: string): boolean {
+  const isNative = !name.includes('/') || name.includes('kubernetes.io/');
+  if (isNative || name.startsWith('requests.')) return false;
+  return qualifiedNameErrors(`requests.${name}`).length === 0;
+}

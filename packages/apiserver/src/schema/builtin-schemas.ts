@@ -2,6 +2,7 @@
 // decoding, patches, apply, OpenAPI. Below: @kapstan/kinds/facts.
 import { getOwn } from '@kapstan/api';
 import { goTypeFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
+import { embeddedStructs } from './embedded-structs.ts';
 import type { SchemaNode } from './schema-node.ts';
 
 const definitions = new Map<string, SchemaNode>();
@@ -29,7 +30,7 @@ export function definitionSchema(name: string): SchemaNode {
   if (known !== undefined) return known;
   const raw = getOwn(schemaFacts().definitions, name) as RawSchema | undefined;
   if (raw === undefined) throw new TypeError(`no definition ${name}`);
-  const node = new LazySchemaNode(raw, { goType: goTypeOf(name), fields: scalarsOf(name) });
+  const node = new LazySchemaNode(raw, namesOf(name));
   definitions.set(name, node);
   return node;
 }
@@ -49,6 +50,7 @@ const freeFormTypes = new Set([...freeForm].map(goTypeOf));
 /** Names that Go has for the types of one place. */
 interface GoNames {
   readonly goType?: string;
+  readonly definition?: string;
   /** Of the scalars in its fields. */
   readonly fields?: ReadonlyMap<string, string>;
   /** Of the scalars in a list or map. */
@@ -141,6 +143,10 @@ class LazySchemaNode implements SchemaNode {
     return this.raw.format === 'int-or-string';
   }
 
+  get embedded(): ReadonlyMap<string, readonly string[]> | undefined {
+    return this.#names.definition === undefined ? undefined : embeddedStructs(this.#names.definition);
+  }
+
   get preserveUnknownFields(): boolean {
     return this.goType !== undefined && freeFormTypes.has(this.goType);
   }
@@ -159,7 +165,11 @@ function nodeOf(raw: RawSchema, scalar: string | undefined): SchemaNode {
   const { $ref, ...own } = raw;
   const target = definitionSchema($ref);
   if (Object.keys(own).length === 0) return target;
-  return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, { goType: goTypeOf($ref), fields: scalarsOf($ref) });
+  return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, namesOf($ref));
+}
+
+function namesOf(definition: string): GoNames {
+  return { goType: goTypeOf(definition), definition, fields: scalarsOf(definition) };
 }
 
 function scalarsOf(name: string): ReadonlyMap<string, string> {

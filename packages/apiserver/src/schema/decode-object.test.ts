@@ -162,6 +162,16 @@ describe('a value of the wrong type is a 400 that names its place', () => {
     ],
     [
       'Pod',
+      pod({ volumes: [{ hostPath: 5 }] }),
+      'json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.hostPath of type v1.HostPathVolumeSource',
+    ],
+    [
+      'Pod',
+      pod({ containers: [{ livenessProbe: { httpGet: { path: 5 } } }] }),
+      'json: cannot unmarshal number into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.path of type string',
+    ],
+    [
+      'Pod',
       pod({ restartPolicy: 5 }),
       'json: cannot unmarshal number into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy',
     ],

@@ -31,6 +31,8 @@ export interface SchemaNode {
   readonly embeddedResource?: boolean | undefined;
   /** Name of the Go type, for the texts of decoding errors: "v1.PodSpec". Built-in kinds only. */
   readonly goType?: string | undefined;
+  /** The embedded Go structs that hold a member: `hostPath` of a volume is in `VolumeSource`. Built-in kinds only. */
+  readonly embedded?: ReadonlyMap<string, readonly string[]> | undefined;
   /** The schema as published (OpenAPI words), for value validation and `kubectl explain`. */
   readonly raw?: Readonly<Record<string, unknown>> | undefined;
 }

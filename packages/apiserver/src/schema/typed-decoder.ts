@@ -38,7 +38,8 @@ class TypedDecoder {
   readonly #options: TypedDecodeOptions;
   /** Names of fields down to here, as they stand in Go's errors; without map keys and indexes. */
   readonly #fields: string[] = [];
-  readonly #structs: string[] = [];
+  /** The structs that hold these fields, and the one that is being read. */
+  readonly #structs: SchemaNode[] = [];
   /** Path down to here, as it stands in complaints. */
   readonly #path: string[] = [];
   #saved: DecodeError | undefined;
@@ -87,7 +88,7 @@ class TypedDecoder {
   #struct(value: unknown, node: SchemaNode, properties: ReadonlyMap<string, SchemaNode>): unknown {
     if (!isJsonObject(value)) return this.#wrongType(value, node);
     const result: Record<string, unknown> = {};
-    this.#structs.push(goTypeName(node).replace(/^.*\./, ''));
+    this.#structs.push(node);
     const seen = new Set<string>();
     for (const [name, member] of this.#membersOf(value)) {
       this.#path.push(this.#path.length === 0 ? name : `.${name}`);
@@ -216,14 +217,13 @@ class TypedDecoder {
     return undefined;
   }
 
-  /** Go names the innermost struct and the fields from the top: `PodSpec.spec.containers`. */
+  /** Go names the innermost struct and the fields from the top, with the structs that are embedded: `PodSpec.spec.containers`. */
   #inContext(text: string): string {
     const struct = this.#structs.at(-1);
     if (struct === undefined || this.#fields.length === 0) return text;
-    return text.replace(
-      / into Go value of type /,
-      ` into Go struct field ${struct}.${this.#fields.join('.')} of type `,
-    );
+    const fields = this.#fields.flatMap((name, depth) => [...(this.#structs[depth]?.embedded?.get(name) ?? []), name]);
+    const where = `${goTypeName(struct).replace(/^.*\./, '')}.${fields.join('.')}`;
+    return text.replace(/ into Go value of type /, ` into Go struct field ${where} of type `);
   }
 
   #save(text: string): void {

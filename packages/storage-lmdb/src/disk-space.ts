@@ -1,4 +1,4 @@
-// Whether a transaction failed because the file system has no room. Used by committer.ts.
+// Whether a write failed because the file system has no room. Used by committer.ts and environment.ts.
 import { statfsSync } from 'node:fs';
 import { constants } from 'node:os';
 
@@ -11,8 +11,9 @@ const treeBytes = 1_048_576;
  * That one is believed to be for want of room when the file system has less than the transaction needs. Never throws.
  */
 export function isOutOfSpace(error: unknown, directory: string, bytes: number): boolean {
-  const { code } = error as { readonly code?: unknown };
-  if (code === ENOSPC || code === EDQUOT) return true;
+  const { code } = Object(error) as { readonly code?: unknown };
+  // Numbers are LMDB's, names Node's.
+  if (code === ENOSPC || code === EDQUOT || code === 'ENOSPC' || code === 'EDQUOT') return true;
   return code === EIO && freeBytes(directory) < bytes + treeBytes;
 }
 

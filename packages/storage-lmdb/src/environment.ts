@@ -6,6 +6,8 @@ import type { Revision } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { findFault } from './data-file.ts';
+import { isOutOfSpace } from './disk-space.ts';
+import { reserveRoom } from './reserved-room.ts';
 import { decodeNumber, encodeNumber, formatVersion } from './row-codec.ts';
 
 export type Table = Database<Buffer, Buffer>;
@@ -228,6 +230,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
   const fault = findFault(join(options.dataDir, dataFileName));
   if (fault !== undefined) throw cannotOpen(options.dataDir, fault);
   try {
+    reserveRoom(options.dataDir, dataFileName);
     return open<Buffer, Buffer>(options.dataDir, {
       ...tableOptions,
       ...fileOptions,
@@ -245,7 +248,8 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
 }
 
 function cannotOpen(dataDir: string, reason: string, cause?: unknown): StorageError {
-  return new StorageError({ code: 'Corrupt', message: `cannot open the store in ${dataDir}: ${reason}`, cause });
+  const code = isOutOfSpace(cause, dataDir, 0) ? 'Full' : 'Corrupt';
+  return new StorageError({ code, message: `cannot open the store in ${dataDir}: ${reason}`, cause });
 }
 
 /** lmdb-js rejects with a general error whose `commitError` is a promise that rejects with the real one. */

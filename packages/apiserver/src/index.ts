@@ -41,7 +41,11 @@ export {
   type UserRules,
   unionAuthorizer,
 } from './authz/authorizer.ts';
-export { builtinAuthorizer, mastersGroup } from './authz/builtin-authorizer.ts';
+export { reconcileBootstrapPolicy } from './authz/bootstrap-policy.ts';
+export { type EscalationGuardOptions, guardEscalation } from './authz/escalation-guard.ts';
+export { mastersAuthorizer, mastersGroup } from './authz/masters-authorizer.ts';
+export { rbacAuthorizer } from './authz/rbac-authorizer.ts';
+export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './authz/rbac-policy.ts';
 export {
   isStorageMediaType,
   type ResourceCodecOptions,

@@ -7,16 +7,19 @@ import {
   accessReviews,
   alwaysAllow,
   bearerAuthenticator,
-  builtinAuthorizer,
   certificateAuthenticator,
   identityReviews,
   knownTokens,
+  mastersAuthorizer,
   ObjectReader,
+  RbacPolicy,
   type ResourceCatalog,
+  rbacAuthorizer,
   type ServedResource,
   ServiceAccountTokens,
   type TokenAuthenticationOptions,
   type UserInfo,
+  unionAuthorizer,
   type VirtualResourceOptions,
 } from '@kapstan/apiserver';
 
@@ -32,19 +35,26 @@ export interface ServiceAccountOptions {
   readonly apiAudiences?: readonly string[];
 }
 
+/** How it is decided who may do what; AlwaysAllow is for tests. */
+export const authorizationModes = ['RBAC', 'AlwaysAllow'] as const;
+
+export type AuthorizationMode = (typeof authorizationModes)[number];
+
 export interface AccessControlOptions {
   /** Users by token. Default none. */
   readonly tokens?: ReadonlyMap<string, UserInfo>;
   /** Default: a new signing key, gone with the process. */
   readonly serviceAccounts?: ServiceAccountOptions;
-  /** Default 'Kapstan': the built-in rule. */
-  readonly authorization?: 'Kapstan' | 'AlwaysAllow';
+  /** Asked in this order, after system:masters, who may do everything. Default RBAC alone. */
+  readonly authorization?: readonly AuthorizationMode[];
 }
 
 export interface AccessControl {
   /** In the order in which they are asked. */
   readonly authenticators: readonly Authenticator[];
   readonly authorizer: Authorizer;
+  /** What RBAC decides by: empty until it is filled. */
+  readonly policy: RbacPolicy;
   readonly serviceAccountTokens: ServiceAccountTokens;
   /** Reviews of access and identity. */
   reviews(options: VirtualResourceOptions): ServedResource[];
@@ -73,10 +83,14 @@ export function createAccessControl(
     authenticators: [knownTokens(options.tokens ?? new Map(), audiences), serviceAccountTokens],
     apiAudiences: audiences,
   };
-  const authorizer = options.authorization === 'AlwaysAllow' ? alwaysAllow : builtinAuthorizer;
+  const policy = new RbacPolicy();
+  const modes = { RBAC: rbacAuthorizer(policy), AlwaysAllow: alwaysAllow };
+  const authorizers = (options.authorization ?? ['RBAC']).map((mode) => modes[mode]);
+  const authorizer = unionAuthorizer([mastersAuthorizer, ...authorizers]);
   return {
     authenticators: [certificateAuthenticator, bearerAuthenticator(tokens)],
     authorizer,
+    policy,
     serviceAccountTokens,
     reviews: (virtual) => [
       ...accessReviews(authorizer, virtual),

@@ -5,7 +5,7 @@ import type { ApiServerOptions, ShutdownOptions, StorageMediaType } from '@kapst
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
-import type { ServiceAccountOptions } from './access-control.ts';
+import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { KeyPair } from './key-pair.ts';
 import type { WatchCacheOptions } from './resources.ts';
@@ -54,8 +54,8 @@ export interface ControlPlaneOptions {
   readonly clientCa?: string;
   /** Serving certificate in place of the own one. */
   readonly serving?: KeyPair;
-  /** Default 'Kapstan': the built-in rule. 'AlwaysAllow' lets everybody do everything. */
-  readonly authorization?: 'Kapstan' | 'AlwaysAllow';
+  /** Asked in this order, after system:masters, who may do everything. 'AlwaysAllow' lets everybody. Default RBAC alone. */
+  readonly authorization?: readonly AuthorizationMode[];
   /** Default true. */
   readonly isAnonymousAllowed?: boolean;
   /** Default: on for every resource. */

@@ -8,6 +8,7 @@ import {
   type ResourceCodecOptions,
   readSigningKey,
   readVerificationKeys,
+  reconcileBootstrapPolicy,
   type UserInfo,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
@@ -22,7 +23,8 @@ import { createFirstObjects } from './first-objects.ts';
 import { checkAuthorities, checkKeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
 import { writePrivateFile } from './private-file.ts';
-import { openResources } from './resources.ts';
+import { RbacFeed } from './rbac-feed.ts';
+import { openResources, type Resources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
 import { type ServerParts, startServing } from './serving.ts';
@@ -64,8 +66,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     await Promise.allSettled([opening, issuing]);
     const [resources, pki] = [await opening, await issuing];
     signal?.throwIfAborted();
-    await createFirstObjects(resources.client);
     const { client } = resources;
+    await createFirstObjects(client);
+    await startAuthorization(resources, { closers, clock, logger, signal });
     const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
     closers.push(() => loops.close());
     loops.start();
@@ -119,6 +122,30 @@ function controlLoops(
   } catch (error) {
     throw new StartError('leaderElection', { cause: error });
   }
+}
+
+/** Roles and bindings as a server has to have them, known to the authorizer before the first request. */
+async function startAuthorization(
+  resources: Resources,
+  { closers, clock, logger, signal }: AuthorizationPorts,
+): Promise<void> {
+  const { client, access } = resources;
+  await reconcileBootstrapPolicy(client).catch((error: unknown) => {
+    // Where something cannot be read, the server is there for those who remove it: admins need no roles.
+    if (resources.isReady()) throw error;
+    logger.error('The default roles and bindings could not be brought up to date', { error: String(error) });
+  });
+  const feed = new RbacFeed({ client, policy: access.policy, clock, logger });
+  closers.push(() => feed.close());
+  feed.start();
+  if (resources.isReady()) await unlessAborted(feed.whenSynced(), signal);
+}
+
+interface AuthorizationPorts {
+  readonly closers: (() => Promise<void>)[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal | undefined;
 }
 
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;

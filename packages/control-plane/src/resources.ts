@@ -1,5 +1,5 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
-import type { Clock, Logger, ResourceClient, Revision } from '@kapstan/api';
+import { type Clock, formatGroupResource, type Logger, type ResourceClient, type Revision } from '@kapstan/api';
 import {
   AdmissionChain,
   type BuiltinServer,
@@ -7,6 +7,7 @@ import {
   builtinResources,
   DefinitionController,
   FieldManager,
+  guardEscalation,
   type HealthCheck,
   InProcessClient,
   type ObjectPatching,
@@ -142,7 +143,12 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const tokens = access.serviceAccountTokens;
   const definitions = await builtinDefinitions({ clock, findStore, tokens }, options);
   const stacks = definitions.map(createStack);
-  for (const stack of stacks) catalog.install(stack.served);
+  const storeOf = new Map(stacks.map(({ served }) => [formatGroupResource(served.definition), served.store]));
+  const guard = {
+    authorizer: access.authorizer,
+    findStore: (resource: string) => storeOf.get(formatGroupResource({ group: 'rbac.authorization.k8s.io', resource })),
+  };
+  for (const stack of stacks) catalog.install(guardEscalation(stack.served, guard));
   const virtual = { managedFields, admission };
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);

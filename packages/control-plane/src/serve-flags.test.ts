@@ -42,7 +42,15 @@ describe('parseServeFlags', () => {
       'shutdown-watch-termination-grace-period': 0,
       'control-loops': ['*'],
       'event-ttl': 3_600_000,
+      'authorization-mode': ['RBAC'],
     });
+  });
+
+  it('takes authorization modes in the order given, in one use or in several', () => {
+    const modes = (...args: string[]) => parseServeFlags(args)['authorization-mode'];
+    expect(modes('--authorization-mode=AlwaysAllow')).toEqual(['AlwaysAllow']);
+    expect(modes('--authorization-mode=AlwaysAllow,RBAC')).toEqual(['AlwaysAllow', 'RBAC']);
+    expect(modes('--authorization-mode=RBAC', '--authorization-mode=AlwaysAllow')).toEqual(['RBAC', 'AlwaysAllow']);
   });
 
   it('reads values after = and after a space, and booleans bare or with a value', () => {
@@ -293,8 +301,20 @@ describe('parseServeFlags', () => {
     [['--runtime-config=api/all=true'], `--runtime-config ${unsupported}`],
     [['--event-ttl=soon'], 'invalid value "soon" for --event-ttl: must be a duration such as 90s or 1h30m'],
     [
-      ['--authorization-mode=RBAC'],
-      'invalid value "RBAC" for --authorization-mode: authorization mode RBAC is not supported by this version of kapstan',
+      ['--authorization-mode=Node,RBAC'],
+      'invalid value "Node,RBAC" for --authorization-mode: authorization mode Node is not supported by this version of kapstan',
+    ],
+    [
+      ['--authorization-mode=Some'],
+      'invalid value "Some" for --authorization-mode: authorization-mode "Some" is not a valid mode',
+    ],
+    [
+      ['--authorization-mode=RBAC', '--authorization-mode=RBAC'],
+      'invalid value "RBAC,RBAC" for --authorization-mode: authorization-mode ["RBAC" "RBAC"] has mode specified more than once',
+    ],
+    [
+      ['--authorization-mode='],
+      'invalid value "" for --authorization-mode: at least one authorization-mode must be passed',
     ],
     [['--oidc-issuer-url', 'https://a'], `--oidc-issuer-url ${unsupported}`],
     [['--http2-max-streams-per-connection=1'], `--http2-max-streams-per-connection ${unsupported}`],

@@ -1,5 +1,6 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists.
 import { admissionNamesError } from '@kapstan/apiserver';
+import { type AuthorizationMode, authorizationModes } from './access-control.ts';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
 import { type FeatureGates, featureGatesFlag } from './feature-gates.ts';
 import {
@@ -39,7 +40,7 @@ export interface ServeFlags extends StoreFlags, ServiceAccountFlags {
   readonly 'client-ca-file': string;
   readonly 'tls-cert-file': string;
   readonly 'tls-private-key-file': string;
-  readonly 'authorization-mode': 'Kapstan' | 'AlwaysAllow';
+  readonly 'authorization-mode': readonly AuthorizationMode[];
   readonly 'anonymous-auth': boolean;
   readonly 'enable-admission-plugins': readonly string[];
   readonly 'disable-admission-plugins': readonly string[];
@@ -100,7 +101,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
   'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
   'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),
-  'authorization-mode': authorizationModeFlag('Kapstan (the built-in rule) or AlwaysAllow (for tests).'),
+  'authorization-mode': authorizationModeFlag('Who decides, in this order: RBAC, AlwaysAllow (for tests).'),
   'anonymous-auth': booleanFlag('Let requests without credentials in as system:anonymous.', true),
   'enable-admission-plugins': listFlag('Admission plug-ins to turn on beside the default ones.'),
   'disable-admission-plugins': listFlag('Admission plug-ins to turn off.'),
@@ -236,15 +237,26 @@ function goawayChanceFlag(help: string): Flag<number> {
   return { parse, default: 0, help };
 }
 
-function authorizationModeFlag(help: string): Flag<'Kapstan' | 'AlwaysAllow'> {
-  const parse = (text: string): 'Kapstan' | 'AlwaysAllow' => {
-    if (text === 'Kapstan' || text === 'AlwaysAllow') return text;
-    if (['RBAC', 'Node', 'ABAC', 'Webhook', 'AlwaysDeny'].includes(text)) {
-      throw new TypeError(`authorization mode ${text} ${notSupported}`);
+function authorizationModeFlag(help: string): Flag<readonly AuthorizationMode[]> {
+  const list = listFlag(help, ['RBAC']);
+  const parse = (text: string): readonly AuthorizationMode[] => {
+    const modes = list.parse(text);
+    if (modes.length === 0) throw new TypeError('at least one authorization-mode must be passed');
+    if (new Set(modes).size < modes.length) {
+      throw new TypeError(`authorization-mode ["${modes.join('" "')}"] has mode specified more than once`);
     }
-    throw new TypeError(`"${text}" is not a valid mode`);
+    return modes.map(authorizationMode);
   };
-  return { parse, default: 'Kapstan', help };
+  return { ...list, parse, default: ['RBAC'] };
+}
+
+function authorizationMode(text: string): AuthorizationMode {
+  const known = authorizationModes.find((mode) => mode === text);
+  if (known !== undefined) return known;
+  const isForeign = ['Node', 'ABAC', 'Webhook', 'AlwaysDeny'].includes(text);
+  throw new TypeError(
+    isForeign ? `authorization mode ${text} ${notSupported}` : `authorization-mode "${text}" is not a valid mode`,
+  );
 }
 
 /** "pods#100,deployments.apps#0" → sizes by group resource. Source: kube-apiserver ParseWatchCacheSizes. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AuthorizationAttributes, alwaysAllow, forbiddenError, unionAuthorizer } from '../authz/authorizer.ts';
-import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
+import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 import { authenticate, certificateAuthenticator } from './authenticator.ts';
 import { readImpersonation } from './impersonation.ts';
 import { tokenAuthenticator } from './token-authenticator.ts';
@@ -48,7 +48,7 @@ describe('authentication', () => {
   });
 });
 
-describe('the built-in rule', () => {
+describe('the default roles', () => {
   const masters = { name: 'm', groups: ['system:masters', 'system:authenticated'] };
   const alice = { name: 'alice', groups: ['system:authenticated'] };
   const nobody = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
@@ -83,13 +83,13 @@ describe('the built-in rule', () => {
     [path(nobody, '/api'), false],
     [resource(nobody, 'create', 'selfsubjectaccessreviews', 'authorization.k8s.io'), false],
   ])('%j: %s', async (attributes, isAllowed) => {
-    const { decision } = await builtinAuthorizer.authorize(attributes);
+    const { decision } = await defaultAuthorizer().authorize(attributes);
     expect(decision).toBe(isAllowed ? 'allow' : 'noOpinion');
   });
 
   it('is one of several: the first opinion counts', async () => {
     const denies = { authorize: () => ({ decision: 'deny' as const, reason: 'never' }) };
-    const union = unionAuthorizer([builtinAuthorizer, denies, alwaysAllow]);
+    const union = unionAuthorizer([defaultAuthorizer(), denies, alwaysAllow]);
     expect(await union.authorize(path(masters, '/metrics'))).toMatchObject({ decision: 'allow' });
     expect(await union.authorize(path(alice, '/metrics'))).toEqual({ decision: 'deny', reason: 'never' });
   });

@@ -2,9 +2,9 @@ import { isInvalid, isMethodNotSupported, newForbidden, type UnstructuredObject 
 import { describe, expect, it } from 'vitest';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { VirtualResourceOptions } from '../registry/virtual-resource.ts';
+import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 import { accessReviews } from './access-reviews.ts';
 import { type AuthorizationAttributes, type Authorizer, alwaysAllow, unionAuthorizer } from './authorizer.ts';
-import { builtinAuthorizer } from './builtin-authorizer.ts';
 
 const alice: UserInfo = { name: 'alice', groups: ['system:authenticated'] };
 
@@ -176,8 +176,8 @@ describe("a review of one's rules", () => {
     await expect(rules(alwaysAllow, alice, {})).rejects.toThrow('no namespace on request');
   });
 
-  it('lists what the built-in rule allows', async () => {
-    const { status } = await rules(builtinAuthorizer, alice);
+  it('lists what the default roles allow', async () => {
+    const { status } = await rules(defaultAuthorizer(), alice);
     expect(status).toMatchObject({ incomplete: false });
     const { nonResourceRules, resourceRules } = status as Record<string, readonly unknown[]>;
     expect(nonResourceRules).toHaveLength(2);
@@ -187,7 +187,8 @@ describe("a review of one's rules", () => {
       resources: ['selfsubjectreviews'],
     });
     const all = { resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }] };
-    expect((await rules(builtinAuthorizer, { name: 'm', groups: ['system:masters'] })).status).toMatchObject(all);
+    const masters = { name: 'm', groups: ['system:masters'] };
+    expect((await rules(defaultAuthorizer(), masters)).status).toMatchObject(all);
   });
 
   it('says that it is incomplete where an authorizer cannot tell', async () => {
@@ -196,7 +197,7 @@ describe("a review of one's rules", () => {
       nonResourceRules: [],
       incomplete: true,
     });
-    const union = unionAuthorizer([listening([]), builtinAuthorizer]);
+    const union = unionAuthorizer([listening([]), defaultAuthorizer()]);
     expect((await rules(union, alice)).status).toMatchObject({ incomplete: true, resourceRules: [{}, {}] });
   });
 });

@@ -1,5 +1,5 @@
 // InflightLimit: how many requests may run at once, reads and writes apart. Source: filters.WithMaxInFlightLimit.
-import { mastersGroup } from '../authz/builtin-authorizer.ts';
+import { mastersGroup } from '../authz/masters-authorizer.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { isLongRunning, type RequestInfo } from './request-info.ts';
 

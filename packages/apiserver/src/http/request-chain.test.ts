@@ -5,7 +5,6 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { certificateAuthenticator } from '../authn/authenticator.ts';
-import { builtinAuthorizer } from '../authz/builtin-authorizer.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import {
@@ -15,6 +14,7 @@ import {
   type TestServerOptions,
   type TestStream,
 } from '../testing/api-server-fixture.ts';
+import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 
 const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
 const configMaps = '/api/v1/namespaces/default/configmaps';
@@ -65,7 +65,7 @@ const until = async (holds: () => boolean): Promise<void> => {
 
 describe('who may do what', () => {
   it('asks the authorizer before it looks whether the path exists', async () => {
-    const { send } = await start({ authorizer: builtinAuthorizer });
+    const { send } = await start({ authorizer: defaultAuthorizer() });
     const asUser = { headers: { authorization: 'Bearer user-token' } };
     expect((await send('GET', '/api/v1/nothings', asUser)).json).toMatchObject({
       code: 403,
@@ -85,7 +85,7 @@ describe('who may do what', () => {
   });
 
   it('lets system:masters act as someone else', async () => {
-    const { send } = await start({ authorizer: builtinAuthorizer });
+    const { send } = await start({ authorizer: defaultAuthorizer() });
     const asBob = await send('GET', configMaps, { headers: { 'impersonate-user': 'bob' } });
     expect(asBob.json.message).toContain('User "bob" cannot list resource "configmaps"');
     const headers = { authorization: 'Bearer user-token', 'impersonate-user': 'bob' };
@@ -305,7 +305,7 @@ describe('client certificates', () => {
     const running = await start({
       tls: { cert: serving.cert, key: serving.key, clientCa: trusted.cert },
       authentication: { authenticators: [certificateAuthenticator] },
-      authorizer: builtinAuthorizer,
+      authorizer: defaultAuthorizer(),
     });
     const ask = async (pair?: { cert: string; key: string }) => {
       const options = { ca: serving.cert, agent: false as const, ...pair };

@@ -121,6 +121,15 @@ export interface BehaviourFacts {
 /** Definition → field → Go type of the scalar in it: "core.v1.PodSpec" → "restartPolicy" → "v1.RestartPolicy". */
 export type GoTypeFacts = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
+/** The roles and bindings that a server makes for itself, as they are written: whole objects. */
+export interface RbacPolicyFacts {
+  readonly release: string;
+  readonly clusterRoles: readonly unknown[];
+  readonly clusterRoleBindings: readonly unknown[];
+  readonly roles: readonly unknown[];
+  readonly roleBindings: readonly unknown[];
+}
+
 export const schemaFacts: () => SchemaFacts = lazily<SchemaFacts>('schemas');
 export const protobufFacts: () => ProtobufFacts = lazily<ProtobufFacts>('protobuf');
 export const discoveryFacts: () => DiscoveryFacts = lazily<DiscoveryFacts>('discovery');
@@ -129,6 +138,7 @@ export const tableColumnFacts: () => TableColumnFacts = lazily<TableColumnFacts>
 export const fieldSelectorFacts: () => FieldSelectorFacts = lazily<FieldSelectorFacts>('fieldselectors');
 export const goTypeFacts: () => GoTypeFacts = lazily<GoTypeFacts>('gotypes');
 export const behaviourFacts: () => BehaviourFacts = lazily<BehaviourFacts>('behaviour');
+export const rbacPolicyFacts: () => RbacPolicyFacts = lazily<RbacPolicyFacts>('rbacpolicy');
 
 // Both src/facts and dist/facts lie two folders below the package, so one relative URL serves sources and build.
 function lazily<T>(name: string): () => T {

@@ -1,0 +1,147 @@
+// The roles and bindings that every server keeps in its store: those of Kubernetes 1.36, brought up to date at each start.
+// Source: pkg/registry/rbac/rest (ensureRBACPolicy), plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
+import {
+  deepCopy,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  type KubernetesObject,
+  metaNamespaceKey,
+  type ObjectMeta,
+  type Resource,
+  type ResourceClient,
+} from '@kapstan/api';
+import { rbacPolicyFacts } from '@kapstan/kinds/facts';
+import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import { reconciledBinding, reconciledRole } from './role-reconciliation.ts';
+
+/** Others may write at the same time: this often one object is looked at anew before it is given up. */
+const maxAttempts = 4;
+
+/** The one step of an object: what to write in place of the present one. */
+type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
+
+/**
+ * Creates what is missing and adds what is missing in what is there; an object whose annotation
+ * `rbac.authorization.kubernetes.io/autoupdate` is "false" stays as it is. The namespaces of the roles have to be there.
+ * Tries every object before it rejects with what failed first.
+ */
+export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<void> {
+  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
+  await takeOverOldRoles(client);
+  const results = await Promise.allSettled([
+    ...(await steps(client, ClusterRole, { expected: clusterRoles, reconcile: reconciledRole })),
+    ...(await steps(client, Role, { expected: roles, reconcile: reconciledRole })),
+    ...(await steps(client, ClusterRoleBinding, { expected: clusterRoleBindings, reconcile: reconciledBinding })),
+    ...(await steps(client, RoleBinding, { expected: roleBindings, reconcile: reconciledBinding })),
+  ]);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** One promise an object. What is there is listed once: at most starts nothing is to be done. */
+async function steps<T extends KubernetesObject>(
+  client: ResourceClient,
+  kind: Resource<T>,
+  { expected, reconcile }: { readonly expected: readonly unknown[]; readonly reconcile: Reconcile<T> },
+): Promise<readonly Promise<void>[]> {
+  const present = new Map<string, T>();
+  for await (const object of client.list(kind)) present.set(metaNamespaceKey(object), object as T);
+  return (expected as readonly T[]).map((object) =>
+    new BootstrapObject(client, kind, { expected: object, reconcile }).bring(present.get(metaNamespaceKey(object))),
+  );
+}
+
+class BootstrapObject<T extends KubernetesObject> {
+  readonly #client: ResourceClient;
+  readonly #kind: Resource<T>;
+  readonly #expected: T;
+  readonly #reconcile: Reconcile<T>;
+
+  constructor(
+    client: ResourceClient,
+    kind: Resource<T>,
+    { expected, reconcile }: { readonly expected: T; readonly reconcile: Reconcile<T> },
+  ) {
+    this.#client = client;
+    this.#kind = kind;
+    this.#expected = expected;
+    this.#reconcile = reconcile;
+  }
+
+  /** `known`: what was read before, undefined where there was nothing. */
+  async bring(known: T | undefined): Promise<void> {
+    let present = known;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#write(present);
+      } catch (error) {
+        const isRaced = isAlreadyExists(error) || isConflict(error) || isNotFound(error);
+        if (!isRaced || attempt >= maxAttempts) throw error;
+      }
+      present = await presentOrNone(this.#client.get(this.#kind, targetOf(this.#expected)));
+    }
+  }
+
+  async #write(present: T | undefined): Promise<void> {
+    const next = present === undefined ? 'create' : this.#reconcile(present, this.#expected);
+    if (next === undefined) return;
+    if (next === 'recreate') {
+      const uid = present?.metadata?.uid;
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await presentOrNone(this.#client.delete(this.#kind, targetOf(this.#expected), preconditions));
+    }
+    if (next === 'create' || next === 'recreate') await this.#client.create(this.#kind, deepCopy(this.#expected));
+    else await this.#client.update(this.#kind, next);
+  }
+}
+
+/** Roles that were edited in clusters before 1.9, when these were not gathered from others yet. Source: ClusterRolesToAggregate. */
+const gatheredFrom = [
+  ['admin', 'system:aggregate-to-admin'],
+  ['edit', 'system:aggregate-to-edit'],
+  ['view', 'system:aggregate-to-view'],
+] as const;
+
+/** Before 1.14 one binding was for both: who was taken out of it, or added, is so in the new one. Source: ClusterRoleBindingsToSplit. */
+const split = { from: 'system:discovery', to: 'system:public-info-viewer' } as const;
+
+async function takeOverOldRoles(client: ResourceClient): Promise<void> {
+  for (const [from, to] of gatheredFrom) {
+    const old = await presentOrNone(client.get(ClusterRole, { name: from }));
+    if (old === undefined || old.aggregationRule !== undefined) continue;
+    await createMissing(client, ClusterRole, { ...old, metadata: renamed(old.metadata, to) });
+  }
+  const old = await presentOrNone(client.get(ClusterRoleBinding, { name: split.from }));
+  if (old === undefined) return;
+  const roleRef = { ...old.roleRef, name: split.to };
+  await createMissing(client, ClusterRoleBinding, { ...old, roleRef, metadata: renamed(old.metadata, split.to) });
+}
+
+async function createMissing<T extends KubernetesObject>(
+  client: ResourceClient,
+  kind: Resource<T>,
+  object: T,
+): Promise<void> {
+  if ((await presentOrNone(client.get(kind, targetOf(object)))) !== undefined) return;
+  await client.create(kind, object).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error;
+  });
+}
+
+function renamed({ labels, annotations }: ObjectMeta = {}, name: string): ObjectMeta {
+  return { name, ...(labels !== undefined && { labels }), ...(annotations !== undefined && { annotations }) };
+}
+
+function targetOf({ metadata }: KubernetesObject): { readonly name: string; readonly namespace?: string } {
+  const { name = '', namespace } = metadata ?? {};
+  return { name, ...(namespace !== undefined && { namespace }) };
+}
+
+async function presentOrNone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

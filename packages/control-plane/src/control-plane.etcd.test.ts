@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isConflict, isNotFound } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
+import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -79,5 +80,36 @@ describe('startControlPlane on etcd', () => {
       await clock.advance(100);
       await expect(client.get(Namespace, { name: 'a' })).rejects.toSatisfy(isNotFound);
     }, 8000);
+  });
+
+  it('does not carry out a write whose client has gone while etcd was away', { timeout: 60_000 }, async () => {
+    const [etcd] = await startEtcd({ binary: binary ?? '' });
+    const dataDir = await mkdtemp(join(tmpdir(), 'kapstan-a-'));
+    const plane = await startControlPlane({ dataDir, etcd: { endpoints: [etcd.endpoint] } });
+    const client = new Client({ ...clientConfigOf(parseKubeconfig(plane.kubeconfig)), proxyUrl: '' });
+    onTestFinished(async () => {
+      await client.close();
+      await plane.close();
+      await etcd.remove();
+      await rm(dataDir, { recursive: true });
+    });
+    const configMap = (name: string): ConfigMap => ({ metadata: { name, namespace: 'default' } });
+    await client.create(ConfigMap, configMap('before'));
+    await etcd.kill();
+    const stop = new AbortController();
+    const gone = client.create(ConfigMap, configMap('gone'), { signal: stop.signal });
+    const requests = async (): Promise<string> => (await client.raw({ path: '/metrics' })).body;
+    // It has come as far as the store.
+    await vi.waitFor(async () =>
+      expect(await requests()).toMatch(/current_inflight_requests\{request_kind="mutating"\} 1/),
+    );
+    stop.abort(new Error('enough'));
+    await expect(gone).rejects.toThrow('enough');
+    await vi.waitFor(async () =>
+      expect(await requests()).toMatch(/current_inflight_requests\{request_kind="mutating"\} 0/),
+    );
+    etcd.start();
+    await vi.waitFor(() => client.create(ConfigMap, configMap('after')), { timeout: 30_000, interval: 100 });
+    await expect(plane.client.get(ConfigMap, { name: 'gone', namespace: 'default' })).rejects.toSatisfy(isNotFound);
   });
 });

@@ -72,6 +72,17 @@ describe('Caller', () => {
     expect(etcd.asked).toHaveLength(1);
   });
 
+  it('gives up a write that waits for a connection when it is aborted', async () => {
+    const stop = new AbortController();
+    await using etcd = await startScriptedEtcd({ members: 0, answer: () => answered, callTimeoutMs: 60_000 });
+    const call = { key: '/a', signal: stop.signal };
+    const aborted = etcd.caller.write(loadWire().txn, emptyTxn, call);
+    await nextTurn();
+    stop.abort(new Error('the client is gone'));
+    await expect(aborted).rejects.toThrow('the client is gone');
+    await etcd.caller.idle();
+  });
+
   it('says of a write without an answer that it may be applied, and asks another member next', async () => {
     const clock = new VirtualClock();
     const answer = ({ member }: AskedCall) => (member === 0 ? silence : answered);

@@ -135,7 +135,9 @@ export class EtcdEngine implements Engine {
     this.#refuseIfClosed();
     checkKey(commit.key);
     this.#checkSize(commit);
-    return toCommitResult(await this.#caller.write(loadWire().txn, toTxn(commit), { key: commit.key }));
+    const { key, signal } = commit;
+    const call = { key, ...(signal && { signal }) };
+    return toCommitResult(await this.#caller.write(loadWire().txn, toTxn(commit), call));
   }
 
   watch(range: KeyRange, options: EngineWatchOptions, sink: EngineWatchSink): EngineWatch {

@@ -49,6 +49,17 @@ const leaseRows = (): number[] => [...env.leases.getKeys()].map((key) => key.rea
 const row = Buffer.alloc(16);
 
 describe('a transaction of several callers', () => {
+  it('leaves out the commit whose caller has gone since', async () => {
+    const stop = new AbortController();
+    const change = { type: 'put', value: Buffer.from('x') } as const;
+    const gone = committer.commit({ key: '/gone', expectedRevision: 0 as Revision, change, signal: stop.signal });
+    const beside = put('/beside');
+    stop.abort(new Error('the client is gone'));
+    await expect(gone).rejects.toThrow('the client is gone');
+    expect(await beside).toEqual({ succeeded: true, revision: 2 });
+    expect(readCurrent(env, '/gone')).toBeUndefined();
+  });
+
   it('leaves out all of a change that throws half-way, and only its caller fails', async () => {
     const before = put('/before');
     const failing = committer.write((batch) => {

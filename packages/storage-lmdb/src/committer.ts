@@ -66,6 +66,7 @@ export class Committer {
     return new Promise((resolve, reject) => {
       const isPut = commit.change.type === 'put';
       this.#enqueue((batch) => {
+        commit.signal?.throwIfAborted();
         if (isPut && this.#isFull(batch)) throw new StorageError({ code: 'Full', key: commit.key });
         const result = batch.commit(commit);
         if (result.succeeded) this.commits += 1;

@@ -54,6 +54,11 @@ export interface Commit {
   readonly change:
     | { readonly type: 'put'; readonly value: Uint8Array; readonly lease?: number }
     | { readonly type: 'delete' };
+  /**
+   * Aborted before the commit is on its way, nothing is written. Later, whether it was stays unknown to who asked; either way the
+   * call rejects with the reason, where it does not resolve.
+   */
+  readonly signal?: AbortSignal;
 }
 
 /** What became of a commit. A failed compare returns the key as it is; nothing was written. */

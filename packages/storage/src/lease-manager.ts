@@ -22,6 +22,7 @@ export interface ExpiringPut {
   readonly value: Uint8Array;
   /** The key lives at least so long. 0 or absent = for ever. */
   readonly ttlSeconds?: number | undefined;
+  readonly signal?: AbortSignal;
 }
 
 interface SharedLease {
@@ -40,13 +41,13 @@ export class LeaseManager {
   }
 
   /** Commits the put, with a lease when it has a lifetime. */
-  async put({ key, expectedRevision, value, ttlSeconds = 0 }: ExpiringPut): Promise<CommitResult> {
+  async put({ ttlSeconds = 0, value, ...put }: ExpiringPut): Promise<CommitResult> {
     const { engine } = this.#options;
-    if (ttlSeconds === 0) return engine.commit({ key, expectedRevision, change: { type: 'put', value } });
+    if (ttlSeconds === 0) return engine.commit({ ...put, change: { type: 'put', value } });
     for (;;) {
       const { id, attempts } = await this.#leaseFor(ttlSeconds);
       try {
-        return await engine.commit({ key, expectedRevision, change: { type: 'put', value, lease: id } });
+        return await engine.commit({ ...put, change: { type: 'put', value, lease: id } });
       } catch (error) {
         // The engine does not know the lease: somebody revoked it, or its clock runs ahead of ours.
         if (!isStorageError(error, 'InvalidObject')) throw error;

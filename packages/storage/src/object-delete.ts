@@ -1,6 +1,6 @@
 // The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete.
 import type { KubernetesObject, Revision } from '@kapstan/api';
-import type { CommitResult, Engine, KeyValue } from './engine.ts';
+import type { Commit, CommitResult, Engine, KeyValue } from './engine.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
 import type { StorageDeleteOptions, UnreadableDeleteOptions } from './storage.ts';
@@ -49,7 +49,11 @@ export class DeleteLoop<T extends KubernetesObject> {
         if (fresh.revision === stored.revision) throw refusal.error;
         stored = fresh;
       } else {
-        const outcome = await commitDelete(this.#context, this.#key, stored.revision);
+        const outcome = await commitDelete(this.#context, {
+          key: this.#key,
+          expectedRevision: stored.revision,
+          signal,
+        });
         if (outcome.succeeded) return stored.atRevision(outcome.revision);
         stored = await this.#decoded(outcome.current);
       }
@@ -90,7 +94,7 @@ export async function deleteUnreadable<T extends KubernetesObject>(
     options.signal?.throwIfAborted();
     const revision = await requireUnreadable(context.coder, key, kv);
     await options.validateDeletion?.();
-    const outcome = await commitDelete(context, key, revision);
+    const outcome = await commitDelete(context, { key, expectedRevision: revision, signal: options.signal });
     if (outcome.succeeded) return outcome.revision;
     kv = outcome.current;
   }
@@ -126,10 +130,10 @@ async function readKey(
 
 async function commitDelete(
   { engine, counters, trace }: DeleteParts,
-  key: string,
-  expectedRevision: Revision,
+  call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: AbortSignal | undefined },
 ): Promise<CommitResult> {
-  const commit = { key, expectedRevision, change: { type: 'delete' } } as const;
+  const { signal, ...where } = call;
+  const commit: Commit = { ...where, change: { type: 'delete' }, ...(signal && { signal }) };
   const outcome = await counters.request('delete', () => engine.commit(commit));
   trace.step('Txn call completed');
   return outcome;

@@ -233,7 +233,8 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const value = this.#coder.transform(key, plain);
     trace.step('TransformToStorage succeeded');
     options.signal?.throwIfAborted();
-    const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds: options.ttlSeconds };
+    const { ttlSeconds, signal } = options;
+    const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds, ...(signal && { signal }) };
     const outcome = await this.#counters.request('create', () => this.#leases.put(put));
     trace.step('Txn call succeeded');
     if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });

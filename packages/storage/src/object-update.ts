@@ -113,11 +113,12 @@ export class UpdateLoop<T extends KubernetesObject> {
 
   /** Undefined: someone else wrote; their state is the new one. */
   async #write(plain: Uint8Array, ttlSeconds: number | undefined): Promise<Stored<T> | undefined> {
-    const { key } = this.#update;
+    const { key, options } = this.#update;
+    const { signal } = options;
     const value = this.#coder.transform(key, plain);
     this.#trace.step('TransformToStorage succeeded');
     const expectedRevision = this.#state.revision;
-    const put = { key, expectedRevision, value, ttlSeconds };
+    const put = { key, expectedRevision, value, ttlSeconds, ...(signal && { signal }) };
     this.#trace.step('Transaction prepared');
     const outcome = await this.#counters.request('update', () => this.#leases.put(put));
     this.#trace.step('Txn call completed');

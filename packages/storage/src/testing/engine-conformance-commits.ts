@@ -126,6 +126,16 @@ export function commitConformance(bench: EngineBench): void {
     expect(sorted).toEqual(Array.from({ length: 200 }, (_, index) => before + 1 + index));
   });
 
+  it('writes nothing of a commit that was aborted before, and rejects with the reason', async () => {
+    const change = { type: 'put', value: new Uint8Array(1) } as const;
+    const signal = AbortSignal.abort(new Error('gone'));
+    const before = await bench.engine.currentRevision();
+    const aborted = bench.engine.commit({ key: '/a', expectedRevision: revisionOf(0), change, signal });
+    await expect(aborted).rejects.toThrow('gone');
+    expect((await bench.engine.get('/a')).kv).toBeUndefined();
+    expect(await bench.engine.currentRevision()).toBe(before);
+  });
+
   it('refuses a value above the limit as TooLarge', async () => {
     const value = new Uint8Array(16 * 1024 * 1024);
     const change = { type: 'put', value } as const;

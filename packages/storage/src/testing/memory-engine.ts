@@ -71,7 +71,7 @@ export class MemoryEngine implements Engine {
   }
 
   async commit(commit: Commit): Promise<CommitResult> {
-    await this.#enter('commit', commit.key, {});
+    await this.#enter('commit', commit.key, commit);
     const { key, expectedRevision, change } = commit;
     if (change.type === 'put' && change.value.length > maxValueBytes) throw new StorageError({ code: 'TooLarge', key });
     const present = this.#current.get(key);

@@ -64,6 +64,17 @@ describe('DryRunStorage', () => {
     await expect(dry.delete(key, { preconditions })).rejects.toEqual(code('InvalidObject'));
   });
 
+  it('shows keys in failed preconditions without what all keys begin with', async () => {
+    await store.create(key, podOf('a'));
+    const preconditions = { uid: 'other' };
+    const within = new DryRunStorage(store, { keyPrefix: '/registry' });
+    const shown = { key: key.replace('/registry', '') };
+    await expect(within.delete(key, { preconditions })).rejects.toMatchObject(shown);
+    const update = within.guaranteedUpdate(key, () => ({ object: podOf('a') }), { preconditions });
+    await expect(update).rejects.toMatchObject(shown);
+    await expect(dry.delete(key, { preconditions })).rejects.toMatchObject({ key });
+  });
+
   it('returns what a delete would remove and removes nothing', async () => {
     await expect(dry.delete(key)).rejects.toEqual(code('KeyNotFound'));
     const created = await store.create(key, podOf('a'));

@@ -24,9 +24,16 @@ import { plainStatusError, revisionOf } from './versioner.ts';
 /** Reads pass through; writes are checked as the wrapped storage would check them, then answered without being done. */
 export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   readonly #storage: Storage<T>;
+  readonly #keyPrefix: string;
 
-  constructor(storage: Storage<T>) {
+  /** `keyPrefix` ("/registry") is left out of the keys in failed preconditions, as kube-apiserver does in a dry run. */
+  constructor(storage: Storage<T>, options: { readonly keyPrefix?: string } = {}) {
     this.#storage = storage;
+    this.#keyPrefix = options.keyPrefix ?? '';
+  }
+
+  #shown(key: string): string {
+    return key.startsWith(`${this.#keyPrefix}/`) ? key.slice(this.#keyPrefix.length) : key;
   }
 
   /** The object comes back without a resourceVersion: it has none. */
@@ -40,7 +47,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   async delete(key: string, options: StorageDeleteOptions<T> = {}): Promise<Stored<T>> {
     const stored = await this.#storage.get(key);
     if (stored === undefined) throw new StorageError({ code: 'KeyNotFound', key });
-    checkPreconditions(key, options.preconditions, stored.object);
+    checkPreconditions(this.#shown(key), options.preconditions, stored.object);
     await options.validateDeletion?.(stored.object);
     return stored;
   }
@@ -68,7 +75,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   ): Promise<Stored<T>> {
     const stored = await this.#storage.get(key);
     if (stored === undefined && options.ignoreNotFound !== true) throw new StorageError({ code: 'KeyNotFound', key });
-    checkPreconditions(key, options.preconditions, stored?.object);
+    checkPreconditions(this.#shown(key), options.preconditions, stored?.object);
     const revision = stored?.revision ?? (0 as Revision);
     const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
     const result = await tryUpdate(copy, { ttlSeconds: 0, revision });

@@ -300,7 +300,7 @@ describe('server-side apply of a ConfigMap', () => {
       {
         code: 500,
         message:
-          'failed to create typed patch object (/c; /v1, Kind=ConfigMap): errors:\n  .nothing: field not declared in schema\n  .immutable: expected boolean, got &value.valueUnstructured{Value:"x"}',
+          'failed to create typed patch object (/c; /v1, Kind=ConfigMap): errors:\n  .nothing: field not declared in schema\n  .immutable: expected boolean, got &{x}',
       },
     ],
     [
@@ -318,7 +318,43 @@ describe('server-side apply of a ConfigMap', () => {
       {
         code: 500,
         message:
-          'failed to convert new typed object (/c; /v1, Kind=ConfigMap) to object: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+          'failed to convert new object (/c; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured object to /v1, Kind=ConfigMap: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+      },
+    ],
+    [
+      'a time that is a number',
+      { metadata: { name: 'c', creationTimestamp: 1.5 } },
+      {
+        code: 500,
+        message:
+          'failed to convert new object (/c; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured object to /v1, Kind=ConfigMap: json: cannot unmarshal number into Go value of type string',
+      },
+    ],
+    [
+      'a time that is a list',
+      { metadata: { name: 'c', creationTimestamp: ['a'] } },
+      {
+        code: 500,
+        message:
+          'failed to create typed patch object (/c; /v1, Kind=ConfigMap): .metadata.creationTimestamp: expected any scalar, got &{[a]}',
+      },
+    ],
+    [
+      'a number that is a text',
+      { metadata: { name: 'c', generation: 'x' } },
+      {
+        code: 500,
+        message:
+          'failed to create typed patch object (/c; /v1, Kind=ConfigMap): .metadata.generation: expected numeric (int or float), got string',
+      },
+    ],
+    [
+      'bytes that are none',
+      { metadata: { name: 'c' }, binaryData: { a: '!!' } },
+      {
+        code: 500,
+        message:
+          'failed to convert new object (/c; /v1, Kind=ConfigMap) to proper version: unable to convert unstructured object to /v1, Kind=ConfigMap: error decoding from json: illegal base64 data at input byte 0',
       },
     ],
     [

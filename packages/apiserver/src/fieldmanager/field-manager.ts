@@ -228,7 +228,9 @@ function toKind(merged: unknown, definition: ResourceDefinition): UnstructuredOb
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     const place = describeObject(merged as UnstructuredObject, kindOf(definition));
-    const message = `failed to convert new typed object (${place}) to object: ${error.message}`;
+    const { apiVersion, kind } = merged as UnstructuredObject;
+    const form = formatKind(textOf(apiVersion), textOf(kind));
+    const message = `failed to convert new object (${place}) to proper version: unable to convert unstructured object to ${form}: ${error.message}`;
     throw new StatusError({ code: 500, reason: '', message }, { cause: error });
   }
 }

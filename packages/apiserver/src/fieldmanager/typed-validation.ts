@@ -1,7 +1,7 @@
 // Whether an object fits its schema as far as owning fields needs it: known fields, right forms, unique keys. Source:
 // structured-merge-diff typed/validate.go, whose words clients see in a 500.
 import { ExactNumber, isJsonObject } from '@kapstan/api';
-import { formatGoValue } from '../schema/go-types.ts';
+import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { fieldElement, formatElement, formatPath, indexElement, type PathElement } from './path-element.ts';
 import { declaredForm, itemElement, itemSchema, memberSchema } from './schema-atom.ts';
@@ -80,16 +80,22 @@ class Validator {
   }
 
   #scalar(value: unknown, node: SchemaNode): void {
+    // What is no text in Go, though JSON shows it as one, takes any scalar here; reading it into its type comes later.
+    if (node.goType !== undefined && node.format === 'date-time') {
+      if (typeof value === 'object' && !(value instanceof ExactNumber))
+        this.#fault(`expected any scalar, got &{${formatGoValue(value)}}`);
+      return;
+    }
     switch (node.type) {
       case 'string':
         if (typeof value !== 'string') this.#fault(`expected string, got ${goSyntax(value)}`);
         return;
       case 'boolean':
-        if (typeof value !== 'boolean') this.#fault(`expected boolean, got ${goSyntax(value)}`);
+        if (typeof value !== 'boolean') this.#fault(`expected boolean, got &{${formatGoValue(value)}}`);
         return;
       default:
         if (typeof value === 'number' || value instanceof ExactNumber) return;
-        this.#fault('expected numeric (int or float), got *value.valueUnstructured');
+        this.#fault(`expected numeric (int or float), got ${goInterfaceType(value)}`);
     }
   }
 }

@@ -200,6 +200,14 @@ describe('what a patch leaves must fit the kind', () => {
     ],
     [
       'merge',
+      { metadata: { name: 1, generation: 'x' } },
+      invalid(
+        '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"generation":"x","name":1}}',
+        'json: cannot unmarshal string into Go struct field ObjectMeta.metadata.generation of type int64',
+      ),
+    ],
+    [
+      'merge',
       { kind: 'Secret' },
       invalid(bare({ data: { a: '1' }, kind: 'Secret' }), 'illegal base64 data at input byte 0'),
     ],
@@ -212,6 +220,8 @@ describe('what a patch leaves must fit the kind', () => {
       ),
     ],
     ['strategic', { data: { a: 1 } }, invalid('map[data:map[a:1]]', 'cannot convert int64 to string')],
+    ['strategic', { data: { a: 1.5 } }, invalid('map[data:map[a:1.5]]', 'unrecognized type: string')],
+    ['strategic', { metadata: { uid: true } }, invalid('map[metadata:map[uid:true]]', 'unrecognized type: string')],
     ['strategic', { data: 'x' }, invalid('map[data:x]', 'cannot restore map from string')],
     ['strategic', { immutable: 'x' }, invalid('map[immutable:x]', 'unrecognized type: bool')],
   ])('%s %j', (type, body, error) => {
@@ -238,6 +248,15 @@ describe('what a patch leaves must fit the kind', () => {
     expect(patch('strategic', configMap(), '{"data":{"a":"1","a":"2"}}').warnings).toEqual([
       'duplicate field "data.a"',
     ]);
+  });
+});
+
+describe('an object that a patch leaves without a version', () => {
+  it.each<readonly [type: PatchType, body: unknown]>([
+    ['json', [{ op: 'remove', path: '/apiVersion' }]],
+    ['merge', { apiVersion: null }],
+  ])('%s: loses its name, so that the update is refused', (type, body) => {
+    expect(patch(type, configMap(), body).object?.metadata).toEqual({});
   });
 });
 

@@ -117,7 +117,12 @@ function patchDocument(present: UnstructuredObject, patch: ReadPatch, options: P
     return decodeDocument({ value: sortedMembers(patched), repeats: new Map() }, decoding);
   });
   judge([...patch.complaints, ...strict.texts()], shown, options);
-  return object;
+  return isNamed(patched, options.schema) ? object : { ...object, metadata: {} };
+}
+
+/** A built-in object without a version is read by Go into the internal type, whose metadata JSON does not reach. */
+function isNamed(patched: unknown, schema: SchemaNode): boolean {
+  return schema.goType === undefined || (isJsonObject(patched) && Boolean(patched.apiVersion));
 }
 
 function patchStrategically(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {

@@ -79,7 +79,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
         namespaced: definition.namespaced,
       },
       storage,
-      dryRunStorage: new DryRunStorage(storage),
+      dryRunStorage: new DryRunStorage(storage, { keyPrefix: normalizePrefix(keyPrefix).slice(0, -1) }),
       clock: options.clock ?? systemClock,
       random: options.random ?? Math.random,
       newUid: options.newUid ?? randomUUID,

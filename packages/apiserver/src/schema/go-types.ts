@@ -6,6 +6,11 @@ import type { SchemaNode } from './schema-node.ts';
 /** "v1.PodSpec", "[]v1.Container", "map[string]string", "int32": as in "of type …". */
 export function goTypeName(node: SchemaNode): string {
   if (node.goType !== undefined && node.format !== 'date-time') return node.goType;
+  return goKindName(node);
+}
+
+/** The same without the names of types: "string" for "v1.RestartPolicy". */
+export function goKindName(node: SchemaNode): string {
   if (node.items !== undefined) return `[]${goTypeName(node.items)}`;
   const values = node.additionalProperties;
   if (values !== undefined) return `map[string]${values === true ? 'interface {}' : goTypeName(values)}`;

@@ -3,7 +3,15 @@
 import { ExactNumber, getOwn, isJsonObject, type MemberList, setOwn } from '@kapstan/api';
 import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
-import { checkBase64, GoValueError, goTypeName, isCustomType, jsonKind, readCustomType } from './go-types.ts';
+import {
+  checkBase64,
+  GoValueError,
+  goKindName,
+  goTypeName,
+  isCustomType,
+  jsonKind,
+  readCustomType,
+} from './go-types.ts';
 import { isJsonSchemaUnion, unionMember } from './json-schema-unions.ts';
 import type { SchemaNode } from './schema-node.ts';
 
@@ -159,7 +167,8 @@ class TypedDecoder {
   #string(value: string, node: SchemaNode): unknown {
     if (node.format === 'byte') {
       const fault = checkBase64(value);
-      if (fault !== undefined) this.#save(fault);
+      if (fault !== undefined)
+        this.#save(this.#options.words === 'json' ? fault : `error decoding from json: ${fault}`);
     }
     if (node.format !== 'date-time') return value;
     try {
@@ -274,9 +283,11 @@ function converterText(value: unknown, node: SchemaNode): string {
   if (node.properties !== undefined) return `cannot restore struct from: ${from}`;
   if (node.additionalProperties !== undefined) return `cannot restore map from ${from}`;
   if (node.items !== undefined || node.format === 'byte') return `cannot restore slice from ${from}`;
-  const type = goTypeName(node);
-  const isConvertible = kind === 'number' && (node.type === 'string' || node.type === 'integer');
-  return isConvertible ? `cannot convert ${from} to ${type}` : `unrecognized type: ${type}`;
+  // Times read themselves from JSON.
+  if (node.format === 'date-time') return `json: cannot unmarshal ${kind} into Go value of type string`;
+  // Go converts whole numbers to characters, so it does not find the two types strange to each other.
+  const isConvertible = kind === 'number' && (node.type === 'integer' || (node.type === 'string' && isWhole(value)));
+  return isConvertible ? `cannot convert ${from} to ${goTypeName(node)}` : `unrecognized type: ${goKindName(node)}`;
 }
 
 function isWhole(value: unknown): boolean {

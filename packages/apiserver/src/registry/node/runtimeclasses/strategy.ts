@@ -9,7 +9,7 @@ import { validateResourceRequirements } from '../../validation/resource-rules.ts
 export const runtimeClasses: BuiltinKind<RuntimeClass> = {
   id: 'node.k8s.io/v1/runtimeclasses',
   strategy: { updateMetadata: 'both', finalizerNames: 'Qualified' },
-  validate: (root, object) => {
+  validate: (root, object, old) => {
     if (object.handler === '') root.child('handler').required();
     else root.child('handler').invalidAll(object.handler, dnsLabelErrors(object.handler));
     if (object.overhead !== undefined) {
@@ -18,6 +18,6 @@ export const runtimeClasses: BuiltinKind<RuntimeClass> = {
     }
     validateLabels(root.child('scheduling', 'nodeSelector'), object.scheduling?.nodeSelector);
     validateTolerations(root.child('scheduling', 'tolerations'), object.scheduling?.tolerations);
+    if (old !== undefined) root.child('handler').immutable(object.handler, object.handler === old.handler);
   },
-  validateChange: (root, next, old) => root.child('handler').immutable(next.handler, next.handler === old.handler),
 };

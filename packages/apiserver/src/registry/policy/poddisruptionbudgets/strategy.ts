@@ -29,6 +29,7 @@ export const podDisruptionBudgets: BuiltinKind<PodDisruptionBudget> = {
     validateLabelSelector(at.child('selector'), spec?.selector);
   },
   status: {
+    updateMetadata: 'none',
     validate: (root, { status }) => {
       for (const name of ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'] as const) {
         root.child('status', name).nonNegative(status?.[name]);

@@ -1,6 +1,13 @@
 import { type Revision, silentLogger } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
-import type { Engine } from '@kapstan/storage';
+import {
+  type Commit,
+  type Engine,
+  type EngineWatch,
+  type EngineWatchSink,
+  type RangeOptions,
+  StorageError,
+} from '@kapstan/storage';
 import { MemoryEngine } from '@kapstan/storage/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Compactor } from './compactor.ts';
@@ -14,6 +21,7 @@ interface Server {
   readonly clock: VirtualClock;
   readonly told: Revision[];
   round(): Promise<void>;
+  close(): void;
 }
 
 function serverOn(engine: Engine, intervalMs: number): Server {
@@ -27,7 +35,7 @@ function serverOn(engine: Engine, intervalMs: number): Server {
     await clock.advance(intervalMs);
     await settle();
   };
-  return { clock, told, round };
+  return { clock, told, round, close: () => compactor.close() };
 }
 
 function openEngine(): MemoryEngine {
@@ -82,4 +90,56 @@ describe('Compactor', () => {
     await two.round();
     expect(await engine.currentRevision()).toBe(before);
   });
+
+  it('joins a key that another server keeps: loses one round, wins the next, compacts one later', async () => {
+    const engine = openEngine();
+    const first = serverOn(engine, 60_000);
+    await first.round();
+    first.close();
+    const second = serverOn(engine, 60_000);
+    await write(engine, '/a');
+    const atLoss = await engine.currentRevision();
+    await second.round();
+    expect(await engine.currentRevision()).toBe(atLoss);
+    await second.round();
+    expect([await engine.currentRevision(), engine.compactRevision()]).toEqual([atLoss + 1, atLoss]);
+    await second.round();
+    expect(engine.compactRevision()).toBe(atLoss + 1);
+  });
+
+  it('follows the others again a second after its watch broke, or could not begin', async () => {
+    const engine = openEngine();
+    const { engine: fragile, sinks } = breaking(engine);
+    const server = serverOn(fragile, 3_600_000);
+    await settle();
+    const change = { type: 'put', value: Buffer.from('7') } as const;
+    await engine.commit({ key: 'compact_rev_key', expectedRevision: 0 as Revision, change });
+    sinks.at(-1)?.onError(new StorageError({ code: 'Unreachable' }));
+    fragile.get = () => Promise.reject(new StorageError({ code: 'Unreachable' }));
+    await server.clock.advance(999);
+    await settle();
+    expect(sinks).toHaveLength(1);
+    await server.clock.advance(1);
+    await settle();
+    expect([sinks.length, server.told.at(-1)]).toEqual([1, 0]);
+    fragile.get = (key, options) => engine.get(key, options);
+    await server.clock.advance(1_000);
+    await settle();
+    expect([sinks.length, server.told.at(-1)]).toEqual([2, 7]);
+  });
 });
+
+/** The engine with watches whose sinks the test has, and that hear nothing by themselves. */
+function breaking(engine: MemoryEngine): { readonly engine: Engine; readonly sinks: EngineWatchSink[] } {
+  const sinks: EngineWatchSink[] = [];
+  const watch = (_range: unknown, _options: unknown, sink: EngineWatchSink): EngineWatch => {
+    sinks.push(sink);
+    return { close: () => undefined };
+  };
+  const fragile = Object.assign(Object.create(engine) as Engine, {
+    watch,
+    get: (key: string, options?: RangeOptions) => engine.get(key, options),
+    commit: (commit: Commit) => engine.commit(commit),
+  });
+  return { engine: fragile, sinks };
+}

@@ -97,7 +97,8 @@ export class FieldManager implements ManagedFieldsTracker {
     const managers = decodeStored(live?.metadata?.managedFields);
     if (managers.size === 0) this.#ownBefore(managers, present, call);
     const object = this.#applyTo(managers, applied, { present, call, schema });
-    const next = object === undefined ? (deepCopy(present) as UnstructuredObject) : toKind(object, call.definition);
+    const next =
+      object === undefined ? (deepCopy(present) as UnstructuredObject) : toKind(object, applied, call.definition);
     if (call.context.fieldManager === kubectlManager) syncLastApplied(next, applied);
     setManagedFields(next, managers);
     return next;
@@ -219,7 +220,7 @@ function setManagedFields(object: KubernetesObject, managers: Managers): void {
 }
 
 /** Pours the merged object into the Go types of a built-in kind. Custom resources are what they are. */
-function toKind(merged: unknown, definition: ResourceDefinition): UnstructuredObject {
+function toKind(merged: unknown, applied: UnstructuredObject, definition: ResourceDefinition): UnstructuredObject {
   const { schema } = definition;
   if (schema.goType === undefined) return merged as UnstructuredObject;
   try {
@@ -227,9 +228,8 @@ function toKind(merged: unknown, definition: ResourceDefinition): UnstructuredOb
     return decodeTyped(merged, options) as UnstructuredObject;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    const place = describeObject(merged as UnstructuredObject, kindOf(definition));
-    const { apiVersion, kind } = merged as UnstructuredObject;
-    const form = formatKind(textOf(apiVersion), textOf(kind));
+    const place = describeObject(applied, kindOf(definition));
+    const form = formatKind(textOf(applied.apiVersion), textOf(applied.kind));
     const message = `failed to convert new object (${place}) to proper version: unable to convert unstructured object to ${form}: ${error.message}`;
     throw new StatusError({ code: 500, reason: '', message }, { cause: error });
   }

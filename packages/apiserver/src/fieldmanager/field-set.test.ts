@@ -27,6 +27,11 @@ const sets = fc.array(paths, { maxLength: 8 }).map((all) => FieldSet.of(...all))
 const textsOf = (set: FieldSet): Set<string> => new Set(set.paths().map((path) => path.join('\n')));
 const startsWith = (path: FieldPath, prefix: FieldPath): boolean => prefix.every((element, i) => path[i] === element);
 
+it('lists what ends at a step before what goes on below it, each in order', () => {
+  const set = FieldSet.of(['f:b', 'f:x'], ['f:c'], ['f:a', 'f:x'], ['f:a']);
+  expect(set.paths()).toEqual([['f:a'], ['f:c'], ['f:a', 'f:x'], ['f:b', 'f:x']]);
+});
+
 describe('a set of fields', () => {
   it('survives FieldsV1, in one canonical text', () => {
     fc.assert(

@@ -256,7 +256,21 @@ describe('an object that a patch leaves without a version', () => {
     ['json', [{ op: 'remove', path: '/apiVersion' }]],
     ['merge', { apiVersion: null }],
   ])('%s: loses its name, so that the update is refused', (type, body) => {
-    expect(patch(type, configMap(), body).object?.metadata).toEqual({});
+    expect(patch(type, configMap(), body, { fieldValidation: 'Ignore' })).toMatchObject({
+      object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} },
+      warnings: [],
+    });
+    expect(patch(type, configMap(), body, { fieldValidation: 'Warn' }).warnings).toEqual([
+      'unknown field "data"',
+      'unknown field "metadata"',
+    ]);
+  });
+
+  it('has to be of the kind still', () => {
+    const body = { apiVersion: null, kind: 'x' };
+    expect(patch('merge', configMap(), body).error?.message).toContain(
+      'no kind "x" is registered for the internal version of group "" in scheme "pkg/runtime/scheme.go:111"',
+    );
   });
 });
 

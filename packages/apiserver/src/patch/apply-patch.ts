@@ -12,7 +12,7 @@ import {
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { decodeDocument, interpretKind } from '../schema/decode-object.ts';
+import { decodeDocument, interpretKind, kindRegistry } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { formatGoValue } from '../schema/go-types.ts';
 import { decodeText, readJson } from '../schema/json-reader.ts';
@@ -113,16 +113,35 @@ function patchDocument(present: UnstructuredObject, patch: ReadPatch, options: P
   const shown = (): string => stringifyJson(sortedMembers(patched));
   const object = invalidUnlessDecoded(shown, () => {
     const gvk = interpretKind(patched, options.gvk);
+    if (!isVersioned(patched, options.schema)) return decodeInternal(patched, gvk, { options, strict });
     const decoding = { schema: options.schema, gvk, expected: options.gvk, strict };
     return decodeDocument({ value: sortedMembers(patched), repeats: new Map() }, decoding);
   });
   judge([...patch.complaints, ...strict.texts()], shown, options);
-  return isNamed(patched, options.schema) ? object : { ...object, metadata: {} };
+  return object;
 }
 
-/** A built-in object without a version is read by Go into the internal type, whose metadata JSON does not reach. */
-function isNamed(patched: unknown, schema: SchemaNode): boolean {
+function isVersioned(patched: unknown, schema: SchemaNode): boolean {
   return schema.goType === undefined || (isJsonObject(patched) && Boolean(patched.apiVersion));
+}
+
+/**
+ * A built-in object without a version is read by Go into the internal type, which has its members in other letters: it
+ * loses all of them, its name too, so that the update is refused.
+ */
+function decodeInternal(
+  patched: unknown,
+  gvk: GroupVersionKind,
+  { options, strict }: { readonly options: PatchOptions; readonly strict: StrictErrors },
+): UnstructuredObject {
+  if (gvk.kind !== options.gvk.kind) {
+    const version = `the internal version of group ${JSON.stringify(gvk.group)}`;
+    throw new DecodeError(`no kind ${JSON.stringify(gvk.kind)} is registered for ${version} ${kindRegistry}`);
+  }
+  for (const name of Object.keys(patched as object).sort()) {
+    if (name !== 'apiVersion' && name !== 'kind') strict.unknownField(name);
+  }
+  return { apiVersion: formatApiVersion(gvk), kind: gvk.kind, metadata: {} };
 }
 
 function patchStrategically(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {

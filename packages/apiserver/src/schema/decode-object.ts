@@ -182,7 +182,7 @@ export function decodeDocument(document: JsonDocument, decoding: DocumentDecodin
 }
 
 /** Where Go registers its kinds, as it stands in an error. */
-const scheme = 'in scheme "pkg/runtime/scheme.go:111"';
+export const kindRegistry = 'in scheme "pkg/runtime/scheme.go:111"';
 
 function decodeBuiltin(
   document: JsonDocument,
@@ -192,7 +192,7 @@ function decodeBuiltin(
   const isExpected = gvk.kind === expected.kind && apiVersion === formatApiVersion(expected);
   const target = isExpected ? schema : builtinSchema(apiVersion, gvk.kind);
   if (target === undefined)
-    throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${scheme}`);
+    throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const value = document.value ?? {};
   const decoded = decodeTyped(value, { schema: target, strict, repeats: document.repeats, words: 'json' });
   if (gvk.kind !== expected.kind) {

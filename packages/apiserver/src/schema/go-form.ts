@@ -65,8 +65,8 @@ function presentValue(field: FormField, value: unknown): unknown {
   const next = itemValue(field, value);
   if (field.isPointer || 'message' in field.type) return next;
   const scalar = field.type.scalar;
-  const isEmpty = field.omitEmpty && !scalar.isStruct && next === zeroOfScalar(scalar);
-  return isEmpty ? undefined : next;
+  const isZero = next === zeroOfScalar(scalar) || (scalar.kind === 'bytes' && next === '');
+  return field.omitEmpty && !scalar.isStruct && isZero ? undefined : next;
 }
 
 function listValue(field: FormField, value: unknown): unknown {

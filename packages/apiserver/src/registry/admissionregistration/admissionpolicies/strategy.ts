@@ -13,11 +13,13 @@ import { pathSegmentErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateExpressions, validateParamKind } from './policy-parts.ts';
 
 export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy> = {
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicies',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
+  warnings: staticSuffixWarnings,
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     spec.failurePolicy ??= 'Fail';
@@ -30,6 +32,7 @@ export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy>
 export const validatingAdmissionPolicyBindings: BuiltinKind<ValidatingAdmissionPolicyBinding> = {
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
+  warnings: staticSuffixWarnings,
   setDefaults: ({ spec }) => setMatchDefaults(spec?.matchResources),
   validate: (root, { spec }) => {
     const at = root.child('spec');

@@ -10,11 +10,13 @@ import { dns1035LabelErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateClientConfig } from './client-config.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
+  warnings: staticSuffixWarnings,
   setDefaults: (object) => {
     for (const webhook of object.webhooks ?? []) {
       setWebhookDefaults(webhook);
@@ -33,6 +35,7 @@ export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfigura
 export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
   strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
+  warnings: staticSuffixWarnings,
   setDefaults: (object) => {
     for (const webhook of object.webhooks ?? []) setWebhookDefaults(webhook);
   },

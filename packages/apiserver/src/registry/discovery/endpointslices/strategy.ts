@@ -28,6 +28,8 @@ export const endpointSlices: BuiltinKind<EndpointSlice> = {
   },
   prepareForCreate: dropTopology,
   prepareForUpdate: dropTopology,
+  warnings: (object, old) =>
+    old === undefined && object.addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [],
   validate: (root, object, old) => {
     const type = root.child('addressType');
     if (type.present(object.addressType)) type.oneOf(object.addressType, ['FQDN', 'IPv4', 'IPv6']);

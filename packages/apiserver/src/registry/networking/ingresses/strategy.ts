@@ -10,6 +10,11 @@ import { validateTypedReference } from '../typed-reference.ts';
 export const ingresses: BuiltinKind<Ingress> = {
   id: 'networking.k8s.io/v1/ingresses',
   strategy: { updateMetadata: 'both' },
+  warnings: ({ metadata, spec }, old) => {
+    const isOld = metadata?.annotations?.[classAnnotation] !== undefined && spec?.ingressClassName === undefined;
+    if (old !== undefined || !isOld) return [];
+    return [`annotation "${classAnnotation}" is deprecated, please use 'spec.ingressClassName' instead`];
+  },
   validateCreate: (root, { metadata, spec }) => {
     const value = metadata?.annotations?.[classAnnotation];
     if (value !== undefined && spec?.ingressClassName !== undefined && value !== spec.ingressClassName) {

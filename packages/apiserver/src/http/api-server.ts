@@ -6,6 +6,7 @@ import {
   type Clock,
   isStatusError,
   type Logger,
+  newForbidden,
   newTimeout,
   newUnauthorized,
   silentLogger,
@@ -19,6 +20,8 @@ import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '.
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ObjectPatching } from '../registry/object-writes.ts';
 import type { UserInfo } from '../registry/request-context.ts';
+import type { Verb } from '../registry/resource-definition.ts';
+import { isConnectUrl } from './connect-handler.ts';
 import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import { GracefulShutdown, type ShutdownOptions } from './graceful-shutdown.ts';
@@ -27,11 +30,13 @@ import { InflightLimit } from './inflight-limit.ts';
 import type { Page } from './page.ts';
 import { type HealthCheck, PathRouter } from './path-router.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
-import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
+import { isLongRunning, parseRequestInfo, type RequestInfo, type ResourceRequest } from './request-info.ts';
 import type { HandlerPorts } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
 import { ServerMetrics } from './server-metrics.ts';
 import { sendError, sendPageNotFound, sendText } from './status-response.ts';
+import { TunnelRegistry } from './tunnel-registry.ts';
+import { type KubeletOptions, TunnelTransport, type TunnelTransportOptions } from './tunnel-transport.ts';
 import { TurnFlusher } from './turn-flusher.ts';
 import { WarningRecorder } from './warning-recorder.ts';
 import { WatchRegistry } from './watch-registry.ts';
@@ -76,6 +81,12 @@ export interface ApiServerOptions {
    * that may wait for one that reads slowly; then its watch ends in peace. Default 4 194 304.
    */
   readonly maxWatchBufferBytes?: number;
+  /** How kubelets are reached. Default: with any certificate, showing none. */
+  readonly kubelet?: KubeletOptions;
+  /** Longest silence on the upgraded connection of an exec, a port-forward, …, in milliseconds; 0 = without end. Default 14 400 000. */
+  readonly tunnelIdleMs?: number;
+  /** Opens connections to kubelets, pods and endpoints. Default: by TCP. */
+  readonly dial?: TunnelTransportOptions['dial'];
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
   readonly goawayChance?: number;
   /** How long a close waits for running requests, in milliseconds. Default: the longest time that they may take. */
@@ -111,6 +122,8 @@ const defaults = {
   requestTimeoutMs: 60_000,
   minWatchMs: 1_800_000,
   maxWatchBufferBytes: 4_194_304,
+  // As long as a kubelet keeps a silent stream. Source: streamingConnectionIdleTimeout.
+  tunnelIdleMs: 14_400_000,
 } as const satisfies Partial<ApiServerOptions>;
 
 export interface ApiServer {
@@ -126,6 +139,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const { tls, host, port, goawayChance, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
+    upgrades: isConnectUrl,
     ...(tls === undefined ? {} : { tls }),
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port }),
@@ -170,11 +184,19 @@ class RequestChain {
       patching: options.patching,
       flusher: new TurnFlusher(),
       watches: new WatchRegistry(),
+      tunnels: new TunnelRegistry(),
+      transport: new TunnelTransport({
+        ...options.kubelet,
+        clock: this.#clock,
+        ...(options.dial !== undefined && { dial: options.dial }),
+      }),
+      tunnelIdleMs: options.tunnelIdleMs ?? defaults.tunnelIdleMs,
     };
     this.shutdown = new GracefulShutdown({
       ...options.shutdown,
       drainMs: options.drainMs ?? options.requestTimeoutMs ?? defaults.requestTimeoutMs,
       watches: this.#ports.watches,
+      tunnels: this.#ports.tunnels,
       clock: this.#clock,
     });
     this.#limit = new InflightLimit({
@@ -256,6 +278,16 @@ class RequestChain {
     if (decision !== 'allow') throw forbiddenError(attributes, reason);
   }
 
+  /** Whether the user may also do another verb of the same. Source: pkg/registry/core/pod/rest/authorize.go. */
+  async #requireVerb(
+    { info, user }: { readonly info: ResourceRequest; readonly user: UserInfo },
+    verb: Verb,
+  ): Promise<void> {
+    if (info.verb === verb) return;
+    const { decision, reason } = await this.#options.authorizer.authorize({ ...attributesOf(info, user), verb });
+    if (decision !== 'allow') throw newForbidden(info, info.name, reason);
+  }
+
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
     if (info.type === 'path') return this.#paths.serve(exchange);
     // "//api/…" is read as a resource by authorisation, but no path begins so.
@@ -264,7 +296,8 @@ class RequestChain {
     if (route === 'unknown') return sendPageNotFound(exchange);
     const warnings = new WarningRecorder();
     const { served, subresource, name } = route;
-    const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports };
+    const requireVerb = (verb: Verb): Promise<void> => this.#requireVerb({ info, user }, verb);
+    const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports, requireVerb };
     const deprecation = deprecationWarning(served.definition);
     if (deprecation !== undefined) warnings.add(deprecation);
     exchange.beforeHead(() => {

@@ -3,17 +3,18 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ByteSubresource, QueryOptions } from '../registry/resource-definition.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { type KubeletStandIn, startKubelet } from '../testing/kubelet-stand-in.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 import type { Page } from './page.ts';
 
 let server: TestServer | undefined;
-afterEach(() => server?.close());
+let peer: KubeletStandIn | undefined;
+afterEach(async () => {
+  await server?.close();
+  await peer?.close();
+});
 
 const path = '/api/v1/namespaces/default/configmaps/a/text';
-
-async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array, void> {
-  for (const text of texts) yield Buffer.from(text);
-}
 
 async function* broken(): AsyncGenerator<Uint8Array, void> {
   yield Buffer.from('half');
@@ -23,6 +24,10 @@ async function* broken(): AsyncGenerator<Uint8Array, void> {
 describe('a subresource of bytes', () => {
   it('gets its options by their types, and sends what comes, or nothing', async () => {
     const asked: QueryOptions[] = [];
+    peer = await startKubelet({
+      answer: (_request, response) => void response.write('one ', () => response.end('two')),
+    });
+    const from = { scheme: 'http', host: '127.0.0.1', port: peer.port, path: '/text', peer: 'anyone' } as const;
     const text: ByteSubresource<UnstructuredObject> = {
       type: 'bytes',
       name: 'text',
@@ -30,7 +35,7 @@ describe('a subresource of bytes', () => {
       queryOptions: { follow: 'boolean', lines: 'integer', since: 'time', of: 'string' },
       get: async (_store, _context, { options }) => {
         asked.push(options);
-        return options.of === 'nothing' ? undefined : { contentType: 'text/plain', pieces: pieces('one ', 'two') };
+        return options.of === 'nothing' ? undefined : { contentType: 'text/plain', from };
       },
     };
     server = await startTestServer(openLmdbEngine, { definitions: [testDefinition({ subresources: [text] })] });

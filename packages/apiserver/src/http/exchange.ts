@@ -1,4 +1,6 @@
 // Exchange: one request and its answer, the same for HTTP/1.1 and HTTP/2. Made by http-server.ts, used by all handlers.
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
 import { parseRequestUrl } from './request-url.ts';
@@ -14,6 +16,20 @@ import { dropRest, endAndCut, isRestComing, isRestLong } from './unread-body.ts'
 // Made once: every request ends so, and a stack would say nothing.
 const connectionClosed = new Error('the connection was closed');
 
+/** A request to speak another protocol on its connection from here on. */
+export interface UpgradeOffer {
+  readonly socket: Socket;
+  /** What came after the request. */
+  readonly head: Uint8Array;
+  /** Called when the connection gets a new owner. */
+  readonly release?: () => void;
+}
+
+export interface ExchangePorts {
+  readonly clock: Clock;
+  readonly upgrade?: UpgradeOffer;
+}
+
 export class Exchange {
   readonly method: string;
   /** Decoded, without the query. */
@@ -28,13 +44,16 @@ export class Exchange {
   readonly #controller = new AbortController();
   readonly #headers = new Map<string, string | string[]>();
   readonly #clock: Clock;
+  readonly #upgrade: UpgradeOffer | undefined;
+  #isTakenOver = false;
   #beforeHead: (() => void) | undefined;
   #stream: ResponseStream | undefined;
   /** The body was asked for and has not come, or was too large: nobody waits for the rest. */
   #isBodyOpen = false;
 
-  constructor(request: NodeRequest, response: NodeResponse, clock: Clock) {
+  constructor(request: NodeRequest, response: NodeResponse, { clock, upgrade }: ExchangePorts) {
     this.#clock = clock;
+    this.#upgrade = upgrade;
     this.#request = request;
     this.#response = response;
     this.method = request.method ?? 'GET';
@@ -57,6 +76,7 @@ export class Exchange {
 
   /** Status of the answer; 0 while there is none. */
   get status(): number {
+    if (this.#isTakenOver) return 101;
     return this.#response.headersSent ? this.#response.statusCode : 0;
   }
 
@@ -66,7 +86,41 @@ export class Exchange {
   }
 
   get hasAnswered(): boolean {
-    return this.#response.headersSent;
+    return this.#isTakenOver || this.#response.headersSent;
+  }
+
+  /** Whether the client asks for another protocol, so that {@link Exchange.takeOver} can be called. */
+  get isUpgrade(): boolean {
+    return this.#upgrade !== undefined;
+  }
+
+  /** The connection, from now on the caller's: nothing is answered here any more. Once, and before any answer. */
+  takeOver(): UpgradeOffer {
+    const response = this.#response;
+    if (this.#upgrade === undefined || 'stream' in response || this.hasAnswered) {
+      throw new Error('this request cannot be taken over');
+    }
+    const { socket, release } = this.#upgrade;
+    release?.();
+    this.#isTakenOver = true;
+    response.detachSocket(socket);
+    socket.once('close', () => response.emit('close'));
+    return this.#upgrade;
+  }
+
+  /** The body as it comes, for who passes it on. */
+  get body(): Readable {
+    return this.#request;
+  }
+
+  /** Names and values of the request's headers in turn, as they were sent. */
+  get rawHeaders(): readonly string[] {
+    return this.#request.rawHeaders;
+  }
+
+  /** Whether a body is on its way. */
+  get hasBody(): boolean {
+    return isRestComing(this.#request);
   }
 
   /** The connection, for its client certificate and its address. */
@@ -100,6 +154,13 @@ export class Exchange {
   /** Sets a header of the answer. Ignored once the answer has begun. */
   setHeader(name: string, value: string | readonly string[]): void {
     this.#headers.set(name, typeof value === 'string' ? value : [...value]);
+  }
+
+  /** Adds values of a header to those that the answer has. */
+  addHeader(name: string, values: readonly string[]): void {
+    const known = [...this.#headers.keys()].find((key) => key.toLowerCase() === name.toLowerCase()) ?? name;
+    const all = [this.#headers.get(known) ?? [], values].flat();
+    this.#headers.set(known, all.length === 1 && all[0] !== undefined ? all[0] : all);
   }
 
   /** The connection ends after this answer, and after those that are under way beside it (HTTP/2). Before the answer begins. */
@@ -136,10 +197,10 @@ export class Exchange {
     this.#finish(204, undefined);
   }
 
-  /** Begins an answer whose length is not known. The head goes out at once. */
-  open(status: number): ResponseStream {
+  /** Begins an answer whose length is not known. The head goes out at once. 'passed': somebody else reads the body. */
+  open(status: number, body: 'dropped' | 'passed' = 'dropped'): ResponseStream {
     this.#writeHead(status);
-    dropRest(this.#request);
+    if (body === 'dropped') dropRest(this.#request);
     if ('flushHeaders' in this.#response) this.#response.flushHeaders();
     this.#stream = responseStream(this.#response);
     return this.#stream;

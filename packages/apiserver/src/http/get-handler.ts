@@ -6,6 +6,7 @@ import { sendObject, sendStored } from './object-response.ts';
 import { sendPieces } from './page.ts';
 import { decodeBoolean, decodeOptions } from './query-parameters.ts';
 import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
+import { bytesFrom } from './tunnel-bytes.ts';
 
 export async function handleGet(call: ResourceCall): Promise<void> {
   const { exchange, served, subresource, ports } = call;
@@ -31,10 +32,17 @@ function refuseExport(exported: boolean | undefined): void {
 
 /** As they come from where they are kept; 204 when there are none. Source: responsewriters.StreamObject. */
 async function sendBytes(call: ResourceCall, subresource: ByteSubresource<UnstructuredObject>): Promise<void> {
-  const { exchange, served, name } = call;
+  const { exchange, served, name, ports } = call;
   const options = decodeOptions(exchange.query, subresource.queryOptions);
   const answer = await subresource.get(served.store, contextOf(call), { name, options });
   if (answer === undefined) return exchange.sendNothing();
+  const { signal } = exchange;
+  const resource = `${served.definition.resource}/${subresource.name}`;
+  const leave = ports.tunnels.add(() => exchange.cancel(stopped));
+  exchange.onClose(leave);
+  const pieces = await bytesFrom(answer.from, { transport: ports.transport, signal, resource, name });
   exchange.setHeader('Content-Type', answer.contentType);
-  await sendPieces(exchange, answer.pieces);
+  await sendPieces(exchange, pieces);
 }
+
+const stopped = new Error('the server is stopping');

@@ -7,6 +7,7 @@ import type { HealthCheck } from './health.ts';
 import type { HttpServer } from './http-server.ts';
 import { isLongRunning, type RequestInfo } from './request-info.ts';
 import { sendText, statusOf } from './status-response.ts';
+import type { TunnelRegistry } from './tunnel-registry.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 
 export interface ShutdownOptions {
@@ -38,6 +39,7 @@ export interface GracefulShutdownPorts extends ShutdownOptions {
   /** How long requests that run get, in milliseconds. */
   readonly drainMs: number;
   readonly watches: WatchRegistry;
+  readonly tunnels: TunnelRegistry;
   readonly clock: Clock;
 }
 
@@ -79,10 +81,12 @@ export class GracefulShutdown {
 
   /** All steps, to the end of the last connection. Once. */
   async run(server: HttpServer): Promise<void> {
-    const { delayMs = 0, sendsRetryAfter = false, watchGraceMs = 0, watches, clock, drainMs } = this.#ports;
+    const { delayMs = 0, sendsRetryAfter = false, watchGraceMs = 0, watches, tunnels, clock, drainMs } = this.#ports;
     this.#phase = 'announced';
     if (delayMs > 0) await delay(clock, delayMs);
     this.#phase = 'refusing';
+    // Nobody knows when they would end, and nobody can go on with them elsewhere.
+    tunnels.endAll();
     const ended = watches.endAll({ graceMs: watchGraceMs, clock });
     if (sendsRetryAfter) {
       await Promise.all([this.#idle(), ended]);

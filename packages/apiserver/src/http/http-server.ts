@@ -1,11 +1,12 @@
 // HttpServer: sockets, TLS, HTTP/1.1 and HTTP/2, and a close that drains. Knows nothing of Kubernetes.
 // Node 20's HTTP/2 server has no closeIdleConnections and no drain of its own; both are here.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
-import { Exchange } from './exchange.ts';
+import { Exchange, type UpgradeOffer } from './exchange.ts';
+import { headWithoutUpgrade } from './ignored-upgrade.ts';
 import { hasMalformedPath } from './request-url.ts';
 import { abortResponse, type NodeRequest, type NodeResponse } from './response-stream.ts';
 
@@ -27,6 +28,8 @@ export interface HttpServerOptions {
   readonly port?: number;
   /** Answers a request. A rejection is logged and ends the connection. */
   readonly handle: (exchange: Exchange) => Promise<void>;
+  /** Whether a path may answer to the offer of another protocol; else that is passed over. Default: none may. */
+  readonly upgrades?: (path: string) => boolean;
   /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
   readonly keepAliveMs?: number;
   /** Requests at once on one HTTP/2 connection. Default 250. */
@@ -166,6 +169,12 @@ class Connections {
     };
     const isTls = this.#options.tls !== undefined;
     server.on('connection', (socket: Socket) => track(socket, !isTls));
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      if (this.#options.upgrades?.(request.url ?? '/') === true) return this.#upgrade(request, { socket, head });
+      // As if it had not been offered: the request is read once more, and the connection goes on.
+      socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+      server.emit(isTls ? 'secureConnection' : 'connection', socket);
+    });
     server.on('secureConnection', (socket: TLSSocket) => track(socket, socket.alpnProtocol !== 'h2'));
     server.on('session', (session: ServerHttp2Session) => {
       this.#sessions.add(session);
@@ -176,7 +185,22 @@ class Connections {
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) => refuseClient(error, socket));
   }
 
-  serve(request: NodeRequest, response: NodeResponse): void {
+  /** node:http has let go of the connection: here is what it would have done with an answer. */
+  #upgrade(request: IncomingMessage, offer: UpgradeOffer): void {
+    const { socket } = offer;
+    const response = new ServerResponse(request);
+    socket.on('error', (error: Error) => this.#logger.debug('upgraded connection failed', { error: error.message }));
+    response.assignSocket(socket);
+    response.shouldKeepAlive = false;
+    response.once('finish', () => socket.destroySoon());
+    // Nobody reads it while it is not known what comes of it: it would not be seen that the client has gone.
+    const onEnd = (): void => void socket.destroy();
+    socket.once('end', onEnd);
+    socket.read(0);
+    this.serve(request, response, { ...offer, release: () => socket.off('end', onEnd) });
+  }
+
+  serve(request: NodeRequest, response: NodeResponse, upgrade?: UpgradeOffer): void {
     this.#running.add(response);
     const over = (): void => {
       this.#running.delete(response);
@@ -191,7 +215,8 @@ class Connections {
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
     if ('stream' in response && this.#sendsAway()) response.stream.session?.close();
     if (hasMalformedPath(request.url ?? '/')) return refuseRequest(response);
-    const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, this.#clock));
+    const ports = { clock: this.#clock, ...(upgrade !== undefined && { upgrade }) };
+    const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, ports));
     answer().catch((error: unknown) => {
       this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
       abortResponse(response);

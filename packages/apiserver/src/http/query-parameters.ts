@@ -1,9 +1,10 @@
 // Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
 import { newBadRequest } from '@kapstan/api';
-import type { ByteSubresource, QueryOptions } from '../registry/resource-definition.ts';
+import type { QueryOptions, QueryOptionTypes } from '../registry/resource-definition.ts';
 import { canonicalTime, GoTimeError } from '../schema/go-time.ts';
 
 const maxInt64 = 9_223_372_036_854_775_807n;
+const maxUint16 = 65_535n;
 const minInt64 = -9_223_372_036_854_775_808n;
 
 /** Absent gives undefined; "false" (any case) and "0" give false; all else, also "", gives true. */
@@ -25,12 +26,33 @@ export function decodeInteger(text: string | null): number | undefined {
 }
 
 /** The options of a subresource, by the types that it declares. Throws 400 for what cannot be read. */
-export function decodeOptions(query: URLSearchParams, types: ByteSubresource<never>['queryOptions']): QueryOptions {
-  const entries = Object.entries(types).map(([name, type]) => [name, decodeOption(query.get(name), type)] as const);
+export function decodeOptions(query: URLSearchParams, types: QueryOptionTypes): QueryOptions {
+  const entries = Object.entries(types).map(([name, type]) => {
+    if (type === 'strings' || type === 'numbers') return [name, decodeList(query.getAll(name), type)] as const;
+    return [name, decodeOption(query.get(name), type)] as const;
+  });
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-function decodeOption(text: string | null, type: ByteSubresource<never>['queryOptions'][string]): QueryOptions[string] {
+/** Throws the 400 of Convert_Slice_string_To_Slice_int32. */
+function decodeList(texts: readonly string[], type: 'strings' | 'numbers'): readonly string[] | undefined {
+  if (texts.length === 0) return undefined;
+  if (type === 'strings') return texts;
+  return texts
+    .flatMap((text) => text.split(','))
+    .map((text) => {
+      const refuse = (why: string): Error =>
+        newBadRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
+      if (!/^[0-9]+$/.test(text)) throw refuse('invalid syntax');
+      if (BigInt(text) > maxUint16) throw refuse('value out of range');
+      return String(Number(text));
+    });
+}
+
+function decodeOption(
+  text: string | null,
+  type: Exclude<QueryOptionTypes[string], 'strings' | 'numbers'>,
+): QueryOptions[string] {
   switch (type) {
     case 'string':
       return text ?? undefined;

@@ -13,12 +13,14 @@ import { jsonFormat, yamlFormat } from '../codec/wire-format.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../registry/object-writes.ts';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
-import type { Subresource } from '../registry/resource-definition.ts';
+import type { Subresource, Verb } from '../registry/resource-definition.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
 import type { ResourceRequest } from './request-info.ts';
 import { outputRequestOf } from './status-response.ts';
+import type { TunnelRegistry } from './tunnel-registry.ts';
+import type { TunnelTransport } from './tunnel-transport.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
 import type { WarningRecorder } from './warning-recorder.ts';
 import type { WatchRegistry } from './watch-registry.ts';
@@ -36,6 +38,10 @@ export interface HandlerPorts {
   readonly patching: ObjectPatching;
   readonly flusher: TurnFlusher;
   readonly watches: WatchRegistry;
+  readonly tunnels: TunnelRegistry;
+  readonly transport: TunnelTransport;
+  /** Longest silence on an upgraded connection, in milliseconds; 0 = without end. */
+  readonly tunnelIdleMs: number;
 }
 
 export interface ResourceCall {
@@ -48,6 +54,8 @@ export interface ResourceCall {
   readonly user: UserInfo;
   readonly warnings: WarningRecorder;
   readonly ports: HandlerPorts;
+  /** Rejects with 403 when the user may not do the same with another verb. */
+  readonly requireVerb: (verb: Verb) => Promise<void>;
 }
 
 /** Answers the request or throws what it is refused with. */

@@ -2,7 +2,7 @@
 // Source: apiserver endpoints/installer.go (which routes exist), apiextensions crdHandler (those of custom resources).
 import type { UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
-import type { Subresource, Verb } from '../registry/resource-definition.ts';
+import type { ObjectSubresource, Subresource, Verb } from '../registry/resource-definition.ts';
 import {
   methodNotAllowed,
   refuseMethod,
@@ -55,12 +55,15 @@ export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, m
   }
   const { definition } = served;
   const [, name = '', subresourceName = ''] = info.parts;
-  if (info.parts.length > 3 || info.parts.some((part) => part === '') || info.verb === 'proxy')
-    throw resourceNotFound();
+  if (info.verb === 'proxy') throw resourceNotFound();
+  const connecter = connecterOf(served, subresourceName);
+  const ownParts = connecter?.connect?.takesPath === true ? info.parts.slice(0, 3) : info.parts;
+  if (ownParts.length > 3 || ownParts.some((part) => part === '')) throw resourceNotFound();
   if (info.isWatchPath) return watchPathRoute(served, info, method);
   if (name === '') return collectionRoute(served, info, method);
   if (definition.namespaced && !info.isNamespacedPath) throw resourceNotFound();
   if (subresourceName === '') return itemRoute(served, name, method);
+  if (connecter !== undefined) return connectRoute(served, { name, connecter }, method);
   return subresourceRoute(served, { name, subresource: subresourceName }, method);
 }
 
@@ -109,7 +112,20 @@ function subresourceRoute(
 ): Route {
   const entry = method === 'POST' ? { verb: 'create' as const, handler: handleCreate } : itemHandlers.get(method);
   const subresource = requireSubresource(served, path, entry?.verb);
-  const connects = subresource.type === 'object' && subresource.connect !== undefined;
   if (entry === undefined) throw methodNotAllowed();
-  return { served, subresource, name: path.name, handler: connects ? handleConnect : entry.handler };
+  return { served, subresource, name: path.name, handler: entry.handler };
+}
+
+function connecterOf(served: ServedResource, name: string): ObjectSubresource<UnstructuredObject> | undefined {
+  const found = served.definition.subresources.find((subresource) => subresource.name === name);
+  return found?.type === 'object' && found.connect !== undefined ? found : undefined;
+}
+
+function connectRoute(
+  served: ServedResource,
+  { name, connecter }: { readonly name: string; readonly connecter: ObjectSubresource<UnstructuredObject> },
+  method: string,
+): Route {
+  if (connecter.connect?.methods.includes(method) !== true) throw methodNotAllowed();
+  return { served, subresource: connecter, name, handler: handleConnect };
 }

@@ -20,6 +20,10 @@ export interface BuiltinServer {
   readonly tokens?: TokenIssuer;
   /** How long events are kept (`--event-ttl`); 0 = for ever. */
   readonly eventTtlSeconds: number;
+  /** Types of addresses under which a kubelet is looked for, the best first (`--kubelet-preferred-address-types`). */
+  readonly kubeletAddressTypes: readonly string[];
+  /** The addresses of a host. Rejects as node:dns does. */
+  lookupHost(host: string): Promise<readonly string[]>;
 }
 
 /** The part of a kind that its /status endpoint changes, and the rules for it. */

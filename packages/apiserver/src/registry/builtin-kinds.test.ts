@@ -202,16 +202,6 @@ describe('pods', () => {
     );
     expect((await message(removed))[1]).toContain('existing ephemeral containers "e" may not be removed');
   });
-
-  it('answer connections without a node as Kubernetes does, others with 501', async () => {
-    await create('v1/pods', pod('p'));
-    await create('v1/pods', pod('q', { nodeName: 'n' }));
-    const connect = (name: string): Promise<unknown> =>
-      objectSubresource('v1/pods', 'exec').connect!(served('v1/pods').store, testContext(), name);
-    expect(await message(connect('p'))).toEqual([400, 'pod p does not have a host assigned']);
-    expect((await message(connect('q')))[0]).toBe(501);
-    expect((await message(connect('none')))[0]).toBe(404);
-  });
 });
 
 describe('eviction', () => {

@@ -1,4 +1,5 @@
 // The resources that a server offers without any definition: one BuiltinKind each, in the order of discovery.
+import { lookup } from 'node:dns/promises';
 import { type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { discoveryFacts } from '@kapstan/kinds/facts';
 import {
@@ -78,6 +79,8 @@ const defaultServer: BuiltinServer = {
   serviceClusterIpRange: '10.96.0.0/12',
   serviceNodePortRange: { first: 30_000, last: 32_767 },
   eventTtlSeconds: 3600,
+  kubeletAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
+  lookupHost: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
 };
 
 /**
@@ -109,7 +112,7 @@ function coreKinds(server: BuiltinServer): Entry[] {
     define(secrets),
     define(serviceAccounts(server)),
     define(namespaces()),
-    define(nodes),
+    define(nodes(server)),
     define(limitRanges),
     define(resourceQuotas),
     define(persistentVolumes(server)),

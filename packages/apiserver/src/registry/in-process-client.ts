@@ -87,7 +87,7 @@ export class InProcessClient implements ResourceClient {
     return withinTime(this.#clock, options, async (timed) => {
       const { served, part, context } = this.#item(token, target, { verb: 'get', ...timed });
       if (part?.type === 'object') {
-        if (part.connect !== undefined) return part.connect(served.store, context, target.name);
+        if (part.connect !== undefined) throw leadsElsewhere(part.name);
         if (part.get === undefined) throw methodNotAllowed();
         return (await part.get(served.store, context, target.name)) as T;
       }
@@ -229,11 +229,8 @@ export class InProcessClient implements ResourceClient {
     return withinTime(this.#clock, call, async (timed) => {
       const { subresource } = target;
       const item = this.#item(token, target, { verb: 'create', subresource, ...timed });
-      const { served, part, context } = item;
-      if (part?.type === 'object' && part.connect !== undefined) {
-        return part.connect(served.store, context, target.name);
-      }
-      if (part?.type !== 'object') throw methodNotAllowed();
+      if (item.part?.type === 'object' && item.part.connect !== undefined) throw leadsElsewhere(item.part.name);
+      if (item.part?.type !== 'object') throw methodNotAllowed();
       const answer = await createAt(item, decodeBody(item, jsonOf(timed.body), json));
       return answer.type === 'object' ? answer.object : ownCopy(answer.stored.object);
     });
@@ -285,6 +282,11 @@ export class InProcessClient implements ResourceClient {
 }
 
 const json = 'application/json';
+
+/** There is no connection here that could be led on. */
+function leadsElsewhere(subresource: string): Error {
+  return newNotImplemented(`the subresource ${subresource} is served over HTTP alone`);
+}
 
 /** What is written goes through the decoder of the HTTP API, so that it is refused, pruned and warned about alike. */
 function jsonOf(value: unknown): Uint8Array {

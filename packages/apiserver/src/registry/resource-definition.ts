@@ -4,6 +4,7 @@ import type { DeepReadonly, GroupKind, GroupVersionKind, KubernetesObject, Unstr
 import type { GetAttributes } from '@kapstan/storage';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { TableConvertor } from '../table/table.ts';
+import type { Connection, Destination } from './destination.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStore } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';
@@ -37,17 +38,38 @@ export interface ObjectSubresource<T extends KubernetesObject> {
     context: RequestContext,
     call: { readonly name: string; readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject> },
   ): Promise<KubernetesObject>;
-  /** Answers every method in place of the others, without a look at the body: exec, proxy. So far, all refuse. */
-  connect?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<never>;
+  /** In place of the functions above: exec, attach, portforward, proxy. */
+  readonly connect?: Connecter<T>;
 }
 
 /** Options of a request as its query gives them; absent ones are absent. */
-export type QueryOptions = Readonly<Record<string, string | number | boolean | undefined>>;
+export type QueryOptions = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** Bytes that are no object, sent as they come. */
+/** Options that a query may hold; others are passed over. 'numbers' = as unsigned numbers of 32 bits, told as texts. */
+export type QueryOptionTypes = Readonly<
+  Record<string, 'string' | 'strings' | 'boolean' | 'integer' | 'numbers' | 'time'>
+>;
+
+/** How requests are led elsewhere, without a look at their bodies. Source: apiserver rest.Connecter. */
+export interface Connecter<T extends KubernetesObject> {
+  readonly methods: readonly string[];
+  readonly queryOptions: QueryOptionTypes;
+  /** Whether what follows the subresource in the URL belongs to the request. */
+  readonly takesPath: boolean;
+  /** Asked of the user too, when the request's own verb is another. */
+  readonly requiredVerb?: Verb;
+  /** `path`: decoded; "" = none. Rejects with what the request is refused with. */
+  connect(
+    store: ResourceStore<T>,
+    context: RequestContext,
+    call: { readonly name: string; readonly options: QueryOptions; readonly path: string },
+  ): Promise<Connection>;
+}
+
+/** Bytes that are no object, sent as they come from where they are. */
 interface ByteAnswer {
   readonly contentType: string;
-  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly from: Destination;
 }
 
 /** A subresource that is read as bytes: log. */
@@ -55,8 +77,7 @@ export interface ByteSubresource<T extends KubernetesObject> {
   readonly type: 'bytes';
   readonly name: string;
   readonly verbs: readonly Verb[];
-  /** Options that the query may hold; others are passed over. */
-  readonly queryOptions: Readonly<Record<string, 'string' | 'boolean' | 'integer' | 'time'>>;
+  readonly queryOptions: QueryOptionTypes;
   /** Undefined = there is nothing to read (204). */
   get(
     store: ResourceStore<T>,

@@ -79,8 +79,7 @@ export function requireSubresource(
   const { definition } = served;
   const found = definition.subresources.find((candidate) => candidate.name === path.subresource);
   if (found === undefined) throw definition.isCustom === true ? newNotFound(definition, path.name) : resourceNotFound();
-  const connects = found.type === 'object' && found.connect !== undefined;
-  if (verb === undefined || !found.verbs.includes(verb) || (verb === 'delete' && !connects)) {
+  if (verb === undefined || !found.verbs.includes(verb) || verb === 'delete') {
     throw refuseMethod(served, verb ?? '');
   }
   return found;

@@ -1,35 +1,40 @@
 // Nodes. Source: pkg/registry/core/node, pkg/apis/core/validation ValidateNode, ValidateNodeUpdate.
 import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { Node, Taint } from '@kapstan/kinds/core/v1';
-import type { BuiltinKind } from '../../builtin-kind.ts';
+import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { cidrErrors } from '../../validation/value-rules.ts';
+import { nodeProxySubresource } from './proxy.ts';
 
-export const nodes: BuiltinKind<Node> = {
-  id: 'v1/nodes',
-  strategy: { updateMetadata: 'both' },
-  keepsStatusOnCreate: true,
-  setDefaults: ({ spec, status }) => {
-    if (spec?.podCIDR && spec.podCIDRs === undefined) spec.podCIDRs = [spec.podCIDR];
-    else if (spec?.podCIDRs?.[0] !== undefined && !spec.podCIDR) spec.podCIDR = spec.podCIDRs[0];
-    if (status?.capacity !== undefined && status.allocatable === undefined) status.allocatable = { ...status.capacity };
-  },
-  validate: (root, { spec }) => {
-    validateTaints(root.child('metadata', 'taints'), spec?.taints);
-    root.child('spec', 'podCIDRs').each(spec?.podCIDRs, (cidr, place) => place.invalidAll(cidr, cidrErrors(cidr)));
-  },
-  validateChange: (root, next, old) => {
-    const before = old.spec?.podCIDRs ?? [];
-    if (before.length > 0 && !jsonEqual(next.spec?.podCIDRs, before)) {
-      root.child('spec', 'podCIDRs').forbidden('node updates may not change podCIDR except from "" to valid');
-    }
-    if (old.spec?.providerID && next.spec?.providerID !== old.spec.providerID) {
-      root.child('spec', 'providerID').forbidden('node updates may not change providerID except from "" to valid');
-    }
-  },
-  fields: ({ spec }) => ({ 'spec.unschedulable': String(spec?.unschedulable ?? false) }),
-};
+export function nodes(server: BuiltinServer): BuiltinKind<Node> {
+  return {
+    id: 'v1/nodes',
+    strategy: { updateMetadata: 'both' },
+    keepsStatusOnCreate: true,
+    setDefaults: ({ spec, status }) => {
+      if (spec?.podCIDR && spec.podCIDRs === undefined) spec.podCIDRs = [spec.podCIDR];
+      else if (spec?.podCIDRs?.[0] !== undefined && !spec.podCIDR) spec.podCIDR = spec.podCIDRs[0];
+      if (status?.capacity !== undefined && status.allocatable === undefined)
+        status.allocatable = { ...status.capacity };
+    },
+    validate: (root, { spec }) => {
+      validateTaints(root.child('metadata', 'taints'), spec?.taints);
+      root.child('spec', 'podCIDRs').each(spec?.podCIDRs, (cidr, place) => place.invalidAll(cidr, cidrErrors(cidr)));
+    },
+    validateChange: (root, next, old) => {
+      const before = old.spec?.podCIDRs ?? [];
+      if (before.length > 0 && !jsonEqual(next.spec?.podCIDRs, before)) {
+        root.child('spec', 'podCIDRs').forbidden('node updates may not change podCIDR except from "" to valid');
+      }
+      if (old.spec?.providerID && next.spec?.providerID !== old.spec.providerID) {
+        root.child('spec', 'providerID').forbidden('node updates may not change providerID except from "" to valid');
+      }
+    },
+    fields: ({ spec }) => ({ 'spec.unschedulable': String(spec?.unschedulable ?? false) }),
+    subresources: [nodeProxySubresource(server)],
+  };
+}
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 

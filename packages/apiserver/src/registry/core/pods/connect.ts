@@ -1,48 +1,123 @@
-// Endpoints of a pod that lead to its node: exec, attach, portforward, proxy. There are no nodes behind this server:
-// what can be answered without one is answered as Kubernetes does, the rest is refused with 501.
-import { type DeepReadonly, newBadRequest, newNotImplemented } from '@kapstan/api';
+// Subresources of a pod that lead to its node: exec, attach, portforward; and proxy, which leads to the pod itself. Source:
+// pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation), pkg/registry/core/pod/rest/subresources.go.
+import { type DeepReadonly, newBadRequest } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
-import type { ObjectSubresource, Verb } from '../../resource-definition.ts';
+import type { BuiltinServer } from '../../builtin-kind.ts';
+import { formatQuery, parseNamedPort, parsePort } from '../../destination.ts';
+import { proxySubresource } from '../../proxy-subresource.ts';
+import type { ObjectSubresource, QueryOptions, QueryOptionTypes } from '../../resource-definition.ts';
+import { findKubelet } from '../nodes/kubelet-address.ts';
+import { requireReachableAddress } from '../nodes/reachable-address.ts';
+import { chooseContainer } from './container-choice.ts';
 
-interface Connection {
-  readonly name: string;
+type ConnectServer = Pick<BuiltinServer, 'findStore' | 'kubeletAddressTypes'>;
+
+interface Stream {
+  readonly name: 'attach' | 'exec' | 'portforward';
   readonly kind: string;
-  readonly verbs: readonly Verb[];
-  /** Throws when Kubernetes would refuse without asking the node. */
-  check(pod: DeepReadonly<Pod>): void;
+  readonly queryOptions: QueryOptionTypes;
+  /** Path and query for the kubelet. Throws 400. */
+  readonly target: (pod: DeepReadonly<Pod>, options: QueryOptions) => { readonly path: string; readonly query: string };
 }
 
-const connections: readonly Connection[] = [
-  { name: 'attach', kind: 'PodAttachOptions', verbs: ['create', 'get'], check: requireNode },
-  { name: 'exec', kind: 'PodExecOptions', verbs: ['create', 'get'], check: requireNode },
-  { name: 'portforward', kind: 'PodPortForwardOptions', verbs: ['create', 'get'], check: requireNode },
+const streamOptions = {
+  container: 'string',
+  stdin: 'boolean',
+  stdout: 'boolean',
+  stderr: 'boolean',
+  tty: 'boolean',
+} as const satisfies QueryOptionTypes;
+
+const streams: readonly Stream[] = [
   {
-    name: 'proxy',
-    kind: 'PodProxyOptions',
-    verbs: ['create', 'delete', 'get', 'patch', 'update'],
-    check: requireAddress,
+    name: 'attach',
+    kind: 'PodAttachOptions',
+    queryOptions: streamOptions,
+    target: (pod, options) => ({ path: containerPath('attach', pod, options), query: streamQuery(options) }),
+  },
+  {
+    name: 'exec',
+    kind: 'PodExecOptions',
+    queryOptions: { ...streamOptions, command: 'strings' },
+    target: (pod, options) => ({ path: containerPath('exec', pod, options), query: streamQuery(options) }),
+  },
+  {
+    name: 'portforward',
+    kind: 'PodPortForwardOptions',
+    queryOptions: { ports: 'numbers' },
+    target: (pod, { ports = [] }) => {
+      const port = textsOf(ports).join(',');
+      return { path: `/portForward/${pathOf(pod)}`, query: formatQuery([['port', port === '' ? undefined : port]]) };
+    },
   },
 ];
 
-export function connectSubresources(): ObjectSubresource<Pod>[] {
-  return connections.map((connection) => {
-    return {
-      type: 'object',
-      name: connection.name,
-      kind: { group: '', version: 'v1', kind: connection.kind },
-      verbs: connection.verbs,
-      connect: async (store, context, name) => {
-        connection.check((await store.get(context, name)).object);
-        throw newNotImplemented(`pods/${connection.name} is not served here: there are no nodes`);
+/** exec, attach and portforward. */
+export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod>[] {
+  return streams.map((stream) => ({
+    type: 'object',
+    name: stream.name,
+    kind: { group: '', version: 'v1', kind: stream.kind },
+    verbs: ['create', 'get'],
+    connect: {
+      methods: ['GET', 'POST'],
+      queryOptions: stream.queryOptions,
+      takesPath: false,
+      // Source: AuthorizePodWebsocketUpgradeCreatePermission: who may only read must not run commands by a GET.
+      requiredVerb: 'create',
+      connect: async (store, context, { name, options }) => {
+        const { object: pod } = await store.get(context, name);
+        // First the container, then the node.
+        const target = stream.target(pod, options);
+        const node = pod.spec?.nodeName ?? '';
+        if (node === '') throw newBadRequest(`pod ${name} does not have a host assigned`);
+        const kubelet = await findKubelet(server, context, { name: node, resource: 'pods' });
+        return { ...kubelet, ...target, scheme: 'https', peer: 'kubelet', upgrade: 'required' };
       },
-    };
+    },
+  }));
+}
+
+export function podProxySubresource(): ObjectSubresource<Pod> {
+  return proxySubresource('PodProxyOptions', async (store, context, { name: id, path }) => {
+    const named = parseNamedPort(id);
+    const asked = named === undefined || named.port === '' ? undefined : parsePort(named.port);
+    if (named === undefined || (named.port !== '' && asked === undefined)) {
+      throw newBadRequest(`invalid pod request ${JSON.stringify(id)}`);
+    }
+    const { object: pod } = await store.get(context, named.name);
+    const host = pod.status?.podIPs?.[0]?.ip ?? '';
+    requireReachableAddress(host);
+    const { scheme } = named;
+    const port = asked ?? firstPort(pod) ?? (scheme === 'https' ? 443 : 80);
+    return { scheme, host, port, path, peer: 'anyone', upgrade: 'optional' };
   });
 }
 
-function requireNode(pod: DeepReadonly<Pod>): void {
-  if (!pod.spec?.nodeName) throw newBadRequest(`pod ${pod.metadata?.name ?? ''} does not have a host assigned`);
+function firstPort({ spec }: DeepReadonly<Pod>): number | undefined {
+  return spec?.containers?.find(({ ports = [] }) => ports.length > 0)?.ports?.[0]?.containerPort;
 }
 
-function requireAddress(pod: DeepReadonly<Pod>): void {
-  if (!pod.status?.podIP) throw newBadRequest('address not allowed');
+function pathOf({ metadata }: DeepReadonly<Pod>): string {
+  return `${metadata?.namespace}/${metadata?.name}`;
+}
+
+function containerPath(verb: string, pod: DeepReadonly<Pod>, { container = '' }: QueryOptions): string {
+  return `/${verb}/${pathOf(pod)}/${chooseContainer(pod, String(container))}`;
+}
+
+/** In the kubelet's words. Source: streamParams. */
+function streamQuery({ stdin, stdout, stderr, tty, command = [] }: QueryOptions): string {
+  const flag = (value: QueryOptions[string]): string | undefined => (value === true ? '1' : undefined);
+  return formatQuery([
+    ...textsOf(command).map((word) => ['command', word] as const),
+    ['error', flag(stderr)],
+    ['input', flag(stdin)],
+    ['output', flag(stdout)],
+    ['tty', flag(tty)],
+  ]);
+}
+
+function textsOf(value: QueryOptions[string]): readonly string[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -10,13 +10,17 @@ const containers = (...names: string[]): { name: string }[] => names.map((name) 
 
 /** Asks for the log of a pod, on a server with a node "here". */
 function log(spec: object, options: QueryOptions = {}): Promise<unknown> {
-  const pods = { get: async () => ({ object: { metadata: { name: 'p' }, spec } }) };
+  const pods = { get: async () => ({ object: { metadata: { name: 'p', namespace: 'ns' }, spec } }) };
   const nodes = {
     get: async (_context: unknown, name: string) => {
       if (name !== 'here') throw newNotFound({ group: '', resource: 'nodes' }, name);
+      return { object: { status: { addresses: [{ type: 'InternalIP', address: '10.0.0.7' }] } } };
     },
   };
-  const { get } = logSubresource({ findStore: () => nodes as unknown as ResourceStore });
+  const { get } = logSubresource({
+    findStore: () => nodes as unknown as ResourceStore,
+    kubeletAddressTypes: ['Hostname', 'InternalIP'],
+  });
   return get(pods as unknown as ResourceStore<Pod>, testContext(), { name: 'p', options });
 }
 
@@ -28,16 +32,39 @@ describe('the log of a pod', () => {
     expect(await log({ ...one, ephemeralContainers: containers('dbg') }, { container: 'dbg' })).toBeUndefined();
   });
 
+  it('lies with the kubelet of its node, which is asked with the same options in its own order', async () => {
+    const options = {
+      container: 'app',
+      follow: true,
+      previous: true,
+      timestamps: true,
+      sinceTime: '2026-01-02T03:04:05Z',
+      tailLines: 5,
+      limitBytes: 3,
+      insecureSkipTLSVerifyBackend: true,
+    };
+    const from = { scheme: 'https', host: '10.0.0.7', port: 10_250, path: '/containerLogs/ns/p/app' };
+    const query =
+      'follow=true&limitBytes=3&previous=true&sinceTime=2026-01-02T03%3A04%3A05Z&tailLines=5&timestamps=true';
+    expect(await log({ ...one, nodeName: 'here' }, options)).toEqual({
+      contentType: 'text/plain',
+      from: { ...from, query, peer: 'unverified-kubelet' },
+    });
+    const few = { sinceSeconds: 9, follow: false };
+    expect(await log({ ...one, nodeName: 'here' }, few)).toMatchObject({
+      from: { ...from, query: 'sinceSeconds=9', peer: 'kubelet' },
+    });
+  });
+
   it.each<[string, object, QueryOptions, number, string]>([
     ['on a node that is gone', { ...one, nodeName: 'gone' }, {}, 404, 'pods "gone" not found'],
-    ['on a node', { ...one, nodeName: 'here' }, {}, 501, 'pods/log is not served here'],
     ['of an unknown container', one, { container: 'zzz' }, 400, 'container zzz is not valid for pod p'],
     [
       'of several containers',
       { containers: containers('a', 'b'), initContainers: containers('i') },
       {},
       400,
-      'a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i]',
+      'a container name must be specified for pod p, choose one of: [i a b]',
     ],
     [
       'with less than no lines',

@@ -1,13 +1,19 @@
-// pods/log. The log itself lies with the pod's kubelet, which this server does not ask: what can be said without it is
-// said as Kubernetes does, the rest is refused with 501. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
-import { type DeepReadonly, isNotFound, newBadRequest, newInvalid, newNotFound, newNotImplemented } from '@kapstan/api';
+// pods/log: the log of a container, as its kubelet gives it. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
+import { newInvalid } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
+import { formatQuery } from '../../destination.ts';
 import type { ByteSubresource } from '../../resource-definition.ts';
 import { collectFieldErrors } from '../../validation/field.ts';
+import { findKubelet } from '../nodes/kubelet-address.ts';
+import { chooseContainer } from './container-choice.ts';
 
 interface LogOptions {
   readonly container?: string;
+  readonly follow?: boolean;
+  readonly insecureSkipTLSVerifyBackend?: boolean;
+  readonly previous?: boolean;
+  readonly timestamps?: boolean;
   readonly sinceSeconds?: number;
   readonly sinceTime?: string;
   readonly tailLines?: number;
@@ -15,7 +21,7 @@ interface LogOptions {
   readonly stream?: string;
 }
 
-export function logSubresource(server: Pick<BuiltinServer, 'findStore'>): ByteSubresource<Pod> {
+export function logSubresource(server: Pick<BuiltinServer, 'findStore' | 'kubeletAddressTypes'>): ByteSubresource<Pod> {
   return {
     type: 'bytes',
     name: 'log',
@@ -32,21 +38,40 @@ export function logSubresource(server: Pick<BuiltinServer, 'findStore'>): ByteSu
       tailLines: 'integer',
       timestamps: 'boolean',
     },
-    get: async (store, context, { name, options }) => {
-      requireValid(name, options as LogOptions);
-      const pod = (await store.get(context, name)).object;
-      requireContainer(pod, options as LogOptions);
+    get: async (store, context, { name, options: asked }) => {
+      const options = asked as LogOptions;
+      requireValid(name, options);
+      const { object: pod } = await store.get(context, name);
+      const container = chooseContainer(pod, options.container ?? '');
       const node = pod.spec?.nodeName ?? '';
       if (node === '') return undefined;
-      const nodes = server.findStore('', 'v1', 'nodes');
-      // The node is looked for in the scope of the request, so that Kubernetes' 404 speaks of pods.
-      if (nodes === undefined) throw newNotFound({ group: '', resource: 'pods' }, node);
-      await nodes.get({ ...context, namespace: '' }, node).catch((error: unknown) => {
-        throw isNotFound(error) ? newNotFound({ group: '', resource: 'pods' }, node) : error;
-      });
-      throw newNotImplemented('pods/log is not served here: this server does not talk to nodes');
+      const kubelet = await findKubelet(server, context, { name: node, resource: 'pods' });
+      return {
+        contentType: 'text/plain',
+        from: {
+          ...kubelet,
+          scheme: 'https',
+          path: `/containerLogs/${pod.metadata?.namespace}/${pod.metadata?.name}/${container}`,
+          query: queryOf(options),
+          peer: options.insecureSkipTLSVerifyBackend === true ? 'unverified-kubelet' : 'kubelet',
+        },
+      };
     },
   };
+}
+
+function queryOf(options: LogOptions): string {
+  const flag = (value: boolean | undefined): string | undefined => (value === true ? 'true' : undefined);
+  const number = (value: number | undefined): string | undefined => (value === undefined ? undefined : String(value));
+  return formatQuery([
+    ['follow', flag(options.follow)],
+    ['limitBytes', number(options.limitBytes)],
+    ['previous', flag(options.previous)],
+    ['sinceSeconds', number(options.sinceSeconds)],
+    ['sinceTime', options.sinceTime],
+    ['tailLines', number(options.tailLines)],
+    ['timestamps', flag(options.timestamps)],
+  ]);
 }
 
 /** Throws 422. */
@@ -65,21 +90,4 @@ function requireValid(name: string, options: LogOptions): void {
     if (stream !== undefined) root.child('stream').forbidden('may not be specified');
   });
   if (errors.length > 0) throw newInvalid({ group: '', kind: 'PodLogOptions' }, name, errors);
-}
-
-/** Throws 400 for a container that the pod does not have, and where it has several and none is named. */
-function requireContainer({ metadata, spec }: DeepReadonly<Pod>, { container = '' }: LogOptions): void {
-  const pod = metadata?.name ?? '';
-  const names = (spec?.containers ?? []).map(({ name }) => name);
-  const initNames = (spec?.initContainers ?? []).map(({ name }) => name);
-  if (container === '') {
-    if (names.length === 1) return;
-    if (names.length === 0) throw newBadRequest(`a container name must be specified for pod ${pod}`);
-    const init = initNames.length === 0 ? '' : ` or one of the init containers: [${initNames.join(' ')}]`;
-    const choice = `choose one of: [${names.join(' ')}]${init}`;
-    throw newBadRequest(`a container name must be specified for pod ${pod}, ${choice}`);
-  }
-  const ephemeral = (spec?.ephemeralContainers ?? []).map(({ name }) => name);
-  if ([...names, ...initNames, ...ephemeral].includes(container)) return;
-  throw newBadRequest(`container ${container} is not valid for pod ${pod}`);
 }

@@ -5,7 +5,7 @@ import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import type { Field } from '../../validation/field.ts';
 import { ipErrors } from '../../validation/value-rules.ts';
 import { bindingSubresource } from './binding.ts';
-import { connectSubresources } from './connect.ts';
+import { podProxySubresource, streamSubresources } from './connect.ts';
 import { evictionSubresource } from './eviction.ts';
 import { logSubresource } from './log.ts';
 import { ephemeralContainersSubresource, resizeSubresource } from './pod-part-subresources.ts';
@@ -56,7 +56,8 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       ephemeralContainersSubresource(),
       resizeSubresource(),
       logSubresource(server),
-      ...connectSubresources(),
+      ...streamSubresources(server),
+      podProxySubresource(),
     ],
   };
 }

@@ -4,6 +4,7 @@ import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { nameIsDnsLabel } from '../../names.ts';
+import { serviceProxySubresource } from './proxy.ts';
 import { ServiceAllocator } from './service-allocator.ts';
 import { needsClusterIp, needsExternalTraffic, needsHealthCheckPort, needsNodePort } from './service-needs.ts';
 import { validateService, validateServiceChange, validateServiceStatus } from './service-validation.ts';
@@ -24,6 +25,7 @@ export function services(server: BuiltinServer): BuiltinKind<Service> {
     validateChange: validateServiceChange,
     fields: ({ spec }) => ({ 'spec.type': spec?.type ?? '', 'spec.clusterIP': spec?.clusterIP ?? '' }),
     status: { validate: validateServiceStatus },
+    subresources: [serviceProxySubresource(server)],
     allocation: new ServiceAllocator(server),
   };
 }

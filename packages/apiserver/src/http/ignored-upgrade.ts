@@ -1,0 +1,21 @@
+// A request that offered another protocol where none is spoken, as it would be without the offer. For http-server.ts.
+import type { IncomingMessage } from 'node:http';
+
+const offers: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
+
+/** The head of the request as bytes, to be read again. */
+export function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const [name = '', value = ''] = [rawHeaders[i], rawHeaders[i + 1]];
+    if (offers.has(name.toLowerCase())) continue;
+    const kept = name.toLowerCase() === 'connection' ? withoutOffers(value) : value;
+    if (kept !== '' || value === '') lines.push(`${name}: ${kept}`);
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+}
+
+function withoutOffers(connection: string): string {
+  const options = connection.split(',').map((option) => option.trim());
+  return options.filter((option) => !offers.has(option.toLowerCase())).join(', ');
+}

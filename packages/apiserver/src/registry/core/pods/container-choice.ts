@@ -1,0 +1,19 @@
+// Which container of a pod a request means: for logs, exec and attach. Source: pkg/registry/core/pod (validateContainer).
+import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { Pod } from '@kapstan/kinds/core/v1';
+
+/** Throws 400 for a container that the pod does not have, and where it has several and none is named. */
+export function chooseContainer({ metadata, spec }: DeepReadonly<Pod>, asked: string): string {
+  const pod = metadata?.name ?? '';
+  const containers = spec?.containers ?? [];
+  const all = [...(spec?.initContainers ?? []), ...containers, ...(spec?.ephemeralContainers ?? [])];
+  const names = all.map(({ name }) => name);
+  if (asked !== '') {
+    if (names.includes(asked)) return asked;
+    throw newBadRequest(`container ${asked} is not valid for pod ${pod}`);
+  }
+  const [only, ...others] = containers;
+  if (only === undefined) throw newBadRequest(`a container name must be specified for pod ${pod}`);
+  if (others.length === 0) return only.name;
+  throw newBadRequest(`a container name must be specified for pod ${pod}, choose one of: [${names.join(' ')}]`);
+}

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { type AuthorizationAttributes, alwaysAllow, forbiddenError, unionAuthorizer } from '../authz/authorizer.ts';
 import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 import { authenticate, certificateAuthenticator } from './authenticator.ts';
-import { readImpersonation } from './impersonation.ts';
 import { tokenAuthenticator } from './token-authenticator.ts';
 import { parseTokenFile } from './token-file.ts';
 
@@ -101,53 +100,5 @@ describe('the default roles', () => {
     );
     expect(message(path(alice, '/metrics'), 'no')).toBe('forbidden: User "alice" cannot get path "/metrics": no');
     expect(forbiddenError(path(alice, '/metrics'), '').details).toEqual({});
-  });
-});
-
-describe('impersonation', () => {
-  const admin = { name: 'admin', groups: ['system:masters'] };
-  const read = (headers: Record<string, string | string[]>) =>
-    readImpersonation(
-      {
-        header: (name) => (headers[name] === undefined ? undefined : String(headers[name])),
-        headerNames: () => Object.keys(headers),
-        headerValues: (name) => [headers[name] ?? []].flat(),
-      },
-      admin,
-    );
-
-  it('is not asked for by most', () => expect(read({})).toBeUndefined());
-
-  it('checks every part and makes the user', () => {
-    const asked = read({
-      'impersonate-user': 'bob',
-      'impersonate-group': ['a', 'b'],
-      'impersonate-extra-scopes': 'view',
-    });
-    expect(asked?.user).toEqual({
-      name: 'bob',
-      groups: ['a', 'b', 'system:authenticated'],
-      extra: { scopes: ['view'] },
-    });
-    expect(
-      asked?.checks.map((check) => check.type === 'resource' && [check.resource, check.subresource, check.name]),
-    ).toEqual([
-      ['users', '', 'bob'],
-      ['groups', '', 'a'],
-      ['groups', '', 'b'],
-      ['userextras', 'scopes', 'view'],
-    ]);
-  });
-
-  it('knows service accounts', () => {
-    const asked = read({ 'impersonate-user': 'system:serviceaccount:ns:sa' });
-    expect(asked?.checks[0]).toMatchObject({ resource: 'serviceaccounts', namespace: 'ns', name: 'sa' });
-    expect(asked?.user.groups).toEqual(['system:serviceaccounts', 'system:serviceaccounts:ns', 'system:authenticated']);
-  });
-
-  it('needs a user', () => {
-    expect(() => read({ 'impersonate-group': 'g' })).toThrow(
-      'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name',
-    );
   });
 });

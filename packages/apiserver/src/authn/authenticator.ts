@@ -28,6 +28,8 @@ export interface Authenticator {
 
 export const authenticatedGroup = 'system:authenticated';
 export const serviceAccountsGroup = 'system:serviceaccounts';
+/** Of kubelets. */
+export const nodesGroup = 'system:nodes';
 export const unauthenticatedGroup = 'system:unauthenticated';
 export const anonymousUser = 'system:anonymous';
 

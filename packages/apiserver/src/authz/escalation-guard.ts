@@ -1,7 +1,15 @@
 // The stores of roles and bindings as clients get them: nobody hands on rights that he does not have himself, unless he may
 // "escalate" roles or "bind" that one. Around the generic stores. Source: pkg/registry/rbac/*/policybased,
 // pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
-import { type DeepReadonly, deepCopy, newForbidden, newNotFound, type UnstructuredObject } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  deepCopy,
+  newBadRequest,
+  newForbidden,
+  newNotFound,
+  StatusError,
+  type UnstructuredObject,
+} from '@kapstan/api';
 import type { ClusterRole, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
 import type { ServedResource } from '../registry/catalog.ts';
@@ -138,12 +146,25 @@ class GuardedStore implements ResourceStore {
     if (changesGarbageCollectionAlone(next, old)) return;
     const { roleRef } = next as unknown as Binding;
     if (await this.#mayBind(context, roleRef)) return;
+    this.#requireRoleKind(roleRef, context.namespace);
     const policy = await this.#livePolicy(context.namespace);
     const rules = policy.roleRules(roleRef, context.namespace);
     // Under the name of the resource that is written: so Kubernetes' store, which is asked for the role meanwhile, names it.
     if (rules === undefined) throw newNotFound({ group, resource: this.#resource }, roleRef.name);
     const refusal = refusalOf(policy, context, rules);
     if (refusal !== undefined) throw this.#forbidden(next, refusal);
+  }
+
+  /** What validation would refuse too, but after this. */
+  #requireRoleKind({ kind }: DeepReadonly<RoleRef>, namespace: string): void {
+    if (kind !== 'Role' && kind !== 'ClusterRole') {
+      throw new StatusError({
+        code: 500,
+        reason: '',
+        message: `unsupported role reference kind: ${JSON.stringify(kind)}`,
+      });
+    }
+    if (kind === 'Role' && namespace === '') throw newBadRequest('Namespace parameter required.');
   }
 
   #mayBind(context: RequestContext, { kind, name }: DeepReadonly<RoleRef>): Promise<boolean> {

@@ -15,7 +15,7 @@ const autoUpdate = 'rbac.authorization.kubernetes.io/autoupdate';
 export function reconciledRole<T extends AnyRole>(present: DeepReadonly<T>, expected: DeepReadonly<T>): T | undefined {
   if (isProtected(present)) return undefined;
   const next = withExpectedMetadata(present, expected);
-  const { rules = [] } = present;
+  const rules = present.rules ?? [];
   // Mostly nothing has changed, which is quicker to see than what covers what.
   const missing = jsonEqual(rules, expected.rules) ? [] : uncoveredRules(rules, expected.rules ?? []);
   if (missing.length > 0) next.rules = [...(next.rules ?? []), ...(deepCopy(missing) as NonNullable<T['rules']>)];

@@ -28,9 +28,11 @@ export function quotedList(values: readonly string[]): string {
   return `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 }
 
-/** Equal rules cover each other and nothing else does so exactly: an atom has one of everything. */
+/** An atom has one of everything, so one rule covers it or none does. */
 function atomsOf(rule: Rule): Rule[] {
-  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  const { apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;
+  // Null where none were sent; the error for that comes later.
+  const verbs = rule.verbs ?? [];
   const names = resourceNames.length === 0 ? [{}] : resourceNames.map((name) => ({ resourceNames: [name] }));
   const ofResources = apiGroups.flatMap((group) =>
     resources.flatMap((resource) =>

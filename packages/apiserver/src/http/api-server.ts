@@ -16,6 +16,7 @@ import type { Registry } from 'prom-client';
 import { type AuthenticationOptions, authenticate } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
 import { readImpersonation } from '../authn/impersonation.ts';
+import { Impersonator } from '../authn/impersonator.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ObjectPatching } from '../registry/object-writes.ts';
@@ -169,9 +170,11 @@ class RequestChain {
   readonly #limit: InflightLimit;
   readonly #paths: PathRouter;
   readonly #metrics: ServerMetrics;
+  readonly #impersonator: Impersonator;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
+    this.#impersonator = new Impersonator(options.authorizer);
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     this.#ports = {
@@ -246,7 +249,7 @@ class RequestChain {
   async #serveRequest(exchange: Exchange, info: RequestInfo): Promise<void> {
     const startMs = this.#clock.monotonicNow();
     exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
-    const user = await this.#identify(exchange);
+    const user = await this.#identify(exchange, info);
     const leave = this.#limit.enter(info, user);
     if (leave === undefined) {
       exchange.setHeader('Retry-After', '1');
@@ -261,16 +264,14 @@ class RequestChain {
     }
   }
 
-  async #identify(exchange: Exchange): Promise<UserInfo> {
+  async #identify(exchange: Exchange, info: RequestInfo): Promise<UserInfo> {
     const authorization = exchange.header('authorization');
     const certificate = certificateCredentials(exchange.socket, this.#clock);
     const credentials = { ...(authorization === undefined ? {} : { authorization }), ...certificate };
     const user = await authenticate(credentials, this.#options.authentication);
     if (user === undefined) throw newUnauthorized();
-    const impersonation = readImpersonation(exchange, user);
-    if (impersonation === undefined) return user;
-    for (const check of impersonation.checks) await this.#authorize(check);
-    return impersonation.user;
+    const wanted = readImpersonation(exchange);
+    return wanted === undefined ? user : this.#impersonator.impersonate(wanted, attributesOf(info, user));
   }
 
   async #authorize(attributes: AuthorizationAttributes): Promise<void> {

@@ -90,7 +90,7 @@ describe('who may do what', () => {
     expect(asBob.json.message).toContain('User "bob" cannot list resource "configmaps"');
     const headers = { authorization: 'Bearer user-token', 'impersonate-user': 'bob' };
     expect((await send('GET', '/version', { headers })).json.message).toBe(
-      'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope',
+      'forbidden: User "alice" cannot impersonate-on:user-info:get path "/version"',
     );
   });
 });

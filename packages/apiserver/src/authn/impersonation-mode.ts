@@ -1,0 +1,70 @@
+// ImpersonationMode: one way in which somebody may be let act as someone else, and the authorisation that it takes: four that
+// are bound to what is done meanwhile (verbs "impersonate:<mode>" and "impersonate-on:<mode>:<verb>"), and the old one for
+// everything (verb "impersonate"). Tried in turn by impersonator.ts. Source: filters/impersonation/mode.go (KEP 5284).
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { AuthorizationAttributes } from '../authz/authorizer.ts';
+import type { UserInfo } from '../registry/request-context.ts';
+import type { WantedUser } from './impersonation.ts';
+
+export interface ImpersonationMode {
+  /** Undefined: the one for everything. */
+  readonly constraint: 'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | undefined;
+  /** Whether it is meant for such a user at all. */
+  fits(wanted: WantedUser, requester: UserInfo): boolean;
+  /** What is asked of the authorizer in place of the attributes at hand. Absent = those. */
+  asks?(attributes: AuthorizationAttributes): AuthorizationAttributes;
+}
+
+export const impersonationModes: readonly ImpersonationMode[] = [
+  { constraint: 'associated-node', fits: isOwnNode, asks: forAnyNode },
+  {
+    constraint: 'arbitrary-node',
+    fits: (wanted) => hasNameAlone(wanted) && nodeNamed(wanted.name) !== undefined,
+  },
+  {
+    constraint: 'serviceaccount',
+    fits: (wanted) => hasNameAlone(wanted) && accountNamed(wanted.name) !== undefined,
+  },
+  {
+    constraint: 'user-info',
+    fits: ({ name }) => nodeNamed(name) === undefined && accountNamed(name) === undefined,
+  },
+  { constraint: undefined, fits: () => true },
+];
+
+/** Namespace and name of a service account's user name. Source: serviceaccount.SplitUsername. */
+export function accountNamed(userName: string): { readonly namespace: string; readonly name: string } | undefined {
+  const [namespace = '', name = '', ...rest] = afterPrefix(userName, 'system:serviceaccount:')?.split(':') ?? [];
+  if (rest.length > 0 || dnsLabelErrors(namespace).length > 0 || dnsSubdomainErrors(name).length > 0) return undefined;
+  return { namespace, name };
+}
+
+/** The node of a kubelet's user name. */
+export function nodeNamed(userName: string): string | undefined {
+  const name = afterPrefix(userName, 'system:node:');
+  return name === undefined || dnsSubdomainErrors(name).length > 0 ? undefined : name;
+}
+
+function afterPrefix(text: string, prefix: string): string | undefined {
+  return text.startsWith(prefix) ? text.slice(prefix.length) : undefined;
+}
+
+function hasNameAlone({ uid, groups, extra }: WantedUser): boolean {
+  return uid === '' && groups.length === 0 && extra.size === 0;
+}
+
+/** A pod's service account, as the node that the pod is on. */
+function isOwnNode(wanted: WantedUser, requester: UserInfo): boolean {
+  const node = nodeNamed(wanted.name);
+  if (node === undefined || !hasNameAlone(wanted) || accountNamed(requester.name) === undefined) return false;
+  const [own, ...others] = requester.extra?.['authentication.kubernetes.io/node-name'] ?? [];
+  return own === node && others.length === 0;
+}
+
+/** The same question whichever node it is: of the requester's extras count the keys alone. */
+function forAnyNode(attributes: AuthorizationAttributes): AuthorizationAttributes {
+  const { user } = attributes;
+  const extra = { 'authentication.kubernetes.io/associated-node-keys': Object.keys(user.extra ?? {}).sort() };
+  const isOfNode = attributes.type === 'resource' && attributes.verb === 'impersonate:associated-node';
+  return { ...attributes, ...(isOfNode && { name: '*' }), user: { ...user, extra } };
+}

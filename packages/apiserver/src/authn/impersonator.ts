@@ -1,0 +1,226 @@
+// Impersonator: lets a requester act as the user whom his headers name, when the authorizer allows every part of it in one
+// of the modes of impersonation-mode.ts. Source: filters/impersonation/constrained_impersonation.go, mode.go.
+import { dnsSubdomainErrors, type FieldError, formatFieldErrors, invalidField, isForbidden } from '@kapstan/api';
+import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
+import { mastersGroup } from '../authz/masters-authorizer.ts';
+import type { UserInfo } from '../registry/request-context.ts';
+import {
+  anonymousUser,
+  authenticatedGroup,
+  nodesGroup,
+  serviceAccountsGroup,
+  unauthenticatedGroup,
+} from './authenticator.ts';
+import type { WantedUser } from './impersonation.ts';
+import { accountNamed, type ImpersonationMode, impersonationModes, nodeNamed } from './impersonation-mode.ts';
+
+/** Users for whom the mode is remembered that worked last: it is tried first. */
+const rememberedUsers = 10_000;
+/** So many groups or extras are first asked for all at once, by the name "*". */
+const many = 4;
+
+const authentication = { group: 'authentication.k8s.io', version: 'v1' } as const;
+
+export class Impersonator {
+  readonly #authorizer: Authorizer;
+  readonly #lastModes = new Map<string, ImpersonationMode>();
+
+  constructor(authorizer: Authorizer) {
+    this.#authorizer = authorizer;
+  }
+
+  /** The user to go on as. `attributes`: the request, as the requester makes it. Throws what the first mode that fits refused with. */
+  async impersonate(wanted: WantedUser, attributes: AuthorizationAttributes): Promise<UserInfo> {
+    const last = this.#lastModes.get(attributes.user.name);
+    const others = impersonationModes.filter((mode) => mode !== last && mode.fits(wanted, attributes.user));
+    const modes = last?.fits(wanted, attributes.user) === true ? [last, ...others] : others;
+    let refusal: unknown;
+    for (const mode of modes) {
+      try {
+        const user = await new Attempt(this.#authorizer, mode, { wanted, attributes }).run();
+        this.#remember(attributes.user.name, mode);
+        return user;
+      } catch (error) {
+        if (!isForbidden(error)) throw error;
+        refusal ??= error;
+      }
+    }
+    throw refusal;
+  }
+
+  #remember(name: string, mode: ImpersonationMode): void {
+    this.#lastModes.delete(name);
+    this.#lastModes.set(name, mode);
+    if (this.#lastModes.size <= rememberedUsers) return;
+    for (const oldest of this.#lastModes.keys()) {
+      this.#lastModes.delete(oldest);
+      return;
+    }
+  }
+}
+
+type Part = {
+  readonly resource: string;
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  readonly namespace?: string;
+  readonly subresource?: string;
+};
+
+/** One mode, tried for one request. */
+class Attempt {
+  readonly #authorizer: Authorizer;
+  readonly #mode: ImpersonationMode;
+  readonly #wanted: WantedUser;
+  readonly #attributes: AuthorizationAttributes;
+
+  constructor(
+    authorizer: Authorizer,
+    mode: ImpersonationMode,
+    request: { readonly wanted: WantedUser; readonly attributes: AuthorizationAttributes },
+  ) {
+    this.#authorizer = authorizer;
+    this.#mode = mode;
+    this.#wanted = request.wanted;
+    this.#attributes = request.attributes;
+  }
+
+  /** Rejects with 403 for the first part that is not allowed. */
+  async run(): Promise<UserInfo> {
+    const { constraint } = this.#mode;
+    const { uid } = this.#wanted;
+    if (constraint !== undefined) {
+      const verb = `impersonate-on:${constraint}:${this.#attributes.verb}`;
+      await this.#require({ ...this.#attributes, verb });
+    }
+    await this.#requirePart(this.#namePart());
+    if (uid !== '') await this.#requirePart({ ...authentication, resource: 'uids', name: uid });
+    await this.#requireGroups();
+    await this.#requireExtra();
+    return userOf(this.#wanted, this.#mode);
+  }
+
+  #namePart(): Part {
+    const { name } = this.#wanted;
+    const { constraint } = this.#mode;
+    const account = accountNamed(name);
+    if (account !== undefined) return { ...this.#nameGroup(), resource: 'serviceaccounts', ...account };
+    const node = constraint === undefined ? undefined : nodeNamed(name);
+    if (node !== undefined) return { ...this.#nameGroup(), resource: 'nodes', name: node };
+    return { ...this.#nameGroup(), resource: 'users', name };
+  }
+
+  /** Names and groups are of the core group in the old mode. */
+  #nameGroup(): { readonly group: string; readonly version: string } {
+    return this.#mode.constraint === undefined ? { group: '', version: 'v1' } : authentication;
+  }
+
+  async #requireGroups(): Promise<void> {
+    const { groups } = this.#wanted;
+    const part = { ...this.#nameGroup(), resource: 'groups', name: '' };
+    if (this.#mode.constraint !== undefined) {
+      if (groups.includes('')) throw this.#refusal(part, 'impersonating the empty string group is not allowed');
+      if (groups.includes(mastersGroup)) {
+        throw this.#refusal({ ...part, name: mastersGroup }, 'impersonating the system:masters group is not allowed');
+      }
+      if (groups.length >= many && (await this.#isPartAllowed({ ...part, name: '*' }))) return;
+    }
+    for (const name of groups) await this.#requirePart({ ...part, name });
+  }
+
+  async #requireExtra(): Promise<void> {
+    const { extra } = this.#wanted;
+    if (extra.size === 0) return;
+    const part = { ...authentication, resource: 'userextras', name: '' };
+    if (this.#mode.constraint !== undefined) {
+      const fault = extraFault(extra);
+      if (fault !== undefined) throw this.#refusal(part, fault);
+      const isLarge = extra.size >= many || [...extra.values()].flat().length >= many;
+      if (isLarge && (await this.#isPartAllowed({ ...part, subresource: '*', name: '*' }))) return;
+    }
+    for (const [subresource, values] of extra) {
+      for (const name of values) await this.#requirePart({ ...part, subresource, name });
+    }
+  }
+
+  async #requirePart(part: Part): Promise<void> {
+    await this.#require(this.#partAttributes(part));
+  }
+
+  async #isPartAllowed(part: Part): Promise<boolean> {
+    return (await this.#ask(this.#partAttributes(part))).decision === 'allow';
+  }
+
+  async #require(attributes: AuthorizationAttributes): Promise<void> {
+    const asked = this.#asked(attributes);
+    const { decision, reason } = await this.#authorizer.authorize(asked);
+    if (decision !== 'allow') throw forbiddenError(asked, reason);
+  }
+
+  #ask(attributes: AuthorizationAttributes): ReturnType<Authorizer['authorize']> {
+    return this.#authorizer.authorize(this.#asked(attributes));
+  }
+
+  #asked(attributes: AuthorizationAttributes): AuthorizationAttributes {
+    return this.#mode.asks?.(attributes) ?? attributes;
+  }
+
+  #refusal(part: Part, why: string): Error {
+    return forbiddenError(this.#partAttributes(part), why);
+  }
+
+  #partAttributes(part: Part): AuthorizationAttributes {
+    const { constraint } = this.#mode;
+    const verb = constraint === undefined ? 'impersonate' : `impersonate:${constraint}`;
+    return { type: 'resource', user: this.#attributes.user, verb, namespace: '', subresource: '', ...part };
+  }
+}
+
+/** With the groups that such a user always has. */
+function userOf({ name, uid, groups: wanted, extra }: WantedUser, { constraint }: ImpersonationMode): UserInfo {
+  const account = accountNamed(name);
+  let groups = wanted;
+  if (account !== undefined && wanted.length === 0) {
+    groups = [serviceAccountsGroup, `${serviceAccountsGroup}:${account.namespace}`];
+  } else if (constraint !== undefined && nodeNamed(name) !== undefined) groups = [nodesGroup];
+  const isUnauthenticated = name === anonymousUser || groups.includes(unauthenticatedGroup);
+  const group = isUnauthenticated ? unauthenticatedGroup : authenticatedGroup;
+  return {
+    name,
+    groups: groups.includes(group) ? groups : [...groups, group],
+    ...(uid === '' ? {} : { uid }),
+    ...(extra.size === 0 ? {} : { extra: Object.fromEntries(extra) }),
+  };
+}
+
+/** What the modes with a constraint take no extras with. */
+function extraFault(extra: WantedUser['extra']): string | undefined {
+  for (const [key, values] of extra) {
+    if (key === '') return 'impersonating the empty string key in extra is not allowed';
+    const errors = prefixedPathErrors(key);
+    if (errors.length > 0) return `impersonating an invalid key in extra is not allowed: ${formatFieldErrors(errors)}`;
+    if (key !== key.toLowerCase()) {
+      return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
+    }
+    if (values.length === 0) return 'impersonating empty values in extra is not allowed';
+    if (values.includes('')) return 'impersonating the empty string value in extra is not allowed';
+  }
+  return undefined;
+}
+
+const pathPattern = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`;
+
+/** Source: util/validation IsDomainPrefixedPath. */
+function prefixedPathErrors(key: string): readonly FieldError[] {
+  const field = 'extra.key';
+  const slash = key.indexOf('/');
+  if (slash <= 0 || slash === key.length - 1) {
+    return [invalidField(field, key, 'must be a domain-prefixed path (such as "acme.io/foo")')];
+  }
+  const host = key.slice(0, slash);
+  const path = key.slice(slash + 1);
+  const errors = dnsSubdomainErrors(host).map((text) => invalidField(field, host, text));
+  if (/^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(path)) return errors;
+  return [...errors, invalidField(field, path, `Invalid path (regex used for validation is '${pathPattern}')`)];
+}

@@ -165,14 +165,32 @@ function readTexts(
   const options = Object.fromEntries(
     Object.keys(flags).map((name) => [name, { type: 'string' as const, multiple: true as const }]),
   );
-  const spelled = args.map((arg) => (flags[arg.slice(2)]?.isBoolean && arg.startsWith('--') ? `${arg}=true` : arg));
-  const texts = parsedArgs(spelled, options);
+  const texts = parsedArgs(joined(flags, args), options);
   return Object.fromEntries(
     Object.entries(texts).map(([name, uses = []]) => {
       const { separator } = flags[name] as Flag<unknown>;
       return [name, separator === undefined ? uses.at(-1) : uses.join(separator)];
     }),
   );
+}
+
+/**
+ * Each flag with its value in one argument: a boolean alone is true; any other takes the next argument whatever it looks like,
+ * "-5" too. Source: pflag.
+ */
+function joined(flags: Readonly<Record<string, Flag<unknown>>>, args: readonly string[]): readonly string[] {
+  const spelled: string[] = [];
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] as string;
+    const flag = arg.startsWith('--') ? flags[arg.slice(2)] : undefined;
+    const value = flag?.isBoolean === true ? 'true' : args[index + 1];
+    if (flag === undefined || value === undefined) spelled.push(arg);
+    else {
+      spelled.push(`${arg}=${value}`);
+      if (flag.isBoolean !== true) index += 1;
+    }
+  }
+  return spelled;
 }
 
 function parsedArgs(

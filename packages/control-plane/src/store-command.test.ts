@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isExpired, isNotFound, type WatchEvent } from '@kapstan/api';
+import { isExpired, isNotFound, type Revision, type WatchEvent } from '@kapstan/api';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane-options.ts';
@@ -91,9 +92,16 @@ describe('kapstan store on a running server', () => {
     await start();
     await createConfigMap('a');
     const out = join(work, 'backup');
-    await run('backup', '--kubeconfig', kubeconfig, '--out', out);
+    const { revision: stored } = await run('stats', '--kubeconfig', kubeconfig);
+    const made = await run('backup', '--kubeconfig', kubeconfig, '--out', out);
+    expect(made).toEqual({ revision: stored, directory: out });
     await createConfigMap('later');
     expect(await readdir(out)).toEqual(['data.mdb']);
+    expect(await run('check', '--from', out)).toMatchObject({ revision: stored, problems: [] });
+    expect(await run('stats', '--from', out)).toMatchObject({ revision: stored });
+    expect(await store(['check', '--data-dir', out])).toBe(1);
+    expect(complaints).toContain(`there is no store in ${out}, it is a backup: look at it with --from ${out}\n`);
+    complaints = '';
     expect((await readdir(dataDir)).sort()).toEqual(['pki', 'store']);
     expect(await store(['backup', '--kubeconfig', kubeconfig, '--out', out])).toBe(1);
     expect(complaints).toContain('exists already');
@@ -146,10 +154,43 @@ describe('kapstan store on a stopped data directory', () => {
     expect(existsSync(other)).toBe(false);
   });
 
+  it('finds values that no server can read, by their kinds, and does not look into encrypted ones', async () => {
+    await start();
+    await createConfigMap('a');
+    await stop();
+    const at = '/registry/configmaps/default/';
+    const values = [
+      [`${at}broken`, '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"na\0\0\0\0\0\0\0\0\0\0\0\0'],
+      [`${at}other-kind`, '{"kind":"Secret","apiVersion":"v1","metadata":{"name":"other-kind"}}'],
+      [`${at}envelope`, 'k8s\0\xff\xff\xff'],
+      ['/registry/example.com/foos/default/broken', '{'],
+      ['/registry/secrets/default/sealed', 'k8s:enc:aesgcm:v1:key:xxxx'],
+      ['/elsewhere/a', 'theirs'],
+    ] as const;
+    const engine = await openLmdbEngine({ dataDir: join(dataDir, 'store') });
+    for (const [key, text] of values) {
+      const change = { type: 'put', value: Buffer.from(text, 'latin1') } as const;
+      await engine.commit({ key, expectedRevision: 0 as Revision, change });
+    }
+    await engine.close();
+    expect([await store(['check', '--data-dir', dataDir]), complaints]).toEqual([1, '']);
+    const report = JSON.parse(written) as { encrypted: number; problems: string[] };
+    expect(report.encrypted).toBe(1);
+    expect(report.problems.map((problem) => problem.replace(/ at \d+: its value cannot be read: .+$/, ''))).toEqual([
+      `${at}broken`,
+      `${at}envelope`,
+      `${at}other-kind`,
+      '/registry/example.com/foos/default/broken',
+    ]);
+    expect(report.problems.join()).toContain('v1 Secret is stored where v1 ConfigMap belongs');
+  });
+
   it('refuses one that is in use, and one that is not there without making it', async () => {
     await start();
     expect(await store(['check', '--data-dir', dataDir])).toBe(1);
-    expect(complaints).toContain(`is in use by process ${process.pid}`);
+    expect(complaints).toContain(`is in use by process ${process.pid}; stop it first\n`);
+    expect(await store(['stats', '--data-dir', dataDir])).toBe(1);
+    expect(complaints).toMatch(/is in use by process \d+; --kubeconfig FILE asks the server that runs\n$/);
     expect(complaints).not.toMatch(/StorageError|Code: /);
     complaints = '';
     const none = join(work, 'none');
@@ -161,16 +202,21 @@ describe('kapstan store on a stopped data directory', () => {
 describe('the flags of kapstan store', () => {
   it.each<[string[], string]>([
     [['frobnicate'], `unknown store command "frobnicate"; 'kapstan store help' lists them`],
-    [['stats'], 'one of --data-dir and --kubeconfig must be given'],
-    [['stats', '--data-dir=a', '--kubeconfig=b'], 'one of --data-dir and --kubeconfig must be given'],
-    [['check'], '--data-dir must be given'],
-    [['check', '--kubeconfig=a'], '--kubeconfig is not a flag of kapstan store check'],
+    [['stats'], 'one of --data-dir, --kubeconfig and --from must be given'],
+    [['stats', '--data-dir=a', '--kubeconfig=b'], 'only one of --data-dir, --kubeconfig and --from may be given'],
+    [['check'], 'one of --data-dir and --from must be given'],
+    [['compact', '--from=a'], '--from is not a flag of kapstan store compact'],
+    [
+      ['check', '--kubeconfig=a'],
+      '--kubeconfig is not a flag of kapstan store check: stop the server and give --data-dir',
+    ],
     [['stats', '--data-dir=a', '--out=b'], '--out is not a flag of kapstan store stats'],
     [['backup', '--data-dir=a'], '--out must be given'],
     [['restore', '--data-dir=a'], '--from must be given'],
     [['stats', '--no-such-flag'], 'unknown flag: --no-such-flag'],
     [['stats', 'pods', '--data-dir=a'], 'unexpected argument: pods'],
     [['restore', '--data-dir=a', '--from=b', '--revision-bump=-1'], '--revision-bump can not be negative value'],
+    [['restore', '--data-dir=a', '--from=b', '--revision-bump', '-5'], '--revision-bump can not be negative value'],
   ])('%s', async (args, message) => {
     await expect(store(args)).rejects.toThrow(message);
   });

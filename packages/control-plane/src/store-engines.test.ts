@@ -90,10 +90,12 @@ describe('resources in two stores', () => {
     ]);
     const stats = await pages.find(({ path }) => path.endsWith('/stats'))?.respond({ origin: '' } as never);
     const [revision, theirs] = revisions;
+    const [fileBytes, theirBytes] = [await main.storedBytes(), await other.storedBytes()];
     expect(JSON.parse(String(stats?.body))).toEqual({
       revision,
       compactRevision: revision,
-      overrides: [{ revision: theirs, compactRevision: theirs }],
+      fileBytes,
+      overrides: [{ revision: theirs, compactRevision: theirs, fileBytes: theirBytes }],
     });
   });
 });

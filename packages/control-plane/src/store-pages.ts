@@ -1,9 +1,9 @@
 // The pages below /debug/kapstan/store: stats, compaction and backup of the store of a running server. What
 // `kapstan store … --kubeconfig` calls; the built-in rule lets system:masters in alone.
-import { createReadStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newNotImplemented, type Revision } from '@kapstan/api';
+import type { Readable } from 'node:stream';
+import { newInsufficientStorage, newNotImplemented, type Revision } from '@kapstan/api';
 import type { Page, PageAnswer } from '@kapstan/apiserver';
 import { type Engine, isStorageError } from '@kapstan/storage';
 import { dataFileName, LmdbEngine } from '@kapstan/storage-lmdb';
@@ -30,9 +30,9 @@ export function storePages(options: StorePagesOptions): Page[] {
     {
       path: `${storePagesRoot}/backup`,
       method: 'GET',
-      respond: () => ({
+      respond: async ({ signal }) => ({
         contentType: 'application/octet-stream',
-        body: backup(embedded(options.engines.main), options),
+        body: await backup(embedded(options.engines.main), options, signal),
       }),
     },
   ];
@@ -47,7 +47,8 @@ async function statsOfAll({ all: [main, ...others] }: StoreEngines): Promise<unk
 
 async function statsOf(engine: Engine): Promise<unknown> {
   if (engine instanceof LmdbEngine) return engine.stats();
-  return { revision: await engine.currentRevision(), compactRevision: engine.compactRevision() };
+  const [revision, fileBytes] = await Promise.all([engine.currentRevision(), engine.storedBytes()]);
+  return { revision, compactRevision: engine.compactRevision(), fileBytes };
 }
 
 /** All stores, each to its present revision; the answer tells that of the main one. */
@@ -74,17 +75,31 @@ async function compactOne(engine: Engine): Promise<Revision> {
 
 function embedded(engine: Engine): LmdbEngine {
   if (engine instanceof LmdbEngine) return engine;
-  throw newNotImplemented('only the embedded store can be backed up through this server');
+  throw newNotImplemented(
+    'only the embedded store can be backed up through this server; for etcd there is etcdctl snapshot save',
+  );
 }
 
-async function* backup(engine: LmdbEngine, { workDir }: StorePagesOptions): AsyncGenerator<Uint8Array, void> {
-  const directory = await mkdtemp(join(workDir, 'backup-'));
+/** Made whole before a byte is sent, so that a failure is an answer; its file has no name any more while it is sent. */
+async function backup(engine: LmdbEngine, { workDir }: StorePagesOptions, signal: AbortSignal): Promise<Readable> {
+  const directory = await mkdtemp(join(workDir, 'backup-')).catch(refuseForSpace);
   try {
-    await engine.backup(directory);
-    yield* createReadStream(join(directory, dataFileName), { highWaterMark: 1_048_576 });
+    await engine.backup(directory).catch(refuseForSpace);
+    const copy = await open(join(directory, dataFileName));
+    const pieces = copy.createReadStream({ highWaterMark: 1_048_576, signal });
+    // Who is gone before the first piece reads no error.
+    return pieces.on('error', () => undefined);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+function refuseForSpace(error: unknown): never {
+  const isFull = isStorageError(error, 'Full') || (error as NodeJS.ErrnoException).code === 'ENOSPC';
+  if (!isFull) throw error;
+  throw newInsufficientStorage(
+    'the server has no room for the copy that it makes beside its store before it sends it; free some, or stop it and back up its data directory',
+  );
 }
 
 function jsonAnswer(value: unknown): PageAnswer {

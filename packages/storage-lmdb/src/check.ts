@@ -30,11 +30,15 @@ export interface CheckReport {
   readonly problems: readonly string[];
 }
 
+/** Throws when whoever writes such values could not read this one. */
+export type ReadValue = (key: string, value: Uint8Array) => void;
+
 const maxProblems = 100;
 const rowsAtOnce = 1_000;
 
-export async function checkStore(env: Environment, turns: TurnQueue): Promise<CheckReport> {
-  const check = new Check(env);
+/** `readValue` is asked of the present value of each key. */
+export async function checkStore(env: Environment, turns: TurnQueue, readValue?: ReadValue): Promise<CheckReport> {
+  const check = new Check(env, readValue);
   await scan(env.index, turns, (key, value) => check.indexEntry(key, value));
   check.endKey();
   await scan(env.log, turns, (key) => check.logEntry(key));
@@ -62,6 +66,7 @@ async function scan(table: Table, turns: TurnQueue, visit: (key: Buffer, value: 
 
 class Check {
   readonly #env: Environment;
+  readonly #readValue: ReadValue;
   readonly #revision: Revision;
   readonly #compactRevision: Revision;
   readonly #isSwept: boolean;
@@ -71,8 +76,9 @@ class Check {
   #last: VersionRow | undefined;
   #lastLease = 0;
 
-  constructor(env: Environment) {
+  constructor(env: Environment, readValue: ReadValue = () => undefined) {
     this.#env = env;
+    this.#readValue = readValue;
     this.#revision = env.snapshotRevision();
     this.#compactRevision = env.meta('compactRevision') as Revision;
     this.#isSwept = env.meta('compactedThrough') === this.#compactRevision;
@@ -105,11 +111,20 @@ class Check {
     const bytes = this.#env.current.get(encodeKey(row.key));
     if (row.type === 'delete') return this.#expect(bytes === undefined, `${row.key} is deleted but still current`);
     this.#seen.liveKeys += 1;
+    this.#checkValue(row);
     if (bytes === undefined) return this.#problem(`${row.key} lives at ${row.revision} but is not current`);
     this.#expect(
       isSame(decodeCurrent(bytes), row),
       `${row.key}: the current entry is not its version at ${row.revision}`,
     );
+  }
+
+  #checkValue({ key, revision, value }: VersionRow): void {
+    try {
+      this.#readValue(key, value);
+    } catch (error) {
+      this.#problem(`${key} at ${revision}: its value cannot be read: ${reasonOf(error)}`);
+    }
   }
 
   logEntry(key: Buffer): void {
@@ -188,6 +203,11 @@ class Check {
   #problem(text: string): void {
     if (this.#problems.length < maxProblems) this.#problems.push(text);
   }
+}
+
+/** One line: parsers quote what they could not read. */
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split('\n', 1).join('');
 }
 
 function isSame(current: CurrentRow, row: VersionRow): boolean {

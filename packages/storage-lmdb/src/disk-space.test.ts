@@ -11,6 +11,11 @@ it('believes the kernel when it says so', () => {
   expect(codes.filter((code) => !isOutOfSpace(failed(code), tmpdir(), 1))).toEqual([]);
 });
 
+it('knows an error of lmdb-js that has no code by its text', () => {
+  const texts = ['No space left on device', 'Disk quota exceeded', 'No such file or directory'];
+  expect(texts.map((text) => isOutOfSpace(new Error(text), tmpdir(), 1))).toEqual([true, true, false]);
+});
+
 it('takes an I/O error for want of room only where there is none', () => {
   expect(isOutOfSpace(failed(EIO), tmpdir(), 1)).toBe(false);
   expect(isOutOfSpace(failed(EIO), tmpdir(), Number.MAX_SAFE_INTEGER)).toBe(true);

@@ -3,6 +3,7 @@ import { statfsSync } from 'node:fs';
 import { constants } from 'node:os';
 
 const { EIO, ENOSPC, EDQUOT } = constants.errno;
+const noRoomTexts = ['No space left on device', 'Disk quota exceeded'];
 /** Room that a transaction may need beside its rows: copies of the pages above them. */
 const treeBytes = 1_048_576;
 
@@ -11,9 +12,11 @@ const treeBytes = 1_048_576;
  * That one is believed to be for want of room when the file system has less than the transaction needs. Never throws.
  */
 export function isOutOfSpace(error: unknown, directory: string, bytes: number): boolean {
-  const { code } = Object(error) as { readonly code?: unknown };
+  const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
   // Numbers are LMDB's, names Node's.
   if (code === ENOSPC || code === EDQUOT || code === 'ENOSPC' || code === 'EDQUOT') return true;
+  // Of a copy that failed lmdb-js tells the C library's text alone.
+  if (code === undefined && noRoomTexts.includes(String(message))) return true;
   return code === EIO && freeBytes(directory) < bytes + treeBytes;
 }
 

@@ -1,6 +1,6 @@
 // One LMDB environment and its five tables. Below the committer and the reader; above it only npm lmdb.
 // What lmdb-js promises and how it was checked: docs/decisions/0002-lmdb-layout.md.
-import { chmodSync, closeSync, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fsyncSync, mkdtempSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Revision } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
@@ -66,6 +66,8 @@ export interface EnvironmentOptions {
   readonly dataDir: string;
   /** Address space to map at first, in bytes. LMDB maps more when the file outgrows it. Default 1 GiB. */
   readonly mapSizeBytes?: number;
+  /** The data file must be there, and stays as it is. Default false. */
+  readonly isReadOnly?: boolean;
 }
 
 export class Environment {
@@ -105,6 +107,12 @@ export class Environment {
       code: 'Corrupt',
       message: `data directory ${dataDir} has ${has}; this program reads and writes format ${formatVersion}`,
     });
+  }
+
+  /** False also for what has not got the tables: lmdb-js makes none where it only reads, and says so with undefined. */
+  holdsStore(): boolean {
+    const tables: (Table | undefined)[] = [this.log, this.index, this.current, this.leases, this.#meta];
+    return tables.every((table) => table !== undefined) && !this.isEmpty();
   }
 
   isEmpty(): boolean {
@@ -227,7 +235,9 @@ interface TableStats {
 export const dataFileName = 'data.mdb';
 
 function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
-  const fault = findFault(join(options.dataDir, dataFileName));
+  const { isReadOnly = false } = options;
+  const access = isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK;
+  const fault = findFault(join(options.dataDir, dataFileName), access);
   if (fault !== undefined) throw cannotOpen(options.dataDir, fault);
   try {
     reserveRoom(options.dataDir, dataFileName);
@@ -235,6 +245,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
       ...tableOptions,
       ...fileOptions,
       noSubdir: false,
+      readOnly: isReadOnly,
       maxDbs: 8,
       mapSize: options.mapSizeBytes ?? defaultMapBytes,
       // With overlapping sync a commit would be visible before it is on disk (I10).

@@ -1,4 +1,5 @@
-export type { CheckReport } from './check.ts';
+export { type LmdbBackup, type LmdbBackupStats, openLmdbBackup } from './backup-reader.ts';
+export type { CheckReport, ReadValue } from './check.ts';
 export { dataFileName } from './environment.ts';
 export { LmdbEngine, type LmdbEngineOptions, type LmdbEngineStats, openLmdbEngine } from './lmdb-engine.ts';
 export { type RestoreOptions, restoreLmdbBackup } from './store-restore.ts';

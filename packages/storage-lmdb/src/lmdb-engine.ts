@@ -16,10 +16,11 @@ import {
   type RangeResult,
   StorageError,
 } from '@kapstan/storage';
-import { type CheckReport, checkStore } from './check.ts';
+import { type CheckReport, checkStore, type ReadValue } from './check.ts';
 import { Committer, closedBy } from './committer.ts';
 import { Compactor } from './compactor.ts';
 import { DataDirLock } from './data-dir-lock.ts';
+import { isOutOfSpace } from './disk-space.ts';
 import { dataFileName, Environment } from './environment.ts';
 import { checkKey, checkRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
@@ -234,10 +235,13 @@ export class LmdbEngine implements Engine {
     return this.#env.fileBytes();
   }
 
-  /** Reads the whole store and compares its tables. Commits wait meanwhile. */
-  async check(): Promise<CheckReport> {
+  /**
+   * Reads the whole store and compares its tables. Commits wait meanwhile. To the engine values are bytes: whether they mean
+   * something is what `readValue` says, by throwing where they do not. Default: nobody looks.
+   */
+  async check(readValue?: ReadValue): Promise<CheckReport> {
     this.#refuseIfClosed();
-    return this.#committer.exclusive(() => checkStore(this.#env, this.#turns));
+    return this.#committer.exclusive(() => checkStore(this.#env, this.#turns, readValue));
   }
 
   async stats(): Promise<LmdbEngineStats> {
@@ -260,13 +264,18 @@ export class LmdbEngine implements Engine {
   /**
    * Copies the store, as it is at one revision, into a directory that must not hold one yet. Writers go on meanwhile.
    * To use the copy in place of this store see {@link restoreLmdbBackup}: opened as it is, it issues revisions twice.
+   * Rejects with `Full` when there is no room for it: it takes as much as {@link LmdbEngineStats.usedBytes}, and some more.
    */
   async backup(targetDir: string): Promise<void> {
     this.#refuseIfClosed();
     ensurePrivateDirectory(targetDir, this.#options.logger);
     const target = join(targetDir, dataFileName);
     if (existsSync(target)) throw new StorageError({ code: 'InvalidObject', message: `${target} exists already` });
-    const copied = this.#env.backup(targetDir);
+    const copied = this.#env.backup(targetDir).catch((error: unknown) => {
+      if (!isOutOfSpace(error, targetDir, 0)) throw error;
+      const message = `no space left for the backup on the file system of ${targetDir}`;
+      throw new StorageError({ code: 'Full', message, cause: error });
+    });
     this.#backups = Promise.allSettled([this.#backups, copied]);
     await copied;
   }

@@ -6,7 +6,7 @@ import { defineBuiltin } from '../registry/builtin-resource.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { setCondition } from './definition-conditions.ts';
 import { addStoredVersion, setDefinitionDefaults } from './definition-defaults.ts';
-import { validateDefinition, validateDefinitionChange, validateDefinitionStatus } from './definition-validation.ts';
+import { validateDefinition, validateDefinitionStatus } from './definition-validation.ts';
 import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts';
 
 /** On a definition that is being deleted, until all its objects are gone. */
@@ -19,7 +19,6 @@ export function definitionResource(clock: Clock): ResourceDefinition<Unstructure
     prepareForCreate: (definition) => addStoredVersion(definition, 'always'),
     prepareForUpdate: (next) => addStoredVersion(next, 'always'),
     validate: validateDefinition,
-    validateChange: validateDefinitionChange,
     status: { validate: validateDefinitionStatus, resetFields: [['metadata']] },
     strategy: {
       finalizerNames: 'Qualified',

@@ -257,6 +257,19 @@ describe('the spec of a definition', () => {
     it(`must not have ${what}`, () => expect(createErrors(widgets(parts))).toEqual(causes));
   }
 
+  it('is not held against a name that is missing: that is told by the rules of all kinds', () => {
+    const definition = widgets();
+    definition.metadata = {};
+    expect(createErrors(definition)).toEqual([]);
+  });
+
+  it('must not warn of a deprecation that is none, whatever the text', () => {
+    const text = '\u0000';
+    expect(createErrors(widgets({ version: { deprecationWarning: text } })).map(([, , message]) => message)).toEqual([
+      `Invalid value: ${JSON.stringify(text)}: can only be set for deprecated versions`,
+    ]);
+  });
+
   it('must fit the name of the definition', () => {
     const definition = widgets();
     definition.metadata = { name: 'other.example.com' };
@@ -741,6 +754,18 @@ describe('an update of a definition', () => {
     field,
     `Invalid value: ${JSON.stringify(value)}: field is immutable`,
   ];
+
+  it('is told what is wrong with what it says before what may not change', () => {
+    expect(updateErrors(widgets(), ({ spec }) => (spec.group = 'x'))).toEqual([
+      ['FieldValueInvalid', 'spec.group', 'Invalid value: "x": should be a domain with at least one dot'],
+      immutable('spec.group', 'x'),
+    ]);
+  });
+
+  it('cannot do without versions', () => {
+    const [errors] = [updateErrors(widgets(), ({ spec }) => (spec.versions = null as never))];
+    expect(errors.map(([, field]) => field)).toEqual(['spec.versions', 'status.storedVersions[0]']);
+  });
 
   it('cannot change its group', () => {
     expect(updateErrors(widgets(), ({ spec }) => (spec.group = 'x.example.com'))).toEqual([

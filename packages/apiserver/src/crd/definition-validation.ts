@@ -15,6 +15,7 @@ export function validateDefinition(at: Field, definition: Definition, old: Defin
   const { spec } = definition;
   if (old === undefined) validateName(at, definition);
   validateSpec(at.child('spec'), spec);
+  if (old !== undefined) validateDefinitionChange(at, definition, old);
   validateNames(at.child('status', 'acceptedNames'), definition.status?.acceptedNames);
   validateStoredVersions(at.child('status', 'storedVersions'), definition.status?.storedVersions, spec.versions ?? []);
   validateApproval(at, definition, old);
@@ -26,7 +27,7 @@ export function validateDefinition(at: Field, definition: Definition, old: Defin
 }
 
 /** What the name of a definition and its storage hang on stays as it is. */
-export function validateDefinitionChange(at: Field, next: Definition, old: Definition): void {
+function validateDefinitionChange(at: Field, next: Definition, old: Definition): void {
   const path = at.child('spec');
   const keep = (field: Field, value: string | undefined, before: string | undefined): void =>
     field.immutable(value ?? '', value === before);
@@ -44,7 +45,8 @@ export function validateDefinitionStatus(at: Field, next: Definition): void {
 
 function validateName(at: Field, { metadata, spec }: Definition): void {
   const name = metadata?.name ?? '';
-  if (name === `${spec.names.plural}.${spec.group}`) return;
+  // That there is none is told by the rules of all kinds.
+  if (name === '' || name === `${spec.names.plural}.${spec.group}`) return;
   at.child('metadata', 'name').invalid(name, 'must be spec.names.plural+"."+spec.group');
 }
 

@@ -69,7 +69,7 @@ function validateVersion(
 
 /** What stands above the versions. */
 function validateShared(at: Field, spec: Spec, { shared, versions }: HoistedSpec): void {
-  const hasStatus = spec.versions.some(({ subresources }) => subresources?.status !== undefined);
+  const hasStatus = (spec.versions ?? []).some(({ subresources }) => subresources?.status !== undefined);
   validateSchema(at.child('validation'), shared.schema, hasStatus ? 'withStatus' : 'plain');
   validateSubresources(at.child('subresources'), shared.subresources);
   validateColumns(at.child('additionalPrinterColumns'), shared.additionalPrinterColumns);
@@ -107,7 +107,7 @@ const maxWarningBytes = 256;
 /** Source: validateDeprecationWarning. */
 function validateDeprecationWarning(at: Field, { deprecated, deprecationWarning: text }: Version): void {
   if (text === undefined || text === null) return;
-  if (deprecated !== true) at.invalid(text, 'can only be set for deprecated versions');
+  if (deprecated !== true) return at.invalid(text, 'can only be set for deprecated versions');
   if (Buffer.byteLength(text) > maxWarningBytes) at.invalid(text, `must be <= ${maxWarningBytes} characters long`);
   if (text === '') at.invalid(text, 'must not be an empty string');
   const unprintable = [...text].findIndex((char) => !/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char));

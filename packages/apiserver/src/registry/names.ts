@@ -13,9 +13,12 @@ export const nameIsDnsLabel: NameRule = (name, isPrefix) => dnsLabelErrors(unles
 /** "my-name", not beginning with a digit. Source: NameIsDNS1035Label. */
 export const nameIsDns1035Label: NameRule = (name, isPrefix) => dns1035LabelErrors(unlessPrefix(name, isPrefix));
 
-/** Anything that can stand in a path: RBAC kinds. Source: path.ValidatePathSegmentName. */
+/** Anything that can stand in a path: events. Source: path.ValidatePathSegmentName. */
 export const nameIsPathSegment: NameRule = (name, isPrefix) =>
   isPrefix ? pathSegmentCharacterErrors(name) : pathSegmentErrors(name);
+
+/** As {@link nameIsPathSegment}, and a prefix is held to be a name. Source: ValidateRBACName. */
+export const nameIsWholePathSegment: NameRule = (name) => pathSegmentErrors(name);
 
 const dns1035LabelFormat = '[a-z]([-a-z0-9]*[a-z0-9])?';
 const dns1035Label = new RegExp(`^${dns1035LabelFormat}$`);

@@ -1,13 +1,13 @@
 // ClusterRoleBindings: subjects and the one role that they get. Source: pkg/registry/rbac/clusterrolebinding.
 import type { ClusterRoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { nameIsPathSegment } from '../../names.ts';
+import { nameIsWholePathSegment } from '../../names.ts';
 import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
 
 export const clusterRoleBindings: BuiltinKind<ClusterRoleBinding> = {
   id: 'rbac.authorization.k8s.io/v1/clusterrolebindings',
   strategy: { updateMetadata: 'both' },
-  validateName: nameIsPathSegment,
+  validateName: nameIsWholePathSegment,
   setDefaults: setBindingDefaults,
   validate: (root, object, old) => {
     validateBinding(root, object, ['ClusterRole']);

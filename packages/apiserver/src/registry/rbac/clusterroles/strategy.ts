@@ -1,14 +1,14 @@
 // Cluster roles. Source: pkg/registry/rbac/clusterrole, pkg/apis/rbac/validation ValidateClusterRole.
 import type { ClusterRole } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { nameIsPathSegment } from '../../names.ts';
+import { nameIsWholePathSegment } from '../../names.ts';
 import { selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import { validateRules } from '../policy-rule.ts';
 
 export const clusterRoles: BuiltinKind<ClusterRole> = {
   id: 'rbac.authorization.k8s.io/v1/clusterroles',
   strategy: { updateMetadata: 'both' },
-  validateName: nameIsPathSegment,
+  validateName: nameIsWholePathSegment,
   validate: (root, object) => {
     validateRules(root.child('rules'), object.rules, 'Cluster');
     if (object.aggregationRule === undefined) return;

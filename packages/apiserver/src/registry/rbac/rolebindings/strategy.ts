@@ -1,13 +1,13 @@
 // RoleBindings: subjects and the one role that they get. Source: pkg/registry/rbac/rolebinding.
 import type { RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { nameIsPathSegment } from '../../names.ts';
+import { nameIsWholePathSegment } from '../../names.ts';
 import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
 
 export const roleBindings: BuiltinKind<RoleBinding> = {
   id: 'rbac.authorization.k8s.io/v1/rolebindings',
   strategy: { updateMetadata: 'both' },
-  validateName: nameIsPathSegment,
+  validateName: nameIsWholePathSegment,
   setDefaults: setBindingDefaults,
   validate: (root, object, old) => {
     validateBinding(root, object, ['Role', 'ClusterRole']);

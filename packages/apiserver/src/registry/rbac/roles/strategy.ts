@@ -1,12 +1,12 @@
 // Roles. Source: pkg/registry/rbac/role.
 import type { Role } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { nameIsPathSegment } from '../../names.ts';
+import { nameIsWholePathSegment } from '../../names.ts';
 import { validateRules } from '../policy-rule.ts';
 
 export const roles: BuiltinKind<Role> = {
   id: 'rbac.authorization.k8s.io/v1/roles',
   strategy: { updateMetadata: 'both' },
-  validateName: nameIsPathSegment,
+  validateName: nameIsWholePathSegment,
   validate: (root, object) => validateRules(root.child('rules'), object.rules, 'Namespaced'),
 };

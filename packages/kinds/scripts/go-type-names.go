@@ -3,7 +3,7 @@
 //
 //	go run go-type-names.go $(go env GOMODCACHE)/k8s.io v0.36.3 ../facts/schemas.json > ../facts/gotypes.json
 //
-// after `go mod download` of k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator in that version.
+// then `biome format --write`; after `go mod download` of k8s.io/api, apimachinery, apiextensions-apiserver and kube-aggregator in that version.
 package main
 
 import (

@@ -6,6 +6,7 @@ export const controlLoopNames = [
   'root-ca-certificate-publisher-controller',
   'namespace-controller',
   'garbage-collector-controller',
+  'clusterrole-aggregation-controller',
 ] as const;
 
 export type ControlLoopName = (typeof controlLoopNames)[number];

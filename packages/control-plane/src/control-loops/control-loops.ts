@@ -12,6 +12,7 @@ import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { SharedInformerFactory } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { Registry } from 'prom-client';
+import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
 import type { ControlLoop } from './control-loop.ts';
 import { controlLoopMetrics } from './control-loop-metrics.ts';
 import type { ControlLoopName } from './control-loop-names.ts';
@@ -53,6 +54,7 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'root-ca-certificate-publisher-controller': rootCaCertificatePublisher,
   'namespace-controller': namespaceController,
   'garbage-collector-controller': garbageCollectorController,
+  'clusterrole-aggregation-controller': clusterRoleAggregationController,
 };
 
 /** Longer than the garbage collector waits for kinds that cannot be listed. */

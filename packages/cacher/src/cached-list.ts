@@ -122,5 +122,7 @@ function pageEnd<T extends KubernetesObject>(
   page: { readonly lastKey: string; readonly limit: number; readonly count: number },
 ): Parameters<typeof nextPage>[0] {
   const everything = isEverything(call.options.predicate);
-  return { lastKey: page.lastKey, prefix: call.key, revision, limit: page.limit, count: page.count, everything };
+  // As in kube-apiserver, whose cache is given the prefix without its slash: its tokens go on at "/ns/name", the store's at "ns/name".
+  const prefix = call.key.slice(0, -1);
+  return { lastKey: page.lastKey, prefix, revision, limit: page.limit, count: page.count, everything };
 }

@@ -68,7 +68,7 @@ export class ListReader<T extends KubernetesObject> {
       if (isCheapPage(options)) return storage.getList(key, options);
       throw readiness.refusal();
     }
-    if (!(await this.#becomeFresh(plan, options))) {
+    if (!(await this.#becomeFresh(plan, options, position.asked))) {
       return this.#standIn(key, options);
     }
     const answer = await this.#fromCache(key, options, {
@@ -93,14 +93,15 @@ export class ListReader<T extends KubernetesObject> {
   }
 
   /** False when the cache did not get to the newest revision in time. Rejects with 504 when the client named the version. */
-  async #becomeFresh(plan: Exclude<ListPlan, { source: 'storage' }>, options: StorageListOptions<T>): Promise<boolean> {
+  async #becomeFresh(
+    plan: Exclude<ListPlan, { source: 'storage' }>,
+    options: StorageListOptions<T>,
+    asked: string,
+  ): Promise<boolean> {
     const { storage, freshness } = this.#parts;
-    const { resourceVersion = '', predicate } = options;
+    const { resourceVersion = '' } = options;
     if (plan.state === 'exact') {
-      // A token carries its revision itself.
-      await (predicate.continue === ''
-        ? freshness.wait(plan.revision, resourceVersion)
-        : freshness.wait(plan.revision));
+      await freshness.wait(plan.revision, asked);
       return true;
     }
     if (plan.state === 'present') {

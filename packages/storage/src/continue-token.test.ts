@@ -8,13 +8,23 @@ describe('continue tokens', () => {
     const token = encodeContinue(`${prefix}default/a\u0000`, prefix, 42);
     // printf '{"v":"meta.k8s.io/v1","rv":42,"start":"default/a\\u0000"}' | basenc --base64url, without "="
     expect(token).toBe('eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NDIsInN0YXJ0IjoiZGVmYXVsdC9hXHUwMDAwIn0');
-    expect(decodeContinue(token, prefix)).toEqual({ fromKey: `${prefix}default/a\u0000`, revision: 42 });
+    expect(decodeContinue(token, prefix)).toEqual({
+      fromKey: `${prefix}default/a\u0000`,
+      revision: 42,
+      asked: '42',
+    });
   });
 
   it('escape as Go does', () => {
     const token = encodeContinue(`${prefix}<a>&\u2028`, prefix, 1);
     expect(Buffer.from(token, 'base64url').toString()).toContain('"start":"\\u003ca\\u003e\\u0026\\u2028"');
     expect(decodeContinue(token, prefix).fromKey).toBe(`${prefix}<a>&\u2028`);
+  });
+
+  it('of a prefix without its slash begin with one, and say the same', () => {
+    const token = encodeContinue(`${prefix}default/a\u0000`, prefix.slice(0, -1), 42);
+    expect(Buffer.from(token, 'base64url').toString()).toContain('"start":"/default/a\\u0000"');
+    expect(decodeContinue(token, prefix).fromKey).toBe(`${prefix}default/a\u0000`);
   });
 
   it('begin at the prefix with a start of "/"', () => {
@@ -50,7 +60,8 @@ describe('continue tokens', () => {
     const error = listExpired({ fromKey: `${prefix}b`, prefix });
     expect(decodeContinue(error.status.metadata.continue ?? '', prefix)).toEqual({
       fromKey: `${prefix}b`,
-      revision: -1,
+      revision: 0,
+      asked: '-1',
     });
     expect(listExpired().status.metadata).toEqual({});
   });

@@ -1,13 +1,14 @@
-// Continue tokens of paged lists, byte for byte those of kube-apiserver.
+// Continue tokens of paged lists, byte for byte those of kube-apiserver; what a token holds is read by continue-fields.ts.
 // Source: apiserver storage/continue.go.
 import {
-  isJsonObject,
-  jsonSyntaxFault,
+  JsonSyntaxError,
   newBadRequest,
   newExpired,
+  parseRevision,
   type Revision,
   type StatusError,
 } from '@kapstan/api';
+import { JsonFieldError, readContinueFields } from './continue-fields.ts';
 import { keyAfter } from './key-range.ts';
 
 const version = 'meta.k8s.io/v1';
@@ -17,11 +18,16 @@ const invalid = 'continue key is not valid: ';
 export interface ContinuePosition {
   /** First key to read. */
   readonly fromKey: string;
-  /** Read at this revision; -1 = at the newest, the inconsistent continuation of a 410 answer. */
-  readonly revision: number;
+  /** Read at this revision; 0 = at the newest: the token of a 410 answer has -1, and its list is inconsistent. */
+  readonly revision: Revision;
+  /** The revision as the token has it: it may be too long for a number. */
+  readonly asked: string;
 }
 
-/** Token that goes on at `fromKey`. Throws TypeError when the key does not lie under the prefix. */
+/**
+ * Token that goes on at `fromKey`. What it holds begins with a slash when the prefix ends without one: kube-apiserver's
+ * cache and its store differ in that. Throws TypeError when the key does not lie under the prefix.
+ */
 export function encodeContinue(fromKey: string, prefix: string, revision: number): string {
   if (!fromKey.startsWith(prefix)) {
     throw new TypeError('unable to encode next field: the key and key prefix do not match');
@@ -32,19 +38,13 @@ export function encodeContinue(fromKey: string, prefix: string, revision: number
 
 /** Reads a token. `prefix` ends with a slash. Throws a 400 StatusError. */
 export function decodeContinue(token: string, prefix: string): ContinuePosition {
-  const fields = parseToken(token);
-  if (fields.v !== version) {
-    throw badToken(`server does not recognize this encoded version ${JSON.stringify(fields.v ?? '')}`);
-  }
-  const revision = fields.rv ?? 0;
-  const start = fields.start ?? '';
-  if (typeof revision !== 'number' || !Number.isSafeInteger(revision)) throw badToken('rv is not a version');
-  if (revision === 0) throw badToken(`incorrect encoded start resourceVersion (version ${version})`);
-  if (typeof start !== 'string') throw badToken('start is not a string');
+  const { v, rv, start } = fieldsOf(token);
+  if (v !== version) throw badToken(`server does not recognize this encoded version ${v}`);
+  if (BigInt(rv) === 0n) throw badToken(`incorrect encoded start resourceVersion (version ${version})`);
   if (start === '') throw badToken(`encoded start key empty (version ${version})`);
   const path = start.startsWith('/') ? start : `/${start}`;
   if (!isCleanPath(path)) throw badToken(start);
-  return { fromKey: prefix + path.slice(1), revision };
+  return { fromKey: prefix + path.slice(1), revision: parseRevision(rv) ?? (0 as Revision), asked: rv };
 }
 
 /** 410 for a list whose revision is compacted; with a position, carries a token that goes on at the newest revision. */
@@ -59,18 +59,15 @@ export function listExpired(position?: { readonly fromKey: string; readonly pref
   );
 }
 
-function parseToken(token: string): Record<string, unknown> {
+function fieldsOf(token: string): ReturnType<typeof readContinueFields> {
   const fault = base64Fault(token);
   if (fault !== undefined) throw badToken(`illegal base64 data at input byte ${fault}`);
-  const bytes = Buffer.from(token, 'base64url');
-  let value: unknown;
   try {
-    value = JSON.parse(bytes.toString('utf8'));
+    return readContinueFields(Buffer.from(token, 'base64url'));
   } catch (error) {
-    throw badToken(jsonSyntaxFault(bytes) ?? String(error));
+    if (error instanceof JsonFieldError || error instanceof JsonSyntaxError) throw badToken(error.message);
+    throw error;
   }
-  if (!isJsonObject(value)) throw badToken('not a JSON object');
-  return value;
 }
 
 /** Where Go's RawURLEncoding stops, or undefined. Buffer passes over what is not base64. */

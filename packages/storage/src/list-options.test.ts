@@ -40,18 +40,18 @@ describe('options of a list', () => {
     [{ version: '7', match: 'Exact', limit: 5 }, 7],
     [{ version: '7', match: 'Exact', recursive: false }, 7],
   ])('%j pin the revision %i', (call, pinned) => {
-    expect(positionOf(call)).toEqual({ pinned });
+    expect(positionOf(call)).toEqual({ pinned, asked: String(pinned) });
   });
 
   it('take revision and key of a continue token; -1 is the newest; version "0" is allowed beside it', () => {
     const fromKey = `${prefix}ns/a\u0000`;
-    expect(positionOf({ continue: token(9) })).toEqual({ pinned: 9, fromKey });
-    expect(positionOf({ continue: token(9), version: '0' })).toEqual({ pinned: 9, fromKey });
-    expect(positionOf({ continue: token(-1) })).toEqual({ pinned: 0, fromKey });
+    expect(positionOf({ continue: token(9) })).toEqual({ pinned: 9, asked: '9', fromKey });
+    expect(positionOf({ continue: token(9), version: '0' })).toEqual({ pinned: 9, asked: '9', fromKey });
+    expect(positionOf({ continue: token(-1) })).toEqual({ pinned: 0, asked: '-1', fromKey });
   });
 
   it('ignore the token of a list of one key', () => {
-    expect(positionOf({ continue: '%%', version: '7', recursive: false })).toEqual({ pinned: 0 });
+    expect(positionOf({ continue: '%%', version: '7', recursive: false })).toEqual({ pinned: 0, asked: '0' });
   });
 
   it.each<[Call, RegExp]>([

@@ -8,6 +8,8 @@ import { plainStatusError, resourceVersionProblem } from './versioner.ts';
 export interface ListPosition {
   /** The one revision to read at; 0 = the newest. */
   readonly pinned: Revision;
+  /** That revision as the client or the token has it: it may be too long for a number. */
+  readonly asked: string;
   /** First key to read, when a token names one. */
   readonly fromKey?: string;
 }
@@ -23,14 +25,17 @@ export function validateListOptions<T extends KubernetesObject>(
     if (resourceVersion !== '' && resourceVersion !== '0') {
       throw newBadRequest('specifying resource version is not allowed when using continue');
     }
-    return { pinned: Math.max(0, position.revision) as Revision, fromKey: position.fromKey };
+    const { revision, asked, fromKey } = position;
+    return { pinned: revision, asked, fromKey };
   }
-  if (resourceVersion === '') return { pinned: 0 as Revision };
+  if (resourceVersion === '') return { pinned: 0 as Revision, asked: '0' };
   const revision = parseRevision(resourceVersion);
   if (revision === undefined) {
     throw newBadRequest(`invalid resource version: ${resourceVersionProblem(resourceVersion)}`);
   }
-  return { pinned: isPinned(options, revision) ? revision : (0 as Revision) };
+  return isPinned(options, revision)
+    ? { pinned: revision, asked: resourceVersion }
+    : { pinned: 0 as Revision, asked: '0' };
 }
 
 function isPinned<T extends KubernetesObject>(options: StorageListOptions<T>, revision: Revision): boolean {

@@ -34,7 +34,7 @@ export async function listOne<T extends KubernetesObject>(
   options: StorageListOptions<T>,
 ): Promise<StoredList<T>> {
   const position = validateListOptions(key, options);
-  const read = await translated(context, { position, prefix: key, asked: options.resourceVersion }, () =>
+  const read = await translated(context, { position, prefix: key }, () =>
     context.counters.request('get', () => context.engine.get(key, { revision: position.pinned, ...signalOf(options) })),
   );
   context.trace.step('value read', read.kv?.value.length);
@@ -133,10 +133,8 @@ class PrefixList<T extends KubernetesObject> {
   #read(start: string, revision: Revision, limit: number): Promise<RangeResult> {
     const range = rangeOf(this.#prefix, start);
     const { counters, engine } = this.#context;
-    return translated(
-      this.#context,
-      { position: this.#position, prefix: this.#prefix, asked: this.#options.resourceVersion },
-      () => counters.request('list', () => engine.range(range, { revision, limit, ...signalOf(this.#options) })),
+    return translated(this.#context, { position: this.#position, prefix: this.#prefix }, () =>
+      counters.request('list', () => engine.range(range, { revision, limit, ...signalOf(this.#options) })),
     );
   }
 
@@ -192,10 +190,10 @@ function matchesQuietly<T extends KubernetesObject>(predicate: SelectionPredicat
 /** Runs a read of the engine, with the API's answers for revisions that are gone or still to come. */
 async function translated<T extends KubernetesObject, R>(
   context: ObjectListContext<T>,
-  at: { readonly position: ListPosition; readonly prefix: string; readonly asked: string | undefined },
+  at: { readonly position: ListPosition; readonly prefix: string },
   read: () => Promise<R>,
 ): Promise<R> {
-  const { fromKey, pinned } = at.position;
+  const { fromKey, asked } = at.position;
   try {
     return await read();
   } catch (error) {
@@ -204,9 +202,7 @@ async function translated<T extends KubernetesObject, R>(
     }
     if (isStorageError(error, 'FutureRevision')) {
       const current = error.revision || (await context.engine.currentRevision());
-      // A token carries its revision itself; a version may be too long for a number.
-      const asked = fromKey === undefined && at.asked ? plainNumber(at.asked) : String(pinned);
-      throw newTooLargeResourceVersion(asked, current, 0);
+      throw newTooLargeResourceVersion(plainNumber(asked), current, 0);
     }
     throw error;
   }

@@ -64,6 +64,7 @@ describe('toStatus', () => {
       expect(answer(verb, code as StorageErrorCode), code).toBe(expected);
   });
 
+  // TooLarge is on purpose not as in kube-apiserver: a 500 without a reason, with the words of etcd or of its client.
   it.each<[StorageErrorCode, string]>([
     ['TooLarge', '413 RequestEntityTooLarge'],
     ['Full', '507 InsufficientStorage'],

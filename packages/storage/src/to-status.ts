@@ -58,7 +58,11 @@ const rows: Readonly<Record<StorageVerb, Partial<Record<StorageErrorCode, Answer
   },
 };
 
-/** Codes that say the same whatever the verb. */
+/**
+ * Codes that say the same whatever the verb. TooLarge differs from kube-apiserver on purpose: there it is a 500 without a reason
+ * that says "etcdserver: request is too large" or, above 2 MiB, "rpc error: code = ResourceExhausted desc = trying to send message
+ * larger than max (2662615 vs. 2097152)", which reads as a fault of the server. It is the client's, and its object has to shrink.
+ */
 const anyVerb: Partial<Record<StorageErrorCode, Answer>> = {
   TooLarge: (error) => newRequestEntityTooLarge(error.detail || error.message),
   Full: (error) => newInsufficientStorage(error.detail || error.message),

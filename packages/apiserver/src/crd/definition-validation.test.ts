@@ -263,6 +263,14 @@ describe('the spec of a definition', () => {
     expect(createErrors(definition)).toEqual([]);
   });
 
+  it('cannot have its name made from anything but the name', () => {
+    const definition = widgets();
+    definition.metadata = { ...definition.metadata, generateName: 'w' };
+    expect(createErrors(definition)).toEqual([
+      ['FieldValueInvalid', 'metadata.generateName', 'Invalid value: "w": must be spec.names.plural+"."+spec.group'],
+    ]);
+  });
+
   it('must not warn of a deprecation that is none, whatever the text', () => {
     const text = '\u0000';
     expect(createErrors(widgets({ version: { deprecationWarning: text } })).map(([, , message]) => message)).toEqual([

@@ -43,11 +43,13 @@ export function validateDefinitionStatus(at: Field, next: Definition): void {
   validateNames(at.child('status', 'acceptedNames'), next.status?.acceptedNames);
 }
 
+/** What a name is made from has to be the name, too. That there is none is told by the rules of all kinds. */
 function validateName(at: Field, { metadata, spec }: Definition): void {
-  const name = metadata?.name ?? '';
-  // That there is none is told by the rules of all kinds.
-  if (name === '' || name === `${spec.names.plural}.${spec.group}`) return;
-  at.child('metadata', 'name').invalid(name, 'must be spec.names.plural+"."+spec.group');
+  for (const member of ['generateName', 'name'] as const) {
+    const name = metadata?.[member] ?? '';
+    if (name === '' || name === `${spec.names.plural}.${spec.group}`) continue;
+    at.child('metadata', member).invalid(name, 'must be spec.names.plural+"."+spec.group');
+  }
 }
 
 /** Source: ValidateCustomResourceDefinitionStoredVersions. */

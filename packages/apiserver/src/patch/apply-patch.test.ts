@@ -199,6 +199,18 @@ describe('what a patch leaves must fit the kind', () => {
       ),
     ],
     [
+      'json',
+      [
+        { op: 'add', path: '/metadata', value: {} },
+        { op: 'add', path: '/metadata/uid', value: 1 },
+        { op: 'add', path: '/metadata/generation', value: 'x' },
+      ],
+      invalid(
+        '{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"generation":"x","uid":1}}',
+        'json: cannot unmarshal string into Go struct field ObjectMeta.metadata.generation of type int64',
+      ),
+    ],
+    [
       'merge',
       { metadata: { name: 1, generation: 'x' } },
       invalid(
@@ -297,6 +309,17 @@ describe('merge patch', () => {
     ['null', 'Invalid JSON Patch'],
   ])('%s: 400', (body, message) => {
     expect(patch('merge', configMap(), body).error?.status).toMatchObject({ code: 400, reason: 'BadRequest', message });
+  });
+
+  it('keeps the nulls of lists, and drops those of objects in them', () => {
+    const object = { apiVersion: 'e/v1', kind: 'K', spec: {} };
+    const schema: SchemaNode = { type: 'object', preserveUnknownFields: true };
+    const gvk = { group: 'e', version: 'v1', kind: 'K' };
+    const body = { spec: { l: [null, 'x', { y: null, z: 1 }] } };
+    expect(patch('merge', object, body, { schema, gvk }).object?.spec).toEqual({ l: [null, 'x', { z: 1 }] });
+    const owners = patch('merge', configMap(), { metadata: { ownerReferences: [null] } }).object?.metadata
+      ?.ownerReferences;
+    expect(owners).toHaveLength(1);
   });
 
   it('agrees with the definition in RFC 7386, where no lists hold nulls', () => {

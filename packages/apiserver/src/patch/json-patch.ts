@@ -79,6 +79,7 @@ export function applyJsonPatch(document: unknown, operations: readonly JsonPatch
     throw error;
   }
   refuseDeepNesting(patcher.document);
+  patcher.sortOpened();
   return patcher.document;
 }
 
@@ -106,6 +107,8 @@ type Container = Record<string, unknown> | unknown[];
 class JsonPatcher {
   document: unknown;
   #copiedBytes = 0;
+  /** Objects that a path led into. */
+  readonly #opened = new Set<Record<string, unknown>>();
 
   constructor(document: unknown) {
     this.document = document;
@@ -131,6 +134,17 @@ class JsonPatcher {
         return this.#add(path, this.#copyOf(from));
       default:
         return refuse();
+    }
+  }
+
+  /** Go writes the objects that it looked into from maps, members in order: that decides whose fault is told. */
+  sortOpened(): void {
+    for (const object of this.#opened) {
+      for (const name of Object.keys(object).sort()) {
+        const value = getOwn(object, name);
+        delete object[name];
+        setOwn(object, name, value);
+      }
     }
   }
 
@@ -170,11 +184,16 @@ class JsonPatcher {
     else setOwn(container, key, value);
   }
 
+  #open(container: unknown): void {
+    if (isJsonObject(container)) this.#opened.add(container);
+  }
+
   /** The object or list that the last part of a path is in. What stands before the first slash is passed over. */
   #locate(path: string | undefined): { readonly container: Container; readonly key: string } {
     const parts = typeof path === 'string' ? path.split('/') : refuse();
     if (parts.length < 2) refuse();
     let container: unknown = this.document;
+    this.#open(container);
     for (const part of parts.slice(1, -1)) {
       const key = unescapePart(part);
       container = Array.isArray(container)
@@ -182,6 +201,7 @@ class JsonPatcher {
         : isJsonObject(container)
           ? getOwn(container, key)
           : refuse();
+      this.#open(container);
     }
     return isContainer(container) ? { container, key: unescapePart(parts.at(-1) ?? '') } : refuse();
   }

@@ -1,5 +1,5 @@
-// application/merge-patch+json: RFC 7386 on own keys, with kube-apiserver's one deviation: nulls inside what is new are
-// dropped, in lists too. Used by apply-patch.ts.
+// application/merge-patch+json: RFC 7386 on own keys, with kube-apiserver's one deviation: nulls of objects inside what is
+// new are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
 import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
 
 /**
@@ -26,7 +26,7 @@ function sortedMembers(object: Record<string, unknown>): Record<string, unknown>
 }
 
 function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((item) => item !== null).map(withoutNulls);
+  if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isJsonObject(value)) return value;
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value).sort()) {

@@ -17,7 +17,9 @@ export const apiServices: BuiltinKind<APIService> = {
   validate: (root, { metadata, spec }) => {
     const at = root.child('spec');
     const { group = '', version = '' } = spec ?? {};
-    validateName(root.child('metadata', 'name'), metadata?.name ?? '', `${version}.${group}`);
+    // What a name is made from has to be the name, too.
+    for (const name of ['generateName', 'name'] as const)
+      validateName(root.child('metadata', name), metadata?.[name] ?? '', `${version}.${group}`);
     if (group === '' && version !== 'v1')
       at.child('group').required('only v1 may have an empty group and it better be legacy kube');
     if (group !== '') at.child('group').invalidAll(group, dnsSubdomainErrors(group));

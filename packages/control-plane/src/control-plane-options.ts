@@ -30,6 +30,8 @@ export interface ControlPlaneOptions {
   readonly etcdOverrides?: readonly EtcdOverride[];
   /** What all keys of the store begin with; slashes at its ends do not count. Default "/registry". */
   readonly keyPrefix?: string;
+  /** Largest amount of data and history in the embedded store, in bytes: beyond it creates and updates get 507. Default 8 GiB. */
+  readonly quotaBytes?: number;
   /** How objects of the built-in kinds are written; every form is read. Default: protobuf with `etcd`, else application/json. */
   readonly storageMediaType?: StorageMediaType;
   /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */

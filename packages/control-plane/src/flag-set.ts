@@ -1,9 +1,10 @@
 // Command-line flags in the manner of the Kubernetes commands: --name=value or --name value, booleans bare or with a
 // value, errors that name the flag. Over node:util parseArgs. Used by serve-flags.ts and store-command.ts.
+import { isIP } from 'node:net';
 import { parseArgs } from 'node:util';
 import { parseDuration } from '@kapstan/api';
 
-/** One flag. `parse` throws {@link FlagRefusal} or TypeError with what is wrong with a value. */
+/** One flag. `parse` throws {@link FlagSyntax}, {@link FlagRefusal} or another TypeError with what is wrong with a value. */
 export interface Flag<T> {
   readonly parse: (text: string) => T;
   readonly default: T;
@@ -12,6 +13,8 @@ export interface Flag<T> {
   /** The default in the help text, as one would write it; "" = none. Absent: as a string. */
   readonly shown?: string;
   readonly isBoolean?: true;
+  /** It may stand without a value, and the next argument is its value if it does not look like a flag. */
+  readonly isOptional?: true;
   /** What stands between the texts of several uses of it. Absent: the last one counts. */
   readonly separator?: string;
 }
@@ -26,6 +29,11 @@ export class UsageError extends Error {
 /** What is wrong with a flag, in words that follow its name: "can not be negative value". */
 export class FlagRefusal extends TypeError {
   override readonly name = 'FlagRefusal';
+}
+
+/** A value that is none of its type, such as a word for a number: the first one ends the reading, as in pflag. */
+export class FlagSyntax extends TypeError {
+  override readonly name = 'FlagSyntax';
 }
 
 const negative = 'can not be negative value';
@@ -59,11 +67,11 @@ export function intFlag(
   range: { readonly default: number; readonly min: number; readonly max: number },
 ): Flag<number> {
   const parse = (text: string): number => {
-    const value = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+    const allowed = `must be a whole number from ${range.min} to ${range.max}`;
+    if (!/^-?\d+$/.test(text)) throw new FlagSyntax(allowed);
+    const value = Number(text);
     if (value < 0 && range.min === 0) throw new FlagRefusal(negative);
-    if (Number.isNaN(value) || value < range.min || value > range.max) {
-      throw new TypeError(`must be a whole number from ${range.min} to ${range.max}`);
-    }
+    if (value < range.min || value > range.max) throw new TypeError(allowed);
     return value;
   };
   return { parse, default: range.default, help };
@@ -73,10 +81,32 @@ export function booleanFlag(help: string, defaultValue: boolean): Flag<boolean> 
   const parse = (text: string): boolean => {
     if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)) return true;
     if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text)) return false;
-    throw new TypeError('must be true or false');
+    throw new FlagSyntax('must be true or false');
   };
   return { parse, default: defaultValue, help, isBoolean: true };
 }
+
+/** An address, not a name. Source: pflag ipValue. */
+export function ipFlag(help: string, defaultValue = ''): Flag<string> {
+  const parse = (text: string): string => {
+    const address = text.trim();
+    if (isIP(address) === 0 || address.includes('%')) {
+      throw new FlagSyntax(`failed to parse IP: ${JSON.stringify(address)}`);
+    }
+    return address;
+  };
+  return { parse, default: defaultValue, help };
+}
+
+/** A flag that is known and not built: refused whatever it says. */
+export const refusedFlag: Flag<undefined> = {
+  parse: () => {
+    throw new FlagRefusal(notSupported);
+  },
+  default: undefined,
+  help: '',
+  isOptional: true,
+};
 
 /** A Go duration such as 1h30m, in milliseconds. Not negative. */
 export function durationFlag(help: string, defaultMs: number): Flag<number> {
@@ -93,7 +123,7 @@ export function durationFlag(help: string, defaultMs: number): Flag<number> {
 export function anyDurationFlag(help: string, defaultMs: number): Flag<number> {
   const parse = (text: string): number => {
     const ms = parseDuration(text);
-    if (typeof ms !== 'number') throw new TypeError('must be a duration such as 90s or 1h30m');
+    if (typeof ms !== 'number') throw new FlagSyntax('must be a duration such as 90s or 1h30m');
     return ms;
   };
   return { parse, default: defaultMs, help, shown: formatDuration(defaultMs) };
@@ -122,8 +152,9 @@ export function onlyDefault<T>(flag: Flag<T>): Flag<T> {
 }
 
 /**
- * Reads arguments. Throws {@link UsageError} for unknown flags, missing values and stray arguments, and else with all that is
- * wrong with the values together: each by itself, then what `check` says of them, with defaults in the place of bad ones.
+ * Reads arguments. Throws {@link UsageError}: for the first that is no flag, lacks its value or has one that is none of its type;
+ * else with all that is wrong with the values together: each by itself, then what `check` says of them, with defaults in the place
+ * of bad ones. Source: pflag stops at its first error, kube-apiserver's Validate does not.
  */
 export function parseFlags<F extends Readonly<Record<string, Flag<unknown>>>>(
   flags: F,
@@ -134,7 +165,7 @@ export function parseFlags<F extends Readonly<Record<string, Flag<unknown>>>>(
   const errors: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, flag] of Object.entries(flags)) {
-    const text = texts[name];
+    const text = texts.get(name);
     values[name] = flag.default;
     try {
       if (text !== undefined) values[name] = flag.parse(text);
@@ -158,62 +189,70 @@ function aggregated(errors: readonly string[]): string {
   return texts.length === 1 ? String(texts[0]) : `[${texts.join(', ')}]`;
 }
 
+/** The text of each flag that is given; those of several uses together. */
 function readTexts(
   flags: Readonly<Record<string, Flag<unknown>>>,
   args: readonly string[],
-): Readonly<Record<string, string | undefined>> {
-  const options = Object.fromEntries(
-    Object.keys(flags).map((name) => [name, { type: 'string' as const, multiple: true as const }]),
-  );
-  const texts = parsedArgs(joined(flags, args), options);
-  return Object.fromEntries(
-    Object.entries(texts).map(([name, uses = []]) => {
-      const { separator } = flags[name] as Flag<unknown>;
-      return [name, separator === undefined ? uses.at(-1) : uses.join(separator)];
-    }),
-  );
+): ReadonlyMap<string, string> {
+  const { tokens } = parseArgs({ args: joined(flags, args), strict: false, tokens: true });
+  const texts = new Map<string, string>();
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') continue;
+    if (token.kind === 'positional') throw new UsageError(`unexpected argument: ${token.value}`);
+    const { name, rawName, value } = token;
+    const flag = knownFlag(flags, rawName);
+    if (value === undefined) throw new UsageError(`flag needs an argument: ${rawName}`);
+    refuseSyntax(flag, name, value);
+    const before = flag.separator === undefined ? undefined : texts.get(name);
+    texts.set(name, before === undefined ? value : `${before}${flag.separator}${value}`);
+  }
+  return texts;
 }
 
-/**
- * Each flag with its value in one argument: a boolean alone is true; any other takes the next argument whatever it looks like,
- * "-5" too. Source: pflag.
- */
-function joined(flags: Readonly<Record<string, Flag<unknown>>>, args: readonly string[]): readonly string[] {
+function knownFlag(flags: Readonly<Record<string, Flag<unknown>>>, rawName: string): Flag<unknown> {
+  if (!rawName.startsWith('--')) {
+    throw new UsageError(`unknown shorthand flag: '${rawName.slice(1)}' in ${rawName}`);
+  }
+  const name = rawName.slice(2);
+  if (!Object.hasOwn(flags, name)) throw new UsageError(`unknown flag: ${rawName}`);
+  return flags[name] as Flag<unknown>;
+}
+
+/** All else that is wrong with it is told later, with what is wrong with others. */
+function refuseSyntax(flag: Flag<unknown>, name: string, text: string): void {
+  try {
+    flag.parse(text);
+  } catch (error) {
+    if (error instanceof FlagSyntax) throw new UsageError(refusalText(name, text, error), { cause: error });
+  }
+}
+
+/** Each flag with its value in one argument. */
+function joined(flags: Readonly<Record<string, Flag<unknown>>>, args: readonly string[]): string[] {
   const spelled: string[] = [];
   for (let index = 0; index < args.length; index += 1) {
     const arg = args[index] as string;
-    const flag = arg.startsWith('--') ? flags[arg.slice(2)] : undefined;
-    const value = flag?.isBoolean === true ? 'true' : args[index + 1];
-    if (flag === undefined || value === undefined) spelled.push(arg);
-    else {
-      spelled.push(`${arg}=${value}`);
-      if (flag.isBoolean !== true) index += 1;
+    const name = arg.startsWith('--') ? arg.slice(2) : '';
+    if (!Object.hasOwn(flags, name)) {
+      spelled.push(arg);
+      continue;
     }
+    const value = valueBeside(flags[name] as Flag<unknown>, args[index + 1]);
+    if (value === undefined) throw new UsageError(`flag needs an argument: ${arg}`);
+    spelled.push(`${arg}=${value.text}`);
+    if (value.isNext) index += 1;
   }
   return spelled;
 }
 
-function parsedArgs(
-  args: readonly string[],
-  options: Readonly<Record<string, { readonly type: 'string'; readonly multiple: true }>>,
-): Readonly<Record<string, readonly string[] | undefined>> {
-  try {
-    return parseArgs({ args: [...args], options, strict: true, allowPositionals: false }).values;
-  } catch (error) {
-    throw new UsageError(usageText(error as Error), { cause: error });
-  }
-}
-
-/** Node's message, without its advice on positional arguments. */
-function usageText(error: Error): string {
-  const unknown = /Unknown option '([^']+)'/.exec(error.message);
-  if (unknown?.[1]?.startsWith('--')) return `unknown flag: ${unknown[1]}`;
-  if (unknown) return `unknown shorthand flag: '${unknown[1]?.slice(1)}' in ${unknown[1]}`;
-  const stray = /Unexpected argument '([^']+)'/.exec(error.message);
-  if (stray) return `unexpected argument: ${stray[1]}`;
-  const missing = /Option '(--[a-z-]+)/.exec(error.message);
-  if (missing) return `flag needs an argument: ${missing[1]}`;
-  return error.message;
+/** A boolean alone is true; any other flag takes the next argument whatever it looks like, "-5" too. Source: pflag. */
+function valueBeside(
+  flag: Flag<unknown>,
+  next: string | undefined,
+): { readonly text: string; readonly isNext: boolean } | undefined {
+  if (flag.isBoolean) return { text: 'true', isNext: false };
+  if (flag.isOptional && (next === undefined || next.startsWith('-'))) return { text: '', isNext: false };
+  return next === undefined ? undefined : { text: next, isNext: true };
 }
 
 /** The help text: one line a flag. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { formatFlags } from './flag-set.ts';
+import { formatFlags, UsageError } from './flag-set.ts';
 import { toOptions } from './serve.ts';
 import { parseServeFlags, serveFlags } from './serve-flags.ts';
 import { unsupportedFlags } from './unsupported-flags.ts';
@@ -175,6 +175,7 @@ describe('parseServeFlags', () => {
       '--storage-initialization-timeout=19s',
       '--storage-media-type=application/yaml',
       '--etcd-prefix=/x',
+      '--quota-backend-bytes=23000000',
       '--livez-grace-period=20s',
       '--shutdown-delay-duration=21s',
       '--shutdown-send-retry-after',
@@ -195,6 +196,7 @@ describe('parseServeFlags', () => {
       storageInitializationTimeoutMs: 19_000,
       storageMediaType: 'application/yaml',
       keyPrefix: '/x',
+      quotaBytes: 23_000_000,
       livezGraceMs: 20_000,
       shutdown: { delayMs: 21_000, sendsRetryAfter: true, watchGraceMs: 22_000 },
     });
@@ -204,16 +206,23 @@ describe('parseServeFlags', () => {
     const args = [
       '--storage-backend=etcd3',
       '--max-requests-inflight=-1',
-      '--watch-cache=maybe',
+      '--secure-port=70000',
+      '--enable-admission-plugins=NoSuch,ValidatingAdmissionWebhook,NoSuch',
+      '--audit-log-path=x',
+      '--allow-privileged',
       '--tls-cert-file=a.crt',
       '--encryption-provider-config-automatic-reload',
     ];
     const texts = [
-      'invalid value "maybe" for --watch-cache: must be true or false',
+      '--allow-privileged is not supported by this version of kapstan',
+      '--audit-log-path is not supported by this version of kapstan',
+      'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535',
       '--max-requests-inflight can not be negative value',
       '--etcd-servers must be specified',
       '--tls-cert-file and --tls-private-key-file must be given together',
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
+      'enable-admission-plugins plugin "NoSuch" is unknown',
+      'enable-admission-plugins plugin "ValidatingAdmissionWebhook" is not built in this version',
     ];
     let told = '';
     try {
@@ -222,6 +231,21 @@ describe('parseServeFlags', () => {
       told = (error as Error).message;
     }
     expect(told).toBe(`[${texts.join(', ')}]`);
+  });
+
+  it.each<[string[], string]>([
+    [
+      ['--audit-log-path=x', '--secure-port=abc', '--bogus', '--event-ttl=zz'],
+      'invalid value "abc" for --secure-port: must be a whole number from 0 to 65535',
+    ],
+    [['--max-requests-inflight=-1', '--bogus', '--secure-port=abc'], 'unknown flag: --bogus'],
+    [['--audit-log-path', 'x', 'y', '--bogus'], 'unexpected argument: y'],
+    [
+      ['--watch-cache', '--event-ttl', '-x'],
+      'invalid value "-x" for --event-ttl: must be a duration such as 90s or 1h30m',
+    ],
+  ])('stops at the first of %s that cannot be read', (args, message) => {
+    expect(() => parseServeFlags(args)).toThrow(new UsageError(message));
   });
 
   it('takes the garbage collector off with the finalizers that it would have to remove', () => {
@@ -252,6 +276,9 @@ describe('parseServeFlags', () => {
     ],
     [['--data-dir'], 'flag needs an argument: --data-dir'],
     [['--secure-port=70000'], 'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535'],
+    [['--bind-address=300.1.1.1'], 'invalid value "300.1.1.1" for --bind-address: failed to parse IP: "300.1.1.1"'],
+    [['--bind-address=localhost'], 'invalid value "localhost" for --bind-address: failed to parse IP: "localhost"'],
+    [['--advertise-address='], 'invalid value "" for --advertise-address: failed to parse IP: ""'],
     [['--secure-port=x'], 'invalid value "x" for --secure-port: must be a whole number from 0 to 65535'],
     [['--watch-cache=maybe'], 'invalid value "maybe" for --watch-cache: must be true or false'],
     [['--storage-backend=etcd2'], `${backends}: etcd2 is no longer a supported storage backend`],

@@ -9,12 +9,14 @@ import {
   durationFlag,
   type Flag,
   FlagRefusal,
+  FlagSyntax,
   intFlag,
+  ipFlag,
   listFlag,
   notSupported,
   parseFlags,
+  refusedFlag,
   stringFlag,
-  UsageError,
 } from './flag-set.ts';
 import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
@@ -68,7 +70,7 @@ export interface ServeFlags extends StoreFlags, ServiceAccountFlags {
 }
 
 export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]> } = {
-  'bind-address': stringFlag('Address to listen on.', '127.0.0.1'),
+  'bind-address': ipFlag('Address to listen on.', '127.0.0.1'),
   'secure-port': intFlag('Port for HTTPS; 0 takes any free one.', { default: 6443, min: 0, max: 65_535 }),
   'data-dir': stringFlag('Directory of the embedded store and of the certificates.', '.kapstan'),
   ...storeFlags,
@@ -140,7 +142,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     'Gates as name=true or name=false. AllowUnsafeMalformedObjectDeletion can be turned on; others stay at their defaults.',
   ),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
-  'advertise-address': stringFlag('Address under which others reach this server; goes into its certificate.'),
+  'advertise-address': ipFlag('Address under which others reach this server; goes into its certificate.'),
   'control-loops': listFlag(
     `Control loops to run: none, * (all), names, or -name for all but it. There are ${controlLoopNames.join(', ')}.`,
     ['*'],
@@ -164,14 +166,11 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   }),
 };
 
-/** Reads and checks the flags of `kapstan serve`. Throws UsageError that names the flag, or all flags that are wrong. */
+/** Reads and checks the flags of `kapstan serve`. Throws UsageError, see {@link parseFlags}. */
 export function parseServeFlags(args: readonly string[]): ServeFlags {
-  for (const arg of args) {
-    const name = /^--([a-z0-9-]+)/.exec(arg)?.[1] ?? '';
-    if (unsupportedFlags.has(name)) throw new UsageError(`--${name} ${notSupported}`);
-  }
   const spelled = args.map((arg) => (/^-v(=|$)/.test(arg) ? `-${arg}` : arg));
-  return parseFlags({ ...fixedFlags, ...serveFlags }, spelled, (values) => [
+  const refused = Object.fromEntries([...unsupportedFlags].map((name) => [name, refusedFlag]));
+  return parseFlags({ ...refused, ...fixedFlags, ...serveFlags }, spelled, (values) => [
     ...storeFlagErrors(values),
     ...certificateErrors(values),
     ...graceErrors(values),
@@ -214,11 +213,12 @@ function controlLoopErrors(values: ServeFlags): readonly string[] {
 }
 
 function admissionErrors(values: ServeFlags): readonly string[] {
-  const error = admissionNamesError({
-    enabled: values['enable-admission-plugins'],
-    disabled: values['disable-admission-plugins'],
-  });
-  return error === undefined ? [] : [error];
+  const { 'enable-admission-plugins': enabled, 'disable-admission-plugins': disabled } = values;
+  const each = [
+    ...enabled.map((name) => admissionNamesError({ enabled: [name] })),
+    ...disabled.map((name) => admissionNamesError({ disabled: [name] })),
+  ];
+  return [...each, admissionNamesError({ enabled, disabled })].filter((error) => error !== undefined);
 }
 
 /** kube-apiserver takes any number; less than one works like one. */
@@ -230,7 +230,7 @@ function workersFlag(help: string): Flag<number> {
 function goawayChanceFlag(help: string): Flag<number> {
   const parse = (text: string): number => {
     const chance = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
-    if (Number.isNaN(chance)) throw new TypeError('must be a number');
+    if (Number.isNaN(chance)) throw new FlagSyntax('must be a number');
     if (chance < 0 || chance > 0.02) throw new FlagRefusal('can not be less than 0 or greater than 0.02');
     return chance;
   };

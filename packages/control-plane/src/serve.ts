@@ -125,6 +125,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     leaseReuseSeconds: flags['lease-reuse-duration-seconds'],
     countPollMs: flags['etcd-count-metric-poll-period'],
     sizePollMs: flags['etcd-db-metric-poll-interval'],
+    ...(flags['quota-backend-bytes'] === 0 ? {} : { quotaBytes: flags['quota-backend-bytes'] }),
     ...encryptionOptions(flags),
     storageInitializationTimeoutMs: flags['storage-initialization-timeout'],
     bindAddress: flags['bind-address'],

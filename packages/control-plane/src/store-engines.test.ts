@@ -1,19 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { silentLogger } from '@kapstan/api';
+import { type Revision, silentLogger, systemClock } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { ConfigMap, Namespace, Event as OldEvent } from '@kapstan/kinds/core/v1';
 import { Event } from '@kapstan/kinds/events.k8s.io/v1';
-import { type KeyRange, StorageError } from '@kapstan/storage';
+import { isStorageError, type KeyRange, StorageError } from '@kapstan/storage';
 import { MemoryEngine } from '@kapstan/storage/testing';
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import { openResources, type Resources } from './resources.ts';
-import type { StoreEngines } from './store-engines.ts';
+import { openStoreEngines, type StoreEngines } from './store-engines.ts';
 import { storePages } from './store-pages.ts';
 
 const everything: KeyRange = { start: '/', end: '0' };
@@ -98,6 +98,23 @@ describe('resources in two stores', () => {
       overrides: [{ revision: theirs, compactRevision: theirs, fileBytes: theirBytes }],
     });
   });
+});
+
+it('hold the embedded store to the quota that the options name', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'kapstan-quota-'));
+  const closers: (() => Promise<void>)[] = [];
+  onTestFinished(async () => {
+    for (const close of closers) await close();
+    await rm(dataDir, { recursive: true });
+  });
+  const ports = { clock: systemClock, logger: silentLogger, closers };
+  const { main } = await openStoreEngines({ dataDir, quotaBytes: 300_000 }, ports);
+  const change = { type: 'put', value: Buffer.alloc(100_000) } as const;
+  const put = (key: string) => main.commit({ key, expectedRevision: 0 as Revision, change });
+  const outcomes = await Promise.allSettled(['/a', '/b', '/c', '/d', '/e'].map(put));
+  const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { reason } of refused) expect(isStorageError(reason, 'Full')).toBe(true);
 });
 
 describe('startControlPlane with resources that have another etcd', () => {

@@ -32,6 +32,7 @@ interface Ports {
 export interface StoreEnginesOptions {
   readonly dataDir: string;
   readonly engine?: Engine;
+  readonly quotaBytes?: number;
   readonly etcd?: EtcdEngineOptions;
   readonly etcdOverrides?: readonly EtcdOverride[];
   readonly keyPrefix?: string;
@@ -88,10 +89,15 @@ function storedUnder(definition: GroupResource): string {
   return name === 'events.events.k8s.io' ? 'events' : name;
 }
 
-function openEmbedded({ dataDir, onFatal }: StoreEnginesOptions, ports: Ports): Promise<Engine> {
+function openEmbedded({ dataDir, onFatal, quotaBytes }: StoreEnginesOptions, ports: Ports): Promise<Engine> {
   return startingWith('dataDir', async () => {
     await makeDirectory(dataDir);
-    return openLmdbEngine({ dataDir: join(resolve(dataDir), 'store'), ...ports, ...(onFatal && { onFatal }) });
+    return openLmdbEngine({
+      dataDir: join(resolve(dataDir), 'store'),
+      ...ports,
+      ...(onFatal && { onFatal }),
+      ...(quotaBytes !== undefined && { quotaBytes }),
+    });
   });
 }
 

@@ -37,6 +37,13 @@ describe('the flags of the store', () => {
       ['--lease-reuse-duration-seconds=1.5'],
       'invalid value "1.5" for --lease-reuse-duration-seconds: must be a whole number from 0 to 2147483647',
     ],
+    [['--quota-backend-bytes=-1'], '--quota-backend-bytes can not be negative value'],
+    [['--quota-backend-bytes=16777215'], '--quota-backend-bytes must be 0 or at least 16777216'],
+    [['--quota-backend-bytes=8GiB'], 'invalid value "8GiB" for --quota-backend-bytes: must be a whole number'],
+    [
+      ['--quota-backend-bytes=16777216', '--etcd-servers=http://a:2379'],
+      '--quota-backend-bytes does not go with --etcd-servers',
+    ],
     [['--etcd-servers-overrides=/events'], overridesFormat],
     [['--etcd-servers-overrides=events#http://a:2379'], overridesFormat],
     [['--etcd-servers-overrides=/events#http://a:2379#x'], overridesFormat],

@@ -16,6 +16,8 @@ export interface StoreFlags {
   readonly 'etcd-certfile': string;
   readonly 'etcd-keyfile': string;
   readonly 'etcd-prefix': string;
+  /** 0 = the default of the embedded store. */
+  readonly 'quota-backend-bytes': number;
   readonly 'etcd-compaction-interval': number;
   readonly 'etcd-count-metric-poll-period': number;
   readonly 'etcd-db-metric-poll-interval': number;
@@ -39,6 +41,9 @@ export const storeFlags: { readonly [K in keyof StoreFlags]: Flag<StoreFlags[K]>
   'etcd-certfile': stringFlag('Certificate to show to etcd. Needs --etcd-keyfile.'),
   'etcd-keyfile': stringFlag('Key of --etcd-certfile.'),
   'etcd-prefix': stringFlag('What all keys begin with, in etcd or in the embedded store.', '/registry'),
+  'quota-backend-bytes': quotaFlag(
+    'Bytes that the embedded store may hold, history included, before it refuses what makes it larger; 0 = 8589934592.',
+  ),
   'etcd-compaction-interval': durationFlag(
     'Time between two compactions of the store, embedded or etcd; history is kept for one to two of these; 0 = no compaction.',
     300_000,
@@ -76,6 +81,9 @@ export function storeFlagErrors(flags: StoreFlags): readonly string[] {
   if ((flags['etcd-certfile'] === '') !== (flags['etcd-keyfile'] === '')) {
     errors.push('--etcd-certfile and --etcd-keyfile must be given together');
   }
+  if (hasServers && flags['quota-backend-bytes'] > 0) {
+    errors.push('--quota-backend-bytes does not go with --etcd-servers: etcd has a flag of that name itself');
+  }
   if (hasServers) return errors;
   if (flags['etcd-servers-overrides'].length > 0) errors.push('--etcd-servers-overrides needs --etcd-servers');
   const idle = etcdFlags.filter((name) => flags[name] !== storeFlags[name].default);
@@ -103,6 +111,19 @@ export async function etcdOptions(flags: StoreFlags): Promise<EtcdEngineOptions 
 async function readIfNamed(file: string): Promise<Buffer | undefined> {
   return file === '' ? undefined : await readFile(file);
 }
+
+/** Source: etcd's flag. Less than a start writes would be refused at once; more than the upper bound is no address space. */
+function quotaFlag(help: string): Flag<number> {
+  const any = intFlag(help, { default: 0, min: 0, max: 2 ** 44 });
+  const parse = (text: string): number => {
+    const bytes = any.parse(text);
+    if (bytes > 0 && bytes < minQuotaBytes) throw new FlagRefusal(`must be 0 or at least ${minQuotaBytes}`);
+    return bytes;
+  };
+  return { ...any, parse };
+}
+
+const minQuotaBytes = 16_777_216;
 
 function storageBackendFlag(help: string): Flag<StoreFlags['storage-backend']> {
   const parse = (text: string): 'lmdb' | 'etcd3' => {

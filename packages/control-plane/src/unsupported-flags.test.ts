@@ -56,6 +56,7 @@ const own = [
   'data-dir',
   'kubeconfig-out',
   'leader-elect',
+  'quota-backend-bytes',
   'leader-elect-lease-duration',
   'leader-elect-renew-deadline',
   'leader-elect-retry-period',

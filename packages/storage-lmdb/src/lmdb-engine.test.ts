@@ -190,14 +190,18 @@ describe('limits', () => {
     expect((await put(engine, '/again', { value })).succeeded).toBe(true);
   });
 
-  it.each([{ maxValueBytes: 0 }, { quotaBytes: 0.5 }, { progressIntervalMs: -1 }, { progressIntervalMs: Number.NaN }])(
-    'refuses the option %o',
-    async (option) => {
-      await expect(openEngine(option)).rejects.toThrow(
-        new RegExp(`TypeError: ${Object.keys(option)[0]}|${Object.keys(option)[0]} must be`),
-      );
-    },
-  );
+  it.each([
+    { dataDir: '' },
+    { maxValueBytes: 0 },
+    { quotaBytes: 1 },
+    { quotaBytes: 300_000.5 },
+    { progressIntervalMs: -1 },
+    { progressIntervalMs: Number.NaN },
+  ])('refuses the option %o', async (option) => {
+    await expect(openEngine(option)).rejects.toThrow(
+      new RegExp(`TypeError: ${Object.keys(option)[0]}|${Object.keys(option)[0]} must be`),
+    );
+  });
 
   it('documents each default as it is', () => {
     const source = readFileSync(new URL('lmdb-engine.ts', import.meta.url), 'utf8');

@@ -41,7 +41,7 @@ export interface LmdbEngineOptions {
   readonly logger?: Logger;
   /** Largest value in bytes, at least 1; a larger one is refused as `TooLarge`. Default 1 572 864 (1.5 MiB, as etcd). */
   readonly maxValueBytes?: number;
-  /** Largest amount of live data and history in bytes; puts beyond it fail with `Full`. Default 8 589 934 592 (8 GiB). */
+  /** Largest amount of live data and history in bytes, at least 262 144; puts beyond it fail with `Full`. Default 8 589 934 592 (8 GiB). */
   readonly quotaBytes?: number;
   /** Time between two progress reports to each watch that wants them, in ms. 0 = only when asked. Default 600 000, as etcd. */
   readonly progressIntervalMs?: number;
@@ -102,7 +102,11 @@ type ResolvedOptions = Required<LmdbEngineOptions>;
 
 function resolveOptions(options: LmdbEngineOptions): ResolvedOptions {
   const resolved = { ...defaults, ...options };
-  const least = { maxValueBytes: 1, quotaBytes: 1, progressIntervalMs: 0 };
+  // Whoever leaves it out, or has a variable that is empty, gets no store in the working directory.
+  if (typeof resolved.dataDir !== 'string' || resolved.dataDir === '') {
+    throw new TypeError(`dataDir must be the path of a directory, not ${JSON.stringify(resolved.dataDir)}`);
+  }
+  const least = { maxValueBytes: 1, quotaBytes: 262_144, progressIntervalMs: 0 };
   for (const [name, minimum] of Object.entries(least) as [keyof typeof least, number][]) {
     const value = resolved[name];
     if (!Number.isSafeInteger(value) || value < minimum) {

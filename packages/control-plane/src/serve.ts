@@ -34,6 +34,15 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info');
   void stop.received.then((signal) => logger.info('Shutting down', { signal }));
   // One that a killed server left would say that this one is ready.
+  const restore = printIntoLog(logger);
+  try {
+    return await serving(flags, logger, stop);
+  } finally {
+    restore();
+  }
+}
+
+async function serving(flags: ServeFlags, logger: Logger, stop: StopSignal): Promise<number> {
   await removeReadyFile(flags);
   const controlPlane = await starting(flags, { logger, stop });
   if (controlPlane === undefined) return 0;

@@ -1,9 +1,9 @@
 // Group commit: everything asked for while one transaction is on its way to disk goes into the next one.
 // Above it lmdb-engine.ts; below it environment.ts. Tells watch-feed.ts what became durable.
-import type { Revision } from '@kapstan/api';
+import type { Logger, Revision } from '@kapstan/api';
 import { type Commit, type CommitResult, type EngineEvent, StorageError } from '@kapstan/storage';
 import { Batch, type BatchContext } from './commit-batch.ts';
-import { isOutOfSpace } from './disk-space.ts';
+import { freeBytes, isOutOfSpace } from './disk-space.ts';
 import type { Environment } from './environment.ts';
 
 export interface CommitterOptions extends BatchContext {
@@ -11,6 +11,8 @@ export interface CommitterOptions extends BatchContext {
   readonly dataDir: string;
   /** Largest amount of live data, in bytes. Puts beyond it are refused as `Full`. */
   readonly quotaBytes: number;
+  /** Default: says nothing. */
+  readonly logger?: Logger;
   /** Called in the turn in which revisions became durable, before their commits resolve. */
   readonly onDurable: (events: readonly EngineEvent[], revision: Revision) => void;
   /** Called once, when a transaction failed: nothing can be written any more. */
@@ -41,6 +43,8 @@ export class Committer {
   #revision: Revision;
   /** A transaction is on its way, or exclusive work. */
   #isRunning = false;
+  /** The last transaction found no room on the disk. */
+  #isOutOfRoom = false;
   /** What ran last. */
   #wasExclusive = false;
   /** What every call gets once the committer is closed, or a transaction failed. */
@@ -123,6 +127,7 @@ export class Committer {
       const mayGoOn = isOutOfSpace(error, dataDir, batch.writes.bytes) && env.stillHolds(this.#revision);
       return mayGoOn ? this.#refuseForSpace(error, jobs) : this.#fail(error, jobs);
     }
+    if (batch.writes.operations.length > 0) this.#noteRoom();
     this.#usedBytes += batch.writes.bytes * treeOverhead;
     this.#revision = batch.revision;
     if (batch.events.length > 0) this.#options.onDurable(batch.events, batch.revision);
@@ -183,7 +188,19 @@ export class Committer {
   #refuseForSpace(cause: unknown, inFlight: readonly Job[]): void {
     const message = 'no space left on the file system of the data directory';
     for (const job of inFlight) job.reject(new StorageError({ code: 'Full', message, cause }));
+    if (!this.#isOutOfRoom) {
+      const { dataDir: directory, logger } = this.#options;
+      const fields = { directory, freeBytes: freeBytes(directory) };
+      logger?.error('The disk is full: writes are refused, reads go on', fields);
+    }
+    this.#isOutOfRoom = true;
     this.#goOn();
+  }
+
+  #noteRoom(): void {
+    if (!this.#isOutOfRoom) return;
+    this.#isOutOfRoom = false;
+    this.#options.logger?.info('There is room on the disk again', { directory: this.#options.dataDir });
   }
 
   #fail(error: unknown, inFlight: readonly Job[]): void {

@@ -21,7 +21,7 @@ export function isOutOfSpace(error: unknown, directory: string, bytes: number): 
 }
 
 /** Infinity when the file system does not say: then the disk itself is what failed. */
-function freeBytes(directory: string): number {
+export function freeBytes(directory: string): number {
   try {
     const { bavail, bsize } = statfsSync(directory);
     return bavail * bsize;

@@ -144,6 +144,7 @@ export class LmdbEngine implements Engine {
       env,
       dataDir: options.dataDir,
       quotaBytes: options.quotaBytes,
+      logger,
       hasLease: (lease) => this.#leases.has(lease),
       onDurable: (events, revision) => this.#feed.deliver(events, revision),
       onFatal: (error) => this.#stop(error),

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type LogFields, type Revision, silentLogger } from '@kapstan/api';
 import { isStorageError } from '@kapstan/storage';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openLmdbEngine } from './lmdb-engine.ts';
@@ -94,6 +95,24 @@ it('refuses to open a store whose lock file is gone, or has holes, and keeps the
   rmSync(join(mount, 'ballast'));
   await using engine = await openLmdbEngine({ dataDir });
   expect((await engine.check()).problems).toEqual([]);
+});
+
+it('logs once that the disk is full, with the directory, and once that there is room again', async ({ skip }) => {
+  if (refusal !== undefined) return skip(refusal);
+  const records: unknown[] = [];
+  const note = (message: string, fields?: LogFields): void => void records.push([message, fields]);
+  await using engine = await openLmdbEngine({ dataDir, logger: { ...silentLogger, error: note, info: note } });
+  const change = { type: 'put', value: Buffer.alloc(500_000) } as const;
+  const put = (key: string) => engine.commit({ key, expectedRevision: 0 as Revision, change });
+  fill();
+  for (const key of ['/a', '/b']) await expect(put(key)).rejects.toSatisfy((error) => isStorageError(error, 'Full'));
+  rmSync(join(mount, 'ballast'));
+  await put('/a');
+  await put('/b');
+  expect(records).toEqual([
+    ['The disk is full: writes are refused, reads go on', { directory: dataDir, freeBytes: 0 }],
+    ['There is room on the disk again', { directory: dataDir }],
+  ]);
 });
 
 it('opens a store on a full disk: it can be read and looked at', async ({ skip }) => {

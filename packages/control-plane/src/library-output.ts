@@ -1,0 +1,29 @@
+// What libraries and Node print on their own, as records of the log: lines of text and stacks are no JSON. Used by serve.ts.
+import { formatWithOptions } from 'node:util';
+import type { Logger } from '@kapstan/api';
+
+/** From now until the result is called. Deprecations are told at debug: they are for who writes the program. */
+export function printIntoLog(logger: Logger): () => void {
+  const { error, warn } = console;
+  console.error = (...values: unknown[]) => logger.error('Printed by a library', { text: textOf(values) });
+  console.warn = (...values: unknown[]) => logger.warn('Printed by a library', { text: textOf(values) });
+  const listeners = process.listeners('warning');
+  process.removeAllListeners('warning');
+  const onWarning = (warning: Error & { readonly code?: string }): void => {
+    const { name, message, code } = warning;
+    const level = name === 'DeprecationWarning' ? 'debug' : 'warn';
+    logger[level](message, { name, ...(code !== undefined && { code }) });
+  };
+  process.on('warning', onWarning);
+  return () => {
+    Object.assign(console, { error, warn });
+    process.off('warning', onWarning);
+    for (const listener of listeners) process.on('warning', listener);
+  };
+}
+
+/** Errors without their stacks. */
+function textOf(values: readonly unknown[]): string {
+  const shown = values.map((value) => (value instanceof Error ? `${value.name}: ${value.message}` : value));
+  return formatWithOptions({ colors: false, depth: 2 }, ...shown);
+}

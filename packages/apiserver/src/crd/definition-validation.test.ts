@@ -773,6 +773,7 @@ describe('an update of a definition', () => {
   it('cannot do without versions', () => {
     const [errors] = [updateErrors(widgets(), ({ spec }) => (spec.versions = null as never))];
     expect(errors.map(([, field]) => field)).toEqual(['spec.versions', 'status.storedVersions[0]']);
+    expect(errors[0]?.[2]).toBe('Invalid value: null: must have exactly one version marked as storage version');
   });
 
   it('cannot change its group', () => {

@@ -89,9 +89,10 @@ function validateSchema(
 function validateVersionSet(at: Field, versions: HoistedSpec['versions']): void {
   const list = at.child('versions');
   const names = versions.map(({ name }) => name);
-  if (new Set(names).size < names.length) list.invalid(goVersions(versions), 'must contain unique version names');
+  const shown = versions.length === 0 ? null : goVersions(versions);
+  if (new Set(names).size < names.length) list.invalid(shown, 'must contain unique version names');
   if (versions.filter(({ storage }) => storage).length !== 1) {
-    list.invalid(goVersions(versions), 'must have exactly one version marked as storage version');
+    list.invalid(shown, 'must have exactly one version marked as storage version');
   }
   const [first] = names;
   const errors = first ? dns1035LabelErrors(first) : [];

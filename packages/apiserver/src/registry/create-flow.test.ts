@@ -236,6 +236,22 @@ describe('the order of a create', () => {
     expect(error.details?.causes).toHaveLength(2);
   });
 
+  it('tells what is wrong in metadata only once the kind is content, where the kind looks at no metadata', async () => {
+    const created = (spec: 'right' | 'wrong') => {
+      const wrong = [{ type: 'FieldValueRequired' as const, field: 'spec', detail: '' }];
+      const strategy = {
+        ...unconditionalStrategy,
+        updateMetadata: 'none' as const,
+        validateCreate: () => (spec === 'wrong' ? wrong : []),
+      };
+      const sent = configMap('x', { metadata: { labels: { 'a b': 'c' } } });
+      return refusal(fixture.store({ strategy, resource: spec }).create(testContext(), sent));
+    };
+    const fieldsOf = async (spec: 'right' | 'wrong') =>
+      (await created(spec)).details?.causes?.map(({ field }) => field);
+    expect([await fieldsOf('wrong'), await fieldsOf('right')]).toEqual([['spec'], ['metadata.labels']]);
+  });
+
   it('stores an object that is too large without its managed fields', async () => {
     const small = await openLmdbEngine({ dataDir: `${fixture.dataDir}/small`, maxValueBytes: 2000 });
     try {

@@ -142,8 +142,10 @@ export async function prepareCreate<T extends KubernetesObject>(
   delete meta.deletionGracePeriodSeconds;
   dropEmptyMetadata(meta);
   const view = object as DeepReadonly<T>;
-  const errors = [...validateObjectMeta(meta, metadataRules(parts)), ...strategy.validateCreate(view, context)];
-  requireValid(parts, view, errors);
+  const ofKind = strategy.validateCreate(view, context);
+  // A kind that looks at no metadata is through with its rules before the generic ones come.
+  if (strategy.updateMetadata === 'none') requireValid(parts, view, ofKind);
+  requireValid(parts, view, [...validateObjectMeta(meta, metadataRules(parts)), ...ofKind]);
   for (const text of strategy.warningsOnCreate?.(view, context) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
   await context.nextTurn?.();

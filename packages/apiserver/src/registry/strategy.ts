@@ -5,7 +5,7 @@ import type { RequestContext } from './request-context.ts';
 
 /**
  * Which of metadata's rules a kind checks in an update: those of what may change, all those of a create ('whole'), both,
- * or none. An error that the generic code told already is told once more in `causes`.
+ * or none (in creates neither). An error that the generic code told already is told once more in `causes`.
  */
 export type MetadataOnUpdate = 'change' | 'whole' | 'both' | 'none';
 

@@ -42,23 +42,11 @@ export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> =>
   strategy: strategyFor(server),
   invalidKind: { group: '', kind: 'Event' },
   convert: { fromStored: fromCoreEvent, toStored: toCoreEvent },
-  validateCreate: (root, event) => {
-    validateSeries(root, event.series);
-    if (!event.eventTime) root.child('eventTime').required();
-    if (event.type !== 'Normal' && event.type !== 'Warning')
-      root.child('type').invalid('', `has invalid value: ${event.type ?? ''}`);
-    const old = {
-      firstTimestamp: event.deprecatedFirstTimestamp,
-      lastTimestamp: event.deprecatedLastTimestamp,
-      count: event.deprecatedCount,
-    };
-    for (const [name, value] of Object.entries(old)) if (value) root.child(name).invalid('', 'needs to be unset');
-    if (Object.keys(event.deprecatedSource ?? {}).length > 0) root.child('source').invalid('', 'needs to be unset');
-  },
   validate: (root, event, old) => {
     const asCore = asCoreEvent(event);
     validateEvent(root, asCore, 'reportingController');
-    if (old !== undefined) validateEventChange(root, asCore, asCoreEvent(old));
+    if (old === undefined) validateNewForm(root, event);
+    else validateEventChange(root, asCore, asCoreEvent(old));
   },
   fields: (event) => ({
     type: event.type ?? '',
@@ -70,6 +58,21 @@ export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> =>
 
 const asCoreEvent = (event: DeepReadonly<EventsEvent>): Event =>
   toCoreEvent(event as unknown as UnstructuredObject) as unknown as Event;
+
+/** What only the older form has is not set. Source: ValidateEventCreate. */
+function validateNewForm(root: Field, event: DeepReadonly<EventsEvent>): void {
+  validateSeries(root, event.series);
+  if (!event.eventTime) root.child('eventTime').required();
+  if (event.type !== 'Normal' && event.type !== 'Warning')
+    root.child('type').invalid('', `has invalid value: ${event.type ?? ''}`);
+  const old = {
+    firstTimestamp: event.deprecatedFirstTimestamp,
+    lastTimestamp: event.deprecatedLastTimestamp,
+    count: event.deprecatedCount,
+  };
+  for (const [name, value] of Object.entries(old)) if (value) root.child(name).invalid('', 'needs to be unset');
+  if (Object.keys(event.deprecatedSource ?? {}).length > 0) root.child('source').invalid('', 'needs to be unset');
+}
 
 const minSeries = 2;
 

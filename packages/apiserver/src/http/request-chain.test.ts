@@ -210,6 +210,18 @@ describe('watches', () => {
     expect(await long.next()).toBeUndefined();
   });
 
+  it('with a time below 0 are over at once: an error and nothing else comes', async () => {
+    const clock = new VirtualClock();
+    const running = await start({ clock });
+    await running.send('POST', configMaps, { body: { metadata: { name: 'a' } } });
+    const before = clock.pendingTimers;
+    const watch = await running.stream(`${configMaps}?watch=1&timeoutSeconds=-1`);
+    expect(await watch.next()).toBeUndefined();
+    const refused = await running.stream(`${configMaps}?watch=1&timeoutSeconds=-1&resourceVersion=x`);
+    expect(await refused.next()).toMatchObject({ kind: 'Status', code: 500 });
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(before));
+  });
+
   it('leave no timer behind when their client goes away (I9)', async () => {
     const clock = new VirtualClock();
     const running = await start({ clock });

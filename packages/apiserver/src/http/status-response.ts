@@ -19,7 +19,8 @@ export function deletedStatus(details: StatusDetails): Omit<Status, 'code'> {
 /** What is on the wire: empty members are left out. */
 export function wireStatus(status: Omit<Status, 'code'> & { readonly code?: number }): Record<string, unknown> {
   const { reason, ...rest } = status;
-  return { ...rest, ...(reason === undefined || reason === '' ? {} : { reason }) };
+  // In the order of its members, which is that of kube-apiserver.
+  return reason === undefined || reason === '' ? rest : { ...status };
 }
 
 /** Answers with a failure, in the form asked for, or in JSON when that form does not exist. */

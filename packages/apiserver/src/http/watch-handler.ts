@@ -44,9 +44,13 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const asked = sendsInitialEvents ? { ...request, allowWatchBookmarks: true } : request;
   const watch = served.store.watch(contextOf(call), asked, response);
   try {
+    // A time that was over from the start leaves room for a refusal, and for nothing else.
+    if (timeoutMs < 0) await new Promise((resolve) => setImmediate(resolve));
     refuseEarly(response);
+    const isOver = timeoutMs < 0 && response.earlyError === undefined;
     exchange.setHeader('Content-Type', streamMediaType(form));
     response.open(exchange.open(200));
+    if (isOver) return response.close();
     if (!sendsInitialEvents) response.endInitialEvents();
     await runUntilEnd(call, { response, timeoutMs, ended });
   } finally {
@@ -77,8 +81,9 @@ async function runUntilEnd(
   exchange.signal.removeEventListener('abort', close);
 }
 
+/** Negative when the client's time is. */
 function watchTimeoutMs(call: ResourceCall, seconds: number): number {
-  if (seconds > 0) return seconds * 1000;
+  if (seconds !== 0) return seconds * 1000;
   return call.ports.minWatchMs * (1 + call.ports.random());
 }
 

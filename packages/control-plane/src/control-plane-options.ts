@@ -1,7 +1,7 @@
 // ControlPlaneOptions: all that a control plane can be told, and ControlPlane: what it is then. For control-plane.ts; the flags of
 // serve-flags.ts become these.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import type { ApiServerOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
+import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
@@ -10,6 +10,12 @@ import type { EncryptionOptions } from './encryption-config/encryption-at-rest.t
 import type { KeyPair } from './key-pair.ts';
 import type { WatchCacheOptions } from './resources.ts';
 import type { EtcdOverride } from './store-engines.ts';
+
+/** How the kubelets of nodes are reached, for logs, exec and the like. */
+export interface KubeletAccessOptions extends KubeletOptions {
+  /** Types of node addresses, the best first. Default: Hostname, InternalDNS, InternalIP, ExternalDNS, ExternalIP. */
+  readonly addressTypes?: readonly string[];
+}
 
 export interface ControlPlaneOptions {
   /** Directory of the store (`store/`) and of the certificates (`pki/`); made when absent. One process at a time. */
@@ -24,14 +30,14 @@ export interface ControlPlaneOptions {
    * lets the store grow until it is full. Default 300 000. An etcd has its own, in `etcd`; a given `engine` has none.
    */
   readonly compactionIntervalMs?: number;
+  /** Largest amount of data and history in the embedded store, in bytes: beyond it creates and updates get 507. Default 8 GiB. */
+  readonly quotaBytes?: number;
   /** An etcd cluster in place of the embedded store. `dataDir` then holds the certificates alone. */
   readonly etcd?: EtcdEngineOptions;
   /** Built-in resources that have an etcd cluster of their own, beside `etcd`. Of two for one resource the later. Default none. */
   readonly etcdOverrides?: readonly EtcdOverride[];
   /** What all keys of the store begin with; slashes at its ends do not count. Default "/registry". */
   readonly keyPrefix?: string;
-  /** Largest amount of data and history in the embedded store, in bytes: beyond it creates and updates get 507. Default 8 GiB. */
-  readonly quotaBytes?: number;
   /** How objects of the built-in kinds are written; every form is read. Default: protobuf with `etcd`, else application/json. */
   readonly storageMediaType?: StorageMediaType;
   /** Encryption at rest. Default: objects are stored in the clear, and encrypted ones cannot be read. */
@@ -93,6 +99,12 @@ export interface ControlPlaneOptions {
   readonly shutdown?: ShutdownOptions;
   /** Default 10.96.0.0/16. */
   readonly serviceClusterIpRange?: string;
+  readonly kubelet?: KubeletAccessOptions;
+  /**
+   * Who keeps the endpoints of the service "kubernetes" in "default", which is made when it is not there. 'lease': this server, with
+   * the others on its etcd. 'none': nobody here. 'off': the service is not made either. Without HTTP it is 'off'. Default 'off'.
+   */
+  readonly endpointReconciler?: 'off' | 'none' | 'lease';
   /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
    * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. With `etcd` they run in one of

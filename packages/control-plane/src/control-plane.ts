@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import {
+  firstServiceAddress,
   parseTokenFile,
   type ResourceCodecOptions,
   readSigningKey,
@@ -22,6 +23,9 @@ import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/en
 import { createFirstObjects } from './first-objects.ts';
 import { checkAuthorities, checkKeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
+import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
+import { publishedAddress } from './kubernetes-service/published-address.ts';
+import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { writePrivateFile } from './private-file.ts';
 import { RbacFeed } from './rbac-feed.ts';
 import { openResources, type Resources } from './resources.ts';
@@ -56,7 +60,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     closers.push(compaction(engines.main, { ...options, clock, logger }));
     const token = randomBytes(24).toString('base64url');
     const access = await accessOptions(options, token);
-    const stores = { ...options, storedAs: storedAs(options), encryption };
+    const { addressTypes } = options.kubelet ?? {};
+    const kubelets = addressTypes === undefined ? {} : { kubeletAddressTypes: addressTypes };
+    const stores = { ...options, ...kubelets, storedAs: storedAs(options), encryption };
     const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
       closers.push(() => opened.close());
       return opened;
@@ -78,6 +84,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const parts = { engines, pki, resources, loops, encryption, clock, logger };
     const server = await startServing(options, parts);
     closers.push(() => server.close());
+    const service = kubernetesService(options, { engines, resources, clock, logger, port: server.port });
+    closers.push(async () => service?.close());
+    await service?.start();
     signal?.throwIfAborted();
     const url = reachableUrl(server.url, options);
     return {
@@ -148,6 +157,36 @@ interface AuthorizationPorts {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Undefined where it is off. */
+function kubernetesService(
+  options: ControlPlaneOptions,
+  parts: Pick<ServerParts, 'engines' | 'resources' | 'clock' | 'logger'> & { readonly port: number },
+): KubernetesService | undefined {
+  const { endpointReconciler = 'off', etcd, keyPrefix } = options;
+  const { engines, resources, clock, logger, port } = parts;
+  if (endpointReconciler === 'off') return undefined;
+  const isAlone = etcd === undefined;
+  const address = publishedAddress(options);
+  if (address === undefined) logger.warn('No address of this server is one for others; it has no endpoints');
+  const endpoints = resources.catalog.find('', 'v1', 'endpoints')?.definition;
+  const shared = (): ServerLeases | 'none' =>
+    endpoints === undefined
+      ? 'none'
+      : sharedLeases({
+          engine: engines.main,
+          endpoints,
+          storedAs: storedAs(options),
+          ttlSeconds: leaseSeconds,
+          ...(keyPrefix !== undefined && { keyPrefix }),
+        });
+  const leases = endpointReconciler === 'none' ? 'none' : isAlone ? ownLeases() : shared();
+  const clusterIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange);
+  return new KubernetesService({ client: resources.client, clusterIp, address, port, leases, isAlone, clock, logger });
+}
+
+/** As in the options. */
+const defaultServiceRange = '10.96.0.0/16';
+
 const noServer = { url: '', port: 0, caCert: '', caFile: '', token: '', kubeconfig: '' } as const;
 
 async function openEncryption(
@@ -207,9 +246,14 @@ async function closeAll(closers: (() => Promise<void>)[]): Promise<void> {
 }
 
 /** What would fail late, or be ignored by TLS. */
-function checkCertificates({ serving, clientCa, etcd }: ControlPlaneOptions): void {
+function checkCertificates({ serving, clientCa, kubelet, etcd }: ControlPlaneOptions): void {
   if (serving !== undefined) checkKeyPair(serving, { cert: 'serving.cert', key: 'serving.key' });
   if (clientCa !== undefined) checkAuthorities(clientCa, 'clientCa');
+  if (kubelet?.ca !== undefined) checkAuthorities(kubelet.ca, 'kubelet.ca');
+  if (kubelet?.clientCert !== undefined && kubelet.clientKey !== undefined) {
+    const pair = { cert: kubelet.clientCert, key: kubelet.clientKey };
+    checkKeyPair(pair, { cert: 'kubelet.clientCert', key: 'kubelet.clientKey' });
+  }
   const { ca, cert, key } = etcd?.tls ?? {};
   if (ca !== undefined) checkAuthorities(ca.toString(), 'etcd.tls.ca');
   if (cert !== undefined && key !== undefined) {

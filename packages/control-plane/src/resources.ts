@@ -52,6 +52,8 @@ export interface ResourcesOptions {
   readonly collectsGarbage?: boolean;
   readonly serviceClusterIpRange?: string;
   readonly eventTtlSeconds?: number;
+  /** Types of node addresses under which kubelets are looked for, the best first. */
+  readonly kubeletAddressTypes?: readonly string[];
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
@@ -207,7 +209,7 @@ function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'en
 
 async function builtinDefinitions(
   server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'>,
-  { serviceClusterIpRange, eventTtlSeconds }: ResourcesOptions,
+  { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The one value that the registry checks.
   return startingWith('serviceClusterIpRange', () =>
@@ -215,6 +217,7 @@ async function builtinDefinitions(
       ...server,
       ...(serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange }),
       ...(eventTtlSeconds === undefined ? {} : { eventTtlSeconds }),
+      ...(kubeletAddressTypes === undefined ? {} : { kubeletAddressTypes }),
     }),
   );
 }

@@ -202,6 +202,40 @@ describe('parseServeFlags', () => {
     });
   });
 
+  it('read what kubelets are shown and trusted with, and how they are looked for', async () => {
+    const defaults = await toOptions(parseServeFlags([]));
+    expect(defaults.endpointReconciler).toBe('lease');
+    expect(defaults.kubelet).toEqual({
+      addressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
+      timeoutMs: 5_000,
+    });
+    const directory = await mkdtemp(join(tmpdir(), 'kapstan-kubelet-'));
+    const file = async (name: string): Promise<string> => {
+      await writeFile(join(directory, name), name);
+      return join(directory, name);
+    };
+    const args = [
+      `--kubelet-client-certificate=${await file('cert')}`,
+      `--kubelet-client-key=${await file('key')}`,
+      `--kubelet-certificate-authority=${await file('ca')}`,
+      '--kubelet-preferred-address-types=InternalIP,Hostname',
+      '--kubelet-timeout=2s',
+      '--endpoint-reconciler-type=none',
+    ];
+    const options = await toOptions(parseServeFlags(args));
+    expect(options.endpointReconciler).toBe('none');
+    expect(options.kubelet).toEqual({
+      clientCert: 'cert',
+      clientKey: 'key',
+      ca: 'ca',
+      addressTypes: ['InternalIP', 'Hostname'],
+      timeoutMs: 2_000,
+    });
+    await rm(directory, { recursive: true });
+    const missing = toOptions(parseServeFlags(['--kubelet-certificate-authority=/nowhere/ca']));
+    await expect(missing).rejects.toThrow('--kubelet-certificate-authority');
+  });
+
   it('tells all that is wrong together, once', () => {
     const args = [
       '--storage-backend=etcd3',
@@ -354,6 +388,13 @@ describe('parseServeFlags', () => {
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',
     ],
     [['--storage-initialization-timeout=-1s'], '--storage-initialization-timeout can not be negative value'],
+    [['--endpoint-reconciler-type=master-count'], 'endpoint reconciler master-count is not supported'],
+    [
+      ['--endpoint-reconciler-type=other'],
+      'invalid value "other" for --endpoint-reconciler-type: must be lease or none',
+    ],
+    [['--kubelet-client-key=a.key'], '--kubelet-client-certificate and --kubelet-client-key must be given together'],
+    [['--kubelet-timeout=-1s'], '--kubelet-timeout can not be negative value'],
     [['--tls-cert-file=a.crt'], '--tls-cert-file and --tls-private-key-file must be given together'],
     [['--data-dir='], 'invalid value "" for --data-dir: must not be empty'],
   ];

@@ -18,6 +18,7 @@ import {
   refusedFlag,
   stringFlag,
 } from './flag-set.ts';
+import { type KubeletFlags, kubeletFlagErrors, kubeletFlags } from './kubelet-flags.ts';
 import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
 import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
@@ -25,7 +26,7 @@ import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 const maxInt = 2_147_483_647;
 
 /** The flags as read. Times are milliseconds but where the flag's name says seconds. */
-export interface ServeFlags extends StoreFlags, ServiceAccountFlags {
+export interface ServeFlags extends StoreFlags, ServiceAccountFlags, KubeletFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
@@ -59,6 +60,7 @@ export interface ServeFlags extends StoreFlags, ServiceAccountFlags {
   readonly 'feature-gates': FeatureGates;
   readonly 'service-cluster-ip-range': string;
   readonly 'advertise-address': string;
+  readonly 'endpoint-reconciler-type': 'none' | 'lease';
   readonly 'control-loops': readonly string[];
   readonly 'leader-elect': boolean;
   readonly 'leader-elect-lease-duration': number;
@@ -100,6 +102,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
   ...serviceAccountFlags,
+  ...kubeletFlags,
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
   'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
   'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),
@@ -143,6 +146,9 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   ),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': ipFlag('Address under which others reach this server; goes into its certificate.'),
+  'endpoint-reconciler-type': endpointReconcilerFlag(
+    'Who keeps the addresses of the service "kubernetes": lease (the servers, as long as they live) or none.',
+  ),
   'control-loops': listFlag(
     `Control loops to run: none, * (all), names, or -name for all but it. There are ${controlLoopNames.join(', ')}.`,
     ['*'],
@@ -175,6 +181,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
     ...certificateErrors(values),
     ...graceErrors(values),
     ...serviceAccountFlagErrors(values),
+    ...kubeletFlagErrors(values),
     ...controlLoopErrors(values),
     ...admissionErrors(values),
     ...(values['data-dir'] === '' ? ['invalid value "" for --data-dir: must not be empty'] : []),
@@ -257,6 +264,15 @@ function authorizationMode(text: string): AuthorizationMode {
   throw new TypeError(
     isForeign ? `authorization mode ${text} ${notSupported}` : `authorization-mode "${text}" is not a valid mode`,
   );
+}
+
+function endpointReconcilerFlag(help: string): Flag<'none' | 'lease'> {
+  const parse = (text: string): 'none' | 'lease' => {
+    if (text === 'none' || text === 'lease') return text;
+    if (text === 'master-count') throw new TypeError(`endpoint reconciler master-count ${notSupported}`);
+    throw new TypeError('must be lease or none');
+  };
+  return { parse, default: 'lease', help };
 }
 
 /** "pods#100,deployments.apps#0" → sizes by group resource. Source: kube-apiserver ParseWatchCacheSizes. */

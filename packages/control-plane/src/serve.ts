@@ -6,6 +6,8 @@ import { consoleLogger } from './console-logger.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import { formatFlags } from './flag-set.ts';
+import { kubeletOptions } from './kubelet-flags.ts';
+import { printIntoLog } from './library-output.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
 import { serviceAccountOptions } from './service-account-flags.ts';
@@ -32,8 +34,6 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   }
   const flags = parseServeFlags(args);
   const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info');
-  void stop.received.then((signal) => logger.info('Shutting down', { signal }));
-  // One that a killed server left would say that this one is ready.
   const restore = printIntoLog(logger);
   try {
     return await serving(flags, logger, stop);
@@ -43,6 +43,8 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
 }
 
 async function serving(flags: ServeFlags, logger: Logger, stop: StopSignal): Promise<number> {
+  void stop.received.then((signal) => logger.info('Shutting down', { signal }));
+  // One that a killed server left would say that this one is ready.
   await removeReadyFile(flags);
   const controlPlane = await starting(flags, { logger, stop });
   if (controlPlane === undefined) return 0;
@@ -99,6 +101,9 @@ const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['serving.cert', 'tls-cert-file'],
   ['serving.key', 'tls-private-key-file'],
   ['clientCa', 'client-ca-file'],
+  ['kubelet.clientCert', 'kubelet-client-certificate'],
+  ['kubelet.clientKey', 'kubelet-client-key'],
+  ['kubelet.ca', 'kubelet-certificate-authority'],
   ['tokens', 'token-auth-file'],
   ['serviceAccounts.signingKey', 'service-account-signing-key-file'],
   ['serviceAccounts.verificationKeys', 'service-account-key-file'],
@@ -130,11 +135,11 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     ...(etcd === undefined ? {} : { etcd, etcdOverrides: flags['etcd-servers-overrides'] }),
     ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
     keyPrefix: flags['etcd-prefix'],
+    ...(flags['quota-backend-bytes'] === 0 ? {} : { quotaBytes: flags['quota-backend-bytes'] }),
     compactionIntervalMs: flags['etcd-compaction-interval'],
     leaseReuseSeconds: flags['lease-reuse-duration-seconds'],
     countPollMs: flags['etcd-count-metric-poll-period'],
     sizePollMs: flags['etcd-db-metric-poll-interval'],
-    ...(flags['quota-backend-bytes'] === 0 ? {} : { quotaBytes: flags['quota-backend-bytes'] }),
     ...encryptionOptions(flags),
     storageInitializationTimeoutMs: flags['storage-initialization-timeout'],
     bindAddress: flags['bind-address'],
@@ -168,6 +173,8 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     minWatchMs: flags['min-request-timeout'] * 1000,
     allowsUnsafeDeletion: flags['feature-gates'].AllowUnsafeMalformedObjectDeletion,
     serviceClusterIpRange: flags['service-cluster-ip-range'],
+    kubelet: await kubeletOptions(flags),
+    endpointReconciler: flags['endpoint-reconciler-type'],
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']
       ? {

@@ -66,6 +66,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     ...(options.shutdown === undefined ? {} : { shutdown: options.shutdown }),
     ...(options.goawayChance === undefined ? {} : { goawayChance: options.goawayChance }),
     ...(options.allowsUnsafeDeletion === undefined ? {} : { allowsUnsafeDeletion: options.allowsUnsafeDeletion }),
+    ...(options.kubelet === undefined ? {} : { kubelet: options.kubelet }),
     ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
     ...(options.http === 'off' ? {} : options.http),
     clock,

@@ -60,13 +60,8 @@ export const unsupportedFlags: ReadonlySet<string> = new Set([
   'emulated-version',
   'external-hostname',
   'http2-max-streams-per-connection',
-  'kubelet-certificate-authority',
-  'kubelet-client-certificate',
-  'kubelet-client-key',
   'kubelet-port',
-  'kubelet-preferred-address-types',
   'kubelet-read-only-port',
-  'kubelet-timeout',
   'kubernetes-service-node-port',
   'log-flush-frequency',
   'log-json-info-buffer-size',
@@ -133,7 +128,5 @@ export const fixedFlags: Readonly<Record<string, Flag<unknown>>> = {
   'runtime-config-emulation-forward-compatible': onlyFalse,
   'service-account-extend-token-expiration': onlyTrue,
   'service-account-lookup': onlyTrue,
-  // The addresses of servers are not kept in the service "kubernetes".
-  'endpoint-reconciler-type': onlyDefault(stringFlag('', 'none')),
   'logging-format': onlyDefault(stringFlag('', 'json')),
 };

@@ -21,3 +21,8 @@ export function parseIpv4Network(cidr: string): { readonly first: number; readon
   const size = 2 ** (32 - length);
   return { first: Math.floor(address / size) * size, size };
 }
+
+/** The first address that a service can have: that of the API servers. Throws TypeError for what is no network. */
+export function firstServiceAddress(cidr: string): string {
+  return printIpv4(parseIpv4Network(cidr).first + 1);
+}

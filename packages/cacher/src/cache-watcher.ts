@@ -54,6 +54,8 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
   #sent = 0;
   #position = 0;
   #after = 0 as Revision;
+  /** Of the last past event that was looked at. Not `#after`: others of its revision may follow. */
+  #knows = 0 as Revision;
   #isLive = false;
   #isClosed = false;
 
@@ -102,7 +104,9 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     while (looked < limit && !this.#isClosed && this.#position < until) {
       const event = ring.at(this.#position++);
       looked++;
-      if (event !== undefined && this.#covers(event.key)) this.offer(event);
+      if (event === undefined) continue;
+      if (this.#covers(event.key)) this.offer(event);
+      this.#knows = event.revision;
     }
     this.#isLive = this.#start === undefined && this.#position >= until && !this.#isClosed;
     return looked;
@@ -118,9 +122,12 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     else if (passed) this.#emit({ type: 'DELETED', stored: event.lastState as Stored<T> });
   }
 
-  /** True: the watch began at this revision, or was told of it by a bookmark. Events do not count, as in kube-apiserver. */
+  /**
+   * True: the watch began at this revision, caught up to it, or was told of it by a bookmark. Live events do not count.
+   * Source: cache_watcher.go processInterval, which moves its version over past events, selected or not, and process.
+   */
   knowsRevision(revision: Revision): boolean {
-    return revision <= this.#after;
+    return revision <= this.#after || revision <= this.#knows;
   }
 
   /** Tells a live watch that it has seen everything up to the revision. Versions never go back, so an older one is not told. */

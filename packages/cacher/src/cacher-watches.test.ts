@@ -136,6 +136,27 @@ describe('a watch on a Cacher', () => {
     expect(watch.bookmarks).toEqual([await engine.currentRevision()]);
   });
 
+  // As recorded from a kube-apiserver 1.36.3 with timeoutSeconds=5.
+  it.each([
+    ['no', 'past events', { labels: '', isLive: false }],
+    ['no', 'past events that it does not select', { labels: 'x=y', isLive: false }],
+    ['one', 'a live event', { labels: '', isLive: true }],
+  ] as const)('gets %s last bookmark before its deadline after %s', async (count, _what, { labels, isLive }) => {
+    const { clock } = parts();
+    await bench.create('a');
+    const resourceVersion = String(await bench.caughtUp());
+    if (!isLive) await bench.createAll('b', 'c');
+    await bench.caughtUp();
+    const deadlineMs = clock.monotonicNow() + 5_000;
+    const watch = bench.watch({ bookmarks: true, resourceVersion, labels, deadlineMs });
+    await settle();
+    if (isLive) await bench.create('b');
+    const revision = await bench.caughtUp();
+    await settle();
+    await clock.advance(5_000);
+    expect(watch.bookmarks).toEqual(count === 'one' ? [revision] : []);
+  });
+
   it('may close itself and its neighbours while bookmarks go out', async () => {
     const { clock, cacher } = parts();
     const from = String(await bench.caughtUp());

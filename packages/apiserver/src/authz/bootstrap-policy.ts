@@ -29,26 +29,26 @@ type Reconcile<T> = (present: T, expected: T) => T | 'recreate' | undefined;
 export async function reconcileBootstrapPolicy(client: ResourceClient): Promise<void> {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
   await takeOverOldRoles(client);
-  const results = await Promise.allSettled([
-    ...(await steps(client, ClusterRole, { expected: clusterRoles, reconcile: reconciledRole })),
-    ...(await steps(client, Role, { expected: roles, reconcile: reconciledRole })),
-    ...(await steps(client, ClusterRoleBinding, { expected: clusterRoleBindings, reconcile: reconciledBinding })),
-    ...(await steps(client, RoleBinding, { expected: roleBindings, reconcile: reconciledBinding })),
+  const results = await Promise.all([
+    bringAll(client, ClusterRole, { expected: clusterRoles, reconcile: reconciledRole }),
+    bringAll(client, Role, { expected: roles, reconcile: reconciledRole }),
+    bringAll(client, ClusterRoleBinding, { expected: clusterRoleBindings, reconcile: reconciledBinding }),
+    bringAll(client, RoleBinding, { expected: roleBindings, reconcile: reconciledBinding }),
   ]);
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  for (const result of results.flat()) if (result.status === 'rejected') throw result.reason;
 }
 
-/** One promise an object. What is there is listed once: at most starts nothing is to be done. */
-async function steps<T extends KubernetesObject>(
+/** One result an object. What is there is listed once: at most starts nothing is to be done. */
+async function bringAll<T extends KubernetesObject>(
   client: ResourceClient,
   kind: Resource<T>,
   { expected, reconcile }: { readonly expected: readonly unknown[]; readonly reconcile: Reconcile<T> },
-): Promise<readonly Promise<void>[]> {
+): Promise<readonly PromiseSettledResult<void>[]> {
   const present = new Map<string, T>();
   for await (const object of client.list(kind)) present.set(metaNamespaceKey(object), object as T);
-  return (expected as readonly T[]).map((object) =>
-    new BootstrapObject(client, kind, { expected: object, reconcile }).bring(present.get(metaNamespaceKey(object))),
-  );
+  const bring = (object: T): Promise<void> =>
+    new BootstrapObject(client, kind, { expected: object, reconcile }).bring(present.get(metaNamespaceKey(object)));
+  return Promise.allSettled((expected as readonly T[]).map(bring));
 }
 
 class BootstrapObject<T extends KubernetesObject> {

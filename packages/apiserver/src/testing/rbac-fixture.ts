@@ -1,10 +1,20 @@
 // Authorizers for tests: over the roles that every server has, or over a few of one's own.
 import type { KubernetesObject } from '@kapstan/api';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { type Authorizer, unionAuthorizer } from '../authz/authorizer.ts';
+import { guardEscalation } from '../authz/escalation-guard.ts';
 import { mastersAuthorizer } from '../authz/masters-authorizer.ts';
 import { rbacAuthorizer } from '../authz/rbac-authorizer.ts';
 import { type RbacKind, RbacPolicy } from '../authz/rbac-policy.ts';
+import { FieldManager } from '../fieldmanager/field-manager.ts';
+import { objectPatching } from '../object-patching.ts';
+import { builtinResources } from '../registry/builtin-resources.ts';
+import { ResourceCatalog } from '../registry/catalog.ts';
+import { InProcessClient } from '../registry/in-process-client.ts';
+import type { UserInfo } from '../registry/request-context.ts';
+import { ResourceStack } from '../registry/resource-stack.ts';
+import { StoreFixture } from './store-fixture.ts';
 
 export function policyOf(objects: readonly unknown[]): RbacPolicy {
   const policy = new RbacPolicy();
@@ -17,4 +27,29 @@ export function defaultAuthorizer(): Authorizer {
   const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
   const policy = policyOf([...clusterRoles, ...clusterRoleBindings, ...roles, ...roleBindings]);
   return unionAuthorizer([mastersAuthorizer, rbacAuthorizer(policy)]);
+}
+
+/** The four resources of RBAC over a real engine, guarded by the authorizer, with a client for anybody. */
+export async function openRbacServer(authorizer: Authorizer): Promise<{
+  client(user?: UserInfo): InProcessClient;
+  close(): Promise<void>;
+}> {
+  const fixture = await StoreFixture.open(openLmdbEngine);
+  const definitions = builtinResources().filter(({ group }) => group === 'rbac.authorization.k8s.io');
+  const stacks = definitions.map(
+    (definition) => new ResourceStack(definition, { engine: fixture.engine, freeze: true }),
+  );
+  await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+  const catalog = new ResourceCatalog();
+  const findStore = (resource: string) =>
+    stacks.find(({ served }) => served.definition.resource === resource)?.served.store;
+  for (const { served } of stacks) catalog.install(guardEscalation(served, { authorizer, findStore }));
+  const patching = objectPatching(new FieldManager({ clock: fixture.clock }));
+  return {
+    client: (user) => new InProcessClient({ catalog, patching, ...(user !== undefined && { user }) }),
+    close: async () => {
+      await Promise.all(stacks.map((stack) => stack.close()));
+      await fixture.close();
+    },
+  };
 }

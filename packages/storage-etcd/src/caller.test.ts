@@ -1,7 +1,12 @@
-import { status } from '@grpc/grpc-js';
+import { credentials, status } from '@grpc/grpc-js';
+import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { isStorageError, type StorageError } from '@kapstan/storage';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { AuthToken } from './auth-token.ts';
+import { Caller } from './caller.ts';
+import { parseEndpoints } from './endpoint.ts';
+import { EndpointPool } from './endpoint-pool.ts';
 import { type AskedCall, refusal, type ScriptedEtcd, startScriptedEtcd } from './testing/scripted-etcd.ts';
 import { loadWire, type TxnRequest } from './wire.ts';
 
@@ -106,6 +111,32 @@ describe('Caller', () => {
     await clock.advance(1_000);
     expect(await error).toMatchObject({ code: 'Unreachable', maybeApplied: false });
     expect((await error).message).toContain('no connection to etcd within 1000 ms');
+  });
+
+  it('says why a member cannot be reached, in the log once and in the error of each call', async () => {
+    const records: unknown[] = [];
+    const warn = (message: string, fields?: LogFields): void => void records.push([message, fields]);
+    const pool = new EndpointPool({
+      endpoints: parseEndpoints(['http://127.0.0.1:1'], false),
+      credentials: () => credentials.createInsecure(),
+      maxReceiveBytes: -1,
+      keepAliveMs: 30_000,
+      keepAliveTimeoutMs: 10_000,
+      logger: { ...silentLogger, warn },
+    });
+    onTestFinished(() => pool.close());
+    const clock = new VirtualClock();
+    const caller = new Caller({ pool, token: new AuthToken(undefined), clock, callTimeoutMs: 1_000 });
+    for (let round = 0; round < 2; round += 1) {
+      const failed = storageError(caller.read(loadWire().range, { key }));
+      await vi.waitFor(() => expect(records).toHaveLength(1));
+      await clock.advance(1_000);
+      expect((await failed).detail).toMatch(
+        /^no connection to etcd within 1000 ms: http:\/\/127.0.0.1:1: .*ECONNREFUSED 127.0.0.1:1$/,
+      );
+    }
+    const reason = expect.stringMatching(/ECONNREFUSED 127.0.0.1:1$/);
+    expect(records).toEqual([['etcd cannot be reached', { endpoint: 'http://127.0.0.1:1', reason }]]);
   });
 
   it.each([

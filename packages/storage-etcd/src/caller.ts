@@ -68,12 +68,12 @@ export class Caller {
   }
 
   async #within<R>(options: CallOptions, isWrite: boolean, work: (attempt: Attempt) => Promise<R>): Promise<R> {
-    const { clock, callTimeoutMs } = this.#options;
+    const { clock, callTimeoutMs, pool } = this.#options;
     const { signal, key, timeoutMs = callTimeoutMs } = options;
     signal?.throwIfAborted();
     const scope = new AbortController();
     const attempt: Attempt = { isWrite, scope: scope.signal, wasSent: false, hasNewToken: false, lastError: undefined };
-    const cancelTimer = clock.setTimer(() => scope.abort(overdue(attempt, timeoutMs)), timeoutMs);
+    const cancelTimer = clock.setTimer(() => scope.abort(overdue(attempt, timeoutMs, pool.trouble)), timeoutMs);
     const onAbort = (): void => scope.abort(signal?.reason);
     signal?.addEventListener('abort', onAbort);
     const running = work(attempt);
@@ -110,9 +110,11 @@ export class Caller {
   }
 }
 
-function overdue({ isWrite, wasSent, lastError }: Attempt, timeoutMs: number): StorageError {
-  const what = wasSent ? 'no answer' : 'no connection to etcd';
-  const why = isGrpcError(lastError) ? `: ${lastError.details}` : '';
+function overdue({ isWrite, wasSent, lastError }: Attempt, timeoutMs: number, trouble: string): StorageError {
+  const what = wasSent && trouble === '' ? 'no answer' : 'no connection to etcd';
+  const details = isGrpcError(lastError) ? lastError.details : '';
+  const reason = trouble === '' ? details : trouble;
+  const why = reason === '' ? '' : `: ${reason}`;
   return new StorageError({
     code: 'Unreachable',
     message: `${what} within ${timeoutMs} ms${why}`,

@@ -1,6 +1,14 @@
 // The connections to the members of a cluster: finds one that works, sticks to it, and moves on when it stops working.
 // Used by caller.ts for calls, and by watch-hub.ts with connections of its own, so that large answers do not delay events.
-import { type ChannelCredentials, Client, type ClientOptions, connectivityState, Metadata } from '@grpc/grpc-js';
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientOptions,
+  connectivityState,
+  Metadata,
+  status,
+} from '@grpc/grpc-js';
+import { type Logger, silentLogger } from '@kapstan/api';
 import { StorageError } from '@kapstan/storage';
 import type { Endpoint } from './endpoint.ts';
 import { isGrpcError } from './etcd-error.ts';
@@ -14,6 +22,8 @@ export interface EndpointPoolOptions {
   readonly maxReceiveBytes: number;
   readonly keepAliveMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** Hears once that a member cannot be reached, with the reason, and once that it can be again. Default: nobody does. */
+  readonly logger?: Logger;
 }
 
 /** Reconnects are quick because members are few and near. */
@@ -32,11 +42,16 @@ export class EndpointPool {
   readonly #clients: readonly Client[];
   readonly #observed: Set<Client> = new Set();
   readonly #waiters: Set<() => void> = new Set();
+  readonly #logger: Logger;
+  /** Members that cannot be reached, with the reason. */
+  readonly #troubles: Map<Client, string> = new Map();
   #preferred = 0;
   #isClosed = false;
 
-  constructor({ endpoints, credentials, maxReceiveBytes, keepAliveMs, keepAliveTimeoutMs }: EndpointPoolOptions) {
+  constructor(poolOptions: EndpointPoolOptions) {
+    const { endpoints, credentials, maxReceiveBytes, keepAliveMs, keepAliveTimeoutMs, logger } = poolOptions;
     this.endpoints = endpoints;
+    this.#logger = logger ?? silentLogger;
     const options = {
       ...channelOptions,
       'grpc.max_receive_message_length': maxReceiveBytes,
@@ -68,6 +83,11 @@ export class EndpointPool {
     this.#preferred = (this.#preferred + 1) % this.#clients.length;
   }
 
+  /** Why no member can be reached, one reason a member; "" when one can be, or nobody knows why not. */
+  get trouble(): string {
+    return this.#troubles.size < this.#clients.length ? '' : [...this.#troubles.values()].join('; ');
+  }
+
   /** What gRPC says about members that cannot be reached; "" when it does not say. Asks without waiting for a connection. */
   async whyNot(signal: AbortSignal): Promise<string> {
     const call = { metadata: new Metadata(), signal };
@@ -91,6 +111,7 @@ export class EndpointPool {
       const client = this.#clients[index];
       if (client?.getChannel().getConnectivityState(true) !== connectivityState.READY) continue;
       this.#preferred = index;
+      this.#noteReached(client);
       return client;
     }
     return undefined;
@@ -115,8 +136,33 @@ export class EndpointPool {
     const channel = client.getChannel();
     channel.watchConnectivityState(channel.getConnectivityState(true), Number.POSITIVE_INFINITY, () => {
       this.#observed.delete(client);
+      if (channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) void this.#noteTrouble(client);
       this.#wake();
     });
+  }
+
+  /** gRPC tells the reason to a call that does not wait for a connection. */
+  async #noteTrouble(client: Client): Promise<void> {
+    if (this.#troubles.has(client) || this.#isClosed) return;
+    const url = this.#urlOf(client);
+    this.#troubles.set(client, url);
+    const call = { client, metadata: new Metadata(), signal: new AbortController().signal };
+    const error: unknown = await unary(loadWire().status, {}, call).catch((refused: unknown) => refused);
+    // It may have come back meanwhile, and a call of an old server is refused as well.
+    if (!isGrpcError(error) || error.code !== status.UNAVAILABLE || !this.#troubles.has(client) || this.#isClosed)
+      return;
+    const reason = error.details.replace(/\.? *Resolution note: *$/, '');
+    this.#troubles.set(client, `${url}: ${reason}`);
+    this.#logger.warn('etcd cannot be reached', { endpoint: url, reason });
+  }
+
+  #noteReached(client: Client): void {
+    if (!this.#troubles.delete(client)) return;
+    this.#logger.info('etcd is reached again', { endpoint: this.#urlOf(client) });
+  }
+
+  #urlOf(client: Client): string {
+    return this.endpoints[this.#clients.indexOf(client)]?.url ?? '';
   }
 
   #wake(): void {

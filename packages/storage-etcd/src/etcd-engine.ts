@@ -77,7 +77,7 @@ export class EtcdEngine implements Engine {
     const { keepAliveMs, keepAliveTimeoutMs } = options;
     const credentialsFor = ({ isSecure }: { isSecure: boolean }): ChannelCredentials => (isSecure ? secure : insecure);
     const pool = { endpoints, credentials: credentialsFor, keepAliveMs, keepAliveTimeoutMs };
-    this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes });
+    this.#callPool = new EndpointPool({ ...pool, maxReceiveBytes: maxMessageBytes, logger });
     // An event with its previous state is as large as the server lets values be.
     this.#watchPool = new EndpointPool({ ...pool, maxReceiveBytes: -1 });
     const token = new AuthToken(options.user);
@@ -251,7 +251,7 @@ export class EtcdEngine implements Engine {
       (error: unknown) => error,
     );
     if (refused === undefined) return;
-    if (!isStorageError(refused, 'Unreachable')) throw refused;
+    if (!isStorageError(refused, 'Unreachable') || this.#callPool.trouble !== '') throw refused;
     const scope = new AbortController();
     const cancelTimer = clock.setTimer(() => scope.abort(), reasonWaitMs);
     const reason = await this.#callPool.whyNot(scope.signal);

@@ -35,6 +35,7 @@ describe('Feed', () => {
   let pages: (Page | Error)[];
   let revision: number;
   let progressRequests: number;
+  let supportsProgressRequests: boolean;
   let told: string[];
   let feed: Feed<TestPod>;
 
@@ -45,9 +46,12 @@ describe('Feed', () => {
     pages = [{ items: [], continue: '' }];
     revision = 10;
     progressRequests = 0;
+    supportsProgressRequests = options.supportsProgressRequests ?? true;
     told = [];
     const storage: Pick<Storage<TestPod>, 'getList' | 'watch' | 'requestWatchProgress' | 'supportsProgressRequests'> = {
-      supportsProgressRequests: options.supportsProgressRequests ?? true,
+      get supportsProgressRequests() {
+        return supportsProgressRequests;
+      },
       getList: async (_key, call) => {
         lists.push(call);
         const page = pages.shift() ?? { items: [], continue: '' };
@@ -177,6 +181,23 @@ describe('Feed', () => {
     await clock.advance(3_600_000);
     expect([watches.length, progressRequests]).toEqual([1, 0]);
     feed.close();
+  });
+
+  it('asks for progress, and minds silence, as soon as the storage has learned that it can be asked', async () => {
+    open({ supportsProgressRequests: false });
+    feed.start();
+    await settle();
+    await clock.advance(70_000);
+    supportsProgressRequests = true;
+    await clock.advance(20_000);
+    expect(progressRequests).toBe(1);
+    // Nobody had asked before, so the silence until then counts for nothing.
+    await clock.advance(89_000);
+    expect(watches).toHaveLength(1);
+    await clock.advance(92_000);
+    expect([watches.length > 1, lists.length]).toEqual([true, 1]);
+    feed.close();
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('I9: closes its watch and leaves no timer', async () => {

@@ -34,7 +34,8 @@ type ListWatchFailure = ReturnType<typeof listWatchFailureOf>;
 const pageSize = 10_000;
 // The storage is in this process or one hop away, and while the cache is not ready clients are refused: try again soon.
 const backoff = { initialMs: 100, maxMs: 10_000, factor: 2, jitter: 1, resetAfterMs: 60_000 };
-// Well below the machine's idle watchdog, so that a quiet resource is not taken for a dead watch.
+const idleTimeoutMs = 90_000;
+// Well below that, so that a quiet resource is not taken for a dead watch.
 const progressPeriodMs = 30_000;
 
 /** Hears what the storage says. Calls are synchronous and never nested. */
@@ -71,6 +72,8 @@ export class Feed<T extends KubernetesObject> {
   #listedSinceMs = 0;
   #listErrors = 0;
   #watch: StorageWatch | undefined;
+  /** Silence of the watch means something. */
+  #asksForProgress = false;
   #cancelWait: CancelTimer | undefined;
   #cancelWatchdog: CancelTimer | undefined;
   #cancelProgress: CancelTimer | undefined;
@@ -78,9 +81,8 @@ export class Feed<T extends KubernetesObject> {
   constructor(options: FeedOptions<T>, sink: FeedSink<T>) {
     this.#options = options;
     this.#sink = sink;
-    // Without progress requests a quiet watch and a dead one look the same, and a reopened one may need a relist.
-    const idle = options.storage.supportsProgressRequests ? {} : { idleTimeoutMs: 0 };
-    this.#state = createListWatchState({ watchList: false, pageSize, backoff, ...idle }, options.clock.monotonicNow());
+    const machine = { watchList: false, pageSize, backoff, idleTimeoutMs };
+    this.#state = createListWatchState(machine, options.clock.monotonicNow());
   }
 
   /** Objects of the list that is under way. 0 = none is. */
@@ -96,7 +98,7 @@ export class Feed<T extends KubernetesObject> {
   start(): void {
     if (this.#state.phase !== 'idle') return;
     this.#input({ type: 'start' });
-    if (this.#options.storage.supportsProgressRequests) this.#keepAskingForProgress();
+    this.#keepAskingForProgress();
   }
 
   close(): void {
@@ -129,12 +131,7 @@ export class Feed<T extends KubernetesObject> {
         );
         return;
       case 'watchdog':
-        this.#cancelWatchdog?.();
-        this.#cancelWatchdog = this.#options.clock.setBackgroundTimer(
-          () => this.#input({ type: 'watchdog' }),
-          effect.delayMs,
-        );
-        return;
+        return this.#guard(effect.delayMs);
       case 'status':
         return this.#report(effect);
       case 'stop':
@@ -209,9 +206,23 @@ export class Feed<T extends KubernetesObject> {
   #keepAskingForProgress(): void {
     this.#cancelProgress = this.#options.clock.setBackgroundTimer(() => {
       this.#keepAskingForProgress();
-      if (this.#state.phase !== 'watching') return;
+      // A storage may learn late that it has them: an etcd member that told its version when this was running already.
+      if (this.#state.phase !== 'watching' || !this.#options.storage.supportsProgressRequests) return;
+      if (!this.#asksForProgress) {
+        this.#asksForProgress = true;
+        this.#guard(idleTimeoutMs);
+      }
       this.#options.storage.requestWatchProgress().catch((error: unknown) => this.#sink.onError(error));
     }, progressPeriodMs);
+  }
+
+  /** Without progress requests a quiet watch and a dead one look the same, and a reopened one may need a relist. */
+  #guard(delayMs: number): void {
+    this.#cancelWatchdog?.();
+    this.#cancelWatchdog = this.#options.clock.setBackgroundTimer(() => {
+      if (this.#asksForProgress) this.#input({ type: 'watchdog' });
+      else this.#guard(idleTimeoutMs);
+    }, delayMs);
   }
 
   #closeWatch(): void {

@@ -54,9 +54,11 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   prepareForUpdate?(next: T, old: DeepReadonly<T>, context: RequestContext): void;
   /** Rules for creates and updates alike. Metadata is the generic store's. */
   validate?(at: Field, object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): void;
+  /** True: Kubernetes runs {@link validate} twice on an update, so that its errors are told twice. Jobs, volumes. */
+  readonly repeatsValidation?: boolean;
   /** Rules for creates alone. */
   validateCreate?(at: Field, object: DeepReadonly<T>): void;
-  /** Rules for what may change, before {@link validate}. */
+  /** Rules for what may change, after {@link validate}. */
   validateChange?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
   warnings?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly string[];
   /** Values of the selectable fields beyond metadata. */

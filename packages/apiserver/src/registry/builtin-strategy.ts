@@ -48,8 +48,9 @@ export function builtinStrategy<T extends KubernetesObject>(
     },
     validateUpdate: (next, old) =>
       collectFieldErrors((root) => {
-        kind.validateChange?.(root, next, old);
         kind.validate?.(root, next, old);
+        if (kind.repeatsValidation === true) kind.validate?.(root, next, old);
+        kind.validateChange?.(root, next, old);
       }),
     ...warningsOf(kind),
     ...(facts.hasStatus ? { resetFields: [['status']] } : {}),

@@ -2,7 +2,7 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { PodTemplateSpec } from '@kapstan/kinds/core/v1';
-import { validatePodTemplate } from '../core/pods/pod-spec-validation.ts';
+import { validatePodTemplate, validateTemplateMetadata } from '../core/pods/pod-spec-validation.ts';
 import { jsonEqual } from '../json-equality.ts';
 import type { Field } from '../validation/field.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../validation/label-rules.ts';
@@ -23,13 +23,16 @@ export function validateSelectorAndTemplate(
   if (selector === undefined || selector === null) place.required();
   else {
     validateLabelSelector(place, selector);
-    if (isEmptySelector(selector)) place.invalid(goLabelSelector(selector), `empty selector is invalid for ${kind}`);
+    // Kubernetes says deployment for replica sets, too.
+    const shown = kind === 'replicaset' ? 'deployment' : kind;
+    if (isEmptySelector(selector)) place.invalid(goLabelSelector(selector), `empty selector is invalid for ${shown}`);
   }
   const isMatch = selectsLabels(selector, spec.template?.metadata?.labels);
   if (isMatch === undefined)
     return place.invalid(goLabelSelector(selector), kind === 'statefulset' ? '' : 'invalid label selector');
   const owner = { deployment: 'ReplicaSet', replicaset: 'ReplicaSet', statefulset: 'StatefulSet' }[kind];
   validateTemplate(at.child('template'), spec.template, { isMatch, owner });
+  if (kind === 'statefulset') validateTemplateMetadata(at.child('template'), spec.template);
 }
 
 export function isEmptySelector(selector: DeepReadonly<LabelSelector>): boolean {

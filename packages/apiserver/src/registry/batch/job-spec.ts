@@ -1,9 +1,11 @@
 // Defaults and rules for the spec of a job, alone or in a cron job. Source: pkg/apis/batch/v1/defaults.go, batch/validation.
 import type { DeepReadonly } from '@kapstan/api';
-import type { JobSpec, PodFailurePolicyRule } from '@kapstan/kinds/batch/v1';
+import type { JobSpec } from '@kapstan/kinds/batch/v1';
 import { setPodTemplateDefaults } from '../core/pods/pod-spec-defaults.ts';
 import { validatePodTemplate } from '../core/pods/pod-spec-validation.ts';
 import type { Field } from '../validation/field.ts';
+import { domainPathErrors } from '../validation/value-rules.ts';
+import { validateFailurePolicy, validateSuccessPolicy } from './job-policies.ts';
 
 /** Source: SetDefaults_Job. Not those of a cron job's template, which are set when the job is made. */
 export function setJobSpecDefaults(spec: JobSpec): void {
@@ -20,6 +22,8 @@ export function setJobSpecDefaults(spec: JobSpec): void {
   setPodTemplateDefaults(spec.template);
 }
 
+type ReadonlySpec = DeepReadonly<JobSpec>;
+
 const counts = [
   'parallelism',
   'completions',
@@ -27,20 +31,23 @@ const counts = [
   'backoffLimit',
   'ttlSecondsAfterFinished',
   'backoffLimitPerIndex',
+  'maxFailedIndexes',
 ] as const;
 
+const maxManagedByBytes = 63;
+
 /** Source: validateJobSpec. */
-export function validateJobSpec(at: Field, spec: DeepReadonly<JobSpec> | undefined): void {
+export function validateJobSpec(at: Field, spec: ReadonlySpec | undefined): void {
   for (const name of counts) at.child(name).nonNegative(spec?.[name]);
-  const mode = spec?.completionMode;
-  if (mode !== undefined) {
-    at.child('completionMode').oneOf(mode, ['NonIndexed', 'Indexed']);
-    if (mode === 'Indexed' && spec?.completions === undefined)
-      at.child('completions').required('when completion mode is Indexed');
+  if (spec?.maxFailedIndexes !== undefined && spec.backoffLimitPerIndex === undefined)
+    at.child('backoffLimitPerIndex').required('when maxFailedIndexes is specified');
+  if (spec?.managedBy !== undefined) {
+    at.child('managedBy').invalidAll(spec.managedBy, domainPathErrors(spec.managedBy));
+    if (Buffer.byteLength(spec.managedBy) > maxManagedByBytes) at.child('managedBy').tooLong(maxManagedByBytes);
   }
-  at.child('podFailurePolicy', 'rules').each(spec?.podFailurePolicy?.rules, (rule, place) =>
-    validateFailureRule(place, rule),
-  );
+  validateCompletionMode(at, spec ?? {});
+  if (spec?.podFailurePolicy !== undefined) validateFailurePolicy(at.child('podFailurePolicy'), spec);
+  if (spec?.successPolicy !== undefined) validateSuccessPolicy(at.child('successPolicy'), spec);
   if (spec?.podReplacementPolicy !== undefined) {
     const supported = spec.podFailurePolicy === undefined ? ['Failed', 'TerminatingOrFailed'] : ['Failed'];
     at.child('podReplacementPolicy').oneOf(spec.podReplacementPolicy, supported);
@@ -49,28 +56,47 @@ export function validateJobSpec(at: Field, spec: DeepReadonly<JobSpec> | undefin
   validateRestartPolicy(at.child('template', 'spec', 'restartPolicy'), spec);
 }
 
-function validateRestartPolicy(at: Field, spec: DeepReadonly<JobSpec> | undefined): void {
+function validateCompletionMode(at: Field, spec: DeepReadonly<Partial<JobSpec>>): void {
+  const mode = spec.completionMode;
+  if (mode !== undefined) at.child('completionMode').oneOf(mode, ['NonIndexed', 'Indexed']);
+  if (mode === 'Indexed') validateIndexed(at, spec);
+  if (mode !== undefined && mode !== 'NonIndexed') return;
+  for (const name of ['backoffLimitPerIndex', 'maxFailedIndexes'] as const)
+    if (spec[name] !== undefined) at.child(name).invalid(spec[name], 'requires indexed completion mode');
+}
+
+const maxIndexedParallelism = 100_000;
+const maxFailedIndexes = 100_000;
+/** From so many completions on, those with a backoff limit per index are held shorter. */
+const manyCompletions = 100_000;
+const maxOfMany = 10_000;
+
+function validateIndexed(at: Field, spec: DeepReadonly<Partial<JobSpec>>): void {
+  const { completions, parallelism, maxFailedIndexes: failed } = spec;
+  if (completions === undefined) at.child('completions').required('when completion mode is Indexed');
+  if (parallelism !== undefined && parallelism > maxIndexedParallelism) {
+    at.child('parallelism').invalid(
+      parallelism,
+      `must be less than or equal to ${maxIndexedParallelism} when completion mode is Indexed`,
+    );
+  }
+  const place = at.child('maxFailedIndexes');
+  if (completions !== undefined && failed !== undefined && failed > completions)
+    place.invalid(failed, 'must be less than or equal to completions');
+  if (failed !== undefined && failed > maxFailedIndexes)
+    place.invalid(failed, `must be less than or equal to ${maxFailedIndexes}`);
+  if (completions === undefined || completions <= manyCompletions || spec.backoffLimitPerIndex === undefined) return;
+  if (failed === undefined) place.required(`must be specified when completions is above ${manyCompletions}`);
+  const text = `must be less than or equal to ${maxOfMany} when completions are above ${manyCompletions} and used with backoff limit per index`;
+  if (parallelism !== undefined && parallelism > maxOfMany) at.child('parallelism').invalid(parallelism, text);
+  if (failed !== undefined && failed > maxOfMany) place.invalid(failed, text);
+}
+
+function validateRestartPolicy(at: Field, spec: ReadonlySpec | undefined): void {
   const policy = spec?.template?.spec?.restartPolicy ?? '';
   if (policy === '' || policy === 'Always') at.required('valid values: "OnFailure", "Never"');
+  else if (policy !== 'OnFailure' && policy !== 'Never') at.notSupported(policy, ['OnFailure', 'Never']);
   else if (spec?.podFailurePolicy !== undefined && policy !== 'Never') {
     at.invalid(policy, 'only "Never" is supported when podFailurePolicy is specified');
   }
-}
-
-const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
-
-function validateFailureRule(at: Field, rule: DeepReadonly<PodFailurePolicyRule>): void {
-  if (rule.action === undefined || (rule.action as string) === '')
-    at.child('action').required(`valid values: ${actions.map((a) => `"${a}"`).join(', ')}`);
-  else at.child('action').oneOf(rule.action, actions);
-  const hasConditions = (rule.onPodConditions?.length ?? 0) > 0;
-  if (rule.onExitCodes !== undefined && hasConditions)
-    at.invalid(undefined, 'specifying both OnExitCodes and OnPodConditions is not supported');
-  if (rule.onExitCodes === undefined && !hasConditions)
-    at.invalid(undefined, 'specifying one of OnExitCodes and OnPodConditions is required');
-  if (rule.onExitCodes !== undefined)
-    at.child('onExitCodes', 'operator').oneOf(rule.onExitCodes.operator, ['In', 'NotIn']);
-  at.child('onPodConditions').each(rule.onPodConditions, (condition, place) => {
-    place.child('status').oneOf(condition.status, ['False', 'True', 'Unknown']);
-  });
 }

@@ -75,8 +75,8 @@ export class Field {
     this.#errors.push({ ...duplicateField(this.path, value), detail });
   }
 
-  notFound(value: unknown): void {
-    this.#errors.push(notFoundField(this.path, value));
+  notFound(value: unknown, detail = ''): void {
+    this.#errors.push({ ...notFoundField(this.path, value), detail });
   }
 
   tooLong(maxBytes: number): void {

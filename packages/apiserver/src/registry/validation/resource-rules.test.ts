@@ -23,9 +23,15 @@ describe('resources of a container', () => {
     [
       'an extended resource without a limit',
       { requests: { 'example.com/gpu': '1' } },
-      ['r.requests: Limit must be set for non overcommitable resources'],
+      ['r.limits: Limit must be set for non overcommitable resources'],
     ],
-    ['huge pages', { limits: { 'hugepages-2Mi': '4Mi' }, requests: { 'hugepages-2Mi': '4Mi' } }, []],
+    ['huge pages', { limits: { 'hugepages-2Mi': '4Mi', cpu: 1 }, requests: { 'hugepages-2Mi': '4Mi' } }, []],
+    ['huge pages alone', { limits: { 'hugepages-2Mi': '4Mi' } }, ['r: HugePages require cpu or memory']],
+    [
+      'half a huge page',
+      { limits: { 'hugepages-2Mi': '1Mi', memory: '1Gi' } },
+      ['r.limits[hugepages-2Mi]: 1Mi is not positive integer multiple of hugepages-2Mi'],
+    ],
     [
       'a resource that containers have not',
       { limits: { pods: '1' } },

@@ -1,7 +1,15 @@
 // Amounts of resources: names, values, requests within limits. Source: pkg/apis/core/validation.
-import { type DeepReadonly, parseQuantity, type Quantity, qualifiedNameErrors, quantityOf } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  dnsLabelErrors,
+  parseQuantity,
+  type Quantity,
+  qualifiedNameErrors,
+  quantityOf,
+} from '@kapstan/api';
 import type { Quantity as QuantityText } from '@kapstan/kinds';
 import type { ResourceRequirements } from '@kapstan/kinds/core/v1';
+import { isExtendedResourceName } from './extended-resource.ts';
 import type { Field } from './field.ts';
 
 export type ResourceList = Readonly<Record<string, QuantityText>>;
@@ -42,13 +50,19 @@ const integerResources = new Set([
   'services.loadbalancers',
 ]);
 
-const isHugePages = (name: string): boolean => name.startsWith('hugepages-') || name.startsWith('requests.hugepages-');
+export const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
+export const isQuotaHugePages = (name: string): boolean => isHugePages(name) || name.startsWith('requests.hugepages-');
+/** Source: IsNativeResource. */
+const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+
+/** More may be limited than is requested. Source: IsOvercommitAllowed. */
+export const mayOvercommit = (name: string): boolean => isNative(name) && !isHugePages(name);
 
 /** Source: ValidateResourceName. */
 export function validateResourceName(at: Field, name: string): void {
   const errors = qualifiedNameErrors(name);
   at.invalidAll(name, errors);
-  if (errors.length === 0 && !name.includes('/') && !standardResources.has(name) && !isHugePages(name)) {
+  if (errors.length === 0 && !name.includes('/') && !standardResources.has(name) && !isQuotaHugePages(name)) {
     at.invalid(name, 'must be a standard resource type or fully qualified');
   }
 }
@@ -56,9 +70,20 @@ export function validateResourceName(at: Field, name: string): void {
 /** Source: validateContainerResourceName. */
 export function validateContainerResourceName(at: Field, name: string): void {
   validateResourceName(at, name);
-  if (!name.includes('/') && !standardContainerResources.has(name) && !isHugePages(name)) {
-    at.invalid(name, 'must be a standard resource for containers');
+  if (!name.includes('/')) {
+    if (!standardContainerResources.has(name) && !isHugePages(name))
+      at.invalid(name, 'must be a standard resource for containers');
+  } else if (!isNative(name) && !isExtendedResourceName(name)) {
+    at.invalid(name, "doesn't follow extended resource name standard");
   }
+}
+
+/** Of a whole pod. Source: validatePodResourceName. */
+export function validatePodResourceName(at: Field, name: string): void {
+  const before = at.errorCount;
+  validateResourceName(at, name);
+  if (at.errorCount > before || name === 'cpu' || name === 'memory' || isHugePages(name)) return;
+  at.notSupported(name, ['cpu', 'hugepages-', 'memory']);
 }
 
 /** Source: ValidateNonnegativeQuantity. */
@@ -74,7 +99,8 @@ export function validatePositiveAmount(at: Field, text: QuantityText): void {
 /** Source: ValidateResourceQuantityValue. */
 export function validateResourceAmount(at: Field, name: string, text: QuantityText): void {
   validateNonNegativeAmount(at, text);
-  if (integerResources.has(name) && !isWhole(text)) at.invalid(String(text), 'must be an integer');
+  if ((integerResources.has(name) || isExtendedResourceName(name)) && !isWhole(text))
+    at.invalid(String(text), 'must be an integer');
 }
 
 /** No thousandths. Source: MilliValue() % 1000. */
@@ -82,22 +108,53 @@ export function isWhole(text: QuantityText): boolean {
   return amount(text).scaledValue(-3) % 1000n === 0n;
 }
 
-/** Limits and requests of a container. Source: ValidateContainerResourceRequirements. */
+/** Where the names of resource claims come from, and which resource names are known. */
+export interface RequirementRules {
+  readonly claimNames: ReadonlySet<string>;
+  /** Default: those of a container. */
+  readonly validateName?: (at: Field, name: string) => void;
+}
+
+const noClaims: RequirementRules = { claimNames: new Set() };
+
+/** Limits and requests of a container or pod. Source: validateResourceRequirements. */
 export function validateResourceRequirements(
   at: Field,
   resources: DeepReadonly<ResourceRequirements> | undefined,
+  { claimNames, validateName = validateContainerResourceName }: RequirementRules = noClaims,
 ): void {
   const limits = resources?.limits as ResourceList | undefined;
   const requests = resources?.requests as ResourceList | undefined;
   at.child('limits').eachKey(limits, (name, value, place) => {
-    validateContainerResourceName(place, name);
+    validateName(place, name);
     validateResourceAmount(place, name, value);
+    validateHugePages(place, name, value);
   });
   at.child('requests').eachKey(requests, (name, value, place) => {
-    validateContainerResourceName(place, name);
+    validateName(place, name);
     validateResourceAmount(place, name, value);
-    validateRequestWithinLimit(at.child('requests'), { name, request: value, limit: limits?.[name] });
+    validateRequestWithinLimit(at, { name, request: value, limit: limits?.[name] });
+    validateHugePages(place, name, value);
   });
+  const names = Object.keys({ ...limits, ...requests });
+  if (names.some(isHugePages) && !names.some((name) => name === 'cpu' || name === 'memory'))
+    at.forbidden('HugePages require cpu or memory');
+  validateClaims(at.child('claims'), resources?.claims, claimNames);
+}
+
+/** Source: IsHugePageResourceValueDivisible. */
+function validateHugePages(at: Field, name: string, text: QuantityText): void {
+  if (!isHugePages(name)) return;
+  let size = 0n;
+  try {
+    const page = parseQuantity(name.slice('hugepages-'.length));
+    if (page.scaledValue(-3) % 1000n === 0n) size = page.scaledValue(0);
+  } catch (error) {
+    // What is no quantity divides nothing.
+    if (!(error instanceof TypeError)) throw error;
+  }
+  if (size <= 0n || amount(text).scaledValue(0) % size !== 0n)
+    at.invalid(String(text), `${String(text)} is not positive integer multiple of ${name}`);
 }
 
 function validateRequestWithinLimit(
@@ -108,13 +165,44 @@ function validateRequestWithinLimit(
     limit,
   }: { readonly name: string; readonly request: QuantityText; readonly limit: QuantityText | undefined },
 ): void {
-  const isExtended = name.includes('/') && !name.startsWith('kubernetes.io/');
   if (limit === undefined) {
-    if (isExtended || name.startsWith('hugepages-')) at.required(`Limit must be set for non overcommitable resources`);
+    if (!mayOvercommit(name)) at.child('limits').required('Limit must be set for non overcommitable resources');
     return;
   }
   const order = amount(request).compare(amount(limit));
-  if ((isExtended || name.startsWith('hugepages-')) && order !== 0) {
-    at.invalid(String(request), `must be equal to ${name} limit of ${String(limit)}`);
-  } else if (order > 0) at.invalid(String(request), `must be less than or equal to ${name} limit of ${String(limit)}`);
+  const place = at.child('requests');
+  if (order !== 0 && !mayOvercommit(name)) {
+    place.invalid(String(request), `must be equal to ${name} limit of ${String(limit)}`);
+  } else if (order > 0) {
+    place.invalid(String(request), `must be less than or equal to ${name} limit of ${String(limit)}`);
+  }
+}
+
+/** Source: validateResourceClaimNames. */
+function validateClaims(
+  at: Field,
+  claims: DeepReadonly<ResourceRequirements>['claims'],
+  known: ReadonlySet<string>,
+): void {
+  const seen = new Set<string>();
+  at.each(claims, ({ name, request = '' }, place) => {
+    if (name === '') place.required();
+    else validateClaimOnce(place, { name, request, seen });
+    if (known.has(name)) return;
+    const names = known.size === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
+    place.notFound(name, `must be one of the names in pod.spec.resourceClaims${names}`);
+  });
+}
+
+/** A claim whole, or parts of it, each once. */
+function validateClaimOnce(
+  at: Field,
+  { name, request, seen }: { readonly name: string; readonly request: string; readonly seen: Set<string> },
+): void {
+  if (seen.has(name)) return at.duplicate(name);
+  if (request !== '') at.child('request').invalidAll(request, dnsLabelErrors(request));
+  const key = request === '' ? name : `${name}/${request}`;
+  if (seen.has(key)) at.duplicate(key);
+  else if (request === '') for (const other of seen) if (other.startsWith(`${name}/`)) at.duplicate(name);
+  seen.add(key);
 }

@@ -1,6 +1,7 @@
 // Rules for single values, as messages: ports, port names, addresses, keys, percentages. Names and labels are in
 // @kapstan/api. Source: apimachinery util/validation.
 import { isIP, isIPv4 } from 'node:net';
+import { dnsSubdomainErrors } from '@kapstan/api';
 
 const range = (min: number, max: number): string => `must be between ${min} and ${max}, inclusive`;
 
@@ -51,7 +52,7 @@ export function canonicalIpErrors(text: string): string[] {
 }
 
 /** IPv6 as RFC 5952 has it. */
-function canonicalIp(text: string): string {
+export function canonicalIp(text: string): string {
   return text.includes(':') ? new URL(`http://[${text}]`).hostname.slice(1, -1) : text;
 }
 
@@ -141,6 +142,35 @@ export function envNameErrors(name: string): string[] {
   return [
     "a valid environment variable name must consist only of printable ASCII characters other than '=' (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '[ -<>-~]+')",
   ];
+}
+
+const underscoreLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const underscoreSubdomain = `${underscoreLabel}(\\.${underscoreLabel})*`;
+
+/** A DNS subdomain that may have underscores. Source: IsDNS1123SubdomainWithUnderscore. */
+export function searchPathErrors(text: string): string[] {
+  const errors: string[] = [];
+  if (Buffer.byteLength(text) > 253) errors.push('must be no more than 253 bytes');
+  if (!new RegExp(`^${underscoreSubdomain}$`).test(text)) {
+    errors.push(
+      `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${underscoreSubdomain}')`,
+    );
+  }
+  return errors;
+}
+
+const pathPattern = String.raw`[A-Za-z0-9/\-._~%!$&'()*+,;=:]+`;
+
+/** "example.com/name". The host is told as it stands in the whole. Source: IsDomainPrefixedPath. */
+export function domainPathErrors(text: string): string[] {
+  const cut = text.indexOf('/');
+  const host = text.slice(0, Math.max(cut, 0));
+  const path = text.slice(cut + 1);
+  if (host === '' || path === '') return ['must be a domain-prefixed path (such as "acme.io/foo")'];
+  const errors = [...dnsSubdomainErrors(host)];
+  if (!new RegExp(`^${pathPattern}$`).test(path))
+    errors.push(`Invalid path (regex used for validation is '${pathPattern}')`);
+  return errors;
 }
 
 const wildcardPattern = String.raw`\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*`;

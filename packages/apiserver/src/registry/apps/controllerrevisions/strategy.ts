@@ -5,6 +5,7 @@ import { jsonEqual } from '../../json-equality.ts';
 
 export const controllerRevisions: BuiltinKind<ControllerRevision> = {
   id: 'apps/v1/controllerrevisions',
+  strategy: { updateMetadata: 'both' },
   validate: (root, { data, revision }) => {
     if (data === undefined || data === null) root.child('data').required('data is mandatory');
     root.child('revision').nonNegative(revision);

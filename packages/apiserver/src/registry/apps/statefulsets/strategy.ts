@@ -2,6 +2,7 @@
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '@kapstan/kinds/apps/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
+import { validateClaimSpec } from '../../core/persistentvolumeclaims/claim-validation.ts';
 import { setClaimDefaults } from '../../core/persistentvolumeclaims/strategy.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
@@ -23,14 +24,15 @@ export const statefulSets: BuiltinKind<StatefulSet> = {
   setDefaults: ({ spec }) => {
     if (spec !== undefined) setSpecDefaults(spec);
   },
-  validate: (root, { spec }) => {
+  validate: (root, { spec }, old) => {
     const at = root.child('spec');
     validatePolicies(at, spec ?? {});
+    // What cannot change is not looked at again.
+    if (old === undefined) validateFixed(at, spec ?? {});
     at.child('replicas').nonNegative(spec?.replicas);
     at.child('minReadySeconds').nonNegative(spec?.minReadySeconds);
-    at.child('ordinals', 'start').nonNegative(spec?.ordinals?.start);
-    validateSelectorAndTemplate(at, spec ?? {}, 'statefulset');
-    if (spec?.serviceName) at.child('serviceName').invalidAll(spec.serviceName, dnsLabelErrors(spec.serviceName));
+    at.child('ordinals.start').nonNegative(spec?.ordinals?.start);
+    validateSelectorAndTemplate(at, withClaims(spec ?? {}), 'statefulset');
   },
   validateChange: (root, next, old) => {
     if (jsonEqual(fixedPart(next.spec), fixedPart(old.spec))) return;
@@ -64,6 +66,8 @@ function setSpecDefaults(spec: StatefulSetSpec): void {
     type: spec.updateStrategy?.type || 'RollingUpdate',
   };
   if (strategy.type === 'RollingUpdate') strategy.rollingUpdate = { partition: 0, ...strategy.rollingUpdate };
+  // The feature gate MaxUnavailableStatefulSet is off.
+  if (strategy.rollingUpdate !== undefined) delete strategy.rollingUpdate.maxUnavailable;
   spec.updateStrategy = strategy;
   const retention = spec.persistentVolumeClaimRetentionPolicy;
   spec.persistentVolumeClaimRetentionPolicy = {
@@ -77,6 +81,26 @@ function setSpecDefaults(spec: StatefulSetSpec): void {
     claim.apiVersion = 'v1';
     setClaimDefaults(claim);
   }
+}
+
+function validateFixed(at: Field, spec: ReadonlySpec): void {
+  at.child('volumeClaimTemplates').each(spec.volumeClaimTemplates, (claim, place) =>
+    validateClaimSpec(place.child('spec'), claim.spec ?? {}),
+  );
+  if (spec.serviceName) at.child('serviceName').invalidAll(spec.serviceName, dnsLabelErrors(spec.serviceName));
+}
+
+/** The pods have a volume of each claim, and names of their own. */
+function withClaims(spec: ReadonlySpec): ReadonlySpec {
+  const { template, volumeClaimTemplates: claims = [] } = spec;
+  if (template?.spec === undefined) return spec;
+  const { subdomain: _subdomain, hostname: _hostname, volumes, ...pod } = template.spec;
+  const made = new Map(claims.map(({ metadata }) => [metadata?.name ?? '', metadata?.name ?? '']));
+  const all = [
+    ...[...made.keys()].map((name) => ({ name, persistentVolumeClaim: { claimName: name } })),
+    ...(volumes ?? []).filter(({ name }) => !made.has(name)),
+  ];
+  return { ...spec, template: { ...template, spec: { ...pod, ...(all.length === 0 ? {} : { volumes: all }) } } };
 }
 
 type ReadonlySpec = DeepReadonly<Partial<StatefulSetSpec>>;

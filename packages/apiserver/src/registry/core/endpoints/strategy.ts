@@ -1,5 +1,5 @@
 // Endpoints. Source: pkg/registry/core/endpoint, pkg/apis/core/validation validateEndpointSubsets.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { EndpointAddress, EndpointPort, Endpoints } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import type { Field } from '../../validation/field.ts';
@@ -38,4 +38,6 @@ function validatePort(at: Field, port: DeepReadonly<EndpointPort>, isNameNeeded:
   at.child('port').invalidAll(port.port, portNumberErrors(port.port));
   if (!port.protocol) at.child('protocol').required();
   else at.child('protocol').oneOf(port.protocol, ['SCTP', 'TCP', 'UDP']);
+  if (port.appProtocol !== undefined)
+    at.child('appProtocol').invalidAll(port.appProtocol, qualifiedNameErrors(port.appProtocol));
 }

@@ -3,7 +3,13 @@ import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { LimitRange, LimitRangeItem } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import type { Field } from '../../validation/field.ts';
-import { amount, type ResourceList } from '../../validation/resource-rules.ts';
+import {
+  amount,
+  mayOvercommit,
+  type ResourceList,
+  validateContainerResourceName,
+  validateResourceName,
+} from '../../validation/resource-rules.ts';
 
 export const limitRanges: BuiltinKind<LimitRange> = {
   id: 'v1/limitranges',
@@ -19,7 +25,7 @@ export const limitRanges: BuiltinKind<LimitRange> = {
   validate: (root, { spec }) => {
     const types = new Set<string>();
     root.child('spec', 'limits').each(spec?.limits, (item, place) => {
-      place.child('type').invalidAll(item.type, qualifiedNameErrors(item.type));
+      validateType(place.child('type'), item.type);
       if (types.has(item.type)) place.child('type').duplicate(item.type);
       types.add(item.type);
       validateItem(place, item);
@@ -35,7 +41,27 @@ function setItemDefaults(item: LimitRangeItem): void {
   if (Object.keys(requests).length > 0) item.defaultRequest = requests;
 }
 
+const standardTypes = ['Pod', 'Container', 'PersistentVolumeClaim'];
+
+/** Source: validateLimitRangeTypeName. */
+function validateType(at: Field, type: string): void {
+  const errors = qualifiedNameErrors(type);
+  at.invalidAll(type, errors);
+  if (errors.length === 0 && !type.includes('/') && !standardTypes.includes(type))
+    at.invalid(type, 'must be a standard limit type or fully qualified');
+}
+
 const bounds = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio'] as const;
+
+function validateNames(at: Field, item: DeepReadonly<LimitRangeItem>): void {
+  const validateName =
+    item.type === 'Pod' || item.type === 'Container' ? validateContainerResourceName : validateResourceName;
+  for (const name of bounds) {
+    // Those that a pod may not have are refused as a whole.
+    if (item.type === 'Pod' && name.startsWith('default')) continue;
+    at.child(name).eachKey(item[name], (resource, _value, place) => validateName(place, resource));
+  }
+}
 
 function validateItem(at: Field, item: DeepReadonly<LimitRangeItem>): void {
   if (item.type === 'Pod') {
@@ -47,6 +73,7 @@ function validateItem(at: Field, item: DeepReadonly<LimitRangeItem>): void {
   if (item.type === 'PersistentVolumeClaim' && item.min?.storage === undefined && item.max?.storage === undefined) {
     at.child('limits').required('either minimum or maximum storage value is required, but neither was provided');
   }
+  validateNames(at, item);
   const resources = new Set(bounds.flatMap((name) => Object.keys(item[name] ?? {})));
   for (const resource of resources) validateBounds(at, item, resource);
 }
@@ -103,8 +130,37 @@ function validateBounds(at: Field, item: DeepReadonly<LimitRangeItem>, resource:
       .key(resource)
       .invalid(order.shown === 'low' ? low : high, text);
   }
-  const ratio = textOf(item.maxLimitRequestRatio);
-  if (ratio !== undefined && amount(ratio).compare(amount('1')) < 0) {
-    at.child('maxLimitRequestRatio').key(resource).invalid(ratio, `ratio ${ratio} is less than 1`);
-  }
+  validateRatio(at.child('maxLimitRequestRatio').key(resource), {
+    ratio: textOf(item.maxLimitRequestRatio),
+    min: textOf(item.min),
+    max: textOf(item.max),
+  });
+  const limit = textOf(item.default);
+  const request = textOf(item.defaultRequest);
+  if (mayOvercommit(resource) || limit === undefined || request === undefined) return;
+  if (amount(limit).compare(amount(request)) !== 0)
+    at.child('defaultRequest')
+      .key(resource)
+      .invalid(request, `default value ${limit} must equal to defaultRequest value ${request} in ${resource}`);
+}
+
+/** Beyond this Kubernetes divides whole units instead of thousandths. Source: resource.MaxMilliValue. */
+const maxMilli = (1n << 63n) / 1000n;
+
+interface Ratio {
+  readonly ratio: string | undefined;
+  readonly min: string | undefined;
+  readonly max: string | undefined;
+}
+
+function validateRatio(at: Field, { ratio, min, max }: Ratio): void {
+  if (ratio === undefined) return;
+  if (amount(ratio).compare(amount('1')) < 0) at.invalid(ratio, `ratio ${ratio} is less than 1`);
+  if (min === undefined || max === undefined) return;
+  const all = [ratio, min, max].map(amount);
+  const isSmall = all.every((value) => value.scaledValue(0) < maxMilli);
+  const [wanted = 0, low = 0, high = 0] = all.map((value) => Number(value.scaledValue(isSmall ? -3 : 0)));
+  const possible = high / low;
+  if ((isSmall ? wanted / 1000 : wanted) > possible)
+    at.invalid(ratio, `ratio ${ratio} is greater than max/min = ${possible.toFixed(6)}`);
 }

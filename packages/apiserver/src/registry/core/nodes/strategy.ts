@@ -12,6 +12,15 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
     id: 'v1/nodes',
     strategy: { updateMetadata: 'both' },
     keepsStatusOnCreate: true,
+    repeatsValidation: true,
+    warnings: ({ spec }) => [
+      ...(spec?.configSource === undefined
+        ? []
+        : ['spec.configSource: the feature is no longer supported, and this field will be ignored']),
+      ...(spec?.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []),
+    ],
+    prepareForCreate: dropConfigSource,
+    prepareForUpdate: dropConfigSource,
     setDefaults: ({ spec, status }) => {
       if (spec?.podCIDR && spec.podCIDRs === undefined) spec.podCIDRs = [spec.podCIDR];
       else if (spec?.podCIDRs?.[0] !== undefined && !spec.podCIDR) spec.podCIDR = spec.podCIDRs[0];
@@ -27,6 +36,8 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
       if (before.length > 0 && !jsonEqual(next.spec?.podCIDRs, before)) {
         root.child('spec', 'podCIDRs').forbidden('node updates may not change podCIDR except from "" to valid');
       }
+      if ((next.spec?.externalID ?? '') !== (old.spec?.externalID ?? ''))
+        root.child('spec', 'externalID').forbidden('may not be updated');
       if (old.spec?.providerID && next.spec?.providerID !== old.spec.providerID) {
         root.child('spec', 'providerID').forbidden('node updates may not change providerID except from "" to valid');
       }
@@ -36,6 +47,11 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
   };
 }
 
+/** The kubelet takes its configuration from elsewhere. Source: dropDisabledFields. */
+function dropConfigSource({ spec }: Node): void {
+  if (spec !== undefined) delete spec.configSource;
+}
+
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 /** Source: validateNodeTaints. */
@@ -43,7 +59,8 @@ function validateTaints(at: Field, taints: readonly DeepReadonly<Taint>[] | unde
   const seen = new Set<string>();
   at.each(taints, (taint, place) => {
     place.child('key').invalidAll(taint.key, qualifiedNameErrors(taint.key));
-    place.child('value').invalidAll(taint.value ?? '', labelValueErrors(taint.value ?? ''));
+    const valueErrors = labelValueErrors(taint.value ?? '');
+    if (valueErrors.length > 0) place.child('value').invalid(taint.value ?? '', valueErrors.join(';'));
     if ((taint.effect as string) === '') place.child('effect').required();
     else place.child('effect').oneOf(taint.effect, effects);
     const pair = `${taint.effect}/${taint.key}`;

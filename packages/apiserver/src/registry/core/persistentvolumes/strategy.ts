@@ -1,21 +1,24 @@
 // Persistent volumes. Source: pkg/registry/core/persistentvolume, pkg/apis/core/validation ValidatePersistentVolumeSpec.
-import { type DeepReadonly, dnsSubdomainErrors, formatTime } from '@kapstan/api';
+import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, formatTime } from '@kapstan/api';
 import type { PersistentVolume, PersistentVolumeSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
-import { validatePositiveAmount } from '../../validation/resource-rules.ts';
-import { validateAccessModes, volumeModes } from '../persistentvolumeclaims/strategy.ts';
+import { amount, validatePositiveAmount } from '../../validation/resource-rules.ts';
+import { validateAccessModes, volumeModes } from '../persistentvolumeclaims/claim-validation.ts';
+import { validateNodeSelector } from '../pods/scheduling-validation.ts';
 import { setSourceDefaults } from '../pods/volume-defaults.ts';
-import { validateVolumeSource } from '../pods/volume-source-validation.ts';
+import { validateSecretName, validateVolumeSource } from '../pods/volume-source-validation.ts';
+import { refusedAs } from '../pods/volume-validation.ts';
 
 export function persistentVolumes(server: BuiltinServer): BuiltinKind<PersistentVolume> {
   return {
     id: 'v1/persistentvolumes',
     strategy: { updateMetadata: 'both' },
     returnsDeletedObject: true,
+    repeatsValidation: true,
     setDefaults: ({ spec, status }) => {
       if (status !== undefined) status.phase ||= 'Pending';
       if (spec === undefined) return;
@@ -26,15 +29,18 @@ export function persistentVolumes(server: BuiltinServer): BuiltinKind<Persistent
     prepareForCreate: (object) => {
       object.status = { phase: 'Pending', lastPhaseTransitionTime: formatTime(server.clock.now()) };
     },
-    validate: (root, { spec }) => validateSpec(root.child('spec'), spec ?? {}),
+    validate: (root, { metadata, spec }) => validateSpec(root.child('spec'), spec ?? {}, metadata?.name ?? ''),
     validateChange: (root, next, old) => {
-      const [before, after] = [sourceOf(old.spec), sourceOf(next.spec)];
+      const [before, after] = [sourceOf(old.spec), withoutNewExpandSecret(next, old)];
       if (!jsonEqual(before, after)) {
         root
           .child('spec', 'persistentvolumesource')
           .forbidden(`spec.persistentvolumesource is immutable after creation\n${jsonDiff(before, after)}`);
       }
-      root.child('spec', 'volumeMode').immutable(next.spec?.volumeMode, next.spec?.volumeMode === old.spec?.volumeMode);
+      root.child('volumeMode').immutable(next.spec?.volumeMode, next.spec?.volumeMode === old.spec?.volumeMode);
+      const wasNamed = old.spec?.volumeAttributesClassName !== undefined;
+      if (wasNamed && next.spec?.volumeAttributesClassName === undefined)
+        root.child('spec', 'volumeAttributesClassName').forbidden('update from non-nil value to nil is forbidden');
     },
     status: {
       prepare: (next, old) => {
@@ -78,35 +84,130 @@ function sourceOf(spec: ReadonlySpec | undefined): unknown {
   return Object.fromEntries(sources.flatMap((name) => (spec?.[name] === undefined ? [] : [[name, spec[name]]])));
 }
 
-function validateSpec(at: Field, spec: ReadonlySpec): void {
+/** The secret for expansion may come later. */
+function withoutNewExpandSecret(next: DeepReadonly<PersistentVolume>, old: DeepReadonly<PersistentVolume>): unknown {
+  const after = sourceOf(next.spec);
+  if (next.spec?.csi === undefined || old.spec?.csi === undefined) return after;
+  if (old.spec.csi.controllerExpandSecretRef !== undefined) return after;
+  const { controllerExpandSecretRef: _new, ...csi } = next.spec.csi;
+  return { ...(after as object), csi };
+}
+
+function validateSpec(at: Field, spec: ReadonlySpec, name: string): void {
   const modes = spec.accessModes ?? [];
   if (modes.length === 0) at.child('accessModes').required();
   validateAccessModes(at.child('accessModes'), modes);
-  const capacity = spec.capacity ?? {};
-  if (Object.keys(capacity).length === 0) at.child('capacity').required();
-  if (capacity.storage === undefined || Object.keys(capacity).length > 1) {
-    at.child('capacity').notSupported(goStringMap(spec.capacity), ['storage']);
-  }
-  at.child('capacity').eachKey(capacity, (_name, value, place) => validatePositiveAmount(place, value));
+  validateCapacity(at.child('capacity'), spec);
   if (spec.persistentVolumeReclaimPolicy)
     at.child('persistentVolumeReclaimPolicy').oneOf(spec.persistentVolumeReclaimPolicy, [
       'Delete',
       'Recycle',
       'Retain',
     ]);
-  validateSources(at, spec);
+  validateNodeAffinity(at.child('nodeAffinity'), spec);
+  validateSources(at, spec, name);
   if (spec.hostPath?.path === '/' && spec.persistentVolumeReclaimPolicy === 'Recycle') {
     at.child('persistentVolumeReclaimPolicy').forbidden("may not be 'recycle' for a hostPath mount of '/'");
   }
   if (spec.storageClassName)
     at.child('storageClassName').invalidAll(spec.storageClassName, dnsSubdomainErrors(spec.storageClassName));
   if (spec.volumeMode !== undefined) at.child('volumeMode').oneOf(spec.volumeMode, volumeModes);
+  validateAttributes(at, spec);
 }
 
-/** Exactly one source, and a valid one. */
-export function validateSources(at: Field, spec: ReadonlySpec): void {
-  const [first, ...more] = sources.filter((name) => spec[name] !== undefined);
-  if (first === undefined) at.required('must specify a volume type');
-  else validateVolumeSource(at.child(first), first, spec);
-  for (const name of more) at.child(name).forbidden('may not specify more than 1 volume type');
+function validateCapacity(at: Field, { capacity }: ReadonlySpec): void {
+  const names = Object.keys(capacity ?? {});
+  if (names.length === 0) at.required();
+  if (capacity?.storage === undefined || names.length > 1) at.notSupported(goStringMap(capacity), ['storage']);
+  at.eachKey(capacity, (_name, value, place) => {
+    const whole = amount(value).scaledValue(0);
+    if (whole < 0n) place.invalid(Number(whole), 'must be a valid resource quantity');
+    validatePositiveAmount(place, value);
+  });
+}
+
+function validateNodeAffinity(at: Field, { nodeAffinity }: ReadonlySpec): void {
+  if (nodeAffinity === undefined) return;
+  if (nodeAffinity.required === undefined) at.child('required').required('must specify required node constraints');
+  else validateNodeSelector(at.child('required'), nodeAffinity.required);
+}
+
+/** Exactly one source, and a valid one. `name` is the volume's. */
+export function validateSources(at: Field, spec: ReadonlySpec, name: string): void {
+  const [first, ...more] = sources.filter((source) => spec[source] !== undefined);
+  if (first === undefined) return at.required('must specify a volume type');
+  validateVolumeSource(at, first, spec);
+  validateOwnRules(at.child(first), first, spec);
+  for (const other of more) {
+    // Kubernetes does not count this one, and looks into it.
+    if (other === 'flexVolume') validateVolumeSource(at, other, spec);
+    else at.child(refusedAs[other] ?? other).forbidden('may not specify more than 1 volume type');
+  }
+  if (first === 'local' && spec.nodeAffinity === undefined)
+    at.child('nodeAffinity').required('Local volume requires node affinity');
+  const { iscsi } = spec;
+  if (first === 'iscsi' && iscsi?.initiatorName !== undefined) {
+    if (Buffer.byteLength(`${name}:${iscsi.targetPortal}`) > 64)
+      at.child('iscsi', 'targetportal').invalid(
+        iscsi.targetPortal,
+        'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.',
+      );
+  }
+}
+
+/** What holds for volumes of the cluster and not for those of a pod: secrets are in a namespace. */
+function validateOwnRules(at: Field, source: (typeof sources)[number], spec: ReadonlySpec): void {
+  switch (source) {
+    case 'glusterfs': {
+      const namespace = spec.glusterfs?.endpointsNamespace;
+      if (namespace === '')
+        at.child('endpointsNamespace').invalid(
+          '',
+          'if the endpointnamespace is set, it must be a valid namespace name',
+        );
+      else if (namespace !== undefined) at.child('endpointsNamespace').invalidAll(namespace, dnsLabelErrors(namespace));
+      return;
+    }
+    case 'azureFile':
+      if (spec.azureFile?.secretNamespace === '') at.child('secretNamespace').required();
+      return;
+    case 'iscsi':
+      return validateSecretName(at, spec.iscsi?.secretRef, ['name']);
+    case 'cinder':
+      return validateSecretName(at, spec.cinder?.secretRef, ['name', 'namespace']);
+    case 'storageos':
+      return validateSecretName(at, spec.storageos?.secretRef, ['name', 'namespace']);
+    case 'csi':
+      return validateCsi(at, spec);
+    default:
+      return;
+  }
+}
+
+const csiSecrets = [
+  'controllerPublishSecretRef',
+  'controllerExpandSecretRef',
+  'nodePublishSecretRef',
+  'nodeExpandSecretRef',
+] as const;
+
+function validateCsi(at: Field, { csi }: ReadonlySpec): void {
+  if (!csi?.volumeHandle) at.child('volumeHandle').required();
+  for (const name of csiSecrets) {
+    const secret = csi?.[name];
+    if (secret === undefined) continue;
+    const place = at.child(name);
+    if (!secret.name) place.child('name').required();
+    else place.child('name').invalidAll(secret.name, dnsSubdomainErrors(secret.name));
+    if (!secret.namespace) place.child('namespace').required();
+    else place.child('namespace').invalidAll(secret.namespace, dnsLabelErrors(secret.namespace));
+  }
+}
+
+function validateAttributes(at: Field, spec: ReadonlySpec): void {
+  const name = spec.volumeAttributesClassName;
+  if (name === undefined) return;
+  if (name === '') at.child('volumeAttributesClassName').required('an empty string is disallowed');
+  else at.child('volumeAttributesClassName').invalidAll(name, dnsSubdomainErrors(name));
+  if (spec.csi === undefined) at.child('csi').required('has to be specified when using volumeAttributesClassName');
 }

@@ -1,69 +1,84 @@
-// Rules for the containers of a pod. Source: pkg/apis/core/validation validateContainers.
+// Rules for the containers of a pod. Parts of them: probe-validation.ts, restart-validation.ts, mount-validation.ts,
+// security-validation.ts, env-validation.ts. Source: pkg/apis/core/validation validateContainers.
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
-import type {
-  Container,
-  ContainerPort,
-  EphemeralContainer,
-  LifecycleHandler,
-  PodSpec,
-  Probe,
-} from '@kapstan/kinds/core/v1';
+import type { Container, ContainerPort, EphemeralContainer, PodSpec, Volume } from '@kapstan/kinds/core/v1';
 import type { Field } from '../../validation/field.ts';
 import { validateResourceRequirements } from '../../validation/resource-rules.ts';
-import { portErrors, portNameErrors, portNumberErrors } from '../../validation/value-rules.ts';
+import { portNameErrors, portNumberErrors } from '../../validation/value-rules.ts';
 import { validateEnv, validateEnvFrom } from './env-validation.ts';
-import { validateVolumeMounts } from './volume-validation.ts';
+import { validateVolumeDevices, validateVolumeMounts } from './mount-validation.ts';
+import { validateLifecycle, validateProbes } from './probe-validation.ts';
+import { validateContainerRestart, validateInitRestart, validateResizePolicy } from './restart-validation.ts';
+import { validateSecurityContext } from './security-validation.ts';
 
 type ReadonlySpec = DeepReadonly<PodSpec>;
 type ReadonlyContainer = DeepReadonly<Container>;
+type AnyContainer = ReadonlyContainer | DeepReadonly<EphemeralContainer>;
+
+/** What a container may refer to in its pod. */
+export interface ContainerScope {
+  readonly spec: ReadonlySpec;
+  /** Those without a fault. */
+  readonly volumes: readonly DeepReadonly<Volume>[];
+  readonly claimNames: ReadonlySet<string>;
+  /** A template says less about its pods than a pod about itself. */
+  readonly owner: 'pod' | 'template';
+}
 
 /** All containers of a pod: regular, init and ephemeral ones share their names. */
-export function validateContainers(at: Field, spec: ReadonlySpec): void {
+export function validateContainers(at: Field, scope: ContainerScope): void {
+  const { spec } = scope;
   const names = new Set<string>();
   const regular = at.child('containers');
   if ((spec.containers?.length ?? 0) === 0) regular.required();
   regular.each(spec.containers, (container, place) => {
-    validateName(place, container.name, names);
-    validateContainer(place, container, spec);
+    validateContainer(place, container, scope);
+    takeName(place, container.name, names);
+    if (container.lifecycle !== undefined) validateLifecycle(place.child('lifecycle'), container.lifecycle, spec);
     validateProbes(place, container);
-    validateLifecycle(place, container, spec);
+    validateContainerRestart(place, container);
   });
+  validateHostPorts(regular, spec.containers ?? []);
   at.child('initContainers').each(spec.initContainers, (container, place) => {
-    validateName(place, container.name, names);
-    validateContainer(place, container, spec);
+    validateContainer(place, container, scope);
+    takeName(place, container.name, names);
+    if (container.name === '') names.delete('');
     validateInitContainer(place, container, spec);
+    validateHostPorts(at.child('initContainers'), [container]);
   });
   at.child('ephemeralContainers').each(spec.ephemeralContainers, (container, place) => {
-    validateName(place, container.name, names);
-    validateContainer(place, container, spec);
+    validateContainer(place, container, scope);
+    takeName(place, container.name, names);
     validateEphemeralContainer(place, container, spec);
   });
-  validateHostPortConflicts(at, spec);
+  validateHostNetworkPorts(regular, scope);
 }
 
-function validateName(at: Field, name: string, names: Set<string>): void {
-  const place = at.child('name');
-  if (name === '') place.required();
-  else place.invalidAll(name, dnsLabelErrors(name));
-  if (name !== '' && names.has(name)) place.duplicate(name);
+function takeName(at: Field, name: string, names: Set<string>): void {
+  if (names.has(name)) at.child('name').duplicate(name);
   names.add(name);
 }
 
-function validateContainer(
-  at: Field,
-  container: ReadonlyContainer | DeepReadonly<EphemeralContainer>,
-  spec: ReadonlySpec,
-): void {
-  const image = container.image ?? '';
+/** What all kinds of containers have in common. Source: validateContainerCommon, validateContainerOnlyForPod. */
+function validateContainer(at: Field, container: AnyContainer, scope: ContainerScope): void {
+  const { spec, volumes, claimNames } = scope;
+  const { name, image = '' } = container;
+  if (name === '') at.child('name').required();
+  else at.child('name').invalidAll(name, dnsLabelErrors(name));
   if (image === '') at.child('image').required();
-  else if (image !== image.trim()) at.child('image').invalid(image, 'must not have leading or trailing whitespace');
+  else if (scope.owner === 'pod' && image !== image.trim())
+    at.child('image').invalid(image, 'must not have leading or trailing whitespace');
   validateTermination(at, container);
-  validatePorts(at.child('ports'), container.ports, spec.hostNetwork === true);
+  validatePorts(at.child('ports'), container.ports);
   validateEnv(at.child('env'), container.env);
   validateEnvFrom(at.child('envFrom'), container.envFrom);
-  validateVolumeMounts(at.child('volumeMounts'), container, spec);
+  validateVolumeMounts(at, container, volumes);
+  validateVolumeDevices(at, container, volumes);
   at.child('imagePullPolicy').oneOf(container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never']);
-  validateResourceRequirements(at.child('resources'), container.resources);
+  validateResourceRequirements(at.child('resources'), container.resources, { claimNames });
+  validateResizePolicy(at.child('resizePolicy'), container.resizePolicy, spec.restartPolicy);
+  if (container.securityContext !== undefined)
+    validateSecurityContext(at.child('securityContext'), container.securityContext, spec.hostUsers);
 }
 
 function validateTermination(at: Field, container: ReadonlyContainer | DeepReadonly<EphemeralContainer>): void {
@@ -74,11 +89,7 @@ function validateTermination(at: Field, container: ReadonlyContainer | DeepReado
 
 const protocols = ['SCTP', 'TCP', 'UDP'];
 
-function validatePorts(
-  at: Field,
-  ports: readonly DeepReadonly<ContainerPort>[] | undefined,
-  isHostNetwork: boolean,
-): void {
+function validatePorts(at: Field, ports: readonly DeepReadonly<ContainerPort>[] | undefined): void {
   const names = new Set<string>();
   at.each(ports, (port, place) => {
     validatePortName(place.child('name'), port.name ?? '', names);
@@ -87,9 +98,17 @@ function validatePorts(
     if (port.hostPort) place.child('hostPort').invalidAll(port.hostPort, portNumberErrors(port.hostPort));
     if (!port.protocol) place.child('protocol').required();
     else place.child('protocol').oneOf(port.protocol, protocols);
-    if (isHostNetwork && port.hostPort !== port.containerPort) {
-      place.child('hostPort').invalid(port.hostPort ?? 0, 'must match `containerPort` when `hostNetwork` is true');
-    }
+  });
+}
+
+/** On the network of the host a port is that of the host. Source: validatePodHostNetworkDeps. */
+function validateHostNetworkPorts(at: Field, { spec, owner }: ContainerScope): void {
+  if (spec.hostNetwork !== true) return;
+  at.each(spec.containers, ({ ports }, place) => {
+    place.child('ports').each(ports, ({ hostPort = 0, containerPort }, portPlace) => {
+      if (hostPort !== containerPort && (owner === 'pod' || hostPort !== 0))
+        portPlace.child('hostPort').invalid(hostPort, 'must match `containerPort` when `hostNetwork` is true');
+    });
   });
 }
 
@@ -97,14 +116,15 @@ function validatePortName(at: Field, name: string, names: Set<string>): void {
   if (name === '') return;
   const errors = portNameErrors(name);
   at.invalidAll(name, errors);
-  if (errors.length === 0 && names.has(name)) at.duplicate(name);
+  if (errors.length > 0) return;
+  if (names.has(name)) at.duplicate(name);
   names.add(name);
 }
 
 /** Two containers may not take one port of the host. Source: checkHostPortConflicts. */
-function validateHostPortConflicts(at: Field, spec: ReadonlySpec): void {
+function validateHostPorts(at: Field, containers: readonly ReadonlyContainer[]): void {
   const taken = new Set<string>();
-  at.child('containers').each(spec.containers, (container, place) => {
+  at.each(containers, (container, place) => {
     place.child('ports').each(container.ports, (port, portPlace) => {
       if (!port.hostPort) return;
       const id = `${port.protocol ?? ''}/${port.hostIP ?? ''}/${port.hostPort}`;
@@ -114,98 +134,22 @@ function validateHostPortConflicts(at: Field, spec: ReadonlySpec): void {
   });
 }
 
-function validateProbes(at: Field, container: ReadonlyContainer): void {
-  const { livenessProbe, readinessProbe, startupProbe } = container;
-  for (const [name, probe] of Object.entries({ livenessProbe, readinessProbe, startupProbe })) {
-    if (probe === undefined) continue;
-    const place = at.child(name);
-    validateProbe(place, probe);
-    if (name !== 'readinessProbe' && probe.successThreshold !== 1)
-      place.child('successThreshold').invalid(probe.successThreshold ?? 0, 'must be 1');
-  }
-  if (readinessProbe?.terminationGracePeriodSeconds !== undefined) {
-    at.child('readinessProbe', 'terminationGracePeriodSeconds').invalid(
-      readinessProbe.terminationGracePeriodSeconds,
-      'must not be set for readinessProbes',
-    );
-  }
-}
-
-function validateProbe(at: Field, probe: DeepReadonly<Probe>): void {
-  validateHandler(at, probe);
-  for (const name of [
-    'initialDelaySeconds',
-    'timeoutSeconds',
-    'periodSeconds',
-    'successThreshold',
-    'failureThreshold',
-  ] as const) {
-    at.child(name).nonNegative(probe[name]);
-  }
-  if (probe.terminationGracePeriodSeconds !== undefined && probe.terminationGracePeriodSeconds <= 0) {
-    at.child('terminationGracePeriodSeconds').invalid(probe.terminationGracePeriodSeconds, 'must be greater than 0');
-  }
-}
-
-const handlerNames = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep'] as const;
-type Handler = DeepReadonly<LifecycleHandler & Probe>;
-
-/** Exactly one of the handlers, and it must be whole. Source: validateHandler. */
-function validateHandler(at: Field, handler: Handler): void {
-  const [first, ...more] = handlerNames.filter((name) => handler[name] !== undefined);
-  if (first === undefined) return at.required('must specify a handler type');
-  for (const name of more) at.child(name).forbidden('may not specify more than 1 handler type');
-  const place = at.child(first);
-  if (handler.exec !== undefined && first === 'exec' && (handler.exec.command?.length ?? 0) === 0)
-    place.child('command').required();
-  if (handler.httpGet !== undefined && first === 'httpGet') validateHttpGet(place, handler.httpGet);
-  if (handler.tcpSocket !== undefined && first === 'tcpSocket') validatePort(place, handler.tcpSocket.port);
-  if (handler.grpc !== undefined && first === 'grpc') validatePort(place, handler.grpc.port);
-}
-
-function validateHttpGet(at: Field, action: NonNullable<Handler['httpGet']>): void {
-  if (!action.path) at.child('path').required();
-  validatePort(at, action.port);
-  at.child('scheme').oneOf(action.scheme, ['HTTP', 'HTTPS']);
-  at.child('httpHeaders').each(action.httpHeaders, (header, place) => {
-    if (/^[-A-Za-z0-9]+$/.test(header.name)) return;
-    place
-      .child('name')
-      .invalid(
-        header.name,
-        "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
-      );
-  });
-}
-
-function validatePort(at: Field, port: number | string): void {
-  at.child('port').invalidAll(port, portErrors(port));
-}
-
-function validateLifecycle(at: Field, container: ReadonlyContainer, spec: ReadonlySpec): void {
-  const { postStart, preStop } = container.lifecycle ?? {};
-  const place = at.child('lifecycle');
-  if (postStart !== undefined) validateHandler(place.child('postStart'), postStart);
-  if (preStop !== undefined) validateHandler(place.child('preStop'), preStop);
-  const grace = spec.terminationGracePeriodSeconds ?? 0;
-  for (const [name, handler] of Object.entries({ postStart, preStop })) {
-    const seconds = handler?.sleep?.seconds;
-    if (seconds === undefined || (seconds >= 0 && seconds <= grace)) continue;
-    place
-      .child(name, 'sleep')
-      .invalid(seconds, `must be non-negative and less than terminationGracePeriodSeconds (${grace})`);
-  }
-}
-
 function validateInitContainer(at: Field, container: ReadonlyContainer, spec: ReadonlySpec): void {
+  validateInitRestart(at, container);
   if (container.restartPolicy === 'Always') {
-    validateLifecycle(at, container, spec);
+    if (container.lifecycle !== undefined) validateLifecycle(at.child('lifecycle'), container.lifecycle, spec);
     return validateProbes(at, container);
   }
   const refused = 'may not be set for init containers without restartPolicy=Always';
   for (const name of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
     if (container[name] !== undefined) at.child(name).forbidden(refused);
   }
+  at.child('resizePolicy').each(container.resizePolicy, ({ restartPolicy }, place) => {
+    if (restartPolicy === 'RestartContainer')
+      place
+        .child('restartPolicy')
+        .invalid(restartPolicy, "must not be set to 'RestartContainer' for non-sidecar initContainers");
+  });
 }
 
 const notForEphemeral = [
@@ -215,6 +159,8 @@ const notForEphemeral = [
   'startupProbe',
   'lifecycle',
   'resizePolicy',
+  'restartPolicy',
+  'restartPolicyRules',
 ] as const;
 
 function validateEphemeralContainer(at: Field, container: DeepReadonly<EphemeralContainer>, spec: ReadonlySpec): void {

@@ -23,7 +23,7 @@ export function ephemeralContainersSubresource(): StrategySubresource<Pod> {
       else next.spec.ephemeralContainers = wanted;
     },
     validate: (root, next, old) => {
-      validatePodSpec(root.child('spec'), next.spec);
+      validatePodSpec(root.child('spec'), next.spec, next.metadata ?? {});
       validateKept(
         root.child('spec', 'ephemeralContainers'),
         next.spec?.ephemeralContainers,
@@ -61,7 +61,7 @@ export function resizeSubresource(): StrategySubresource<Pod> {
       for (const container of containersOf(next)) takeResources(container, wanted.get(container.name));
     },
     validate: (root, next, old) => {
-      validatePodSpec(root.child('spec'), next.spec);
+      validatePodSpec(root.child('spec'), next.spec, next.metadata ?? {});
       if (qosClassOf(next.spec) !== (old.status?.qosClass ?? qosClassOf(old.spec))) {
         root
           .child('spec')

@@ -34,6 +34,8 @@ function setPodSpecDefaults(spec: PodSpec): void {
   spec.dnsPolicy ||= 'ClusterFirst';
   spec.schedulerName ||= 'default-scheduler';
   spec.terminationGracePeriodSeconds ??= 30;
+  // The feature gate GenericWorkload is off.
+  delete spec.schedulingGroup;
   spec.securityContext ??= {};
   for (const container of [
     ...(spec.initContainers ?? []),

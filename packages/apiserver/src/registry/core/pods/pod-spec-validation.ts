@@ -1,31 +1,48 @@
 // Rules for the spec of a pod, alone or in a template. Source: pkg/apis/core/validation ValidatePodSpec.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  dnsLabelErrors,
+  dnsSubdomainErrors,
+  type ObjectMeta,
+  qualifiedNameErrors,
+} from '@kapstan/api';
 import type { PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
-import { ipErrors, rangeErrors } from '../../validation/value-rules.ts';
+import { validatePodResourceName, validateResourceRequirements } from '../../validation/resource-rules.ts';
+import { ipErrors, rangeErrors, searchPathErrors } from '../../validation/value-rules.ts';
 import { validateContainers } from './container-validation.ts';
 import { validateAffinity, validateSpread, validateTolerations } from './scheduling-validation.ts';
+import { validateHostUsers, validatePodSecurity } from './security-validation.ts';
 import { validateVolumes } from './volume-validation.ts';
+import { validateHostProcess, validateOs } from './windows-validation.ts';
 
 type ReadonlySpec = DeepReadonly<PodSpec>;
 
 /** What an absent spec is in Go: a struct without anything. */
 const emptySpec: ReadonlySpec = { containers: [] };
 
-export function validatePodSpec(at: Field, given: ReadonlySpec | undefined): void {
+/** `meta` is that of the pod; templates have none. */
+export function validatePodSpec(at: Field, given: ReadonlySpec | undefined, meta?: DeepReadonly<ObjectMeta>): void {
   const spec = given ?? emptySpec;
-  validateVolumes(at.child('volumes'), spec.volumes);
-  validateContainers(at, spec);
+  const volumes = validateVolumes(at.child('volumes'), spec.volumes, meta);
+  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter((name) => name !== ''));
+  validateResourceClaims(at.child('resourceClaims'), spec);
+  validateContainers(at, { spec, volumes, claimNames, owner: meta === undefined ? 'template' : 'pod' });
+  validatePodResources(at.child('resources'), spec);
   validatePolicies(at, spec);
   validateLabels(at.child('nodeSelector'), spec.nodeSelector);
+  validatePodSecurity(at.child('securityContext'), spec);
   validateAffinity(at.child('affinity'), spec.affinity);
-  validateDns(at, spec);
+  validateDns(at.child('dnsConfig'), spec);
   at.child('readinessGates').each(spec.readinessGates, (gate, place) => {
     place.child('conditionType').invalidAll(gate.conditionType, qualifiedNameErrors(gate.conditionType));
   });
   validateSchedulingGates(at.child('schedulingGates'), spec);
   validateSpread(at.child('topologySpreadConstraints'), spec.topologySpreadConstraints);
+  validateHostProcess(at, spec);
+  validateHostUsers(at, spec);
   validateNames(at, spec);
   const deadline = spec.activeDeadlineSeconds;
   if (deadline !== undefined)
@@ -37,6 +54,57 @@ export function validatePodSpec(at: Field, given: ReadonlySpec | undefined): voi
       .child('hostnames')
       .each(alias.hostnames, (name, hostPlace) => hostPlace.invalidAll(name, dnsSubdomainErrors(name)));
   });
+  if (spec.overhead !== undefined) validateResourceRequirements(at.child('overhead'), { limits: spec.overhead });
+  validateOs(at, spec);
+  validateFileKeys(at, spec);
+}
+
+/** Source: validatePodResourceClaim. */
+function validateResourceClaims(at: Field, { resourceClaims }: ReadonlySpec): void {
+  const seen = new Set<string>();
+  at.each(resourceClaims, (claim, place) => {
+    const { name, resourceClaimName, resourceClaimTemplateName } = claim;
+    if (name === '') place.child('name').required();
+    else if (seen.has(name)) place.child('name').duplicate(name);
+    else place.child('name').invalidAll(name, dnsLabelErrors(name));
+    seen.add(name);
+    if (resourceClaimName !== undefined && resourceClaimTemplateName !== undefined)
+      place.invalid(claim, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified');
+    if (resourceClaimName === undefined && resourceClaimTemplateName === undefined)
+      place.invalid(claim, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`');
+    for (const [member, value] of Object.entries({ resourceClaimName, resourceClaimTemplateName }))
+      if (value !== undefined) place.child(member).invalidAll(value, dnsSubdomainErrors(value));
+  });
+}
+
+/** Amounts for the whole pod. Source: validatePodResources. */
+function validatePodResources(at: Field, spec: ReadonlySpec): void {
+  if (spec.resources === undefined) return;
+  if (spec.os?.name === 'windows') return at.forbidden('may not be set for a windows pod');
+  if (spec.resources.claims !== undefined)
+    at.child('claims').forbidden('claims may not be set for Resources at pod-level');
+  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
+  validateResourceRequirements(at, spec.resources, { claimNames, validateName: validatePodResourceName });
+}
+
+/** Keys of files stand in a volume that lives as long as the pod. Source: validateFileKeyRefVolumes. */
+function validateFileKeys(at: Field, spec: ReadonlySpec): void {
+  for (const name of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
+    for (const [index, { env }] of (spec[name] ?? []).entries()) {
+      at.child(name)
+        .index(index)
+        .child('env')
+        .each(env, ({ valueFrom }, place) => {
+          const wanted = valueFrom?.fileKeyRef?.volumeName;
+          if (wanted === undefined) return;
+          const volume = spec.volumes?.find((candidate) => candidate.name === wanted);
+          const namePlace = place.child('valueFrom', 'fileKeyRef', 'volumeName');
+          if (volume === undefined) namePlace.notFound(wanted);
+          else if (volume.emptyDir === undefined)
+            namePlace.invalid(wanted, 'referenced volume must be of type emptyDir');
+        });
+    }
+  }
 }
 
 const dnsPolicies = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
@@ -46,28 +114,45 @@ function validatePolicies(at: Field, spec: ReadonlySpec): void {
   else at.child('restartPolicy').oneOf(spec.restartPolicy, ['Always', 'OnFailure', 'Never']);
   if (!spec.dnsPolicy) at.child('dnsPolicy').required();
   else at.child('dnsPolicy').oneOf(spec.dnsPolicy, dnsPolicies);
-  if (spec.preemptionPolicy !== undefined)
-    at.child('preemptionPolicy').oneOf(spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']);
-  if (spec.os !== undefined) {
-    if (spec.os.name === '') at.child('os', 'name').required('cannot be empty');
-    else at.child('os', 'name').oneOf(spec.os.name, ['linux', 'windows']);
-  }
+  const preemption = spec.preemptionPolicy;
+  if ((preemption as string) === '') at.child('preemptionPolicy').required();
+  else if (preemption !== undefined) at.child('preemptionPolicy').oneOf(preemption, ['PreemptLowerPriority', 'Never']);
+  if (spec.terminationGracePeriodSeconds === undefined && spec !== emptySpec)
+    at.child('terminationGracePeriodSeconds').required();
 }
 
 const maxNameservers = 3;
 
+const maxSearches = 32;
+const maxSearchBytes = 2048;
+
 function validateDns(at: Field, spec: ReadonlySpec): void {
   const config = spec.dnsConfig;
-  const place = at.child('dnsConfig');
-  const servers = config?.nameservers ?? [];
-  if (spec.dnsPolicy === 'None' && servers.length === 0) {
-    (config === undefined ? place : place.child('nameservers')).required(
-      `must provide at least one DNS nameserver when \`dnsPolicy\` is None`,
-    );
-  }
+  if (spec.dnsPolicy === 'None' && config === undefined)
+    return at.required('must provide `dnsConfig` when `dnsPolicy` is None');
+  if (config === undefined) return;
+  const { nameservers: servers = [], searches = [] } = config;
+  const serverPlace = at.child('nameservers');
+  if (spec.dnsPolicy === 'None' && servers.length === 0)
+    return serverPlace.required('must provide at least one DNS nameserver when `dnsPolicy` is None');
   if (servers.length > maxNameservers)
-    place.child('nameservers').invalid(servers, `must not have more than ${maxNameservers} nameservers`);
-  place.child('nameservers').each(servers, (server, serverPlace) => serverPlace.invalidAll(server, ipErrors(server)));
+    serverPlace.invalid(servers, `must not have more than ${maxNameservers} nameservers`);
+  serverPlace.each(servers, (server, place) => place.invalidAll(server, ipErrors(server)));
+  const searchPlace = at.child('searches');
+  if (searches.length > maxSearches)
+    searchPlace.invalid(searches, `must not have more than ${maxSearches} search paths`);
+  if (Buffer.byteLength(searches.join(' ')) > maxSearchBytes)
+    searchPlace.invalid(
+      searches,
+      `must not have more than ${maxSearchBytes} characters (including spaces) in the search list`,
+    );
+  searchPlace.each(searches, (search, place) => {
+    const name = search.replace(/\.$/, '');
+    if (search !== '.') place.invalidAll(name, searchPathErrors(name));
+  });
+  at.child('options').each(config.options, ({ name }, place) => {
+    if (!name) place.required('must not be empty');
+  });
 }
 
 function validateSchedulingGates(at: Field, spec: ReadonlySpec): void {
@@ -90,18 +175,34 @@ function validateNames(at: Field, spec: ReadonlySpec): void {
   } as const;
   for (const [name, rule] of Object.entries(rules)) {
     const value = spec[name as keyof typeof rules];
-    if (value) at.child(name).invalidAll(value, rule(value));
+    // Only this one may be there and empty, and is wrong then.
+    if (value || (value === '' && name === 'runtimeClassName')) at.child(name).invalidAll(value, rule(value));
   }
+  validateHostnameOverride(at.child('hostnameOverride'), spec);
+}
+
+const maxHostnameBytes = 64;
+
+function validateHostnameOverride(at: Field, spec: ReadonlySpec): void {
+  const name = spec.hostnameOverride;
+  if (name === undefined) return;
+  if (spec.setHostnameAsFQDN === true) at.forbidden('may not be specified when setHostnameAsFQDN is true');
+  if (spec.hostNetwork === true) at.forbidden('may not be specified when hostNetwork is true');
+  if (Buffer.byteLength(name) > maxHostnameBytes) at.tooLong(maxHostnameBytes);
+  at.invalidAll(name, dnsSubdomainErrors(name));
 }
 
 /** A pod's metadata and spec inside another object. Metadata errors stand at the template itself. Source: ValidatePodTemplateSpec. */
 export function validatePodTemplate(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined): void {
-  validateLabels(at.child('labels'), template?.metadata?.labels);
-  for (const key of Object.keys(template?.metadata?.annotations ?? {})) {
-    at.child('annotations').invalidAll(key, qualifiedNameErrors(key.toLowerCase()));
-  }
+  validateTemplateMetadata(at, template);
   validatePodSpec(at.child('spec'), template?.spec);
   if ((template?.spec?.ephemeralContainers?.length ?? 0) > 0) {
     at.child('spec', 'ephemeralContainers').forbidden('ephemeral containers not allowed in pod template');
   }
+}
+
+/** Errors stand at the template itself. */
+export function validateTemplateMetadata(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined): void {
+  validateLabels(at.child('labels'), template?.metadata?.labels);
+  validateAnnotationKeys(at.child('annotations'), template?.metadata?.annotations);
 }

@@ -4,6 +4,8 @@ import type { Container, Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
+import { rangeErrors } from '../../validation/value-rules.ts';
+import { validateTolerations } from './scheduling-validation.ts';
 
 const mayChange = [
   '`spec.containers[*].image`',
@@ -23,22 +25,48 @@ export function validatePodChange(
   { spec: old = emptySpec }: DeepReadonly<Pod>,
 ): void {
   for (const name of ['containers', 'initContainers'] as const) {
-    if ((next[name]?.length ?? 0) === (old[name]?.length ?? 0)) continue;
-    const what = name === 'containers' ? 'containers' : 'init containers';
     // The rest would only repeat it.
-    return at.child(name).forbidden(`pod updates may not add or remove ${what}`);
+    if ((next[name]?.length ?? 0) !== (old[name]?.length ?? 0))
+      return at.child(name).forbidden('pod updates may not add or remove containers');
+    at.child(name).each(next[name], ({ image = '' }, place) => validateImage(place.child('image'), image));
   }
-  validateDeadline(at.child('activeDeadlineSeconds'), next.activeDeadlineSeconds, old.activeDeadlineSeconds);
+  if (!validateDeadline(at.child('activeDeadlineSeconds'), next, old)) return;
   validateAddedTolerations(at.child('tolerations'), next.tolerations, old.tolerations);
+  validateRemovedGates(at.child('schedulingGates'), next, old);
   const masked = withChangeable(next, old);
   if (!jsonEqual(masked, old))
     at.forbidden(`pod updates may not change fields other than ${mayChange}\n${jsonDiff(old, masked)}`);
 }
 
-function validateDeadline(at: Field, next: number | undefined, old: number | undefined): void {
-  if (old === undefined) return;
-  if (next === undefined) at.invalid(null, 'must not update from a positive integer to nil value');
-  else if (next > old) at.invalid(next, 'must be less than or equal to previous value');
+function validateImage(at: Field, image: string): void {
+  if (image === '') at.required();
+  if (image !== image.trim()) at.invalid(image, 'must not have leading or trailing whitespace');
+}
+
+/** False: nothing more is told. */
+function validateDeadline(
+  at: Field,
+  { activeDeadlineSeconds: next }: ReadonlySpec,
+  { activeDeadlineSeconds: old }: ReadonlySpec,
+): boolean {
+  if (next === undefined) {
+    if (old !== undefined) at.invalid(null, 'must not update from a positive integer to nil value');
+    return true;
+  }
+  const errorCount = at.errorCount;
+  at.invalidAll(next, rangeErrors(next, 0, 2_147_483_647));
+  if (at.errorCount === errorCount && old !== undefined && next > old)
+    at.invalid(next, 'must be less than or equal to previous value');
+  return at.errorCount === errorCount;
+}
+
+/** Source: validateOnlyDeletedSchedulingGates. */
+function validateRemovedGates(at: Field, next: ReadonlySpec, old: ReadonlySpec): void {
+  const before = new Set((old.schedulingGates ?? []).map((gate) => gate.name));
+  at.each(next.schedulingGates, ({ name }, place) => {
+    if (!before.has(name))
+      place.child('name').forbidden(`only deletion is allowed, but found new scheduling gate '${name}'`);
+  });
 }
 
 /** Source: validateOnlyAddedTolerations. */
@@ -52,6 +80,7 @@ function validateAddedTolerations(
     const isKept = next?.some((other) => jsonEqual(identity(other), identity(toleration)));
     if (isKept !== true) return at.forbidden('existing toleration can not be modified except its tolerationSeconds');
   }
+  validateTolerations(at, next);
 }
 
 /** The new spec with what may change taken from the old one: what then differs may not. */
@@ -79,12 +108,11 @@ function take(next: PodSpec, old: ReadonlySpec, name: keyof PodSpec): void {
   else Object.assign(next, { [name]: old[name] });
 }
 
-/** Gates may be removed; while there were some, the place may also be narrowed. Source: validateSchedulingGates, validateNodeAffinityMutation. */
+/** Added gates were told; while there were some, the place may also be narrowed. Source: validateNodeAffinityMutation. */
 function takeGates(next: PodSpec, old: ReadonlySpec): void {
-  const before = new Set((old.schedulingGates ?? []).map((gate) => gate.name));
-  if (before.size === 0) return;
-  const onlyRemoved = (next.schedulingGates ?? []).every((gate) => before.has(gate.name));
-  if (onlyRemoved) take(next, old, 'schedulingGates');
+  const wasGated = (old.schedulingGates?.length ?? 0) > 0;
+  take(next, old, 'schedulingGates');
+  if (!wasGated) return;
   const selector = next.nodeSelector ?? {};
   const onlyAdded = Object.entries(old.nodeSelector ?? {}).every(([key, value]) => selector[key] === value);
   if (onlyAdded) take(next, old, 'nodeSelector');

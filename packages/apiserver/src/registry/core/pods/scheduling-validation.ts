@@ -1,7 +1,15 @@
 // Rules for where a pod may run: tolerations, affinity, spread. Source: pkg/apis/core/validation.
-import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  dnsLabelErrors,
+  dnsSubdomainErrors,
+  labelValueErrors,
+  qualifiedNameErrors,
+} from '@kapstan/api';
+import type { LabelSelector } from '@kapstan/kinds';
 import type {
   Affinity,
+  NodeSelector,
   NodeSelectorRequirement,
   NodeSelectorTerm,
   PodAffinity,
@@ -34,28 +42,75 @@ export function validateTolerations(at: Field, tolerations: readonly DeepReadonl
 
 /** What is wrong with the value is told at the operator. */
 function validateOperator(at: Field, operator: string, value: string): void {
-  if (operator === '' || operator === 'Equal') at.invalidAll(value, labelValueErrors(value));
+  if (operator === '' || operator === 'Equal') {
+    const errors = labelValueErrors(value);
+    if (errors.length > 0) at.invalid(value, errors.join(';'));
+  } else if (operator === 'Lt' || operator === 'Gt') at.notSupported(operator, ['Equal', 'Exists', 'Lt', 'Gt']);
   else if (operator !== 'Exists') at.notSupported(operator, ['Equal', 'Exists']);
   else if (value !== '') at.invalid(value, "value must be empty when `operator` is 'Exists'");
 }
+
+const nodePolicies = ['Honor', 'Ignore'];
 
 /** Source: validateTopologySpreadConstraints. */
 export function validateSpread(
   at: Field,
   constraints: readonly DeepReadonly<TopologySpreadConstraint>[] | undefined,
 ): void {
-  const seen = new Set<string>();
-  at.each(constraints, (constraint, place) => {
-    if (constraint.maxSkew <= 0) place.child('maxSkew').invalid(constraint.maxSkew, 'must be greater than zero');
-    if (constraint.topologyKey === '') place.child('topologyKey').required('can not be empty');
-    place.child('whenUnsatisfiable').oneOf(constraint.whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']);
-    const pair = `{${constraint.topologyKey}, ${constraint.whenUnsatisfiable}}`;
-    if (seen.has(pair)) place.child('{topologyKey, whenUnsatisfiable}').duplicate(pair);
-    seen.add(pair);
-    if (constraint.minDomains !== undefined && constraint.minDomains <= 0) {
-      place.child('minDomains').invalid(constraint.minDomains, 'must be greater than zero');
-    }
+  const pairs = (constraints ?? []).map(
+    ({ topologyKey, whenUnsatisfiable }) => `{${topologyKey}, ${whenUnsatisfiable}}`,
+  );
+  at.each(constraints, (constraint, place, index) => {
+    const { maxSkew, topologyKey, whenUnsatisfiable: action, minDomains } = constraint;
+    if (maxSkew <= 0) place.child('maxSkew').invalid(maxSkew, 'must be greater than zero');
+    if (topologyKey === '') place.child('topologyKey').required('can not be empty');
+    place.child('whenUnsatisfiable').oneOf(action, ['DoNotSchedule', 'ScheduleAnyway']);
+    const pair = pairs[index] ?? '';
+    if (pairs.includes(pair, index + 1)) place.child('{topologyKey, whenUnsatisfiable}').duplicate(pair);
+    if (minDomains !== undefined) validateMinDomains(place.child('minDomains'), minDomains, action);
+    for (const name of ['nodeAffinityPolicy', 'nodeTaintsPolicy'] as const)
+      if (constraint[name] !== undefined) place.child(name).oneOf(constraint[name], nodePolicies);
+    validateLabelKeys(place, { ...constraint, labelSelector: constraint.labelSelector });
     validateLabelSelector(place.child('labelSelector'), constraint.labelSelector);
+  });
+}
+
+function validateMinDomains(at: Field, count: number, action: string): void {
+  if (count <= 0) at.invalid(count, 'must be greater than zero');
+  if (action !== 'DoNotSchedule')
+    at.invalid(count, `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${action}`);
+}
+
+type Keys = readonly string[] | undefined;
+
+/** Keys whose values are those of the pod itself. Source: ValidateMatchLabelKeysAndMismatchLabelKeys. */
+function validateLabelKeys(
+  at: Field,
+  {
+    matchLabelKeys: match,
+    mismatchLabelKeys: mismatch,
+    labelSelector,
+  }: {
+    readonly matchLabelKeys?: Keys;
+    readonly mismatchLabelKeys?: Keys;
+    readonly labelSelector: DeepReadonly<LabelSelector> | undefined;
+  },
+): void {
+  for (const [name, keys] of Object.entries({ matchLabelKeys: match, mismatchLabelKeys: mismatch })) {
+    const place = at.child(name);
+    if (labelSelector !== undefined)
+      place.each(keys, (key, keyPlace) => keyPlace.invalidAll(key, qualifiedNameErrors(key)));
+    else if ((keys?.length ?? 0) > 0) place.forbidden('must not be specified when labelSelector is not set');
+  }
+  const selected = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
+  for (const { key } of labelSelector?.matchExpressions ?? []) {
+    const index = match?.lastIndexOf(key) ?? -1;
+    if (index >= 0 && selected.has(key))
+      at.index(index).invalid(key, 'exists in both matchLabelKeys and labelSelector');
+    selected.add(key);
+  }
+  at.child('matchLabelKeys').each(match, (key, place) => {
+    if (mismatch?.includes(key)) place.invalid(key, 'exists in both matchLabelKeys and mismatchLabelKeys');
   });
 }
 
@@ -64,11 +119,8 @@ export function validateAffinity(at: Field, affinity: DeepReadonly<Affinity> | u
   const node = affinity?.nodeAffinity;
   const nodePlace = at.child('nodeAffinity');
   const required = node?.requiredDuringSchedulingIgnoredDuringExecution;
-  if (required !== undefined) {
-    const place = nodePlace.child('requiredDuringSchedulingIgnoredDuringExecution', 'nodeSelectorTerms');
-    if ((required.nodeSelectorTerms?.length ?? 0) === 0) place.required('must have at least one node selector term');
-    place.each(required.nodeSelectorTerms, (term, termPlace) => validateNodeTerm(termPlace, term));
-  }
+  if (required !== undefined)
+    validateNodeSelector(nodePlace.child('requiredDuringSchedulingIgnoredDuringExecution'), required);
   nodePlace
     .child('preferredDuringSchedulingIgnoredDuringExecution')
     .each(node?.preferredDuringSchedulingIgnoredDuringExecution, (term, place) => {
@@ -80,14 +132,31 @@ export function validateAffinity(at: Field, affinity: DeepReadonly<Affinity> | u
     validatePodAffinity(at.child('podAntiAffinity'), affinity.podAntiAffinity);
 }
 
+/** Terms that must hold: their values are those of labels. Source: ValidateNodeSelector. */
+export function validateNodeSelector(at: Field, selector: DeepReadonly<NodeSelector>): void {
+  const place = at.child('nodeSelectorTerms');
+  if ((selector.nodeSelectorTerms?.length ?? 0) === 0) place.required('must have at least one node selector term');
+  place.each(selector.nodeSelectorTerms, (term, termPlace) => {
+    validateNodeTerm(termPlace, term);
+    termPlace.child('matchExpressions').each(term.matchExpressions, ({ values }, expression) => {
+      expression
+        .child('values')
+        .each(values, (value, valuePlace) => valuePlace.invalidAll(value, labelValueErrors(value)));
+    });
+  });
+}
+
 function validateNodeTerm(at: Field, term: DeepReadonly<NodeSelectorTerm>): void {
   at.child('matchExpressions').each(term.matchExpressions, validateRequirementAt);
-  at.child('matchFields').each(term.matchFields, (field, place) => {
-    if (field.key !== 'metadata.name') place.child('key').invalid(field.key, 'not a valid field selector key');
-    else if (field.values?.length !== 1)
+  at.child('matchFields').each(term.matchFields, ({ key, operator, values }, place) => {
+    if (operator !== 'In' && operator !== 'NotIn')
+      place.child('operator').invalid(operator, 'not a valid selector operator');
+    else if (values?.length !== 1)
       place
         .child('values')
         .required("must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
+    if (key !== 'metadata.name') return place.child('key').invalid(key, 'not a valid field selector key');
+    place.child('values').each(values, (value, valuePlace) => valuePlace.invalidAll(value, dnsSubdomainErrors(value)));
   });
 }
 
@@ -133,6 +202,8 @@ function validateWeight(at: Field, weight: number): void {
 function validatePodTerm(at: Field, term: DeepReadonly<PodAffinityTerm>): void {
   validateLabelSelector(at.child('labelSelector'), term.labelSelector);
   validateLabelSelector(at.child('namespaceSelector'), term.namespaceSelector);
+  for (const name of term.namespaces ?? []) at.child('namespace').invalidAll(name, dnsLabelErrors(name));
+  validateLabelKeys(at, { ...term, labelSelector: term.labelSelector });
   if (term.topologyKey === '') at.child('topologyKey').required('can not be empty');
   at.child('topologyKey').invalidAll(term.topologyKey, qualifiedNameErrors(term.topologyKey));
 }

@@ -19,12 +19,15 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
   return {
     id: 'v1/pods',
     returnsDeletedObject: true,
-    strategy: { gracePeriodSeconds },
+    strategy: { gracePeriodSeconds, updateMetadata: 'both' },
     setDefaults: (object) => {
       setPodDefaults(object);
       syncPodIps(object.status);
     },
     prepareForCreate: (object) => {
+      // Negative meant at once in old versions. Source: applyTerminationGracePeriod.
+      if ((object.spec?.terminationGracePeriodSeconds ?? 0) < 0)
+        object.spec = { ...(object.spec ?? { containers: [] }), terminationGracePeriodSeconds: 1 };
       object.status = { phase: 'Pending', qosClass: qosClassOf(object.spec) };
       if ((object.spec?.schedulingGates?.length ?? 0) > 0) object.status.conditions = [gatedCondition];
     },
@@ -36,7 +39,7 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
         at.child('nodeName').forbidden('cannot be set until all schedulingGates have been cleared');
       }
     },
-    validate: (root, object) => validatePodSpec(root.child('spec'), object.spec),
+    validate: validatePod,
     validateChange: (root, next, old) => validatePodChange(root.child('spec'), next, old),
     // Nobody reads warnings of updates: they come from the machinery.
     warnings: (object, old) =>
@@ -60,6 +63,18 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       podProxySubresource(),
     ],
   };
+}
+
+/** Source: validatePodMetadataAndSpec. */
+function validatePod(root: Field, { metadata = {}, spec }: DeepReadonly<Pod>): void {
+  validatePodSpec(root.child('spec'), spec, metadata);
+  if (spec?.serviceAccountName) return;
+  root.child('spec', 'volumes').each(spec?.volumes, ({ projected }, place) => {
+    place.child('projected', 'sources').each(projected?.sources, ({ serviceAccountToken }, source) => {
+      if (serviceAccountToken !== undefined)
+        source.child('serviceAccountToken').forbidden('must not be specified when serviceAccountName is not set');
+    });
+  });
 }
 
 const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {

@@ -1,31 +1,47 @@
-// Rules for volumes and their mounts. Source: pkg/apis/core/validation ValidateVolumes, ValidateVolumeMounts.
-import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
-import type {
-  Container,
-  EphemeralContainer,
-  KeyToPath,
-  PodSpec,
-  ServiceAccountTokenProjection,
-  Volume,
-  VolumeMount,
-} from '@kapstan/kinds/core/v1';
+// Rules for volumes of pods. Their sources: volume-source-validation.ts, projected-volume-validation.ts; where containers put
+// them: mount-validation.ts. Source: pkg/apis/core/validation ValidateVolumes.
+import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, type ObjectMeta, parseQuantity } from '@kapstan/api';
+import type { KeyToPath, PersistentVolumeClaimTemplate, Volume } from '@kapstan/kinds/core/v1';
+import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
 import type { Field } from '../../validation/field.ts';
-import { configKeyErrors } from '../../validation/value-rules.ts';
-import { validateFieldRef, volumeFields } from './env-validation.ts';
-import { validatePathWithoutDots, validateVolumeSource } from './volume-source-validation.ts';
+import { validateLabels } from '../../validation/label-rules.ts';
+import { validateClaimSpec } from '../persistentvolumeclaims/claim-validation.ts';
+import { validateFieldRef, validateResourceField, volumeFields } from './env-validation.ts';
+import { validateProjected } from './projected-volume-validation.ts';
+import { validateLocalPath, validateSecretName, validateVolumeSource } from './volume-source-validation.ts';
 
 type ReadonlyVolume = DeepReadonly<Volume>;
+type Meta = DeepReadonly<ObjectMeta> | undefined;
 
-export function validateVolumes(at: Field, volumes: readonly ReadonlyVolume[] | undefined): void {
+/** Returns those without a fault: containers see no others. `meta` is that of the pod; templates have none. */
+export function validateVolumes(
+  at: Field,
+  volumes: readonly ReadonlyVolume[] | undefined,
+  meta: Meta,
+): readonly ReadonlyVolume[] {
   const names = new Set<string>();
+  const valid: ReadonlyVolume[] = [];
+  const made = new Set(
+    volumes?.filter(({ ephemeral }) => ephemeral !== undefined).map(({ name }) => `${meta?.name ?? ''}-${name}`),
+  );
   at.each(volumes, (volume, place) => {
-    validateSources(place, volume);
-    const errors = volume.name === '' ? [] : dnsLabelErrors(volume.name);
-    if (volume.name === '') place.child('name').required();
-    place.child('name').invalidAll(volume.name, errors);
-    if (volume.name !== '' && errors.length === 0 && names.has(volume.name)) place.child('name').duplicate(volume.name);
-    names.add(volume.name);
+    const { name, persistentVolumeClaim: claim } = volume;
+    const before = place.errorCount;
+    validateSources(place, volume, meta);
+    if (name === '') place.child('name').required();
+    else place.child('name').invalidAll(name, dnsLabelErrors(name));
+    if (names.has(name)) place.child('name').duplicate(name);
+    if (place.errorCount === before) {
+      names.add(name);
+      valid.push(volume);
+    }
+    if (meta?.name && claim !== undefined && made.has(claim.claimName)) {
+      place
+        .child('persistentVolumeClaim', 'claimName')
+        .invalid(claim.claimName, 'must not reference a PVC that gets created for an ephemeral volume');
+    }
   });
+  return valid;
 }
 
 /** In the order of the Go function: the first source that is there is validated, any further one is refused. */
@@ -61,33 +77,71 @@ const sourceOrder = [
   'ephemeral',
   'image',
 ] as const;
+type SourceName = (typeof sourceOrder)[number];
 
-function validateSources(at: Field, volume: ReadonlyVolume): void {
+/** The names that Kubernetes has in the refusal of a further source. */
+export const refusedAs: Readonly<Record<string, string>> = { cephfs: 'cephFS', downwardAPI: 'downwarAPI' };
+
+function validateSources(at: Field, volume: ReadonlyVolume, meta: Meta): void {
   const [first, ...more] = sourceOrder.filter((name) => volume[name] !== undefined);
   if (first === undefined) return at.required('must specify a volume type');
-  validateSource(at.child(first), first, volume);
-  for (const name of more) at.child(name).forbidden('may not specify more than 1 volume type');
+  validateSource(at, first, volume);
+  for (const name of more) at.child(refusedAs[name] ?? name).forbidden('may not specify more than 1 volume type');
+  const { iscsi } = volume;
+  if (iscsi?.initiatorName !== undefined && Buffer.byteLength(`${volume.name}:${iscsi.targetPortal}`) > 64) {
+    at.child('name').invalid(
+      volume.name,
+      'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.',
+    );
+  }
+  if (first === 'ephemeral') validateClaimName(at.child('name'), volume.name, meta);
 }
 
-function validateSource(at: Field, name: (typeof sourceOrder)[number], volume: ReadonlyVolume): void {
+/** The claim of an ephemeral volume is named after pod and volume. */
+function validateClaimName(at: Field, volume: string, meta: Meta): void {
+  if (!meta?.name || volume === '') return;
+  const claim = `${meta.name}-${volume}`;
+  for (const error of dnsSubdomainErrors(claim)) at.invalid(volume, `PVC name ${JSON.stringify(claim)}: ${error}`);
+}
+
+function validateSource(at: Field, name: SourceName, volume: ReadonlyVolume): void {
+  const place = at.child(name);
   switch (name) {
+    case 'emptyDir': {
+      const limit = volume.emptyDir?.sizeLimit;
+      if (limit !== undefined && parseQuantity(String(limit)).compare(parseQuantity('0')) < 0)
+        place.child('sizeLimit').forbidden('SizeLimit field must be a valid resource quantity');
+      return;
+    }
     case 'secret':
-      at.child('secretName').present(volume.secret?.secretName);
-      return validateFiles(at, volume.secret?.items, volume.secret?.defaultMode);
+      place.child('secretName').present(volume.secret?.secretName);
+      return validateFiles(place, volume.secret?.items, volume.secret?.defaultMode);
     case 'configMap':
-      at.child('name').present(volume.configMap?.name);
-      return validateFiles(at, volume.configMap?.items, volume.configMap?.defaultMode);
+      place.child('name').present(volume.configMap?.name);
+      return validateFiles(place, volume.configMap?.items, volume.configMap?.defaultMode);
     case 'persistentVolumeClaim':
-      at.child('claimName').present(volume.persistentVolumeClaim?.claimName);
+      place.child('claimName').present(volume.persistentVolumeClaim?.claimName);
       return;
     case 'downwardAPI':
-      validateMode(at.child('defaultMode'), volume.downwardAPI?.defaultMode);
-      return validateDownwardItems(at, volume.downwardAPI?.items);
+      validateMode(place.child('defaultMode'), volume.downwardAPI?.defaultMode);
+      return validateDownwardItems(place, volume.downwardAPI?.items);
     case 'projected':
-      return validateProjected(at, volume.projected);
+      validateMode(place.child('defaultMode'), volume.projected?.defaultMode);
+      return validateProjected(place, volume.projected, { validateItems, validateDownwardItems });
+    case 'ephemeral':
+      return validateClaimTemplate(place.child('volumeClaimTemplate'), volume.ephemeral?.volumeClaimTemplate);
     default:
-      return validateVolumeSource(at, name, volume);
+      validateVolumeSource(at, name, volume);
+      return validateSecret(place, name, volume);
   }
+}
+
+function validateSecret(at: Field, name: SourceName, volume: ReadonlyVolume): void {
+  if (name === 'cinder' || name === 'storageos') validateSecretName(at, volume[name]?.secretRef, ['name']);
+  const secret = name === 'csi' ? volume.csi?.nodePublishSecretRef : undefined;
+  if (secret === undefined) return;
+  if (!secret.name) at.child('nodePublishSecretRef', 'name').required();
+  else at.child('name').invalidAll(secret.name, dnsSubdomainErrors(secret.name));
 }
 
 function validateFiles(
@@ -96,57 +150,33 @@ function validateFiles(
   mode: number | undefined,
 ): void {
   validateMode(at.child('defaultMode'), mode);
+  validateItems(at, items);
+}
+
+function validateItems(at: Field, items: readonly DeepReadonly<KeyToPath>[] | undefined): void {
   at.child('items').each(items, (item, place) => {
     if (item.key === '') place.child('key').required();
-    else place.child('key').invalidAll(item.key, configKeyErrors(item.key));
+    if (item.path === '') place.child('path').required();
     validateLocalPath(place.child('path'), item.path);
     validateMode(place.child('mode'), item.mode);
   });
 }
 
+/** Their errors stand at the source, not at the item. Source: validateDownwardAPIVolumeFile. */
 function validateDownwardItems(at: Field, items: NonNullable<ReadonlyVolume['downwardAPI']>['items']): void {
-  at.child('items').each(items, (item, place) => {
-    validateLocalPath(place.child('path'), item.path);
+  for (const item of items ?? []) {
+    if (item.path === '') at.child('path').required();
+    validateLocalPath(at.child('path'), item.path);
     if (item.fieldRef !== undefined) {
-      validateFieldRef(place.child('fieldRef'), item.fieldRef, volumeFields);
+      validateFieldRef(at.child('fieldRef'), item.fieldRef, volumeFields);
       if (item.resourceFieldRef !== undefined)
-        place.invalid('resource', 'fieldRef and resourceFieldRef can not be specified simultaneously');
-    } else if (item.resourceFieldRef === undefined)
-      place.child('fieldRef').required('one of fieldRef and resourceFieldRef is required');
-    validateMode(place.child('mode'), item.mode);
-  });
-}
-
-const projections = [
-  'secret',
-  'configMap',
-  'downwardAPI',
-  'serviceAccountToken',
-  'clusterTrustBundle',
-  'podCertificate',
-] as const;
-
-function validateProjected(at: Field, projected: ReadonlyVolume['projected']): void {
-  validateMode(at.child('defaultMode'), projected?.defaultMode);
-  at.child('sources').each(projected?.sources, (source, place) => {
-    const [first, ...more] = projections.filter((name) => source[name] !== undefined);
-    if (first === undefined) place.required('must specify at least 1 projection type');
-    for (const name of more) place.child(name).forbidden('may not specify more than 1 volume type per source');
-    if (source.secret !== undefined) place.child('secret', 'name').present(source.secret.name);
-    if (source.configMap !== undefined) place.child('configMap', 'name').present(source.configMap.name);
-    validateDownwardItems(place.child('downwardAPI'), source.downwardAPI?.items);
-    if (source.serviceAccountToken !== undefined)
-      validateToken(place.child('serviceAccountToken'), source.serviceAccountToken);
-  });
-}
-
-const minTokenSeconds = 600;
-
-function validateToken(at: Field, token: DeepReadonly<ServiceAccountTokenProjection>): void {
-  const seconds = token.expirationSeconds ?? 0;
-  if (seconds < minTokenSeconds)
-    at.child('expirationSeconds').invalid(seconds, 'may not specify a duration less than 10 minutes');
-  validateLocalPath(at.child('path'), token.path);
+        at.invalid('resource', 'fieldRef and resourceFieldRef can not be specified simultaneously');
+    } else if (item.resourceFieldRef !== undefined) {
+      const place = at.child('resourceFieldRef');
+      validateResourceField(place, item.resourceFieldRef, 'container');
+    } else at.required('one of fieldRef and resourceFieldRef is required');
+    validateMode(at.child('mode'), item.mode);
+  }
 }
 
 const maxMode = 0o777;
@@ -156,34 +186,12 @@ function validateMode(at: Field, mode: number | undefined): void {
     at.invalid(mode, 'must be a number between 0 and 0777 (octal), both inclusive');
 }
 
-/** A path inside a volume. Source: validateLocalNonReservedPath. */
-function validateLocalPath(at: Field, path: string): void {
-  if (path === '') return at.required();
-  if (path.startsWith('/')) at.invalid(path, 'must be a relative path');
-  validatePathWithoutDots(at, path);
-  if (path.startsWith('..') && !path.startsWith('../')) at.invalid(path, "must not start with '..'");
-}
-
-/** Mounts name a volume of the pod, each at a path of its own. */
-export function validateVolumeMounts(
-  at: Field,
-  container: DeepReadonly<Container> | DeepReadonly<EphemeralContainer>,
-  spec: DeepReadonly<PodSpec>,
-): void {
-  const paths = new Set<string>();
-  at.each(container.volumeMounts, (mount, place) => {
-    if (mount.name === '') place.child('name').required();
-    if (!spec.volumes?.some((volume) => volume.name === mount.name)) place.child('name').notFound(mount.name);
-    if (mount.mountPath === '') place.child('mountPath').required();
-    if (paths.has(mount.mountPath)) place.child('mountPath').invalid(mount.mountPath, 'must be unique');
-    paths.add(mount.mountPath);
-    validateSubPath(place, mount);
-  });
-}
-
-function validateSubPath(at: Field, { subPath, subPathExpr }: DeepReadonly<VolumeMount>): void {
-  if (!subPath) return;
-  if (subPath.startsWith('/')) at.child('subPath').invalid(subPath, 'must be a relative path');
-  validatePathWithoutDots(at.child('subPath'), subPath);
-  if (subPathExpr) at.child('subPathExpr').invalid(subPathExpr, 'subPathExpr and subPath are mutually exclusive');
+function validateClaimTemplate(at: Field, template: DeepReadonly<PersistentVolumeClaimTemplate> | undefined): void {
+  if (template === undefined) return at.required();
+  const { annotations, labels, ...others } = template.metadata ?? {};
+  validateAnnotationKeys(at.child('metadata', 'annotations'), annotations);
+  validateLabels(at.child('metadata', 'labels'), labels);
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined && value !== null) at.child('metadata', name).forbidden('cannot be set');
+  validateClaimSpec(at.child('spec'), template.spec ?? {});
 }

@@ -4,7 +4,7 @@ import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequiremen
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
-import { validateResourceAmount, validateResourceName } from '../../validation/resource-rules.ts';
+import { isQuotaHugePages, validateResourceAmount, validateResourceName } from '../../validation/resource-rules.ts';
 
 export const resourceQuotas: BuiltinKind<ResourceQuota> = {
   id: 'v1/resourcequotas',
@@ -56,8 +56,7 @@ const quotaResources: ReadonlySet<string> = new Set([
 /** Source: ValidateResourceQuotaResourceName. */
 function validateQuotaResource(at: Field, name: string): void {
   validateResourceName(at, name);
-  const isHugePages = name.startsWith('hugepages-') || name.startsWith('requests.hugepages-');
-  if (!name.includes('/') && !quotaResources.has(name) && !isHugePages)
+  if (!name.includes('/') && !quotaResources.has(name) && !isQuotaHugePages(name))
     at.invalid(name, 'must be a standard resource for quota');
 }
 
@@ -77,28 +76,32 @@ const conflicts = [
 
 /** Which resources a scope can narrow. Source: IsResourceQuotaScopeValidForResource. */
 function isValidFor(scope: string, resource: string): boolean {
+  if (!quotaResources.has(resource)) return !isQuotaHugePages(resource) || !standardScopes.has(scope);
   if (scope === 'BestEffort') return resource === 'pods';
-  if (podScopes.has(scope))
-    return resource === 'pods' || /^((requests|limits)\.)?(cpu|memory|ephemeral-storage)$/.test(resource);
+  if (podScopes.has(scope)) return resource === 'pods' || /^((requests|limits)\.)?(cpu|memory)$/.test(resource);
+  if (scope === 'VolumeAttributesClass')
+    return resource === 'persistentvolumeclaims' || resource === 'requests.storage';
   return true;
 }
 
 function validateScopes(at: Field, { scopes, hard }: DeepReadonly<ResourceQuotaSpec>): void {
   if (scopes === undefined) return;
-  for (const scope of new Set(scopes)) {
+  for (const scope of scopes) {
     if (!standardScopes.has(scope)) at.invalid(scopes, 'unsupported scope');
     for (const resource of Object.keys(hard ?? {})) {
-      if (standardScopes.has(scope) && !isValidFor(scope, resource))
-        at.invalid(scopes, 'unsupported scope applied to resource');
+      if (!isValidFor(scope, resource)) at.invalid(scopes, 'unsupported scope applied to resource');
     }
   }
   for (const pair of conflicts)
     if (pair.every((scope) => (scopes as readonly string[]).includes(scope))) at.invalid(scopes, 'conflicting scopes');
 }
 
+/** Scopes that are there or not, without values. */
+const plainScopes: ReadonlySet<string> = new Set([...podScopes].filter((scope) => scope !== 'PriorityClass'));
+
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
-function validateScopeSelector(at: Field, { scopeSelector, hard }: DeepReadonly<ResourceQuotaSpec>): void {
+function validateScopeSelector(at: Field, { scopeSelector, scopes, hard }: DeepReadonly<ResourceQuotaSpec>): void {
   for (const term of scopeSelector?.matchExpressions ?? []) {
     if (!standardScopes.has(term.scopeName)) at.child('scopeName').invalid(term.scopeName, 'unsupported scope');
     for (const resource of Object.keys(hard ?? {})) {
@@ -106,9 +109,22 @@ function validateScopeSelector(at: Field, { scopeSelector, hard }: DeepReadonly<
     }
     validateScopeTerm(at, term);
   }
+  const named = (scopeSelector?.matchExpressions ?? []).map((term) => term.scopeName as string);
+  // Kubernetes shows the plain scopes here.
+  for (const pair of conflicts)
+    if (pair.every((scope) => named.includes(scope))) at.invalid(scopes ?? null, 'conflicting scopes');
 }
 
-function validateScopeTerm(at: Field, { operator, values }: DeepReadonly<ScopedResourceSelectorRequirement>): void {
+function validateScopeTerm(
+  at: Field,
+  { scopeName, operator, values }: DeepReadonly<ScopedResourceSelectorRequirement>,
+): void {
+  if (plainScopes.has(scopeName) && operator !== 'Exists') {
+    at.child('operator').invalid(
+      operator,
+      "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity",
+    );
+  }
   const hasValues = (values?.length ?? 0) > 0;
   if (!operators.includes(operator)) return at.child('operator').invalid(operator, 'not a valid selector operator');
   const needsValues = operator === 'In' || operator === 'NotIn';
@@ -117,7 +133,7 @@ function validateScopeTerm(at: Field, { operator, values }: DeepReadonly<ScopedR
   } else if (!needsValues && hasValues) {
     at.child('values').invalid(
       values,
-      "must be no value when `operator` is 'Exists' or 'DoesNotExist' for scope selector",
+      "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
     );
   }
 }

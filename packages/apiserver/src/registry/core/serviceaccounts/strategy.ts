@@ -9,6 +9,13 @@ export function serviceAccounts(server: BuiltinServer): BuiltinKind<ServiceAccou
     id: 'v1/serviceaccounts',
     strategy: { updateMetadata: 'both' },
     returnsDeletedObject: true,
+    prepareForCreate: keepSecretNames,
+    prepareForUpdate: keepSecretNames,
     subresources: tokens === undefined ? [] : [tokenSubresource({ ...server, tokens })],
   };
+}
+
+/** Of the secrets that pods may use only the names count. Source: cleanSecretReferences. */
+function keepSecretNames(account: ServiceAccount): void {
+  account.secrets &&= account.secrets.map(({ name }) => (name === undefined ? {} : { name }));
 }

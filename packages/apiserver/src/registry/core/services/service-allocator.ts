@@ -10,13 +10,21 @@ import type { ResourceStore } from '../../resource-store.ts';
 import { collectFieldErrors, type Field } from '../../validation/field.ts';
 import { parseIpv4, parseIpv4Network, printIpv4 } from './ipv4.ts';
 import { NumberPool } from './number-pool.ts';
-import { carryAllocated, setIpFamilies } from './service-fields.ts';
-import { needsClusterIp, needsHealthCheckPort, needsNodePort } from './service-needs.ts';
+import { initIpFamilies } from './service-families.ts';
+import { carryAllocated, normalizeClusterIps } from './service-fields.ts';
+import { hasNodePorts, needsClusterIp, needsHealthCheckPort, needsNodePort } from './service-needs.ts';
 
 /** What one write took, to be given back when it fails. */
 interface Taken {
   readonly addresses: number[];
   readonly ports: number[];
+}
+
+/** One create (without an old one) or update. */
+interface Write {
+  readonly old: DeepReadonly<Service> | undefined;
+  readonly taken: Taken;
+  readonly context: RequestContext;
 }
 
 export class ServiceAllocator implements ResourceAllocation<Service> {
@@ -45,6 +53,7 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
 
   async create(store: ResourceStore<Service>, context: RequestContext, object: Service): Promise<FinishReservation> {
     await this.#seed(store, context);
+    if (object.spec !== undefined) normalizeClusterIps(object.spec);
     return this.#reserve(context, object, undefined);
   }
 
@@ -81,35 +90,23 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
     };
   }
 
-  #take(
-    at: Field,
-    spec: ServiceSpec,
-    {
-      old,
-      taken,
-      context,
-    }: { readonly old: DeepReadonly<Service> | undefined; readonly taken: Taken; readonly context: RequestContext },
-  ): void {
-    if (needsClusterIp(spec)) {
-      setIpFamilies(at, spec);
-      this.#takeAddress(at, spec, { old, taken });
-    }
-    if (needsNodePort(spec)) this.#takePorts(at, spec, { old, taken, isDryRun: context.dryRun });
-    if (needsHealthCheckPort(spec)) spec.healthCheckNodePort ||= this.#anyPort(taken);
+  /** Each step needs the one before it: the first that fails is told. */
+  #take(at: Field, spec: ServiceSpec, write: Write): void {
+    initIpFamilies(at, spec, write.old?.spec);
+    if (at.errorCount === 0 && needsClusterIp(spec)) this.#takeAddress(at, spec, write);
+    if (at.errorCount === 0 && hasNodePorts(spec)) this.#takePorts(at.child('ports'), spec, write);
+    const hadCheckPort = write.old?.spec !== undefined && needsHealthCheckPort(write.old.spec);
+    if (at.errorCount === 0 && needsHealthCheckPort(spec) && !hadCheckPort) this.#takeCheckPort(spec, write);
   }
 
-  #takeAddress(
-    at: Field,
-    spec: ServiceSpec,
-    { old, taken }: { readonly old: DeepReadonly<Service> | undefined; readonly taken: Taken },
-  ): void {
+  #takeAddress(at: Field, spec: ServiceSpec, { old, taken }: Write): void {
     const asked = spec.clusterIP ?? '';
     const hadAddress = old?.spec !== undefined && needsClusterIp(old.spec) && (old.spec.clusterIP ?? '') !== '';
     if (asked === 'None' || hadAddress) return;
     if (asked !== '') {
       const address = parseIpv4(asked);
-      // What is no address is told by the validation.
-      if (address !== undefined) this.#takeAsked(at, { asked, address, taken });
+      // What is no address was told before.
+      if (address !== undefined) this.#takeAsked(at, { asked: spec.clusterIPs ?? [asked], address, taken });
       return;
     }
     const address = this.#addresses.takeAny();
@@ -121,43 +118,58 @@ export class ServiceAllocator implements ResourceAllocation<Service> {
 
   #takeAsked(
     at: Field,
-    { asked, address, taken }: { readonly asked: string; readonly address: number; readonly taken: Taken },
+    {
+      asked,
+      address,
+      taken,
+    }: {
+      readonly asked: readonly string[];
+      readonly address: number;
+      readonly taken: Taken;
+    },
   ): void {
     const refuse = (why: string): void =>
-      at.child('clusterIPs').invalid([asked], `failed to allocate IP ${asked}: ${why}`);
+      at.child('clusterIPs').invalid(asked, `failed to allocate IP ${asked[0] ?? ''}: ${why}`);
     if (!this.#addresses.contains(address)) return refuse('the provided network does not match the current range');
     if (!this.#addresses.take(address)) return refuse('provided IP is already allocated');
     taken.addresses.push(address);
   }
 
-  #takePorts(
-    at: Field,
-    spec: ServiceSpec,
-    {
-      old,
-      taken,
-      isDryRun,
-    }: { readonly old: DeepReadonly<Service> | undefined; readonly taken: Taken; readonly isDryRun: boolean },
-  ): void {
-    const kept = new Set(portsOf(old?.spec));
-    // One number of two protocols shares its node port.
+  /** Those that the old one had are kept; one number of two protocols shares its node port. Source: initNodePorts, updateNodePorts. */
+  #takePorts(at: Field, spec: ServiceSpec, write: Write): void {
+    const kept = new Set(portsOf(write.old?.spec));
     const byNumber = new Map<number, number>();
-    spec.ports?.forEach((port, index) => {
-      const place = at.child('ports').index(index).child('nodePort');
-      if (!port.nodePort) port.nodePort = byNumber.get(port.port) ?? this.#anyPort(taken);
-      else if (!kept.has(port.nodePort) && !taken.ports.includes(port.nodePort) && !isDryRun)
-        this.#takePort(place, port.nodePort, taken);
-      byNumber.set(port.port, port.nodePort);
+    at.each(spec.ports, (port, place) => {
+      const shared = byNumber.get(port.port);
+      if (!port.nodePort && !needsNodePort(spec)) return;
+      port.nodePort ||=
+        shared ?? spec.ports?.find((other) => other.port === port.port && other.nodePort)?.nodePort ?? 0;
+      if (port.nodePort === 0) port.nodePort = this.#anyPort(write.taken);
+      else if (!kept.has(port.nodePort) && shared !== port.nodePort) {
+        const error = this.#takePort(port.nodePort, write);
+        if (error !== undefined) place.child('nodePort').invalid(port.nodePort, error);
+      }
+      if (shared === undefined) byNumber.set(port.port, port.nodePort);
     });
   }
 
-  #takePort(at: Field, port: number, taken: Taken): void {
+  #takeCheckPort(spec: ServiceSpec, write: Write): void {
+    const port = spec.healthCheckNodePort ?? 0;
+    if (port === 0) spec.healthCheckNodePort = this.#anyPort(write.taken);
+    const error = port === 0 ? undefined : this.#takePort(port, write);
+    if (error !== undefined)
+      throw newInternalError(new Error(`failed to allocate requested HealthCheck NodePort ${port}: ${error}`));
+  }
+
+  /** What is wrong with the port, else it is taken. A dry run takes any number that is free. */
+  #takePort(port: number, { taken, context }: Write): string | undefined {
     const { first, last } = this.#server.serviceNodePortRange;
-    if (!this.#ports.contains(port)) {
-      return at.invalid(port, `provided port is not in the valid range. The range of valid ports is ${first}-${last}`);
-    }
-    if (!this.#ports.take(port)) return at.invalid(port, 'provided port is already allocated');
+    const isInRange = this.#ports.contains(port);
+    if (!isInRange && !context.dryRun)
+      return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
+    if (!this.#ports.take(port)) return 'provided port is already allocated';
     taken.ports.push(port);
+    return undefined;
   }
 
   #anyPort(taken: Taken): number {

@@ -6,13 +6,15 @@ import { jsonEqual } from '../../json-equality.ts';
 import { nameIsDnsLabel } from '../../names.ts';
 import { serviceProxySubresource } from './proxy.ts';
 import { ServiceAllocator } from './service-allocator.ts';
-import { needsClusterIp, needsExternalTraffic, needsHealthCheckPort, needsNodePort } from './service-needs.ts';
+import { hasNodePorts, needsClusterIp, needsExternalTraffic, needsHealthCheckPort } from './service-needs.ts';
 import { validateService, validateServiceChange, validateServiceStatus } from './service-validation.ts';
+import { serviceWarnings } from './service-warnings.ts';
 
 export function services(server: BuiltinServer): BuiltinKind<Service> {
   return {
     id: 'v1/services',
-    strategy: { updateMetadata: 'both' },
+    strategy: { canonicalize: dropInternalTraffic },
+    warnings: serviceWarnings,
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: ({ spec }) => {
@@ -20,9 +22,12 @@ export function services(server: BuiltinServer): BuiltinKind<Service> {
     },
     prepareForUpdate: (next, old) => {
       if (next.spec !== undefined && old.spec !== undefined) dropTypeDependentFields(next.spec, old.spec);
+      if (next.spec?.type !== 'LoadBalancer') next.status = { ...next.status, loadBalancer: {} };
     },
-    validate: validateService,
-    validateChange: validateServiceChange,
+    validate: (root, object, old) => {
+      if (old !== undefined) validateServiceChange(root, object, old);
+      validateService(root, object, old);
+    },
     fields: ({ spec }) => ({ 'spec.type': spec?.type ?? '', 'spec.clusterIP': spec?.clusterIP ?? '' }),
     status: { validate: validateServiceStatus },
     subresources: [serviceProxySubresource(server)],
@@ -47,7 +52,7 @@ function setSpecDefaults(spec: ServiceSpec): void {
     port.targetPort ||= port.port;
   }
   if (needsExternalTraffic(spec)) spec.externalTrafficPolicy ||= 'Cluster';
-  if (needsClusterIp(spec)) spec.internalTrafficPolicy ??= 'Cluster';
+  if (spec.type === 'ClusterIP' || hasNodePorts(spec)) spec.internalTrafficPolicy ??= 'Cluster';
   if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true;
 }
 
@@ -56,21 +61,20 @@ function dropTypeDependentFields(next: ServiceSpec, old: ReadonlySpec): void {
   const loses = (needs: (spec: ReadonlySpec) => boolean): boolean => needs(old) && !needs(next);
   if (loses(needsClusterIp)) {
     const isSame = next.clusterIP === old.clusterIP && jsonEqual(next.clusterIPs, old.clusterIPs);
-    dropUnchanged(next, old, [
-      ...(isSame ? addressFields : []),
-      'ipFamilies',
-      'ipFamilyPolicy',
-      'internalTrafficPolicy',
-    ]);
+    dropUnchanged(next, old, [...(isSame ? addressFields : []), 'ipFamilies', 'ipFamilyPolicy']);
   }
-  if (loses(needsNodePort) && jsonEqual(nodePortsOf(next), nodePortsOf(old))) {
+  if (loses(hasNodePorts) && nodePortsOf(next).every((port) => nodePortsOf(old).includes(port))) {
     for (const port of next.ports ?? []) delete port.nodePort;
   }
   if (loses(needsHealthCheckPort)) dropUnchanged(next, old, ['healthCheckNodePort']);
   if (loses(needsExternalTraffic)) dropUnchanged(next, old, ['externalTrafficPolicy']);
   if (loses(({ type }) => type === 'LoadBalancer'))
     dropUnchanged(next, old, ['allocateLoadBalancerNodePorts', 'loadBalancerClass']);
-  if (loses(({ type }) => type === 'ExternalName')) dropUnchanged(next, old, ['externalName']);
+}
+
+/** Nobody reads it of a name outside the cluster. Source: defaultOnReadInternalTrafficPolicy. */
+function dropInternalTraffic({ spec }: Service): void {
+  if (spec?.type === 'ExternalName') delete spec.internalTrafficPolicy;
 }
 
 const addressFields = ['clusterIP', 'clusterIPs'] as const;
@@ -80,5 +84,5 @@ function dropUnchanged(next: ServiceSpec, old: ReadonlySpec, names: readonly (ke
 }
 
 function nodePortsOf(spec: ReadonlySpec): readonly number[] {
-  return (spec.ports ?? []).map((port) => port.nodePort ?? 0);
+  return (spec.ports ?? []).map((port) => port.nodePort ?? 0).filter((port) => port !== 0);
 }

@@ -2,7 +2,7 @@
 // Source: pkg/apis/core/validation ValidatePersistentVolumeSpec, with validateInlinePersistentVolumeSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import type { PersistentVolumeSpec } from '@kapstan/kinds/core/v1';
-import { validateAccessModes } from '../../core/persistentvolumeclaims/strategy.ts';
+import { validateAccessModes } from '../../core/persistentvolumeclaims/claim-validation.ts';
 import { validateSources } from '../../core/persistentvolumes/strategy.ts';
 import type { Field } from '../../validation/field.ts';
 
@@ -19,7 +19,7 @@ export function validateInlineVolume(at: Field, spec: DeepReadonly<PersistentVol
   const policy = spec.persistentVolumeReclaimPolicy || 'Retain';
   if (policy !== 'Retain') at.child('persistentVolumeReclaimPolicy').forbidden(`may only be Retain ${context}`);
   if (spec.nodeAffinity !== undefined) at.child('nodeAffinity').forbidden(isNotAllowed);
-  validateSources(at, spec);
+  validateSources(at, spec, '');
   if (spec.hostPath?.path === '/' && policy === 'Recycle') {
     at.child('persistentVolumeReclaimPolicy').forbidden("may not be 'recycle' for a hostPath mount of '/'");
   }

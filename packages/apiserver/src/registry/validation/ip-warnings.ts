@@ -1,0 +1,14 @@
+// Addresses that are taken but should be written otherwise. Source: apimachinery util/validation GetWarningsForIP.
+import { isIPv6 } from 'node:net';
+import { canonicalIp } from './value-rules.ts';
+
+/** `path` is the place in the object: "spec.externalIPs[0]". */
+export function ipWarnings(path: string, text: string): string[] {
+  if (!isIPv6(text) || text.includes('%')) return [];
+  const canonical = canonicalIp(text);
+  return canonical === text
+    ? []
+    : [
+        `${path}: IPv6 address ${JSON.stringify(text)} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`,
+      ];
+}

@@ -44,6 +44,33 @@ describe('Caller', () => {
     expect(etcd.asked.map(({ member }) => member)).toEqual([0, 1, 1]);
   });
 
+  it('asks another member while there is time when one says nothing to a read, and leaves the last all the rest', async () => {
+    const clock = new VirtualClock();
+    let release = (): void => undefined;
+    const late = new Promise((resolve) => {
+      release = () => resolve(answered);
+    });
+    const answer = ({ member }: AskedCall) => (member === 0 ? silence : late);
+    await using etcd = await startScriptedEtcd({ members: 2, answer, clock, callTimeoutMs: 9_000 });
+    const done = read(etcd);
+    await etcd.askedFor(1);
+    await clock.advance(4_499);
+    expect(clock.pendingTimers).toBe(2);
+    await clock.advance(1);
+    // The turn is over; what is left is the timer for the whole and the pause.
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(2));
+    await clock.advance(25);
+    await etcd.askedFor(2);
+    await clock.advance(4_400);
+    release();
+    expect(await done).toMatchObject(answered);
+    expect(etcd.asked.map(({ member }) => member)).toEqual([0, 1]);
+    expect(clock.pendingTimers).toBe(0);
+    // The next one begins where this one ended.
+    await read(etcd);
+    expect(etcd.asked.at(-1)?.member).toBe(1);
+  });
+
   it('gives up a read that no member answers well when the time is over, and says why', async () => {
     const clock = new VirtualClock();
     const answer = () => {

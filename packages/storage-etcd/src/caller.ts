@@ -1,4 +1,4 @@
-// Calls to the cluster: each has a deadline and a token; reads go on to another member when one fails, writes never do.
+// Calls to the cluster: each has a deadline and a token; reads go on to another member when one fails or is silent, writes never do.
 // Between the engine's parts and endpoint-pool.ts.
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
 import { type Clock, delay } from '@kapstan/api';
@@ -27,6 +27,10 @@ export interface CallOptions {
 interface Attempt {
   readonly isWrite: boolean;
   readonly scope: AbortSignal;
+  /** When the time is over, on the monotonic clock. */
+  readonly endMs: number;
+  /** Members whose turn is over. */
+  turns: number;
   wasSent: boolean;
   hasNewToken: boolean;
   lastError: unknown;
@@ -34,6 +38,8 @@ interface Attempt {
 
 const retryMs = 25;
 const longestRetryMs = 1_000;
+/** A member that is connected and says nothing: frozen, or cut off without a word. */
+const silence = new Error('the member did not answer in its turn');
 
 export class Caller {
   readonly #options: CallerOptions;
@@ -50,7 +56,8 @@ export class Caller {
         try {
           return await this.#attempt(method, request, attempt);
         } catch (error) {
-          if (!isTransient(error)) throw error;
+          if (!isTransient(error) && error !== silence) throw error;
+          attempt.turns += 1;
           await delay(this.#options.clock, pauseMs, attempt.scope);
         }
       }
@@ -72,7 +79,16 @@ export class Caller {
     const { signal, key, timeoutMs = callTimeoutMs } = options;
     signal?.throwIfAborted();
     const scope = new AbortController();
-    const attempt: Attempt = { isWrite, scope: scope.signal, wasSent: false, hasNewToken: false, lastError: undefined };
+    const endMs = clock.monotonicNow() + timeoutMs;
+    const attempt: Attempt = {
+      isWrite,
+      scope: scope.signal,
+      endMs,
+      turns: 0,
+      wasSent: false,
+      hasNewToken: false,
+      lastError: undefined,
+    };
     const cancelTimer = clock.setTimer(() => scope.abort(overdue(attempt, timeoutMs, pool.trouble)), timeoutMs);
     const onAbort = (): void => scope.abort(signal?.reason);
     signal?.addEventListener('abort', onAbort);
@@ -92,20 +108,39 @@ export class Caller {
   async #attempt<Q, R>(method: MethodDefinition<Q, R>, request: Q, attempt: Attempt): Promise<R> {
     const { pool, token } = this.#options;
     const client = await pool.ready(attempt.scope);
-    let metadata: Metadata | undefined;
+    let given: Metadata | undefined;
     try {
-      metadata = await token.metadata(client, attempt.scope);
+      const metadata = await token.metadata(client, attempt.scope);
+      given = metadata;
       attempt.wasSent = true;
-      return await unary(method, request, { client, metadata, signal: attempt.scope });
+      return await this.#inTurn(attempt, (signal) => unary(method, request, { client, metadata, signal }));
     } catch (error) {
       // Without an answer in time the connection may be half open.
-      if (isTransient(error) || isStorageError(attempt.scope.reason)) pool.demote(client);
+      if (isTransient(error) || error === silence || isStorageError(attempt.scope.reason)) pool.demote(client);
       attempt.lastError = error;
-      if (metadata === undefined || attempt.hasNewToken || !token.isUsed || !isStaleToken(error)) throw error;
+      if (given === undefined || attempt.hasNewToken || !token.isUsed || !isStaleToken(error)) throw error;
       // Safe for writes too: etcd looks at the token before anything else.
-      token.reject(metadata);
+      token.reject(given);
       attempt.hasNewToken = true;
       return this.#attempt(method, request, attempt);
+    }
+  }
+
+  /** Leaves the other members their share of the time of a read. A write, and the last member, may take all that is left. */
+  async #inTurn<R>(attempt: Attempt, call: (signal: AbortSignal) => Promise<R>): Promise<R> {
+    const { clock, pool } = this.#options;
+    const { scope, endMs, isWrite, turns } = attempt;
+    const members = pool.clients.length - turns;
+    if (isWrite || members < 2) return call(scope);
+    const turn = new AbortController();
+    const cancelTimer = clock.setTimer(() => turn.abort(silence), (endMs - clock.monotonicNow()) / members);
+    const onAbort = (): void => turn.abort(scope.reason);
+    scope.addEventListener('abort', onAbort);
+    try {
+      return await call(turn.signal);
+    } finally {
+      cancelTimer();
+      scope.removeEventListener('abort', onAbort);
     }
   }
 }

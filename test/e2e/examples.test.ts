@@ -55,7 +55,7 @@ function start(program: string, args: readonly string[] = []) {
     child.kill('SIGTERM');
     expect(await exited, output).toBe(0);
   };
-  return { child, end };
+  return { child, end, exited };
 }
 
 async function printed(line: string): Promise<void> {
@@ -137,5 +137,13 @@ describe('examples', () => {
     await printed('removed photos; left: 0');
     await end();
     expect(output).toBe(await expected('05-finalizers'));
+  });
+
+  it('06 uses the storage stack without an API server, twice in one directory', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const { exited } = start('06-storage-stack/storage-stack', [join(folder, 'store')]);
+      expect(await exited, output).toBe(0);
+    }
+    expect(output).toBe((await expected('06-storage-stack')).repeat(2));
   });
 });

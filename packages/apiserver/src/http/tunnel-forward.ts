@@ -1,6 +1,7 @@
 // A request passed on to a peer, and its answer passed back: what proxies do with all that is no upgrade. Used by
 // connect-handler.ts. Source: apimachinery pkg/util/proxy (UpgradeAwareHandler, Transport), httputil.ReverseProxy of Go.
 import type { ClientRequest, IncomingMessage } from 'node:http';
+import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
 import { newServiceUnavailable } from '@kapstan/api';
 import { type Connection, escapePath, formatHostPort } from '../registry/destination.ts';
@@ -51,7 +52,7 @@ async function ask(
   return requestPeer(transport, connection, {
     method: exchange.method,
     target: rawQuery === '' ? path : `${path}?${rawQuery}`,
-    headers: [...headers, ['X-Forwarded-Uri', `${escapePath(prefix)}${path}`]],
+    headers: [...headers, ['X-Forwarded-Uri', posix.normalize(`${escapePath(prefix)}${path}`)]],
     ...(exchange.hasBody && { send }),
     signal,
   }).catch((error: Error) => {

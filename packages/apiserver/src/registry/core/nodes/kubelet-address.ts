@@ -35,7 +35,7 @@ export async function findKubelet(
 }
 
 /** Of the first preferred type that the node has an address of. Throws Error when it has none. */
-export function kubeletAddress({ status }: DeepReadonly<Node>, types: readonly string[]): KubeletAddress {
+function kubeletAddress({ status }: DeepReadonly<Node>, types: readonly string[]): KubeletAddress {
   const addresses = status?.addresses ?? [];
   const preferred = types.flatMap((type) => addresses.filter((address) => address.type === type));
   const [found] = preferred;

@@ -8,9 +8,13 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { requireBuilt } from '../kapstan/built-packages.ts';
 
 const writer = fileURLToPath(new URL('failed-write-writer.mjs', import.meta.url));
+
+// The writer runs what is built.
+beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
 
 test.skipIf(process.platform === 'win32')('a failed write stops the engine and loses nothing', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kapstan-failed-'));

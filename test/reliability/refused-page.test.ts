@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { requireBuilt } from '../kapstan/built-packages.ts';
 import { findTool } from '../kapstan/find-tool.ts';
 
 interface Told {
@@ -21,6 +22,9 @@ interface Told {
 
 const strace = findTool({ command: 'strace', debianPackage: 'strace' });
 const writer = fileURLToPath(new URL('refused-page-writer.mjs', import.meta.url));
+
+// The writer runs what is built.
+beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
 // Those before are made while the store is opened, which then fails.
 const refusedWrites = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requireBuilt } from '../../kapstan/built-packages.ts';
 import { findTool } from '../../kapstan/find-tool.ts';
 import { randomOf } from '../write-history.ts';
 import { type CrashImage, crashImages } from './crash-images.ts';
@@ -16,6 +17,9 @@ const writer = fileURLToPath(new URL('crash-writer.mjs', import.meta.url));
 const seed = Number(process.env.KAPSTAN_SEED ?? Math.floor(Math.random() * 1e9));
 const imageCount = 240;
 let folder = '';
+
+// The writer runs what is built.
+beforeAll(() => requireBuilt(['api', 'storage', 'storage-lmdb']));
 
 beforeAll(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'kapstan-crash-')));

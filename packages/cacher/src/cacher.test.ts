@@ -114,6 +114,11 @@ describe('a Cacher that is not ready', () => {
     expect(warnings).toHaveLength(1);
   });
 
+  it('refuses a storage of other keys than its own', () => {
+    const refused = 'the cacher is for keys below /registry/nodes/, its storage for those below /registry/pods/';
+    expect(() => openCacher({ resourcePrefix: '/nodes' })).toThrow(new TypeError(refused));
+  });
+
   it('refuses a history window below 75 s', () => {
     expect(() => openCacher({ historyWindowMs: 74_000 })).toThrow(
       'config.EventsHistoryWindow (74s) must not be below 1m15s',

@@ -83,13 +83,19 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
   #eventsReceived = 0;
   #isStarted = false;
 
-  /** Throws TypeError for a history window that is too short, and for a `minHistory` above the most. */
+  /** Throws TypeError for another key prefix than the storage's, for a history window that is too short, and for a `minHistory` above the most. */
   constructor(options: CacherOptions<T>) {
     const { storage, clock = systemClock, logger = silentLogger, historyWindowMs = defaultHistoryWindowMs } = options;
     if (historyWindowMs < defaultHistoryWindowMs) {
       throw new TypeError(`config.EventsHistoryWindow (${historyWindowMs / 1000}s) must not be below 1m15s`);
     }
     this.keys = new KeySpace(options);
+    const below = (storage as { readonly keys?: unknown }).keys;
+    if (below instanceof KeySpace && below.prefix !== this.keys.prefix) {
+      throw new TypeError(
+        `the cacher is for keys below ${this.keys.prefix}, its storage for those below ${below.prefix}`,
+      );
+    }
     this.#storage = storage;
     this.#logger = logger;
     const indexedFields = options.indexedFields ?? [];

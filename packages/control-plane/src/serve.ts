@@ -6,6 +6,7 @@ import { consoleLogger } from './console-logger.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import { formatFlags } from './flag-set.ts';
+import { flagWarnings } from './flag-warnings.ts';
 import { kubeletOptions } from './kubelet-flags.ts';
 import { printIntoLog } from './library-output.ts';
 import { writePrivateFile } from './private-file.ts';
@@ -43,6 +44,7 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
 }
 
 async function serving(flags: ServeFlags, logger: Logger, stop: StopSignal): Promise<number> {
+  for (const warning of flagWarnings(flags)) logger.warn(warning);
   void stop.received.then((signal) => logger.info('Shutting down', { signal }));
   // One that a killed server left would say that this one is ready.
   await removeReadyFile(flags);

@@ -78,6 +78,11 @@ export class StorageError extends Error {
     this.detail = detail;
     this.maybeApplied = init.maybeApplied ?? false;
   }
+
+  /** The text of the Go library, which begins with the name already. */
+  override toString(): string {
+    return this.message;
+  }
 }
 
 export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {

@@ -15,6 +15,14 @@ function answer(verb: StorageVerb, code: StorageErrorCode): string {
   return isStatusError(status) ? `${status.code} ${status.reason}` : 'unchanged';
 }
 
+describe('StorageError', () => {
+  it('is its text as a string, which names it once', () => {
+    expect(String(new StorageError({ code: 'KeyNotFound', key: '/a' }))).toBe(
+      'StorageError: key not found, Code: 1, Key: /a, ResourceVersion: 0, AdditionalErrorMsg: ',
+    );
+  });
+});
+
 describe('toStatus', () => {
   // By error and verb.
   it.each<[StorageVerb, Partial<Record<StorageErrorCode, string>>]>([

@@ -75,6 +75,14 @@ describe('RBAC', () => {
       'ClusterRoleBinding "b" of ClusterRole "c" to Group "dev"',
     ],
     [
+      'a group of the cluster, asked for in a namespace',
+      binding('ClusterRoleBinding', 'b', ['ClusterRole/c', 'Group/dev']),
+      alice,
+      'watch',
+      'ns',
+      'ClusterRoleBinding "b" of ClusterRole "c" to Group "dev"',
+    ],
+    [
       'a group named as the user',
       binding('ClusterRoleBinding', 'b', ['ClusterRole/c', 'Group/alice']),
       alice,

@@ -41,7 +41,7 @@ describe('a rule of resources', () => {
     [resourceRule('list', '""', 'pods', 'a'), 'list "" pods', false],
     [resourceRule('get', '""', 'pods', '*'), 'get "" pods a', false],
     [{ verbs: ['get'], nonResourceURLs: ['*'] }, 'get "" pods', false],
-  ])('%j on %s: %s', (rule, text, isAllowed) => {
+  ])('%j is asked for %s and answers %s', (rule, text, isAllowed) => {
     expect(ruleAllows(rule, request(text))).toBe(isAllowed);
   });
 });
@@ -57,7 +57,7 @@ describe('a rule of paths', () => {
     ['get', '/logs', false],
     ['get', '/version', true],
     ['get', '/', false],
-  ])('on %s %s: %s', (verb, path, isAllowed) => {
+  ])('is asked for %s %s and answers %s', (verb, path, isAllowed) => {
     expect(ruleAllows(rule, { type: 'path', user, verb, path })).toBe(isAllowed);
     const ofResources: Rule = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
     expect(ruleAllows(ofResources, { type: 'path', user, verb, path })).toBe(false);

@@ -53,7 +53,7 @@ export interface Authorizer {
 }
 
 /** The rules of who may do everything. */
-export const allRules: UserRules = {
+const allRules: UserRules = {
   resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }],
   nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
   incomplete: false,

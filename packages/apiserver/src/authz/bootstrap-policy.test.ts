@@ -8,6 +8,7 @@ import {
 } from '@kapstan/api';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRbacServer } from '../testing/rbac-fixture.ts';
 import { alwaysAllow } from './authorizer.ts';
@@ -17,7 +18,7 @@ let server: Awaited<ReturnType<typeof openRbacServer>>;
 let client: ResourceClient;
 
 beforeEach(async () => {
-  server = await openRbacServer(alwaysAllow);
+  server = await openRbacServer(openLmdbEngine, alwaysAllow);
   client = server.client();
 });
 afterEach(() => server.close());

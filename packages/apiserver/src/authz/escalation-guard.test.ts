@@ -6,6 +6,7 @@ import {
   Role,
   RoleBinding,
 } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { UserInfo } from '../registry/request-context.ts';
 import { openRbacServer } from '../testing/rbac-fixture.ts';
@@ -22,7 +23,7 @@ let server: Awaited<ReturnType<typeof openRbacServer>>;
 beforeEach(async () => {
   asked = [];
   allowed = undefined;
-  server = await openRbacServer({
+  server = await openRbacServer(openLmdbEngine, {
     authorize: (attributes) => {
       if (attributes.type === 'path') throw new TypeError('paths are not asked for');
       const { verb, resource, name, namespace } = attributes;

@@ -1,7 +1,6 @@
 // Authorizers for tests: over the roles that every server has, or over a few of one's own.
 import type { KubernetesObject } from '@kapstan/api';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
-import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { type Authorizer, unionAuthorizer } from '../authz/authorizer.ts';
 import { guardEscalation } from '../authz/escalation-guard.ts';
 import { mastersAuthorizer } from '../authz/masters-authorizer.ts';
@@ -14,7 +13,7 @@ import { ResourceCatalog } from '../registry/catalog.ts';
 import { InProcessClient } from '../registry/in-process-client.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { ResourceStack } from '../registry/resource-stack.ts';
-import { StoreFixture } from './store-fixture.ts';
+import { type OpenEngine, StoreFixture } from './store-fixture.ts';
 
 export function policyOf(objects: readonly unknown[]): RbacPolicy {
   const policy = new RbacPolicy();
@@ -30,11 +29,14 @@ export function defaultAuthorizer(): Authorizer {
 }
 
 /** The four resources of RBAC over a real engine, guarded by the authorizer, with a client for anybody. */
-export async function openRbacServer(authorizer: Authorizer): Promise<{
+export async function openRbacServer(
+  openEngine: OpenEngine,
+  authorizer: Authorizer,
+): Promise<{
   client(user?: UserInfo): InProcessClient;
   close(): Promise<void>;
 }> {
-  const fixture = await StoreFixture.open(openLmdbEngine);
+  const fixture = await StoreFixture.open(openEngine);
   const definitions = builtinResources().filter(({ group }) => group === 'rbac.authorization.k8s.io');
   const stacks = definitions.map(
     (definition) => new ResourceStack(definition, { engine: fixture.engine, freeze: true }),

@@ -6,7 +6,7 @@ import type { Field } from '../../validation/field.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 
 /** Of any kind; members are looked at by name, as most rules hold for many sources. */
-export type Source = Readonly<Record<string, unknown>>;
+type Source = Readonly<Record<string, unknown>>;
 type Rule = (at: Field, source: Source) => void;
 
 /** Members that each source must have: strings and lists, not empty. */

@@ -69,6 +69,11 @@ export type { BuiltinServer } from './registry/builtin-kind.ts';
 export { builtinResources } from './registry/builtin-resources.ts';
 export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
 export { bindings } from './registry/core/bindings/bindings.ts';
+export {
+  type ComponentChecks,
+  type ComponentHealth,
+  componentStatuses,
+} from './registry/core/componentstatuses/component-statuses.ts';
 export { firstServiceAddress } from './registry/core/services/ipv4.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
 export { InProcessClient, type InProcessClientOptions } from './registry/in-process-client.ts';

@@ -5,6 +5,7 @@ import {
   type BuiltinServer,
   bindings,
   builtinResources,
+  componentStatuses,
   DefinitionController,
   FieldManager,
   guardEscalation,
@@ -30,6 +31,7 @@ import {
   storeSizeMetric,
 } from '@kapstan/storage';
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
+import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
@@ -153,6 +155,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   for (const stack of stacks) catalog.install(guardEscalation(stack.served, guard));
   const virtual = { managedFields, admission };
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
+  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;

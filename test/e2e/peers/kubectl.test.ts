@@ -213,13 +213,17 @@ describe('kubectl, every day', () => {
     expect(await kubectl('get -n debugged pod two -o jsonpath={.spec.containers[*].name}')).toBe('one looker');
   });
 
+  it('shows how the parts of the control plane are', async () => {
+    expect(await kubectl('get componentstatuses')).toMatch(/^etcd-0\s+Healthy\s+ok/m);
+    expect(await kubectl('get cs etcd-0 -o jsonpath={.conditions[*].status}')).toMatch(/^True/);
+  });
+
   it.each([
     ['top pods', 'Metrics API not available'],
     ['exec one -- ls', 'pod one does not have a host assigned'],
     ['attach one', 'pod one does not have a host assigned'],
     ['cp one:/etc/hosts /dev/null', 'pod one does not have a host assigned'],
     ['port-forward one 8080:80', 'pod is not running'],
-    ['get componentstatuses', `doesn't have a resource type "componentstatuses"`],
   ])('%s ends with a clear error', async (line, message) => {
     const made = await run([...target(), 'run', 'one', '--image=nginx:1.25']);
     expect(made.text).toMatch(/pod\/one created|already exists/);

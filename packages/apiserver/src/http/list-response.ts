@@ -92,7 +92,8 @@ function shapeOf(exchange: Exchange, answer: ListAnswer): ListShape {
 
 function listMetadata(list: StoredList<UnstructuredObject>): Record<string, unknown> {
   return {
-    resourceVersion: list.resourceVersion,
+    // What is found out at each read has no version.
+    ...((list.resourceVersion as string) === '' ? {} : { resourceVersion: list.resourceVersion }),
     ...(list.continue === '' ? {} : { continue: list.continue }),
     ...(list.remainingItemCount === undefined ? {} : { remainingItemCount: list.remainingItemCount }),
   };

@@ -1,6 +1,6 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
 // Source: apiserver endpoints/installer.go (which routes exist), apiextensions crdHandler (those of custom resources).
-import type { UnstructuredObject } from '@kapstan/api';
+import { newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
 import type { ObjectSubresource, Subresource, Verb } from '../registry/resource-definition.ts';
 import {
@@ -91,7 +91,9 @@ function watchPathRoute(served: ServedResource, info: ResourceRequest, method: s
 
 function collectionRoute(served: ServedResource, info: ResourceRequest, method: string): Route {
   const { verbs } = served.definition;
-  const verb = info.verb === 'watch' && !verbs.includes('watch') ? 'list' : info.verb;
+  const isList = info.verb === 'watch' && !verbs.includes('watch');
+  if (isList && verbs.includes('list')) throw newMethodNotSupported(served.definition, 'watch');
+  const verb = isList ? 'list' : info.verb;
   requireCollectionVerb(served, verb as Verb, info.isNamespacedPath ? info.namespace : '');
   const handler = collectionHandlers.get(`${method} ${verb}`);
   if (handler === undefined) throw refuseMethod(served, info.verb);

@@ -12,6 +12,7 @@ import * as workload from './workload-cells.ts';
 
 // A printer sees objects of its own resource only, so its parameter type is given up here once.
 const printers: ReadonlyMap<string, Cells<never>> = new Map<string, Cells<never>>([
+  ['v1/componentstatuses', core.componentStatusCells],
   ['v1/configmaps', core.configMapCells],
   ['v1/endpoints', core.endpointsCells],
   ['v1/events', core.eventCells],

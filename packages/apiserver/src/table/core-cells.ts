@@ -1,6 +1,7 @@
 // Rows of the core kinds but pods and services. Source: pkg/printers/internalversion/printers.go.
 import type { DeepReadonly } from '@kapstan/api';
 import type {
+  ComponentStatus,
   ConfigMap,
   Endpoints,
   Event,
@@ -19,6 +20,13 @@ import { ageOf, type Cells, formatLabels, joinSome, nameOf, none, orUnset, podCo
 import { timeSince } from './human-duration.ts';
 
 const sizeOf = (map: object | undefined): number => Object.keys(map ?? {}).length;
+
+export const componentStatusCells: Cells<ComponentStatus> = (object) => {
+  const healthy = object.conditions?.find(({ type }) => type === 'Healthy');
+  if (healthy === undefined) return [nameOf(object), 'Unknown', '', ''];
+  const status = healthy.status === 'True' ? 'Healthy' : 'Unhealthy';
+  return [nameOf(object), status, healthy.message ?? '', healthy.error ?? ''];
+};
 
 export const configMapCells: Cells<ConfigMap> = (object, nowMs) => [
   nameOf(object),

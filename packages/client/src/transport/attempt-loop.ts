@@ -52,6 +52,7 @@ interface Progress<A> {
 type Outcome<A> =
   | { readonly type: 'answer'; readonly answer: A }
   | { readonly type: 'retry'; readonly error: Error; readonly afterMs: number }
+  | { readonly type: 'refreshed'; readonly error: Error }
   | { readonly type: 'failure'; readonly error: Error };
 
 const channel = diagnostics_channel.channel('kapstan:client:request');
@@ -69,14 +70,16 @@ export class AttemptLoop {
     const { options } = this.#ports;
     const progress: Progress<A> = { exchange, count: 0, rateLimitedMs: 0, hasRefreshed: false };
     let previous: Error | undefined;
+    let retries = 0;
     for (; ; progress.count++) {
       await rejectWithPrevious(this.#passLimiter(progress), previous);
       const outcome = await this.#attempt(progress);
       if (outcome.type === 'answer') return outcome.answer;
-      const isLast = outcome.type === 'failure' || progress.count >= options.maxRetries;
+      // New credentials come once and cost no retry.
+      const isLast = outcome.type === 'failure' || (outcome.type === 'retry' && retries++ >= options.maxRetries);
       if (isLast) throw withPrevious(outcome.error, previous);
       previous = outcome.error;
-      if (outcome.afterMs > 0)
+      if (outcome.type === 'retry' && outcome.afterMs > 0)
         await rejectWithPrevious(delay(options.clock, outcome.afterMs, exchange.signal), previous);
     }
   }
@@ -104,8 +107,9 @@ export class AttemptLoop {
   async #attempt<A>(progress: Progress<A>): Promise<Outcome<A>> {
     const { exchange } = progress;
     exchange.signal.throwIfAborted();
-    const headers = await this.credentialHeaders();
-    const attempt = await exchange.prepare();
+    // Credentials and certificates may come from a command or a server that never answers.
+    const headers = await untilAborted(this.credentialHeaders(), exchange.signal);
+    const attempt = await untilAborted(exchange.prepare(), exchange.signal);
     const startedAtMs = this.#ports.options.clock.monotonicNow();
     let response: AttemptResponse<A>;
     try {
@@ -126,7 +130,8 @@ export class AttemptLoop {
     const error = await failure(progress.exchange, response, retryAfterSeconds);
     if (response.status === 401 && !progress.hasRefreshed) {
       progress.hasRefreshed = true;
-      if (await this.#ports.credentials.onUnauthorized?.(used)) return { type: 'retry', error, afterMs: 0 };
+      const isRefreshed = Promise.resolve(this.#ports.credentials.onUnauthorized?.(used));
+      if (await untilAborted(isRefreshed, progress.exchange.signal)) return { type: 'refreshed', error };
     }
     const isRetryable = (response.status === 429 || response.status >= 500) && retryAfterSeconds !== undefined;
     if (!isRetryable) return { type: 'failure', error };
@@ -186,6 +191,7 @@ function brokenOutcome<A>({ request, isStream }: Exchange<A>, error: TransportEr
 function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
+    if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     const stop = (): void => signal.removeEventListener('abort', onAbort);
     work.finally(stop).then(resolve, reject);

@@ -1,5 +1,5 @@
 import diagnosticsChannel from 'node:diagnostics_channel';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { isTooManyRequests, isUnauthorized, resource, type WriteObserver } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
@@ -260,6 +260,56 @@ describe('the transport', () => {
       server.always(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 }));
       expect(isUnauthorized(await finish(connect({}, { credentials }).get(ConfigMap, target)))).toBe(true);
       expect(server.requests).toHaveLength(2);
+    });
+
+    it('that are refreshed cost no retry', async () => {
+      const credentials: Credentials = { headers: () => ({}), onUnauthorized: () => true };
+      server.next(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 }), refuse(429, '1'));
+      server.always(json(object));
+      expect(await finish(connect({ maxRetries: 1 }, { credentials }).get(ConfigMap, target))).toEqual(object);
+      expect(server.requests).toHaveLength(3);
+      server.next(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 }));
+      expect(await finish(connect({ maxRetries: 0 }, { credentials }).get(ConfigMap, target))).toEqual(object);
+    });
+
+    describe.each<[string, (never: () => Promise<never>) => Credentials]>([
+      ['headers', (never) => ({ headers: never })],
+      ['certificate', (never) => ({ headers: () => ({}), clientCertificate: never })],
+      ['refresh after a 401', (never) => ({ headers: () => ({}), onUnauthorized: never })],
+    ])('whose %s never come', (_, credentialsWith) => {
+      const hang = (): { readonly asked: Promise<unknown>; readonly credentials: Credentials } => {
+        const asking = new EventEmitter();
+        const never = (): Promise<never> => {
+          asking.emit('asked');
+          return new Promise(() => undefined);
+        };
+        return { asked: once(asking, 'asked'), credentials: credentialsWith(never) };
+      };
+      beforeEach(() => {
+        server.always(json(status(401, 'Unauthorized', 'Unauthorized'), { status: 401 }));
+      });
+
+      it.each<[string, (client: Client, signal: AbortSignal) => Promise<unknown>]>([
+        ['call', (client, signal) => client.get(ConfigMap, target, { signal })],
+        ['list', (client, signal) => client.listPage(ConfigMap, { signal })],
+        ['watch', (client, signal) => firstValueFrom(client.watch(ConfigMap, { signal }))],
+      ])('end a %s with its signal', async (_verb, open) => {
+        const { asked, credentials } = hang();
+        const controller = new AbortController();
+        const call = open(connect({}, { credentials }), controller.signal).catch((error: unknown) => error);
+        await asked;
+        controller.abort(new Error('enough'));
+        expect(await call).toMatchObject({ message: 'enough' });
+      });
+
+      it('end a call with its deadline', async () => {
+        const { asked, credentials } = hang();
+        const call = connect({}, { credentials }).get(ConfigMap, target, { timeoutMs: 100 });
+        const error = call.catch((thrown: unknown) => thrown);
+        await asked;
+        await clock.advance(100);
+        expect(await error).toMatchObject({ code: 'ETIMEDOUT' });
+      });
     });
 
     it('that cannot be had fail the call', async () => {

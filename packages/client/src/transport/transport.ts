@@ -109,6 +109,8 @@ export class Transport {
     const { pool } = this.#ports;
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
       const dispatcher = await pool.forStream();
+      // Aborted while the certificates loaded: nobody waits for it any more.
+      if (signal.aborted) pool.release(dispatcher);
       const release = (): void => {
         signal.removeEventListener('abort', release);
         pool.release(dispatcher);

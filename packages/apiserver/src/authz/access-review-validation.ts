@@ -1,5 +1,5 @@
 // What a review of access must look like. Source: pkg/apis/authorization/validation (1.36).
-import { type DeepReadonly, type FieldError, newInvalid } from '@kapstan/api';
+import { type DeepReadonly, type FieldError, labelValueErrors, newInvalid, qualifiedNameErrors } from '@kapstan/api';
 import type {
   FieldSelectorAttributes,
   LabelSelectorAttributes,
@@ -81,14 +81,24 @@ function shownPath({ nonResourceAttributes }: DeepReadonly<SelfSubjectAccessRevi
   return { Path: nonResourceAttributes?.path ?? '', Verb: nonResourceAttributes?.verb ?? '' };
 }
 
-function validateSelectors(at: Field, attributes: DeepReadonly<ResourceAttributes>): void {
-  validateSelector(at.child('fieldSelector'), attributes.fieldSelector);
-  validateSelector(at.child('labelSelector'), attributes.labelSelector);
+function validateSelectors(at: Field, { fieldSelector, labelSelector }: DeepReadonly<ResourceAttributes>): void {
+  validateSelector(at.child('fieldSelector'), fieldSelector, (place, { key }) => {
+    if (key === '') place.child('key').required('must be specified');
+  });
+  validateSelector(at.child('labelSelector'), labelSelector, (place, { key, values }) => {
+    place.child('key').invalidAll(key, qualifiedNameErrors(key));
+    place.child('values').each(values, (value, at) => at.invalidAll(value, labelValueErrors(value)));
+  });
 }
 
+type Selector = DeepReadonly<FieldSelectorAttributes | LabelSelectorAttributes>;
+type Requirement = NonNullable<Selector['requirements']>[number];
+
+/** An unknown operator may be that of a newer client: the requirement is passed over later. */
 function validateSelector(
   at: Field,
-  selector: DeepReadonly<FieldSelectorAttributes | LabelSelectorAttributes> | undefined,
+  selector: Selector | undefined,
+  validateTerm: (place: Field, requirement: Requirement) => void,
 ): void {
   if (selector === undefined) return;
   const { rawSelector = '', requirements = [] } = selector;
@@ -98,8 +108,8 @@ function validateSelector(
   if (rawSelector === '' && requirements.length === 0) {
     at.child('requirements').required(`when ${at.path} is specified, requirements or rawSelector is required`);
   }
-  at.child('requirements').each(requirements, ({ key, operator, values = [] }, place) => {
-    if (key === '') place.child('key').required('must be specified');
+  at.child('requirements').each(requirements, (requirement, place) => {
+    const { operator, values = [] } = requirement;
     const isSet = operator === 'In' || operator === 'NotIn';
     if (isSet && values.length === 0) {
       place.child('values').required("must be specified when `operator` is 'In' or 'NotIn'");
@@ -107,5 +117,6 @@ function validateSelector(
     if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0) {
       place.child('values').forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
     }
+    validateTerm(place, requirement);
   });
 }

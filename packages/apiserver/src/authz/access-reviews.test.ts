@@ -134,10 +134,57 @@ describe('a review of access', () => {
       {},
       "spec.resourceAttributes.labelSelector.requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
     ],
+    [
+      'with a bad label',
+      {
+        user: 'u',
+        resourceAttributes: { labelSelector: { requirements: [{ key: 'a', operator: 'In', values: ['!!'] }] } },
+      },
+      {},
+      "spec.resourceAttributes.labelSelector.requirements[0].values[0]: Invalid value: \"!!\": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+    ],
   ])('%s is refused', async (_name, spec, asked, text) => {
     const error: unknown = await review(alwaysAllow, spec, asked).catch((reason: unknown) => reason);
     expect(isInvalid(error)).toBe(true);
     expect((error as Error).message).toBe(`.authorization.k8s.io "" is invalid: ${text}`);
+  });
+
+  const term = (operator: string, ...values: string[]) => ({ key: 'a', operator, values });
+  it.each<[string, unknown, string | undefined]>([
+    ['fields as text', { fieldSelector: { rawSelector: 'a=b,c!=d' } }, undefined],
+    ['fields as bad text', { fieldSelector: { rawSelector: 'a' } }, 'fieldSelector ignored'],
+    ['a field of one value', { fieldSelector: { requirements: [term('NotIn', 'b')] } }, undefined],
+    ['a field of two values', { fieldSelector: { requirements: [term('In', 'b', 'c')] } }, 'fieldSelector ignored'],
+    ['a field that exists', { fieldSelector: { requirements: [term('Exists')] } }, 'fieldSelector ignored'],
+    [
+      'a field of one value, and one that exists',
+      { fieldSelector: { requirements: [term('In', 'b'), term('Exists')] } },
+      'fieldSelector partially ignored',
+    ],
+    ['labels of two values', { labelSelector: { requirements: [term('In', 'b', 'c')] } }, undefined],
+    ['labels as bad text', { labelSelector: { rawSelector: 'a in (b' } }, 'labelSelector ignored'],
+    [
+      'labels that exist, and an operator from the future',
+      { labelSelector: { requirements: [term('Exists'), term('Like', 'b')] } },
+      'labelSelector partially ignored',
+    ],
+  ])('by %s says what was not understood', async (_name, selectors, fault) => {
+    const { status } = await review(listening([]), {
+      user: 'u',
+      resourceAttributes: { ...pods, ...(selectors as object) },
+    });
+    const expected =
+      fault === undefined ? {} : { evaluationError: `spec.resourceAttributes.${fault} due to parse error` };
+    expect(status).toEqual({ allowed: true, reason: 'because of get', ...expected });
+  });
+
+  it('by both selectors says it of both', async () => {
+    const selectors = { fieldSelector: { rawSelector: 'a' }, labelSelector: { rawSelector: '=' } };
+    const { status } = await review(listening([]), { user: 'u', resourceAttributes: { ...pods, ...selectors } });
+    expect(status).toMatchObject({
+      evaluationError:
+        'spec.resourceAttributes.fieldSelector ignored due to parse error; spec.resourceAttributes.labelSelector ignored due to parse error',
+    });
   });
 
   it('is tracked and admitted like any creation, and kept nowhere', async () => {

@@ -14,6 +14,7 @@ import type { UserInfo } from '../registry/request-context.ts';
 import { type VirtualKind, type VirtualResourceOptions, virtualResource } from '../registry/virtual-resource.ts';
 import { requireLocalReview, requireReview, requireSelfReview } from './access-review-validation.ts';
 import type { AuthorizationAttributes, Authorizer } from './authorizer.ts';
+import { selectorError } from './review-selectors.ts';
 
 /** The four resources of authorization.k8s.io/v1. */
 export function accessReviews(authorizer: Authorizer, options: VirtualResourceOptions = {}): ServedResource[] {
@@ -77,10 +78,12 @@ async function statusOf(
   user: UserInfo,
 ): Promise<SubjectAccessReviewStatus> {
   const { decision, reason } = await authorizer.authorize(attributesOf(spec, user));
+  const evaluationError = selectorError(spec);
   return {
     allowed: decision === 'allow',
     ...(decision === 'deny' ? { denied: true } : {}),
     ...(reason === '' ? {} : { reason }),
+    ...(evaluationError === undefined ? {} : { evaluationError }),
   };
 }
 

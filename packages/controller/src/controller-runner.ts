@@ -27,7 +27,7 @@ import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
 import type { Predicate } from './predicate.ts';
 import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
-import { reconcilerContext } from './reconciler-context.ts';
+import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
 /** What the manager lends to each of its controllers. */
@@ -45,6 +45,12 @@ export interface ControllerPorts {
 
 /** Source: controller-runtime handler.LowPriority. */
 const lowPriority = -100;
+
+interface FinalizeParts {
+  readonly client: ResourceClient;
+  readonly context: (object: DeepReadonly<KubernetesObject>) => ReconcilerContext<KubernetesObject>;
+  readonly shown: () => Promise<void>;
+}
 
 export class ControllerRunner {
   readonly #controller: Controller;
@@ -191,21 +197,30 @@ export class ControllerRunner {
       const parts = { controller: controller.name, kind: controller.kind, cache, recorder };
       return reconcilerContext({ ...parts, object, client, signal, attempt, log, shown });
     };
-    if (cached.metadata?.deletionTimestamp !== undefined) {
-      for (const { name, finalize } of controller.finalizers) {
-        if (!hasFinalizer(cached, name)) continue;
-        const result = await finalize(cached, context(cached));
-        if (typeof result === 'object') return result;
-        await removeFinalizer(client, controller.kind, { object: cached, finalizer: name });
-        // What is left of them finds the object as it is then.
-        return undefined;
-      }
-      return undefined;
-    }
+    if (cached.metadata?.deletionTimestamp !== undefined)
+      return await this.#finalize(cached, { client, context, shown });
     let object = cached;
     for (const { name } of controller.finalizers)
       object = await addFinalizer(client, controller.kind, { object, finalizer: name });
     return (await controller.reconcile(object, context(object))) ?? undefined;
+  }
+
+  async #finalize(
+    cached: DeepReadonly<KubernetesObject>,
+    { client, context, shown }: FinalizeParts,
+  ): Promise<ReconcileResult | undefined> {
+    const { finalizers, kind } = this.#controller;
+    let left: DeepReadonly<KubernetesObject> | undefined = cached;
+    // On to the next at once: a predicate may drop the update that a removal makes.
+    for (const { name, finalize } of finalizers) {
+      if (!hasFinalizer(left, name)) continue;
+      if (left !== cached) await shown();
+      const result = await finalize(left, context(left));
+      if (typeof result === 'object') return result;
+      left = await removeFinalizer(client, kind, { object: left, finalizer: name });
+      if (left === undefined) return undefined;
+    }
+    return undefined;
   }
 }
 

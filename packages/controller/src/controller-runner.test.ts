@@ -1,0 +1,76 @@
+import type { DeepReadonly, ObjectTarget, Patch, Resource, ResourceClient } from '@kapstan/api';
+import {
+  configMap,
+  FakeListerWatcher,
+  settle,
+  type TestConfigMap,
+  testConfigMaps,
+  VirtualClock,
+} from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Controller, controller } from './controller-builder.ts';
+import { Manager } from './manager.ts';
+import { generationChanged } from './predicate.ts';
+
+describe('a controller that runs', () => {
+  let clock: VirtualClock;
+  let maps: FakeListerWatcher<TestConfigMap>;
+  let stop: AbortController;
+  let running: Promise<void>;
+  beforeEach(() => {
+    clock = new VirtualClock();
+    maps = new FakeListerWatcher();
+    stop = new AbortController();
+  });
+  afterEach(async () => {
+    stop.abort();
+    await running;
+  });
+
+  const cached = (name: string): TestConfigMap | undefined => objects.get(name) as TestConfigMap | undefined;
+  const objects = new Map<string, DeepReadonly<TestConfigMap>>();
+  const client = {
+    listerWatcher: () => maps,
+    // Finalizers: the object goes with the last of them.
+    patch: async (_token: Resource, { name }: ObjectTarget, patch: Patch) => {
+      const { metadata } = patch.body as TestConfigMap;
+      const { finalizers = [] } = metadata ?? {};
+      const written = maps.modify({ ...cached(name), metadata: { ...cached(name)?.metadata, finalizers } });
+      objects.set(name, written);
+      if (finalizers.length === 0) maps.delete({ namespace: 'default', name });
+      return written;
+    },
+  } as unknown as ResourceClient;
+  const run = async (...controllers: Controller[]): Promise<void> => {
+    running = new Manager(controllers, { client, clock }).run(stop.signal);
+    await settle();
+  };
+
+  it('calls every finalizer of a deleted object, each with what the one before left, when only generations count', async () => {
+    const finalized: unknown[] = [];
+    const note =
+      (name: string) =>
+      async ({ metadata }: DeepReadonly<TestConfigMap>): Promise<void> =>
+        void finalized.push([name, metadata?.finalizers]);
+    await run(
+      controller(testConfigMaps)
+        .when(generationChanged)
+        .finalize('a.io/first', note('first'))
+        .finalize('a.io/second', note('second'))
+        .reconcile(async () => undefined),
+    );
+    const metadata = {
+      name: 'a',
+      generation: 2,
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      finalizers: ['a.io/first', 'a.io/second'],
+    };
+    objects.set('a', maps.add(configMap(metadata)));
+    await clock.advance(60_000);
+    expect(finalized).toEqual([
+      ['first', ['a.io/first', 'a.io/second']],
+      ['second', ['a.io/second']],
+    ]);
+    expect((await maps.list({})).items).toEqual([]);
+  });
+});

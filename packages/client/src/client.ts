@@ -36,7 +36,8 @@ import { Discovery } from './discovery.ts';
 import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { attachPath, execPath, portForwardPath } from './pod-stream-path.ts';
-import { formatQuery, listQuery, type Query, requestPath, watchQuery, writeQuery } from './request-path.ts';
+import type { RawAnswer, RawRequest } from './raw-request.ts';
+import { formatQuery, listQuery, requestPath, watchQuery, writeQuery } from './request-path.ts';
 import { RestMapper } from './rest-mapper.ts';
 import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
 import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
@@ -46,30 +47,11 @@ import {
   RemoteCommand,
   remoteCommandProtocols,
 } from './streaming/remote-command.ts';
-import type { HttpMethod, HttpRequest } from './transport/http-request.ts';
+import type { HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
 import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
 import { applyBody, deleteBody, objectBody, writeTarget } from './write-body.ts';
-
-/** A request outside the resources: health, version, metrics, an aggregated API. */
-export interface RawRequest extends CallOptions {
-  /** Default 'GET'. */
-  readonly method?: HttpMethod;
-  /** "/healthz". */
-  readonly path: string;
-  readonly query?: Query;
-  /** Default "application/json". */
-  readonly accept?: string;
-  readonly contentType?: string;
-  readonly body?: string;
-}
-
-export interface RawAnswer {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: string;
-}
 
 const json = 'application/json';
 const patchTypes = {

@@ -1,4 +1,4 @@
-export { Client, type RawAnswer, type RawRequest } from './client.ts';
+export { Client } from './client.ts';
 export type { ClientConfig, ClientOptions, Impersonation } from './client-config.ts';
 export { type ConnectOptions, connect } from './connect.ts';
 export type { ClientCertificate, Credentials, RequestHeaders } from './credentials/credentials.ts';
@@ -26,6 +26,7 @@ export { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
 export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 export type { MetadataReader } from './metadata-reader.ts';
 export type { PodLogOptions } from './pod-log.ts';
+export type { RawAnswer, RawRequest } from './raw-request.ts';
 export { RequestMetrics } from './request-metrics.ts';
 export { RestMapper } from './rest-mapper.ts';
 export { type RetryOnConflictOptions, retryOnConflict } from './retry-on-conflict.ts';

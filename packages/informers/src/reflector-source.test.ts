@@ -17,7 +17,8 @@ import {
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Observable, type Subscriber } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Reflector, type ReflectorOptions, type ReflectorStore } from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 
 type Pod = DeepReadonly<TestPod>;
 const make = (name: string, resourceVersion: string): TestPod => pod({ name, resourceVersion });

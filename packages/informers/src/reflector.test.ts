@@ -3,7 +3,8 @@ import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock }
 import { lastValueFrom, NEVER, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Indexer } from './indexer.ts';
-import { Reflector, type ReflectorOptions } from './reflector.ts';
+import { Reflector } from './reflector.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 import type { ReflectorStatus } from './reflector-status.ts';
 
 const refused = (): Error => Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });

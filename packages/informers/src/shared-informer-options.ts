@@ -4,7 +4,7 @@ import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
 import type { MutationDetection } from './mutation-detector.ts';
 import type { ObjectChange } from './object-change.ts';
-import type { ReflectorOptions } from './reflector.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 import type { Syncable } from './sync-signal.ts';
 
 export interface SharedInformerOptions<T extends KubernetesObject>

@@ -21,8 +21,9 @@ import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { warningTo } from './process-warning.ts';
-import { Reflector, type ReflectorOptions } from './reflector.ts';
+import { Reflector } from './reflector.ts';
 import { expectedOf } from './reflector-events.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
 import { requireResyncPeriod } from './resync-schedule.ts';
 import type {

@@ -1,4 +1,5 @@
-import type { CallOptions, KubernetesObject, ResourceClient } from '@kapstan/api';
+import { getEventListeners } from 'node:events';
+import { type CallOptions, type KubernetesObject, ObjectList, type ResourceClient } from '@kapstan/api';
 import { configMap, testConfigMaps } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { ObservedClient } from './observed-client.ts';
@@ -6,20 +7,22 @@ import { ObservedClient } from './observed-client.ts';
 const target = { namespace: 'default', name: 'a' };
 const answer: KubernetesObject = { metadata: { ...target, resourceVersion: '7' } };
 
-/** Every verb answers with the same object and notes its name and its last argument. */
-function fake() {
+/** Every verb answers with the same object, when it may, and notes its name and its last argument. */
+function fake(underWay: Promise<void> = Promise.resolve()) {
   const calls: { readonly verb: string; readonly options: CallOptions | undefined }[] = [];
   const client = new Proxy({} as ResourceClient, {
     get:
       (_target, verb: string) =>
       async (...parameters: unknown[]) => {
         calls.push({ verb, options: parameters.at(-1) as CallOptions });
+        await underWay;
         return verb === 'delete' && (parameters.at(-1) as { gone?: boolean }).gone ? undefined : answer;
       },
   });
   return { client, calls };
 }
 
+const pages = new ObjectList(async () => ({ items: [], resourceVersion: '7' }), {});
 const patch = { type: 'merge', body: {} } as const;
 const writes: readonly [string, (client: ResourceClient, options: object) => Promise<unknown>][] = [
   ['create', (client, options) => client.create(testConfigMaps, configMap({ name: 'a' }), options)],
@@ -71,16 +74,46 @@ describe('ObservedClient', () => {
   });
 
   it('ends calls with its signal and with their own', async () => {
-    const { client, calls } = fake();
+    let end: () => void = () => undefined;
+    const { client, calls } = fake(new Promise((resolve) => (end = resolve)));
     const [run, own] = [new AbortController(), new AbortController()];
     const guarded = new ObservedClient({ client, signal: run.signal });
-    await guarded.get(testConfigMaps, target);
-    await guarded.create(testConfigMaps, configMap({ name: 'a' }), { signal: own.signal });
-    await guarded.update(testConfigMaps, configMap({ name: 'a' }), { signal: new AbortController().signal });
-    await guarded.list(testConfigMaps);
+    const underWay = [
+      guarded.get(testConfigMaps, target),
+      guarded.create(testConfigMaps, configMap({ name: 'a' }), { signal: own.signal }),
+      guarded.update(testConfigMaps, configMap({ name: 'a' }), { signal: new AbortController().signal }),
+      guarded.list(testConfigMaps).then(() => undefined),
+      guarded.list(testConfigMaps, { signal: own.signal }).then(() => undefined),
+      guarded.patch(testConfigMaps, target, { ...patch, signal: AbortSignal.abort('before') }),
+    ];
+    const aborted = () => calls.map(({ options }) => options?.signal?.aborted);
+    expect(aborted()).toEqual([false, false, false, false, false, true]);
+    expect(calls.at(-1)?.options?.signal?.reason).toBe('before');
     own.abort();
-    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([false, true, false, false]);
+    expect(aborted()).toEqual([false, true, false, false, true, true]);
+    run.abort('lost');
+    expect(aborted()).toEqual([true, true, true, true, true, true]);
+    expect(calls[2]?.options?.signal?.reason).toBe('lost');
+    end();
+    await Promise.all(underWay);
+  });
+
+  it('leaves nothing on the signals that outlive a call, and makes no new one of its own', async () => {
+    const { client, calls } = fake();
+    const [run, longLived] = [new AbortController(), new AbortController()];
+    const guarded = new ObservedClient({ client, signal: run.signal });
+    for (const [, write] of writes) await write(guarded, { signal: run.signal });
+    expect(calls.every(({ options }) => options?.signal === run.signal)).toBe(true);
+    calls.length = 0;
+    for (const [, write] of writes) await write(guarded, { signal: longLived.signal });
+    await guarded.list(testConfigMaps, { signal: longLived.signal });
+    const paged = new ObservedClient({ client: { list: () => pages } as never, signal: run.signal });
+    for await (const page of paged.list(testConfigMaps, { signal: longLived.signal }).pages())
+      expect(page.items).toEqual([]);
+    for (const { signal } of [run, longLived]) expect(getEventListeners(signal, 'abort')).toEqual([]);
     run.abort();
-    expect(calls.map(({ options }) => options?.signal?.aborted)).toEqual([true, true, true, true]);
+    // Nor what Node keeps of an AbortSignal.any.
+    expect(calls.filter(({ options }) => options?.signal?.aborted)).toEqual([]);
+    expect(calls).toHaveLength(6);
   });
 });

@@ -1,23 +1,24 @@
 // ObservedClient: the client that a reconcile gets. It asks before each write whether it may still write, and reports what it
 // wrote, so that caches can be kept not older. Over any ResourceClient; used by controller-runner.ts.
-import type {
-  ApplyOptions,
-  CallOptions,
-  DeleteOptions,
-  GetOptions,
-  KubernetesObject,
-  ListerWatcher,
-  ListerWatcherScope,
-  ListOptions,
-  ListResult,
+import {
+  type ApplyOptions,
+  type CallOptions,
+  type DeepReadonly,
+  type DeleteOptions,
+  type GetOptions,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListerWatcherScope,
+  type ListOptions,
+  type ListResult,
   ObjectList,
-  ObjectTarget,
-  Patch,
-  Resource,
-  ResourceClient,
-  SubresourceOptions,
-  WriteObserver,
-  WriteOptions,
+  type ObjectTarget,
+  type Patch,
+  type Resource,
+  type ResourceClient,
+  type SubresourceOptions,
+  type WriteObserver,
+  type WriteOptions,
 } from '@kapstan/api';
 
 export interface ObservedClientOptions {
@@ -42,15 +43,19 @@ export class ObservedClient implements ResourceClient {
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
-    return await this.#client.get(token, target, this.#limited(options));
+    return await this.#call(options, (limited) => this.#client.get(token, target, limited));
   }
 
   list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T> {
-    return this.#client.list(token, this.#limited(options));
+    const own = this.#options.signal;
+    const signals = [own, options?.signal].filter((signal) => signal !== undefined);
+    const list = (signal?: AbortSignal): ObjectList<T> =>
+      this.#client.list(token, { ...options, ...(signal === undefined ? {} : { signal }) });
+    return signals.length < 2 || own === options?.signal ? list(own) : new BoundList(list, signals);
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
-    return await this.#client.listPage(token, this.#limited(options));
+    return await this.#call(options, (limited) => this.#client.listPage(token, limited));
   }
 
   async create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
@@ -102,7 +107,7 @@ export class ObservedClient implements ResourceClient {
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
     this.#options.admit?.();
-    return await this.#client.createSubresource(token, target, this.#limited(call));
+    return await this.#call(call, (limited) => this.#client.createSubresource(token, target, limited));
   }
 
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
@@ -119,17 +124,66 @@ export class ObservedClient implements ResourceClient {
     send: (options: O) => Promise<R>,
   ): Promise<R> {
     this.#options.admit?.();
-    const written = await send(this.#limited(options));
+    const written = await this.#call(options, send);
     const { name, namespace = '', resourceVersion } = written?.metadata ?? {};
     if (options?.dryRun !== true && name !== undefined && resourceVersion !== undefined)
       this.#options.observer?.observeWrite(token, { namespace, name }, resourceVersion);
     return written;
   }
 
-  #limited<O extends CallOptions>(options: O | undefined): O {
+  async #call<O extends CallOptions, R>(options: O | undefined, send: (options: O) => Promise<R>): Promise<R> {
     const own = this.#options.signal;
     const given = options?.signal;
-    if (own === undefined) return (options ?? {}) as O;
-    return { ...options, signal: given === undefined ? own : AbortSignal.any([own, given]) } as O;
+    if (own === undefined || own === given) return await send((options ?? {}) as O);
+    if (given === undefined) return await send({ ...options, signal: own } as O);
+    const { signal, end } = eitherOf(own, given);
+    try {
+      return await send({ ...options, signal } as O);
+    } finally {
+      end();
+    }
   }
+}
+
+/** A list that two signals end, each only while it is read. */
+class BoundList<T extends KubernetesObject> extends ObjectList<T> {
+  readonly #list: (signal: AbortSignal) => ObjectList<T>;
+  readonly #outer: readonly AbortSignal[];
+
+  constructor(list: (signal: AbortSignal) => ObjectList<T>, outer: readonly AbortSignal[]) {
+    super(() => Promise.reject(new Error('read through another list')), {});
+    this.#list = list;
+    this.#outer = outer;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a list is awaited as a whole or iterated
+  override async then<A = DeepReadonly<T>[], B = never>(
+    onFulfilled?: ((items: DeepReadonly<T>[]) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    const { signal, end } = eitherOf(...this.#outer);
+    const whole = this.#list(signal).then((items) => items);
+    return await whole.finally(end).then(onFulfilled, onRejected);
+  }
+
+  override async *pages(): AsyncGenerator<ListResult<T>, void, undefined> {
+    const { signal, end } = eitherOf(...this.#outer);
+    try {
+      yield* this.#list(signal).pages();
+    } finally {
+      end();
+    }
+  }
+}
+
+/** Not AbortSignal.any: on Node 20 a signal that lives long keeps something for each one that was made of it. */
+function eitherOf(...outer: readonly AbortSignal[]): { readonly signal: AbortSignal; readonly end: () => void } {
+  const either = new AbortController();
+  const onAbort = (): void => either.abort(outer.find(({ aborted }) => aborted)?.reason);
+  if (outer.some(({ aborted }) => aborted)) onAbort();
+  for (const signal of outer) signal.addEventListener('abort', onAbort, { once: true });
+  const end = (): void => {
+    for (const signal of outer) signal.removeEventListener('abort', onAbort);
+  };
+  return { signal: either.signal, end };
 }

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { systemClock } from '@kapstan/api';
 import { Node, Pod } from '@kapstan/kinds/core/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { InProcessClient } from '../registry/in-process-client.ts';
 import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
@@ -107,6 +107,31 @@ describe('an upgraded connection', () => {
     const client = await requestUpgrade(own.url, exec);
     expect(await client.closed).toHaveLength(last.length);
     await peer.idle();
+  });
+
+  it('leaves no handle behind, whoever ends it', async () => {
+    const { server: own, kubelet: peer } = await start({
+      kubelets: {
+        upgrade: (request, socket) => {
+          socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+          if (request.url?.includes('short') === true) return void socket.destroy();
+          socket.resume();
+          socket.once('end', () => socket.end());
+        },
+      },
+    });
+    const handles = (): number =>
+      process.getActiveResourcesInfo().filter((name) => /TCP|TLS|Timeout/.test(name)).length;
+    const before = handles();
+    for (let i = 0; i < 60; i++) {
+      const command = i % 3 === 0 ? 'short' : 'long';
+      const client = await requestUpgrade(own.url, `${pods}/p/exec?command=${command}`);
+      if (i % 3 === 1) client.socket.end();
+      if (i % 3 === 2) client.socket.destroy();
+      await client.closed;
+    }
+    await peer.idle();
+    await vi.waitFor(() => expect(handles()).toBeLessThanOrEqual(before));
   });
 
   it('ends with the server', async () => {

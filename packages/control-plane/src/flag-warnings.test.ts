@@ -13,6 +13,13 @@ it.each<[string[], string[]]>([
     ],
   ],
   [['--etcd-prefix='], ['--etcd-prefix is empty: keys begin with their resource']],
+  [['--authorization-mode=RBAC'], []],
+  [
+    ['--authorization-mode=RBAC,AlwaysAllow'],
+    [
+      '--authorization-mode=AlwaysAllow: whoever can log in may do everything; requests without credentials are refused',
+    ],
+  ],
 ])('of %j it warns %j', (args, warnings) => {
   expect(flagWarnings(parseServeFlags(args))).toEqual(warnings);
 });

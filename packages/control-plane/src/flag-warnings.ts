@@ -3,11 +3,17 @@ import { formatGroupResource } from '@kapstan/api';
 import { builtinResources } from '@kapstan/apiserver';
 import type { ServeFlags } from './serve-flags.ts';
 
-export function flagWarnings(flags: Pick<ServeFlags, 'watch-cache-sizes' | 'etcd-prefix'>): readonly string[] {
+const alwaysAllowWarning =
+  '--authorization-mode=AlwaysAllow: whoever can log in may do everything; requests without credentials are refused';
+
+export function flagWarnings(
+  flags: Pick<ServeFlags, 'watch-cache-sizes' | 'etcd-prefix' | 'authorization-mode'>,
+): readonly string[] {
   const known = new Set(builtinResources().map(formatGroupResource));
   const unknown = [...flags['watch-cache-sizes'].keys()].filter((resource) => !known.has(resource));
   return [
     ...unknown.map((resource) => `--watch-cache-sizes: "${resource}" is no built-in resource; is it a custom one?`),
     ...(flags['etcd-prefix'] === '' ? ['--etcd-prefix is empty: keys begin with their resource'] : []),
+    ...(flags['authorization-mode'].includes('AlwaysAllow') ? [alwaysAllowWarning] : []),
   ];
 }

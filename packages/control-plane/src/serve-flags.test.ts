@@ -202,6 +202,16 @@ describe('parseServeFlags', () => {
     });
   });
 
+  it.each([
+    [[], ['RBAC'], true],
+    [['--anonymous-auth=false'], ['RBAC'], false],
+    [['--authorization-mode=AlwaysAllow'], ['AlwaysAllow'], false],
+    [['--authorization-mode=RBAC,AlwaysAllow', '--anonymous-auth'], ['RBAC', 'AlwaysAllow'], false],
+  ])('of %j let nobody in without a name where everybody may do everything', async (args, authorization, isAllowed) => {
+    const options = await toOptions(parseServeFlags(args));
+    expect([options.authorization, options.isAnonymousAllowed]).toEqual([authorization, isAllowed]);
+  });
+
   it('read what kubelets are shown and trusted with, and how they are looked for', async () => {
     const defaults = await toOptions(parseServeFlags([]));
     expect(defaults.endpointReconciler).toBe('lease');

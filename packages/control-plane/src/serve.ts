@@ -152,7 +152,8 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     ...(clientCa === undefined ? {} : { clientCa }),
     ...(cert === undefined || key === undefined ? {} : { serving: { cert, key } }),
     authorization: flags['authorization-mode'],
-    isAnonymousAllowed: flags['anonymous-auth'],
+    // Nobody may do everything without so much as a name. Source: BuiltInAuthenticationOptions.ApplyAuthorization.
+    isAnonymousAllowed: flags['anonymous-auth'] && !flags['authorization-mode'].includes('AlwaysAllow'),
     watchCache: {
       isEnabled: flags['watch-cache'],
       defaultSize: flags['default-watch-cache-size'],

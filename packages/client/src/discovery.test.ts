@@ -198,6 +198,11 @@ describe('discovery', () => {
       expect(await text(word)).toBe(expected);
     });
 
+    it('takes a name before a short name, also of an earlier group', async () => {
+      answers.set('/apis', root([...named, group('x.io', [{ version: 'v1', resources: [found('po', 'Po')] }])]));
+      expect(await text('po')).toBe('x.io/v1/po Namespaced');
+    });
+
     it('maps a kind to its resource, and looks again for one that is new', async () => {
       const mapper = new RestMapper(client.discovery);
       expect(await mapper.forKind('apps/v1', 'Deployment')).toMatchObject({

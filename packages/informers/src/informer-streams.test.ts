@@ -64,6 +64,21 @@ describe('events$', () => {
     expect(late).toEqual(['added a@1', 'synced', 'added b@2', 'added c@3']);
   });
 
+  it('leaves out resyncs, of which handlers are told', async () => {
+    await informer.close();
+    informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, logger: silentLogger, resyncMs: 1000 });
+    source.add(pod({ name: 'a' }));
+    let resyncs = 0;
+    informer.addEventHandler({ onUpdate: () => void resyncs++ });
+    const seen: string[] = [];
+    informer.events$.subscribe((event) => seen.push(text(event)));
+    informer.start();
+    await settle();
+    await clock.advance(3000);
+    await settle();
+    expect([seen, resyncs]).toEqual([['added a@1', 'synced'], 3]);
+  });
+
   it('never errors: a broken source is a value on status$', async () => {
     const seen: string[] = [];
     informer.events$.subscribe({ next: (event) => seen.push(text(event)), error: () => seen.push('error') });

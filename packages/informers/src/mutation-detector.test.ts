@@ -67,6 +67,22 @@ describe('MutationDetector in mode compare', () => {
     detector.close();
   });
 
+  it.each([
+    [119_000, 1],
+    [121_000, 1],
+    [239_000, 1],
+    [241_000, 0],
+  ])('sees a change after %i ms, up to four minutes: %i', async (ms, count) => {
+    const { clock, messages, detector } = create();
+    const object: TestPod = deepCopy(pod({ name: 'a' }));
+    detector.watch(object);
+    await clock.advance(ms);
+    object.spec = { nodeName: 'x' };
+    await clock.advance(1000);
+    expect(messages).toHaveLength(count);
+    detector.close();
+  });
+
   it('ends for good, also when it is closed by whom it tells (I9)', async () => {
     const { clock, messages, detector } = create((each) => each.close());
     const object: TestPod = deepCopy(pod({ name: 'a' }));

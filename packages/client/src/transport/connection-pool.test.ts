@@ -1,9 +1,16 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { type KubernetesObject, resource } from '@kapstan/api';
+import { type KubernetesObject, resource, silentLogger } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
 import type { ClientOptions } from '../client-config.ts';
+import { anonymous } from '../credentials/credentials.ts';
 import { json, ScriptedServer, status } from '../testing/scripted-server.ts';
+import { ConnectionPool } from './connection-pool.ts';
+import { TlsMaterial } from './tls-material.ts';
 
 const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const named = (name: string): KubernetesObject => ({ kind: 'Node', apiVersion: 'v1', metadata: { name } });
@@ -91,4 +98,40 @@ describe('connections and answers', () => {
     const printed = [inspect(client, options), JSON.stringify(client), inspect(error, options), String(client)].join();
     expect(printed).not.toMatch(/top-secret|KEY-SECRET/);
   });
+});
+
+describe('the pool when files of its certificates change', () => {
+  let directory: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kapstan-pool-'));
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it.each(['caFile', 'certFile', 'keyFile'] as const)(
+    'is replaced for a new %s, and the old one retired',
+    async (member) => {
+      const clock = new VirtualClock();
+      const files = {
+        caFile: join(directory, 'ca'),
+        certFile: join(directory, 'cert'),
+        keyFile: join(directory, 'key'),
+      };
+      for (const path of Object.values(files)) await writeFile(path, 'one');
+      const material = new TlsMaterial({ tls: files, credentials: anonymous, clock, logger: silentLogger });
+      const pool = new ConnectionPool({
+        server: new URL('https://127.0.0.1:1'),
+        tls: files,
+        material,
+        proxyUrl: undefined,
+      });
+      const first = await pool.forCall();
+      await clock.advance(60_000);
+      expect(await pool.forCall()).toBe(first);
+      await writeFile(files[member], 'two');
+      await clock.advance(60_000);
+      expect(await pool.forCall()).not.toBe(first);
+      expect(first).toMatchObject({ closed: true });
+      await pool.close();
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import diagnosticsChannel from 'node:diagnostics_channel';
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter, getEventListeners, once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { isTooManyRequests, isUnauthorized, resource, type WriteObserver } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
@@ -374,6 +374,29 @@ describe('the transport', () => {
     await clock.advance(500);
     await calls;
     expect(server.requests).toHaveLength(5);
+  });
+
+  it('opens a watch at once, whatever the rate limit; its next attempt waits', async () => {
+    server.next(json(object), refuse(429, '0')).always(json(object));
+    const client = connect({ rateLimit: { qps: 1, burst: 1 } });
+    await client.get(ConfigMap, target);
+    const subscription = client.watch(ConfigMap).subscribe({ error: () => undefined });
+    while (server.requests.length < 2) await settle();
+    for (let turns = 0; turns < 5; turns++) await settle();
+    expect(server.requests).toHaveLength(2);
+    await clock.advance(1000);
+    while (server.requests.length < 3) await settle();
+    subscription.unsubscribe();
+  });
+
+  it('leaves no listener at the signal of a call that is over', async () => {
+    server.next(json(object)).always(refuse(404));
+    const { signal } = new AbortController();
+    const client = connect();
+    await client.get(ConfigMap, target, { signal });
+    await expect(client.get(ConfigMap, target, { signal })).rejects.toThrow();
+    await expect(firstValueFrom(client.watch(ConfigMap, { signal }))).rejects.toThrow();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
   it('hands warnings with code 299 to the handler, by default to the logger, once each', async () => {

@@ -137,7 +137,7 @@ export class Manager {
       this.#failReady(error);
       throw error;
     } finally {
-      await Promise.all(this.#recorders.map((recorder) => recorder.close()));
+      await this.#silence();
       await this.#cache.close();
       await this.#server?.close();
       unfollow();
@@ -164,6 +164,8 @@ export class Manager {
 
   async #work(signals: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
     const { logger } = this.#options;
+    // What a client still tries to write would go out under another leader.
+    signals.lost.addEventListener('abort', () => void this.#silence(), { once: true });
     logger.info('Starting workers', { controllers: this.#controllers.length });
     await this.#inTime(Promise.all(this.#runners.map((runner) => runner.run(signals))), signals);
     logger.info('All workers finished');
@@ -198,6 +200,11 @@ export class Manager {
     const late = delay(this.#options.clock, lastWordsMs, over.signal).catch(() => undefined);
     await Promise.race([Promise.all(this.#recorders.map((recorder) => recorder.flush())), late]);
     over.abort();
+  }
+
+  /** Ends the writing of events. Never rejects. */
+  async #silence(): Promise<void> {
+    await Promise.all(this.#recorders.map((recorder) => recorder.close()));
   }
 
   #admit(): void {

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { type CallOptions, type KubernetesObject, ObjectList, type ResourceClient } from '@kapstan/api';
-import { configMap, testConfigMaps } from '@kapstan/api/testing';
+import { configMap, FakeListerWatcher, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { ObservedClient } from './observed-client.ts';
 
@@ -22,7 +22,7 @@ function fake(underWay: Promise<void> = Promise.resolve()) {
   return { client, calls };
 }
 
-const pages = new ObjectList(async () => ({ items: [], resourceVersion: '7' }), {});
+const pages = new ObjectList<TestConfigMap>((options) => new FakeListerWatcher<TestConfigMap>().list(options), {});
 const patch = { type: 'merge', body: {} } as const;
 const writes: readonly [string, (client: ResourceClient, options: object) => Promise<unknown>][] = [
   ['create', (client, options) => client.create(testConfigMaps, configMap({ name: 'a' }), options)],

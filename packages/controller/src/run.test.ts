@@ -1,5 +1,14 @@
 import process from 'node:process';
-import { type CallOptions, deepCopy, newNotFound, type Resource, type ResourceClient } from '@kapstan/api';
+import {
+  type CallOptions,
+  deepCopy,
+  delay,
+  type KubernetesObject,
+  newNotFound,
+  type Resource,
+  type ResourceClient,
+  type WriteOptions,
+} from '@kapstan/api';
 import {
   configMap,
   FakeListerWatcher,
@@ -122,6 +131,43 @@ describe('run', () => {
     expect(refusals[0]).toBeInstanceOf(LeadershipLostError);
     expect(own?.aborted).toBe(true);
     await lost;
+  });
+
+  it('ends the write of an event when leadership is lost, and at the end of the run', async () => {
+    for (const isLost of [true, false]) {
+      const { client, source, state } = fake();
+      const clock = new VirtualClock();
+      const stop = new AbortController();
+      const { create } = client;
+      const writes: { readonly atMs: number; readonly signal: AbortSignal | undefined }[] = [];
+      // A client that tries again for as long as it may.
+      const recording = async (token: Resource, object: KubernetesObject, options?: WriteOptions): Promise<unknown> => {
+        if (token.kind !== 'Event') return await create(token, object, options);
+        writes.push({ atMs: clock.monotonicNow(), signal: options?.signal });
+        await delay(clock, 30_000, options?.signal);
+        throw new Error('503');
+      };
+      const reconciled = controller(testConfigMaps).reconcile(async (_object, { event }) => event('Normal', 'A', 'b'));
+      const leaderElection = isLost ? { name: 'x' } : false;
+      const manager = new Manager([reconciled], {
+        client: { ...client, create: recording } as unknown as ResourceClient,
+        clock,
+        leaderElection,
+      });
+      const ended: number[] = [];
+      const end = (): void => void ended.push(clock.monotonicNow());
+      const running = manager.run(stop.signal).then(end, end);
+      source.add(configMap({ name: 'a' }));
+      await clock.advance(500);
+      expect(writes).toHaveLength(1);
+      if (isLost) state.isCutOff = true;
+      else stop.abort();
+      await clock.advance(11_000);
+      expect(writes.map(({ signal }) => signal?.aborted)).toEqual([true]);
+      await running;
+      expect(ended[0]).toBeLessThanOrEqual(isLost ? 10_500 : 5000);
+      expect(clock.pendingTimers).toBe(0);
+    }
   });
 
   it('rejects when leadership is lost, and has given nothing back', async () => {

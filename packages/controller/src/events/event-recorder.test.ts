@@ -1,4 +1,5 @@
 import {
+  type CallOptions,
   type LogFields,
   newInternalError,
   newNotFound,
@@ -8,7 +9,7 @@ import {
   silentLogger,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { VirtualClock } from '@kapstan/api/testing';
+import { settle, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { EventCorrelator } from './event-correlator.ts';
 import { EventRecorder } from './event-recorder.ts';
@@ -132,6 +133,37 @@ describe('EventRecorder', () => {
     recorder.record(foo, synced);
     expect(clock.pendingTimers).toBe(0);
     expect(calls).toHaveLength(1);
+  });
+
+  it('close ends a write that is under way, without a word', async () => {
+    const signals: (AbortSignal | undefined)[] = [];
+    const waits = (options?: CallOptions): Promise<never> => {
+      signals.push(options?.signal);
+      return new Promise((_, reject) =>
+        options?.signal?.addEventListener('abort', () => reject(options.signal?.reason)),
+      );
+    };
+    const client = {
+      create: (_token: Resource, object: UnstructuredObject, options?: CallOptions) =>
+        signals.length === 0 ? Promise.resolve(object).finally(() => signals.push(undefined)) : waits(options),
+      patch: (_token: Resource, _target: object, options: CallOptions) => waits(options),
+    } as unknown as ResourceClient;
+    const said: string[] = [];
+    const say = (message: string): void => void said.push(message);
+    const logger = { ...silentLogger, info: say, warn: say, error: say };
+    for (const second of [synced, { ...synced, reason: 'Other' }]) {
+      signals.length = 0;
+      const clock = new VirtualClock();
+      const recorder = new EventRecorder({ client, component: 'c', clock, logger });
+      recorder.record(foo, synced);
+      await recorder.flush();
+      recorder.record(foo, second);
+      await settle();
+      expect(signals.map((signal) => signal?.aborted)).toEqual([undefined, false]);
+      await recorder.close();
+      expect(clock.pendingTimers).toBe(0);
+    }
+    expect(said).toEqual([]);
   });
 
   it('tries again with the same event: one name, and the time at which it was recorded', async () => {

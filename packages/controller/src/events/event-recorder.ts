@@ -97,7 +97,7 @@ export class EventRecorder {
     await this.#sending;
   }
 
-  /** Gives up on what waits for a retry; idempotent. */
+  /** Gives up on what is being written, and on all that waits: {@link flush} before writes it. Idempotent. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#sending;
@@ -141,34 +141,41 @@ export class EventRecorder {
       try {
         return await this.#write(event, correlated);
       } catch (error) {
+        if (this.#stop.signal.aborted) return;
         const fields = { reason: draft.reason, error: error instanceof Error ? error.message : String(error) };
         // The server has answered: asking again would give the same.
         if (isStatusError(error)) return this.#options.logger.info('Server rejected event (will not retry!)', fields);
         this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);
       }
-      const pauseMs = attempt === 0 ? retryDelayMs * this.#options.random() : retryDelayMs;
-      const isOver = await delay(this.#options.clock, pauseMs, this.#stop.signal).then(
-        () => false,
-        () => true,
-      );
-      if (isOver) return;
+      if (!(await this.#pause(attempt))) return;
     }
     this.#options.logger.error('Unable to write event (retry limit exceeded!)', { reason: draft.reason });
   }
 
+  /** Before the next attempt; false when there is to be none. */
+  async #pause(attempt: number): Promise<boolean> {
+    const { clock, random } = this.#options;
+    const pauseMs = attempt === 0 ? retryDelayMs * random() : retryDelayMs;
+    return await delay(clock, pauseMs, this.#stop.signal).then(
+      () => true,
+      () => false,
+    );
+  }
+
   async #write(event: Event, correlated: Exclude<CorrelatedEvent, { type: 'skip' }>): Promise<void> {
+    const { signal } = this.#stop;
     if (correlated.type === 'count') {
       const { count, message, lastTimestamp } = event;
       try {
         const body = { count, message, lastTimestamp };
-        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body });
+        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body, signal });
         return;
       } catch (error) {
         // The event expired meanwhile: begin a new one with the count reached.
         if (!isNotFound(error)) throw error;
       }
     }
-    await this.#options.client.create(Event, event);
+    await this.#options.client.create(Event, event, { signal });
     correlated.onWritten({ name: event.metadata?.name ?? '', namespace: event.metadata?.namespace ?? '' });
   }
 

@@ -1,3 +1,4 @@
+import process from 'node:process';
 import type { DeepReadonly, ObjectTarget, Patch, Resource, ResourceClient } from '@kapstan/api';
 import {
   configMap,
@@ -45,6 +46,31 @@ describe('a controller that runs', () => {
     running = new Manager(controllers, { client, clock }).run(stop.signal);
     await settle();
   };
+
+  it('says without a logger what failed, as warnings of the process', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ message }: Error): void => void warnings.push(message);
+    process.on('warning', onWarning);
+    try {
+      await run(
+        controller(testConfigMaps)
+          .when(({ key }) => {
+            if (key === 'default/b') throw new Error('no predicate');
+            return true;
+          })
+          .reconcile(async () => {
+            throw new Error('no reconcile');
+          }),
+      );
+      maps.add(configMap({ name: 'a' }));
+      maps.add(configMap({ name: 'b' }));
+      await settle();
+    } finally {
+      process.off('warning', onWarning);
+    }
+    expect(warnings.filter((warning) => warning.includes('no predicate'))).toHaveLength(1);
+    expect(warnings.find((warning) => warning.includes('no reconcile'))).toMatch(/requeuing.*key: 'default\/a'/);
+  });
 
   it('calls every finalizer of a deleted object, each with what the one before left, when only generations count', async () => {
     const finalized: unknown[] = [];

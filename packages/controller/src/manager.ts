@@ -8,7 +8,6 @@ import {
   type Logger,
   type Resource,
   type ResourceClient,
-  silentLogger,
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
@@ -23,6 +22,7 @@ import { LeaderElector, LeadershipLostError } from './leader-election/leader-ele
 import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type ProbeServer, type ProbeServerOptions, startProbeServer } from './probe-server.ts';
+import { warningLogger } from './warning-logger.ts';
 
 export interface ManagerOptions {
   readonly client: ResourceClient;
@@ -45,7 +45,7 @@ export interface ManagerOptions {
   readonly clock?: Clock;
   /** Uniform in [0, 1). Default Math.random. */
   readonly random?: () => number;
-  /** Default: silent. */
+  /** Default: errors are warnings of the process, all else is silent. */
   readonly logger?: Logger;
 }
 
@@ -76,13 +76,13 @@ export class Manager {
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
     if (controllers.length === 0) throw new TypeError('there is no controller to run');
-    const { clock = systemClock, logger = silentLogger, registry, gracePeriodMs = defaults.gracePeriodMs } = options;
+    const { clock = systemClock, logger = warningLogger, registry, gracePeriodMs = defaults.gracePeriodMs } = options;
     this.#options = { ...options, clock, logger, gracePeriodMs };
     this.#informerLogger = options.logger === undefined ? {} : { logger };
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
-      onHandlerError: (error) => logger.error('A handler failed', { error: String(error) }),
+      onHandlerError: (error) => logger.error('A handler failed; its change is lost to it', { error: String(error) }),
       ...this.#informerLogger,
       ...options.informers,
       namespaces: options.namespaces ?? [],

@@ -1,8 +1,9 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
-import { type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import { type ResourceClient, systemClock } from '@kapstan/api';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
+import { warningLogger } from './warning-logger.ts';
 import { watchfulClock } from './watchful-clock.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
@@ -24,7 +25,7 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
   const controllers = all.filter(isController);
   const options = all.find(isRunOptions) ?? {};
   const { client: given, signal: givenSignal, kubeconfig, context, inCluster, ...rest } = options;
-  const { clock = systemClock, logger = silentLogger } = rest;
+  const { clock = systemClock, logger = warningLogger } = rest;
   const cluster = {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),

@@ -2,9 +2,10 @@
 // of its Foo; conflateByKey works on one Foo at a time and on the newest state only; errors are retried with backoff.
 import { type Clock, type DeepReadonly, delay, objectKey, type ResourceClient, systemClock } from '@kapstan/api';
 import { EventRecorder, installDefinitions } from '@kapstan/controller';
+import { ExponentialFailureRateLimiter } from '@kapstan/controller/workqueue';
 import { conflateByKey, type ObjectChange, SharedInformer, waitForCacheSync } from '@kapstan/informers';
 import { Deployment } from '@kapstan/kinds/apps/v1';
-import { defer, filter, from, fromEvent, lastValueFrom, map, merge, retry, takeUntil } from 'rxjs';
+import { filter, fromEvent, lastValueFrom, map, merge, Subject, takeUntil } from 'rxjs';
 import { Foo } from './foo.ts';
 import { syncFoo } from './sync-foo.ts';
 
@@ -44,17 +45,21 @@ export async function runObservables(
     if (foo !== undefined) await syncFoo(foo, { client, recorder, find });
   };
   const isStopped$ = fromEvent(signal, 'abort');
-  const backoff = (_error: unknown, failures: number) =>
-    from(delay(clock, Math.min(5 * 2 ** (failures - 1), 1_000_000), signal));
-  const syncWithRetries = (change: ObjectChange<Foo>) =>
-    lastValueFrom(defer(() => sync(change)).pipe(retry({ delay: backoff })), { defaultValue: undefined }).catch(
-      (error: unknown) => {
-        if (!signal.aborted) throw error;
-      },
-    );
-  const synced$ = merge(foos.events$, changesOfOwners$).pipe(
+  // What failed comes back as a change, later and later: meanwhile others have its place.
+  const again$ = new Subject<ObjectChange<Foo>>();
+  const backoff = new ExponentialFailureRateLimiter<string>({ baseMs: 5, maxMs: 1_000_000 });
+  const syncOrRetry = async (change: ObjectChange<Foo>): Promise<void> => {
+    try {
+      await sync(change);
+      backoff.forget(change.key);
+    } catch {
+      const comeBack = (): void => again$.next(change);
+      delay(clock, backoff.when(change.key), signal).then(comeBack, () => undefined);
+    }
+  };
+  const synced$ = merge(foos.events$, changesOfOwners$, again$).pipe(
     takeUntil(isStopped$),
-    conflateByKey(syncWithRetries, { concurrency: 2 }),
+    conflateByKey(syncOrRetry, { concurrency: 2 }),
   );
   await lastValueFrom(synced$, { defaultValue: undefined });
   await recorder.close();

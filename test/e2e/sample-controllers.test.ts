@@ -119,6 +119,19 @@ describe.each([
     expect((await deployment()).spec?.replicas).toBe(1);
   });
 
+  it('goes on with other Foos while some fail', async () => {
+    const labels = { app: 'other' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    for (const name of ['x', 'y', 'z']) {
+      const metadata = { namespace: 'default', name };
+      await cluster.client.create(Deployment, { metadata, spec: { selector: { matchLabels: labels }, template } });
+      await cluster.client.create(Foo, { metadata, spec: { deploymentName: name, replicas: 1 } });
+    }
+    await cluster.advance(1000);
+    await create({ deploymentName: 'web', replicas: 1 });
+    expect((await deployment()).spec?.replicas).toBe(1);
+  });
+
   it('waits for the next change where no Deployment is named', async () => {
     await create({ replicas: 1 });
     await cluster.advance(1000);

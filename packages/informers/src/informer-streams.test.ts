@@ -25,6 +25,39 @@ beforeEach(() => {
 });
 afterEach(() => informer.close());
 
+describe('a transform that throws for one object', () => {
+  it('fails a list as a whole, again and again, and costs one event of a watch', async () => {
+    await informer.close();
+    let isBroken = true;
+    const watchErrors: unknown[] = [];
+    const handlerErrors: unknown[] = [];
+    informer = new SharedInformer<TestPod>(source, {
+      clock,
+      random: () => 0,
+      logger: silentLogger,
+      transform: (object) => {
+        if (isBroken && object.metadata?.name === 'b') throw new Error('bad b');
+        return object;
+      },
+      onWatchError: (error) => watchErrors.push((error as Error).message),
+      onHandlerError: (error) => handlerErrors.push((error as Error).message),
+    });
+    for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
+    informer.start();
+    await clock.advance(10_000);
+    expect(new Set(watchErrors)).toEqual(new Set(['unable to sync list result: bad b']));
+    expect([watchErrors.length > 1, informer.hasSynced, handlerErrors]).toEqual([true, false, []]);
+    isBroken = false;
+    await clock.advance(60_000);
+    expect([informer.hasSynced, informer.indexer.list().length]).toEqual([true, 3]);
+    isBroken = true;
+    source.modify(pod({ name: 'b' }));
+    source.modify(pod({ name: 'c' }));
+    expect(handlerErrors).toEqual(['bad b']);
+    expect(informer.indexer.list().map(({ metadata }) => metadata?.resourceVersion)).toEqual(['1', '2', '5']);
+  });
+});
+
 describe('events$', () => {
   it('gives an early subscriber the initial list, synced, then what happens, and completes on close', async () => {
     source.add(pod({ name: 'a' }));

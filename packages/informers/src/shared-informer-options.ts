@@ -27,9 +27,11 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   /** Whether changed cached objects are found. Default 'off'. */
   readonly mutationDetection?: MutationDetection;
   /**
-   * Told what a handler, an index function or the transform threw; `change` is what a handler was told. Default: a
-   * warning, see `logger`. Never stops the informer (I8): the object that an index function failed for is cached and told of, but missing in
-   * that index; one that the transform failed for stays as it was, until its next change or a list.
+   * Told what a handler, an index function or, for an event of the watch, the transform threw; `change` is what a handler
+   * was told. Default: a warning, see `logger`. Never stops the informer (I8): the object that an index function failed for is
+   * cached and told of, but missing in that index; one whose event the transform failed for stays as it was, until its next
+   * change or a list. A transform that throws for one object of a list fails the whole list: that is told to `onWatchError`,
+   * and the list is tried again with backoff, so an informer whose transform always throws never syncs. As in client-go.
    */
   readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;
 }

@@ -147,6 +147,24 @@ describe('discovery', () => {
     expect([...failures.keys()]).toEqual(['broken/v1']);
   });
 
+  it('asks again, at the next call, only for what failed for the moment', async () => {
+    const versions = ['busy', 'gone', 'fine'].map((name) => ({ name, versions: [{ version: 'v1' }] }));
+    const one = json({ kind: 'APIResourceList', resources: [{ name: 'x', namespaced: false, kind: 'X', verbs }] });
+    answers = new Map([
+      ['/apis', json({ kind: 'APIGroupList', groups: versions })],
+      ['/apis/busy/v1', json(status(503, 'ServiceUnavailable', 'busy'), { status: 503 })],
+      ['/apis/fine/v1', one],
+    ]);
+    expect([...(await client.discovery.catalog()).failures.keys()].sort()).toEqual(['busy/v1', 'gone/v1']);
+    answers.set('/apis/busy/v1', one);
+    const before = server.requests.length;
+    const [{ resources, failures }] = await Promise.all([client.discovery.catalog(), client.discovery.catalog()]);
+    expect(resources.map((entry) => entry.group)).toEqual(['fine', 'busy']);
+    expect([...failures.keys()]).toEqual(['gone/v1']);
+    await client.discovery.catalog();
+    expect(server.requests.slice(before).map(({ path }) => path)).toEqual(['/apis/busy/v1']);
+  });
+
   it('reads the resources one by one where only one of the two answers is aggregated', async () => {
     answers.set('/apis', json({ kind: 'APIGroupList', groups: [{ name: 'apps', versions: [{ version: 'v1' }] }] }));
     const resourceList = json({
@@ -196,6 +214,14 @@ describe('discovery', () => {
       ['horizontalpodautoscalers.v1.autoscaling', 'autoscaling/v1/horizontalpodautoscalers Namespaced'],
     ])('knows what %s means', async (word, expected) => {
       expect(await text(word)).toBe(expected);
+    });
+
+    it('takes a miss in what it has just read as final, and asks anew once for all that miss at once', async () => {
+      const mapper = new RestMapper(client.discovery);
+      await expect(mapper.forName('nonsense')).rejects.toThrow(TypeError);
+      expect(server.requests).toHaveLength(2);
+      await Promise.allSettled(Array.from({ length: 20 }, (_, at) => mapper.forName(`nonsense${at}`)));
+      expect(server.requests).toHaveLength(4);
     });
 
     it('takes a name before a short name, also of an earlier group', async () => {

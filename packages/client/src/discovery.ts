@@ -1,5 +1,6 @@
 // What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
 import { type GroupVersion, isStatusError, parseApiVersion, parseJson, type Resource, resource } from '@kapstan/api';
+import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version, subresources apart. */
 export interface DiscoveredResource extends GroupVersion {
@@ -51,23 +52,57 @@ const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 export class Discovery {
   readonly #read: DiscoveryReader;
   #catalog: Promise<ApiCatalog> | undefined;
+  // Invariant: what #catalog resolved with; undefined while it has not.
+  #known: ApiCatalog | undefined;
 
   constructor(read: DiscoveryReader) {
     this.#read = read;
   }
 
-  /** Asked once, also by concurrent callers, and kept; a failure is not kept. Rejects only if nothing can be had at all. */
+  /**
+   * Asked once, also by concurrent callers, and kept; a failure is not kept. Group versions that failed for the moment (no
+   * answer, 429, 500 and above) are asked for again by the next call. Rejects only if nothing can be had at all.
+   */
   catalog(): Promise<ApiCatalog> {
-    this.#catalog ??= this.#load().catch((error: unknown) => {
-      this.#catalog = undefined;
-      throw error;
-    });
-    return this.#catalog;
+    const known = this.#known;
+    if (this.#catalog === undefined) return this.#keep(this.#load());
+    const missing = known === undefined ? [] : [...known.failures].filter(([, error]) => isMomentary(error));
+    if (known === undefined || missing.length === 0) return this.#catalog;
+    return this.#keep(this.#complete(known, new Set(missing.map(([name]) => name))));
+  }
+
+  /** A catalog is there or on its way: what it lacks may be newer. */
+  get hasCatalog(): boolean {
+    return this.#catalog !== undefined;
+  }
+
+  /** A catalog read after the given one. Callers to whom the same one was too old share one reading. */
+  newerThan(older: ApiCatalog): Promise<ApiCatalog> {
+    if (this.#known === older) this.invalidate();
+    return this.catalog();
   }
 
   /** Forgets what was read; the next call asks again. */
   invalidate(): void {
     this.#catalog = undefined;
+    this.#known = undefined;
+  }
+
+  // Atomic: whoever asks from here on gets this reading.
+  #keep(reading: Promise<ApiCatalog>): Promise<ApiCatalog> {
+    this.invalidate();
+    const kept = reading.then(
+      (catalog) => {
+        if (this.#catalog === kept) this.#known = catalog;
+        return catalog;
+      },
+      (error: unknown) => {
+        if (this.#catalog === kept) this.#catalog = undefined;
+        throw error;
+      },
+    );
+    this.#catalog = kept;
+    return kept;
   }
 
   async serverVersion(): Promise<ServerVersion> {
@@ -95,8 +130,23 @@ export class Discovery {
   }
 
   async #plainCatalog(groups: readonly DiscoveredGroup[]): Promise<ApiCatalog> {
-    const failures = new Map<string, Error>();
     const versions = groups.flatMap(({ name, versions: all }) => all.map((version) => ({ group: name, version })));
+    return { groups, ...(await this.#versions(versions)) };
+  }
+
+  /** The catalog with another try for what it misses. */
+  async #complete({ groups, resources, failures }: ApiCatalog, missing: ReadonlySet<string>): Promise<ApiCatalog> {
+    const added = await this.#versions([...missing].map(parseApiVersion));
+    const kept = [...failures].filter(([name]) => !missing.has(name));
+    return {
+      groups,
+      resources: [...resources, ...added.resources],
+      failures: new Map([...kept, ...added.failures]),
+    };
+  }
+
+  async #versions(versions: readonly GroupVersion[]): Promise<Pick<ApiCatalog, 'resources' | 'failures'>> {
+    const failures = new Map<string, Error>();
     const lists = await Promise.all(
       versions.map(async ({ group, version }) => {
         const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -109,8 +159,14 @@ export class Discovery {
         }
       }),
     );
-    return { groups, resources: lists.flat(), failures };
+    return { resources: lists.flat(), failures };
   }
+}
+
+// Source: client-go discovery/cached/memory (isTransientError).
+function isMomentary(error: Error): boolean {
+  if (isStatusError(error)) return error.code === 429 || error.code >= 500;
+  return isTransportError(error);
 }
 
 /** The token of a discovered resource. */

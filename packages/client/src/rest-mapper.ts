@@ -44,13 +44,13 @@ export class RestMapper {
       .map(resourceOf);
   }
 
-  // A miss may be a custom resource that is newer than the catalog.
+  // A miss may be a custom resource that is newer than the catalog, unless the catalog was read for this very question.
   async #find(pick: (catalog: ApiCatalog) => DiscoveredResource | undefined): Promise<DiscoveredResource | undefined> {
+    const isOld = this.#discovery.hasCatalog;
     const known = await this.#discovery.catalog();
     const found = pick(known);
-    if (found !== undefined) return found;
-    this.#discovery.invalidate();
-    return pick(await this.#discovery.catalog());
+    if (found !== undefined || !isOld) return found;
+    return pick(await this.#discovery.newerThan(known));
   }
 }
 

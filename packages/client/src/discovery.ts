@@ -49,6 +49,10 @@ export type DiscoveryReader = (request: {
 const timeoutMs = 32_000;
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 
+/**
+ * What the server serves, read with the first question and kept until {@link Discovery.invalidate}. Rejections are those of
+ * `Client.raw`; every request has 32 s. One is at each client: `client.discovery`.
+ */
 export class Discovery {
   readonly #read: DiscoveryReader;
   #catalog: Promise<ApiCatalog> | undefined;

@@ -2,6 +2,10 @@
 import type { Resource } from '@kapstan/api';
 import { type ApiCatalog, type DiscoveredResource, type Discovery, isOfApiVersion, resourceOf } from './discovery.ts';
 
+/**
+ * Finds resources by kind or by the words of a command line. A miss in a catalog that was there before is looked up once more
+ * in a new one. One is at each client: `client.mapper`.
+ */
 export class RestMapper {
   readonly #discovery: Discovery;
 

@@ -10,7 +10,7 @@ export type Indexers<T extends KubernetesObject> = Readonly<Record<string, Index
 /** Name of the index by namespace; its values are `metadata.namespace`, "" for cluster-scoped objects. */
 export const namespaceIndex = 'namespace';
 
-/** The values of {@link namespaceIndex}: one, the object's namespace, "" for cluster-scoped objects and those without metadata. */
+/** The values of {@link namespaceIndex}: one, the namespace, "" for cluster-scoped objects. Throws TypeError without metadata. */
 export function metaNamespaceIndex(object: DeepReadonly<KubernetesObject>): readonly string[] {
   if (object.metadata === undefined) throw new TypeError('object has no meta: metadata is absent');
   return [object.metadata.namespace ?? ''];

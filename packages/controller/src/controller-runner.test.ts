@@ -6,8 +6,10 @@ import {
   settle,
   type TestConfigMap,
   testConfigMaps,
+  testPods,
   VirtualClock,
 } from '@kapstan/api/testing';
+import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
 import { Manager } from './manager.ts';
@@ -98,5 +100,74 @@ describe('a controller that runs', () => {
       ['second', ['a.io/second']],
     ]);
     expect((await maps.list({})).items).toEqual([]);
+  });
+
+  it('lets resyncs wait behind changes', async () => {
+    const runs: string[] = [];
+    const ends: (() => void)[] = [];
+    for (const name of ['a', 'b']) maps.add(configMap({ name }));
+    const reconciled = controller(testConfigMaps).reconcile(async ({ metadata }) => {
+      runs.push(metadata?.name ?? '');
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+    const informers = { resyncMs: 60_000 };
+    running = new Manager([reconciled], { client, clock, informers, gracePeriodMs: 0 }).run(stop.signal);
+    await settle();
+    for (let at = 0; at < 2; at++) {
+      ends.shift()?.();
+      await settle();
+    }
+    expect(runs).toEqual(['a', 'b']);
+    maps.add(configMap({ name: 'busy' }));
+    await settle();
+    // All come back while the one worker is busy, and then something new.
+    await clock.advance(60_100);
+    maps.add(configMap({ name: 'new' }));
+    await settle();
+    for (let at = 0; at < 3; at++) {
+      ends.shift()?.();
+      await settle();
+    }
+    expect(runs.slice(2, 6)).toEqual(['busy', 'new', 'a', 'b']);
+    stop.abort();
+    for (let at = 0; at < 9; at++) {
+      ends.shift()?.();
+      await settle();
+    }
+  });
+
+  it('takes an owner of another group for none of its own', async () => {
+    const runs: string[] = [];
+    const pods = new FakeListerWatcher<TestConfigMap>();
+    const both = { listerWatcher: ({ kind }: Resource) => (kind === testPods.kind ? pods : maps) };
+    const reconciled = controller(testConfigMaps)
+      .owns(testPods)
+      .reconcile(async ({ metadata }) => void runs.push(metadata?.name ?? ''));
+    running = new Manager([reconciled], { client: both as unknown as ResourceClient, clock }).run(stop.signal);
+    for (const name of ['a', 'b']) maps.add(configMap({ name }));
+    await settle();
+    runs.length = 0;
+    for (const [name, apiVersion] of [
+      ['a', 'other.io/v1'],
+      ['b', 'v1'],
+    ] as const) {
+      const ownerReferences = [{ apiVersion, kind: 'ConfigMap', name, uid: name, controller: true }];
+      pods.add({ metadata: { namespace: 'default', name, ownerReferences } } as TestConfigMap);
+    }
+    await settle();
+    expect(runs).toEqual(['b']);
+  });
+
+  it('listens to triggers only while it works', async () => {
+    const trigger = new Subject<string>();
+    await run(
+      controller(testConfigMaps)
+        .on(trigger, (name) => [name])
+        .reconcile(async () => undefined),
+    );
+    expect(trigger.observed).toBe(true);
+    stop.abort();
+    await running;
+    expect(trigger.observed).toBe(false);
   });
 });

@@ -192,6 +192,21 @@ describe('DelayingQueue', () => {
     expect(queue.length).toBe(3);
   });
 
+  it('keeps the higher of two priorities, whichever came first', async () => {
+    for (const priorities of [
+      [5, 1],
+      [1, 5],
+    ]) {
+      const clock = new VirtualClock();
+      const queue = new DelayingQueue<string>({ clock, priority: {} });
+      for (const priority of priorities) queue.addAfter('twice', 100, priority);
+      queue.addAfter('between', 50, 3);
+      await clock.advance(200);
+      expect([await queue.get(), await queue.get()]).toEqual(['twice', 'between']);
+      queue.shutDown();
+    }
+  });
+
   it('keeps the earlier of two times, whichever came first', async () => {
     const clock = new VirtualClock();
     const queue = new DelayingQueue<string>({ clock });

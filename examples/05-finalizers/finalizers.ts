@@ -1,6 +1,6 @@
 // A Bucket stands for something outside the cluster. It carries a finalizer before that is made, so it cannot go before that
 // is removed: not while this program is down either. Where removing fails, it is tried again, and the Bucket stays.
-import { defineResource } from '@kapstan/api';
+import { defineResource, silentLogger } from '@kapstan/api';
 import { controller, run } from '@kapstan/controller';
 
 const Bucket = defineResource({
@@ -31,4 +31,5 @@ const buckets = controller(Bucket)
     await status({ ready: true });
   });
 
-await run(buckets, { installCrds: true });
+// It says itself what cannot be done yet.
+await run(buckets, { installCrds: true, logger: silentLogger });

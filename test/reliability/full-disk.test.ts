@@ -1,6 +1,5 @@
 // A file system without room, a real one: writes get 507 and change nothing, reads go on, and when there is room again writes
 // do too. Needs a tmpfs of its own, which only root may mount.
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +7,7 @@ import { isStatusError, type ResourceClient, type StatusError } from '@kapstan/a
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { startControlPlane } from '@kapstan/control-plane';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
+import { mountSmallDisk, unmountSmallDisk } from '@kapstan/storage/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
@@ -18,23 +18,12 @@ let refusal: string | undefined;
 
 beforeEach(() => {
   mount = mkdtempSync(join(tmpdir(), 'kapstan-full-disk-'));
-  refusal = mountTmpfs(mount, 24);
+  refusal = mountSmallDisk(mount, 24);
 });
 afterEach(() => {
-  if (refusal === undefined) execFileSync('umount', [mount]);
+  if (refusal === undefined) unmountSmallDisk(mount);
   rmSync(mount, { recursive: true, force: true });
 });
-
-/** Why there is none; undefined when there is. */
-function mountTmpfs(directory: string, mebibytes: number): string | undefined {
-  if (process.getuid?.() !== 0) return 'only root may mount a tmpfs; run the tests as root';
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'none', directory], { stdio: 'pipe' });
-    return undefined;
-  } catch (error) {
-    return `no tmpfs can be mounted here: ${(error as Error).message}`;
-  }
-}
 
 const configMap = (name: string): ConfigMap => ({ metadata: { namespace, name }, data: { text: 'x'.repeat(60_000) } });
 

@@ -1,22 +1,9 @@
-// Opening a store where there is no room: a refusal, where LMDB alone would end the process. Needs a tmpfs of its own, which only
-// root may mount.
-import { execFileSync } from 'node:child_process';
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type LogFields, type Revision, silentLogger } from '@kapstan/api';
 import { isStorageError } from '@kapstan/storage';
+import { fillDisk, makeRoom, mountSmallDisk, unmountSmallDisk } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openLmdbEngine } from './lmdb-engine.ts';
 
@@ -27,38 +14,12 @@ let refusal: string | undefined;
 beforeEach(() => {
   mount = mkdtempSync(join(tmpdir(), 'kapstan-no-room-'));
   dataDir = join(mount, 'store');
-  refusal = mountTmpfs(mount);
+  refusal = mountSmallDisk(mount, 4);
 });
 afterEach(() => {
-  if (refusal === undefined) execFileSync('umount', [mount]);
+  if (refusal === undefined) unmountSmallDisk(mount);
   rmSync(mount, { recursive: true, force: true });
 });
-
-/** Of 4 MiB. Answers why there is none; undefined when there is. */
-function mountTmpfs(directory: string): string | undefined {
-  if (process.getuid?.() !== 0) return 'only root may mount a tmpfs; run the tests as root';
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'none', directory], { stdio: 'pipe' });
-    return undefined;
-  } catch (error) {
-    return `no tmpfs can be mounted here: ${(error as Error).message}`;
-  }
-}
-
-/** Takes all room but so many bytes. */
-function fill(exceptBytes = 0): void {
-  const spare = join(mount, 'spare');
-  writeFileSync(spare, Buffer.alloc(exceptBytes));
-  const descriptor = openSync(join(mount, 'ballast'), 'w');
-  try {
-    for (;;) writeSync(descriptor, Buffer.alloc(4096));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-  } finally {
-    closeSync(descriptor);
-    rmSync(spare);
-  }
-}
 
 async function refusedAsFull(): Promise<void> {
   const error: unknown = await openLmdbEngine({ dataDir }).catch((refused: unknown) => refused);
@@ -72,10 +33,10 @@ it.for([0, 4_096, 12_288, 20_480, 40_960, 131_072])(
   async (free, { skip }) => {
     if (refusal !== undefined) return skip(refusal);
     mkdirSync(dataDir, { mode: 0o700 });
-    fill(free);
+    fillDisk(mount, free);
     await refusedAsFull();
     expect(readdirSync(dataDir)).toEqual([]);
-    rmSync(join(mount, 'ballast'));
+    makeRoom(mount);
     await (await openLmdbEngine({ dataDir })).close();
   },
 );
@@ -85,14 +46,14 @@ it('refuses to open a store whose lock file is gone, or has holes, and keeps the
   await (await openLmdbEngine({ dataDir })).close();
   const lockFile = join(dataDir, 'lock.mdb');
   rmSync(lockFile);
-  fill();
+  fillDisk(mount);
   await refusedAsFull();
   expect(readdirSync(dataDir)).toEqual(['data.mdb']);
   writeFileSync(lockFile, '');
   truncateSync(lockFile, 16_384);
   await refusedAsFull();
   expect(statSync(lockFile).size).toBe(16_384);
-  rmSync(join(mount, 'ballast'));
+  makeRoom(mount);
   await using engine = await openLmdbEngine({ dataDir });
   expect((await engine.check()).problems).toEqual([]);
 });
@@ -104,9 +65,9 @@ it('logs once that the disk is full, with the directory, and once that there is 
   await using engine = await openLmdbEngine({ dataDir, logger: { ...silentLogger, error: note, info: note } });
   const change = { type: 'put', value: Buffer.alloc(500_000) } as const;
   const put = (key: string) => engine.commit({ key, expectedRevision: 0 as Revision, change });
-  fill();
+  fillDisk(mount);
   for (const key of ['/a', '/b']) await expect(put(key)).rejects.toSatisfy((error) => isStorageError(error, 'Full'));
-  rmSync(join(mount, 'ballast'));
+  makeRoom(mount);
   await put('/a');
   await put('/b');
   expect(records).toEqual([
@@ -118,7 +79,7 @@ it('logs once that the disk is full, with the directory, and once that there is 
 it('opens a store on a full disk: it can be read and looked at', async ({ skip }) => {
   if (refusal !== undefined) return skip(refusal);
   await (await openLmdbEngine({ dataDir })).close();
-  fill();
+  fillDisk(mount);
   await using engine = await openLmdbEngine({ dataDir });
   expect(await engine.stats()).toMatchObject({ revision: 1, keys: 0 });
 });

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Revision, systemClock } from '@kapstan/api';
-import type { EngineEvent } from '@kapstan/storage';
+import { type EngineEvent, isStorageError } from '@kapstan/storage';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkStore } from './check.ts';
 import { Committer } from './committer.ts';
@@ -100,6 +100,26 @@ describe('visibility', () => {
     await put(committer, '/a');
     expect(isWorking).toBe(false);
     await work;
+  });
+});
+
+describe('a read in slices', () => {
+  it('fails with Compacted when its revision is compacted between two of them', async () => {
+    const committer = newCommitter();
+    await Promise.all(Array.from({ length: 1_000 }, (_, at) => put(committer, `/k${at}`)));
+    let compacted = revisionOf(0);
+    const reader = new RangeReader({
+      env,
+      turns: new TurnQueue(),
+      clock: systemClock,
+      revision: () => committer.revision,
+      compactRevision: () => compacted,
+    });
+    const past = reader.range(everything, { revision: revisionOf(1_000) });
+    const present = reader.range(everything, {});
+    compacted = committer.revision;
+    await expect(past).rejects.toSatisfy((error) => isStorageError(error, 'Compacted'));
+    expect((await present).kvs).toHaveLength(1_000);
   });
 });
 

@@ -1,0 +1,40 @@
+// A file system without room, a real one: a tmpfs of a few MiB, which only root may mount. For the tests of full disks.
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Mounts one on a folder that exists. Answers why there is none; undefined when there is. */
+export function mountSmallDisk(folder: string, mebibytes: number): string | undefined {
+  if (process.getuid?.() !== 0) return 'only root may mount a tmpfs; run the tests as root';
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'none', folder], { stdio: 'pipe' });
+    return undefined;
+  } catch (error) {
+    return `no tmpfs can be mounted here: ${(error as Error).message}`;
+  }
+}
+
+export function unmountSmallDisk(folder: string): void {
+  execFileSync('umount', [folder]);
+}
+
+/** Takes all its room but so many bytes (default 0), until {@link makeRoom}. */
+export function fillDisk(folder: string, exceptBytes = 0): void {
+  const spare = join(folder, 'spare');
+  writeFileSync(spare, Buffer.alloc(exceptBytes));
+  const descriptor = openSync(join(folder, ballast), 'w');
+  try {
+    for (;;) writeSync(descriptor, Buffer.alloc(4096));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(descriptor);
+    rmSync(spare);
+  }
+}
+
+export function makeRoom(folder: string): void {
+  rmSync(join(folder, ballast));
+}
+
+const ballast = 'ballast';

@@ -21,6 +21,7 @@ import {
   type UserInfo,
   unionAuthorizer,
   type VirtualResourceOptions,
+  webSocketAuthenticator,
 } from '@kapstan/apiserver';
 
 /** The tokens of service accounts. Servers that share a store should agree on all of it. */
@@ -88,7 +89,7 @@ export function createAccessControl(
   const authorizers = (options.authorization ?? ['RBAC']).map((mode) => modes[mode]);
   const authorizer = unionAuthorizer([mastersAuthorizer, ...authorizers]);
   return {
-    authenticators: [certificateAuthenticator, bearerAuthenticator(tokens)],
+    authenticators: [certificateAuthenticator, bearerAuthenticator(tokens), webSocketAuthenticator(tokens)],
     authorizer,
     policy,
     serviceAccountTokens,

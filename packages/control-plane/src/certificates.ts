@@ -21,6 +21,11 @@ export interface Pki {
   readonly admin: KeyPair;
 }
 
+/** What client certificates are verified against: our own authority, and the ones that are given. PEM. */
+export function clientAuthorities({ caCert }: Pick<Pki, 'caCert'>, given: string | undefined): readonly string[] {
+  return given === undefined ? [caCert] : [caCert, given];
+}
+
 export interface PkiOptions {
   readonly directory: string;
   /** Names and addresses that the serving certificate is for. localhost, 127.0.0.1 and ::1 are always in. */

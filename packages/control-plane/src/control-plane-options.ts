@@ -106,6 +106,12 @@ export interface ControlPlaneOptions {
    */
   readonly endpointReconciler?: 'off' | 'none' | 'lease';
   /**
+   * Whether the server keeps in "kube-system" what others look for: a Lease of its own, renewed every 10 s and taken away at the end,
+   * and the config maps extension-apiserver-authentication and kube-apiserver-legacy-service-account-token-tracking, without which a
+   * kube-controller-manager complains. Leases of servers that are gone are removed every hour. Without HTTP it is false. Default false.
+   */
+  readonly keepsIdentity?: boolean;
+  /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
    * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. With `etcd` they run in one of
    * the servers on it, see `leaderElection`; which authority is published is then that of the server that runs them.

@@ -1,6 +1,7 @@
 // startControlPlane: the whole server in this process: engine, stores, custom resources, HTTPS, first objects.
 // Everything below is a package of its own; here they are put together and taken apart again, in reverse order.
 import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import {
@@ -14,7 +15,7 @@ import {
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import type { AccessControlOptions, ServiceAccountOptions } from './access-control.ts';
-import { ensurePki, type Pki } from './certificates.ts';
+import { clientAuthorities, ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops, type RunningLoops } from './control-loops/control-loops.ts';
 import { ElectedLoops } from './control-loops/elected-loops.ts';
@@ -30,6 +31,7 @@ import { writePrivateFile } from './private-file.ts';
 import { RbacFeed } from './rbac-feed.ts';
 import { openResources, type Resources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
+import { ServerIdentity } from './server-identity/server-identity.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { StartError, startingWith } from './start-error.ts';
@@ -84,9 +86,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const parts = { engines, pki, resources, loops, encryption, clock, logger };
     const server = await startServing(options, parts);
     closers.push(() => server.close());
-    const service = kubernetesService(options, { engines, resources, clock, logger, port: server.port });
-    closers.push(async () => service?.close());
-    await service?.start();
+    await announce(options, { ...parts, closers, port: server.port });
     signal?.throwIfAborted();
     const url = reachableUrl(server.url, options);
     return {
@@ -157,11 +157,25 @@ interface AuthorizationPorts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Undefined where it is off. */
-function kubernetesService(
+interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resources' | 'clock' | 'logger'> {
+  readonly port: number;
+}
+
+/** Makes the server known to others, by what it keeps in the store about itself. */
+async function announce(
   options: ControlPlaneOptions,
-  parts: Pick<ServerParts, 'engines' | 'resources' | 'clock' | 'logger'> & { readonly port: number },
-): KubernetesService | undefined {
+  { closers, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
+): Promise<void> {
+  const records = [
+    kubernetesService(options, parts),
+    options.keepsIdentity ? serverIdentity(options, parts) : undefined,
+  ].filter((record) => record !== undefined);
+  for (const record of records) closers.push(() => record.close());
+  await Promise.all(records.map((record) => record.start()));
+}
+
+/** Undefined where it is off. */
+function kubernetesService(options: ControlPlaneOptions, parts: AnnouncedParts): KubernetesService | undefined {
   const { endpointReconciler = 'off', etcd, keyPrefix } = options;
   const { engines, resources, clock, logger, port } = parts;
   if (endpointReconciler === 'off') return undefined;
@@ -182,6 +196,13 @@ function kubernetesService(
   const leases = endpointReconciler === 'none' ? 'none' : isAlone ? ownLeases() : shared();
   const clusterIp = firstServiceAddress(options.serviceClusterIpRange ?? defaultServiceRange);
   return new KubernetesService({ client: resources.client, clusterIp, address, port, leases, isAlone, clock, logger });
+}
+
+function serverIdentity({ clientCa }: ControlPlaneOptions, parts: AnnouncedParts): ServerIdentity {
+  const { pki, resources, port, clock, logger } = parts;
+  const authorities = clientAuthorities(pki, clientCa);
+  const { client } = resources;
+  return new ServerIdentity({ client, hostname: hostname(), port, clientAuthorities: authorities, clock, logger });
 }
 
 /** As in the options. */

@@ -178,6 +178,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     kubelet: await kubeletOptions(flags),
     endpointReconciler: flags['endpoint-reconciler-type'],
+    keepsIdentity: true,
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']
       ? {

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
 import { type ApiServer, type ApiServerOptions, startApiServer } from '@kapstan/apiserver';
-import type { Pki } from './certificates.ts';
+import { clientAuthorities, type Pki } from './certificates.ts';
 import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
@@ -47,7 +47,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     patching: resources.patching,
     tls: {
       ...pki.serving,
-      clientCa: options.clientCa === undefined ? [pki.caCert] : [pki.caCert, options.clientCa],
+      clientCa: clientAuthorities(pki, options.clientCa),
     },
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,

@@ -1,0 +1,98 @@
+// IdentityLease: the Lease in kube-system by which others see that a server lives, and the removal of those that nobody renews.
+// For server-identity.ts. Source: component-helpers apimachinery/lease, pkg/controlplane/controller/apiserverleasegc.
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  type DeepReadonly,
+  formatMicroTime,
+  isConflict,
+  isNotFound,
+  parseTime,
+  type ResourceClient,
+} from '@kapstan/api';
+import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
+
+const namespace = 'kube-system';
+/** How long a server counts that says nothing. Source: IdentityLeaseDurationSeconds. */
+const durationSeconds = 3600;
+const identityLabel = 'apiserver.kubernetes.io/identity';
+const component = 'kube-apiserver';
+
+export interface IdentityLeaseOptions {
+  readonly client: ResourceClient;
+  readonly hostname: string;
+  /** Several servers on one machine differ by it. */
+  readonly port: number;
+  readonly clock: Clock;
+}
+
+export class IdentityLease {
+  readonly #options: IdentityLeaseOptions;
+  readonly #name: string;
+  readonly #holder: string;
+
+  constructor(options: IdentityLeaseOptions) {
+    this.#options = options;
+    const { hostname, port } = options;
+    const digest = createHash('sha256')
+      .update(JSON.stringify([hostname, component, port]))
+      .digest('hex');
+    this.#name = `apiserver-${digest.slice(0, 26)}`;
+    this.#holder = `${this.#name}_${randomUUID()}`;
+  }
+
+  /** Made when it is not there, also when somebody took it away. */
+  async renew(): Promise<void> {
+    const { client } = this.#options;
+    const present = await client.get(Lease, { namespace, name: this.#name }).catch(unlessNotFound);
+    if (present === undefined) await client.create(Lease, this.#next({}));
+    else await client.update(Lease, this.#next(present.metadata));
+  }
+
+  async remove(): Promise<void> {
+    await this.#options.client.delete(Lease, { namespace, name: this.#name }).catch(unlessNotFound);
+  }
+
+  #next(metadata: DeepReadonly<Lease>['metadata']): Lease {
+    const { hostname, clock } = this.#options;
+    const labels = { ...metadata?.labels, [identityLabel]: component, 'kubernetes.io/hostname': hostname };
+    const version = metadata?.resourceVersion;
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace, name: this.#name, labels, ...(version !== undefined && { resourceVersion: version }) },
+      spec: {
+        holderIdentity: this.#holder,
+        leaseDurationSeconds: durationSeconds,
+        renewTime: formatMicroTime(clock.now()),
+      },
+    };
+  }
+}
+
+/** Those of servers that ended without taking theirs away. One that is renewed meanwhile stays. */
+export async function removeExpiredIdentities(client: ResourceClient, clock: Clock): Promise<void> {
+  const items = await client.list(Lease, { namespace, labelSelector: `${identityLabel}=${component}` });
+  for (const { metadata, spec } of items) {
+    if (!isExpired(spec, clock.now())) continue;
+    const { name = '', uid, resourceVersion } = metadata ?? {};
+    const preconditions = {
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    };
+    await client.delete(Lease, { namespace, name }, { preconditions }).catch((error: unknown) => {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    });
+  }
+}
+
+/** Without a time or a duration it was not made by a server. */
+function isExpired(spec: DeepReadonly<Lease>['spec'], nowMs: number): boolean {
+  const { renewTime, leaseDurationSeconds } = spec ?? {};
+  if (renewTime === undefined || leaseDurationSeconds === undefined) return true;
+  return parseTime(renewTime) + leaseDurationSeconds * 1000 < nowMs;
+}
+
+function unlessNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}

@@ -1,0 +1,98 @@
+// ServerIdentity: what a server leaves in kube-system for others to find: a Lease that says that it lives, the authorities of its
+// clients, and since when it counts old tokens. Started and ended by control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
+import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
+import { keepClientAuthorities } from './client-authorities.ts';
+import { IdentityLease, removeExpiredIdentities } from './identity-lease.ts';
+import { keepTokenTracking } from './token-tracking.ts';
+
+export interface ServerIdentityOptions {
+  readonly client: ResourceClient;
+  /** Name of the machine. */
+  readonly hostname: string;
+  readonly port: number;
+  /** What client certificates are verified against, PEM, each with one certificate or several. */
+  readonly clientAuthorities: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Something to keep as it has to be, and how often to look at it, in milliseconds. */
+interface Kept {
+  readonly name: string;
+  readonly intervalMs: number;
+  readonly keep: () => Promise<void>;
+}
+
+/** How long a stop waits for the store, in milliseconds. Source: component-helpers lease shutdownTimeout. */
+const leaveTimeoutMs = 10_000;
+
+export class ServerIdentity {
+  readonly #options: ServerIdentityOptions;
+  readonly #lease: IdentityLease;
+  readonly #stop = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ServerIdentityOptions) {
+    this.#options = options;
+    this.#lease = new IdentityLease(options);
+  }
+
+  /** Resolves when all was looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  async start(): Promise<void> {
+    await this.#told('lease', () => this.#lease.remove());
+    const all = this.#kept();
+    await Promise.all(all.map(({ name, keep }) => this.#told(name, keep)));
+    this.#running = Promise.all(all.map((kept) => this.#run(kept)));
+  }
+
+  /** Takes the lease away. Takes no longer than 10 s, whatever the store does. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #kept(): readonly Kept[] {
+    const { client, clock, clientAuthorities } = this.#options;
+    return [
+      { name: 'lease', intervalMs: 10_000, keep: () => this.#lease.renew() },
+      { name: 'leases of others', intervalMs: 3_600_000, keep: () => removeExpiredIdentities(client, clock) },
+      {
+        name: 'client authorities',
+        intervalMs: 60_000,
+        keep: () => keepClientAuthorities(client, clientAuthorities, clock),
+      },
+      { name: 'token tracking', intervalMs: 60_000, keep: () => keepTokenTracking(client, clock) },
+    ];
+  }
+
+  async #run({ name, intervalMs, keep }: Kept): Promise<void> {
+    const { signal } = this.#stop;
+    const isOver = (): Promise<boolean> =>
+      delay(this.#options.clock, intervalMs, signal).then(
+        () => false,
+        () => true,
+      );
+    while (!(await isOver())) await this.#told(name, keep);
+  }
+
+  async #close(): Promise<void> {
+    this.#stop.abort(new Error('the server is stopping'));
+    const over = new AbortController();
+    const late = delay(this.#options.clock, leaveTimeoutMs, over.signal).catch(() => undefined);
+    const leave = async (): Promise<void> => {
+      await this.#running;
+      await this.#told('lease', () => this.#lease.remove());
+    };
+    await Promise.race([leave(), late]);
+    over.abort();
+  }
+
+  async #told(kept: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#options.logger.error('The identity of the server could not be kept', { kept, error: String(error) });
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// The config map that says since when uses of service-account tokens kept in Secrets are written down; kube-controller-manager
+// removes no such token before. For server-identity.ts. Source: pkg/controlplane/controller/legacytokentracking.
+import {
+  type Clock,
+  deepCopy,
+  formatTime,
+  isAlreadyExists,
+  isNotFound,
+  parseTime,
+  type ResourceClient,
+} from '@kapstan/api';
+import { ConfigMap } from '@kapstan/kinds/core/v1';
+
+const target = { namespace: 'kube-system', name: 'kube-apiserver-legacy-service-account-token-tracking' };
+const date = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Made when it is not there; a date stays, anything else becomes today's. */
+export async function keepTokenTracking(client: ResourceClient, clock: Clock): Promise<void> {
+  const since = formatTime(clock.now()).slice(0, 'yyyy-mm-dd'.length);
+  const present = await client.get(ConfigMap, target).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+    return undefined;
+  });
+  if (present === undefined) {
+    const created = { apiVersion: 'v1', kind: 'ConfigMap', metadata: target, data: { since } } as const;
+    await client.create(ConfigMap, created).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error;
+    });
+    return;
+  }
+  const { since: kept = '' } = present.data ?? {};
+  if (date.test(kept) && !Number.isNaN(parseTime(kept))) return;
+  const next = deepCopy(present) as ConfigMap;
+  next.data = { ...next.data, since };
+  await client.update(ConfigMap, next);
+}

@@ -9,6 +9,7 @@ import {
 } from './deleted-final-state-unknown.ts';
 import {
   type Delta,
+  type Deltas,
   type DeltaType,
   type Fifo,
   FifoClosedError,
@@ -121,6 +122,13 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
       if (this.#initialPopulation > 0) this.#initialPopulation--;
     }
     return true;
+  }
+
+  addIfNotPresent(key: ObjectKey, deltas: Deltas<T>): void {
+    this.#isPopulated = true;
+    if (deltas.length === 0 || this.#items.has(key)) return;
+    this.#items.set(key, [...deltas]);
+    this.#versions.noteQueued();
   }
 
   close(): void {

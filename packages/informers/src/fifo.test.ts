@@ -250,6 +250,20 @@ describe('differences between the FIFOs', () => {
     expect(inOrder).toEqual(['Deleted †a@1', 'Deleted a@3', 'Deleted a@4']);
   });
 
+  it('DeltaFifo takes back what it handed out, unless newer changes are queued; InOrderFifo takes nothing back', () => {
+    const fifo = new DeltaFifo<TestPod>({ knownObjects: known() });
+    for (const name of ['a', 'b']) fifo.add(make(name));
+    fifo.pop((deltas, _isInInitialList, key) => fifo.addIfNotPresent(key, deltas));
+    expect(fifo.length).toBe(2);
+    fifo.update(make('a', '2'));
+    fifo.addIfNotPresent(objectKey('default', 'a'), [{ type: 'Added', object: make('a', '0') }]);
+    fifo.addIfNotPresent(objectKey('default', 'c'), []);
+    // Behind those that waited, before its own later changes, and a replace knows of it.
+    fifo.replace([make('b', '3')]);
+    expect(drain(fifo)).toEqual(['Added b@1, Replaced b@3', 'Added a@1, Updated a@2, Deleted †a@2']);
+    expect(new InOrderFifo<TestPod>()).not.toHaveProperty('addIfNotPresent');
+  });
+
   it('a replace buries after its objects in DeltaFifo, before them in InOrderFifo', () => {
     const [delta, inOrder] = both(
       () => ({ knownObjects: known(make('a')) }),

@@ -77,6 +77,11 @@ export interface Fifo<T extends KubernetesObject> {
   resync(): void;
   /** Hands the oldest entry to `process` and returns true; false when there is none. Throws what `process` throws; the entry is gone then. */
   pop(process: ProcessDeltas<T>): boolean;
+  /**
+   * Queues changes again that a pop handed out, unless newer ones of the object are queued. Absent where that would break the
+   * order: `InOrderFifo`. Source: AddIfNotPresent of client-go's DeltaFIFO.
+   */
+  addIfNotPresent?(key: ObjectKey, deltas: Deltas<T>): void;
   /** What is queued can still be popped; a pop from a closed and empty FIFO throws. */
   close(): void;
 }

@@ -22,6 +22,13 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly transform?: Transform<T>;
   /** `delta` (default): by object, bounded. `inOrder`: every change, as client-go since 1.36. */
   readonly fifo?: 'delta' | 'inOrder';
+  /**
+   * What could not be written into the cache, because an index function threw, is queued again and tried once a second until it
+   * can be; until then it is not cached, nobody is told of it, and `indexer.resourceVersion` stays. Its newest state counts. Each
+   * attempt is told to `onHandlerError`. Needs `fifo: 'delta'`. Default false: it is cached and only missing in that index.
+   * What handlers throw is not tried again. Source: RetryOnError of client-go's controller Config, until it was removed.
+   */
+  readonly retryOnError?: boolean;
   /** Told of trouble that no callback of these options takes: see `onWatchError`, `onHandlerError`. Default: process warnings. */
   readonly logger?: Logger;
   /** Whether changed cached objects are found. Default 'off'. */

@@ -12,7 +12,7 @@ import { Observable } from 'rxjs';
 import { createFifo } from './create-fifo.ts';
 import { deletionHandlingKey, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import type { ResourceEventHandler } from './event-handler.ts';
-import type { Delta, Deltas, Fifo, ProcessDeltas, Transform } from './fifo.ts';
+import type { Delta, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry, registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
@@ -20,6 +20,7 @@ import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
+import { ProcessLoop } from './process-loop.ts';
 import { warningTo } from './process-warning.ts';
 import { Reflector } from './reflector.ts';
 import { expectedOf } from './reflector-events.ts';
@@ -35,9 +36,6 @@ import { type Syncable, SyncSignal } from './sync-signal.ts';
 
 /** An object that is there: new, changed, or only told again. */
 type Present<T extends KubernetesObject> = Omit<AddedChange<T>, 'type'> & { readonly isResync: boolean };
-
-const sliceMs = 10;
-const popsPerLook = 64;
 
 /** A cache of one resource, kept up to date, with its readers. Starts with {@link start} and ends with {@link close}, once. */
 export class SharedInformer<T extends KubernetesObject> implements Syncable {
@@ -57,20 +55,16 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   readonly #clock: NonNullable<ReflectorOptions['clock']>;
   readonly #warn: (error: unknown) => void;
   readonly #fifo: Fifo<T>;
+  readonly #loop: ProcessLoop<T>;
   readonly #reflector: Reflector<T>;
   readonly #handlers: HandlerRegistry<T>;
   readonly #registrations = new WeakMap<EventHandlerRegistration, HandlerListener<T>>();
   // Invariant: replaced, never changed, so that who joins during a delivery does not get that change twice.
   #observers: readonly InformerObserver<T>[] = [];
-  readonly #process: ProcessDeltas<T> = (deltas, isInInitialList, key) =>
-    this.#processDeltas(deltas, isInInitialList, key);
   readonly #synced = new SyncSignal();
   readonly #detector: MutationDetector;
   #transform: Transform<T> | undefined;
   #phase: 'new' | 'started' | 'stopped' = 'new';
-  // Invariant: no delivery inside a delivery (I4); what a handler causes is processed after it.
-  #isDelivering = false;
-  #isContinuing = false;
   #handlerErrors = 0;
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
@@ -81,17 +75,26 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#transform = options.transform;
     const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
     const indexers = { [namespaceIndex]: metaNamespaceIndex, ...options.indexers };
-    this.indexer = new Indexer<T>(indexers, { onIndexError: report });
+    const retryOnError = options.retryOnError ?? false;
+    this.indexer = new Indexer<T>(indexers, { onIndexError: retryOnError ? rethrow : report });
     this.lister = new Lister(this.indexer, options.resource ?? { group: '', plural: '' });
     this.#fifo = createFifo(options.fifo ?? 'delta', {
       knownObjects: this.indexer,
       transform: (object) => (this.#transform === undefined ? object : this.#transform(object)),
     });
+    this.#loop = new ProcessLoop<T>({
+      fifo: this.#fifo,
+      clock: this.#clock,
+      apply: (delta, key, isInInitialList) => this.#apply(delta, key, isInInitialList),
+      onError: report,
+      onDrained: () => this.#onDrained(),
+      retryOnError,
+    });
     this.#handlers = new HandlerRegistry<T>({
       resyncCheckMs: requireResyncPeriod(options.resyncMs ?? 0),
       clock: this.#clock,
       warn: this.#warn,
-      exclusively: (section) => this.#exclusively(section),
+      exclusively: (section) => this.#loop.exclusively(section),
       onError: report,
     });
     this.#detector = new MutationDetector({
@@ -163,6 +166,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       this.#phase = 'stopped';
       this.#synced.giveUp();
       this.#fifo.close();
+      this.#loop.close();
       this.#detector.close();
       await this.#reflector.close();
       for (const observer of this.#observers) observer.end();
@@ -202,7 +206,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     const resyncMs = requireResyncPeriod(options.resyncMs ?? this.#options.resyncMs ?? 0);
     let listener: HandlerListener<T> | undefined;
     // Atomic: replay and registration; no change is missed or told twice.
-    this.#exclusively(() => {
+    this.#loop.exclusively(() => {
       listener = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
       for (const change of this.#presentObjects()) listener.deliver(change);
       listener.noteUpstream(this.hasSynced);
@@ -234,7 +238,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     let isOver = false;
     const observer: InformerObserver<T> = { next: (event) => isOver || next(event), end };
     // Atomic: replay and subscription, as for handlers.
-    this.#exclusively(() => {
+    this.#loop.exclusively(() => {
       this.#observers = [...this.#observers, observer];
       for (const change of this.#presentObjects()) observer.next(change);
       if (this.hasSynced) observer.next({ type: 'synced' });
@@ -256,7 +260,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   // ---- The walk of one event ----
 
   #createReflector(listerWatcher: ListerWatcher<T>): Reflector<T> {
-    const queue = (section: () => void): void => this.#exclusively(section);
+    const queue = (section: () => void): void => this.#loop.exclusively(section);
     const store = {
       add: (object: DeepReadonly<T>) => queue(() => this.#fifo.add(object)),
       update: (object: DeepReadonly<T>) => queue(() => this.#fifo.update(object)),
@@ -280,68 +284,24 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     });
   }
 
-  // Atomic: cache first, then consumers, one change after the other.
-  #exclusively(section: () => void): void {
-    if (this.#isDelivering) {
-      section();
-      return;
-    }
-    this.#isDelivering = true;
-    try {
-      section();
-    } finally {
-      // What was queued before a failure is told all the same.
-      this.#processQueue();
-      this.#isDelivering = false;
+  // Invariant: cache first, then consumers.
+  #apply({ type, object }: Delta<T>, key: ObjectKey, isInInitialList: boolean): void {
+    // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
+    const { resourceVersion } = this.#loop.isUpToDate ? this.#fifo : this.indexer;
+    if (type === 'Deleted') this.#remove(key, object, resourceVersion);
+    else {
+      const present = { key, object: object as DeepReadonly<T>, isInInitialList, isResync: type === 'Sync' };
+      this.#store(present, resourceVersion);
     }
   }
 
-  /** Drains the FIFO, in slices: a relist of many objects must not hold up the event loop. */
-  #processQueue(): void {
-    const untilMs = this.#clock.monotonicNow() + sliceMs;
-    for (let pops = 1; this.#fifo.length > 0 && !this.isStopped; pops++) {
-      this.#fifo.pop(this.#process);
-      if (pops % popsPerLook === 0 && this.#clock.monotonicNow() > untilMs) {
-        this.#continueLater();
-        return;
-      }
-    }
-    if (this.isStopped) return;
+  #onDrained(): void {
     // What left no entry to pop: a bookmark, an empty list, the deletion of an unknown object.
-    this.indexer.bookmark(this.#fifo.resourceVersion);
+    if (this.#loop.isUpToDate) this.indexer.bookmark(this.#fifo.resourceVersion);
     if (this.#fifo.hasSynced && !this.#synced.isDone) {
       this.#synced.finish();
       this.#handlers.noteSynced();
       this.#tell(this.#observers, { type: 'synced' });
-    }
-  }
-
-  #continueLater(): void {
-    if (this.#isContinuing) return;
-    this.#isContinuing = true;
-    setImmediate(() => {
-      this.#isContinuing = false;
-      if (!this.isStopped) this.#exclusively(() => undefined);
-    });
-  }
-
-  #processDeltas(deltas: Deltas<T>, isInInitialList: boolean, key: ObjectKey): void {
-    let left = deltas.length;
-    for (const { type, object } of deltas) {
-      if (this.isStopped) return;
-      left--;
-      // Invariant: the cache's version is one of which it holds everything, and never goes back within a watch.
-      const resourceVersion = left === 0 ? this.#fifo.resourceVersion : this.indexer.resourceVersion;
-      try {
-        if (type === 'Deleted') this.#remove(key, object, resourceVersion);
-        else {
-          const present = { key, object: object as DeepReadonly<T>, isInInitialList, isResync: type === 'Sync' };
-          this.#store(present, resourceVersion);
-        }
-      } catch (error) {
-        // Trouble with one change; the others count all the same.
-        this.#reportError(error);
-      }
     }
   }
 
@@ -392,4 +352,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       this.#warn(thrown);
     }
   }
+}
+
+function rethrow(error: Error): never {
+  throw error;
 }

@@ -1,0 +1,225 @@
+// The packages as someone gets them who installs what `npm pack` makes: what is in them, that npm installs those that a
+// controller needs, that every entry point type-checks under strict settings with nothing else than they bring, and that
+// they run, as modules and required.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigMap } from '@kapstan/kinds/core/v1';
+import { testCluster } from '@kapstan/testing';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+
+interface PackageFile {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+let folder: string;
+const manifests: PackageFile[] = [];
+/** By package, the paths in its archive. */
+const packed = new Map<string, readonly string[]>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kapstan-installed-'));
+  await mkdir(join(folder, 'packed'));
+  execFileSync('npm', ['pack', '--silent', '-w', 'packages', '--pack-destination', join(folder, 'packed')], {
+    cwd: root,
+    stdio: 'ignore',
+  });
+  for (const archive of await readdir(join(folder, 'packed'))) await install(archive);
+  await link('@types/node');
+  for (const file of ['shout.ts', 'main.ts'])
+    await copyFile(join(root, 'examples/first-controller/src', file), join(folder, file));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+}, 180_000);
+afterAll(() => rm(folder, { recursive: true }));
+
+async function install(archive: string): Promise<void> {
+  const name = archive.replace(/^kapstan-(.*)-\d+\.\d+\.\d+\.tgz$/, '$1');
+  const target = join(folder, 'node_modules/@kapstan', name);
+  await mkdir(target, { recursive: true });
+  execFileSync('tar', ['-xzf', join(folder, 'packed', archive), '--strip-components=1', '-C', target]);
+  packed.set(name, await filesOf(target));
+  const manifest = await manifestOf(target);
+  manifests.push(manifest);
+  const needed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+  for (const dependency of needed) if (!dependency.startsWith('@kapstan/')) await link(dependency);
+}
+
+async function filesOf(target: string): Promise<readonly string[]> {
+  const entries = await readdir(target, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(target.length + 1));
+}
+
+async function manifestOf(path: string): Promise<PackageFile> {
+  return JSON.parse(await readFile(join(path, 'package.json'), 'utf8')) as PackageFile;
+}
+
+function needsOf({ dependencies, peerDependencies, peerDependenciesMeta }: PackageFile): readonly string[] {
+  const peers = Object.keys(peerDependencies ?? {}).filter((peer) => peerDependenciesMeta?.[peer]?.optional !== true);
+  return [...Object.keys(dependencies ?? {}), ...peers];
+}
+
+async function link(dependency: string): Promise<void> {
+  const target = join(folder, 'node_modules', dependency);
+  if (existsSync(target)) return;
+  await mkdir(dirname(target), { recursive: true });
+  await symlink(join(root, 'node_modules', dependency), target);
+}
+
+/** Every entry point by its name; those with a `*` stand for many of the same make. */
+function entryPoints(): readonly string[] {
+  return manifests.flatMap(({ name, exports }) =>
+    Object.keys(exports)
+      .filter((path) => !path.endsWith('.json') && !path.includes('facts'))
+      .map((path) => name + path.slice(1).replace('*', 'core/v1')),
+  );
+}
+
+// Not ours, and there whenever its declarations are checked: the README asks for skipLibCheck with the server's packages.
+const faultOfLmdb = /^\S*node_modules\/lmdb\/index\.d\.ts\(\d+,1\): error TS1203: .*\n/m;
+
+function typeCheck(files: readonly string[], settings: readonly string[]): string {
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const common = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--module', 'nodenext', '--types', 'node'];
+  const args = [tsc, ...common, '--rewriteRelativeImportExtensions', ...settings, ...files];
+  const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+  return stdout.replace(faultOfLmdb, '');
+}
+
+const typed = `
+import { SharedInformerFactory } from '@kapstan/informers';
+import { Pod } from '@kapstan/kinds/core/v1';
+
+declare const factory: SharedInformerFactory;
+// @ts-expect-error: not any
+export const name: string = factory.informer(Pod).lister.list();
+`;
+
+it.each([
+  ['ES2022', ['--target', 'es2022', '--lib', 'es2022']],
+  ['the newest, with exact optional properties', ['--target', 'esnext', '--exactOptionalPropertyTypes']],
+] as const)(
+  'type-check, with the controller of the README, where a program is written for %s',
+  { timeout: 180_000 },
+  async (_, settings) => {
+    const imports = entryPoints().map((entry) => `export type * as _${entry.replace(/\W/g, '_')} from '${entry}';\n`);
+    expect(imports.length).toBeGreaterThan(12);
+    await writeFile(join(folder, 'program.ts'), imports.join('') + typed);
+    await writeFile(join(folder, 'required.cts'), typed);
+    expect(typeCheck(['program.ts', 'required.cts', 'main.ts'], settings)).toBe('');
+  },
+);
+
+it('are packed by the command of the README: each package, no example', async () => {
+  expect(await readFile(join(root, 'README.md'), 'utf8')).toContain('npm pack -w packages');
+  expect([...packed.keys()].sort()).toEqual((await readdir(join(root, 'packages'))).sort());
+});
+
+it('hold what is needed and nothing else', async () => {
+  const mayHold = /^(package\.json|README\.md|LICENSE|(dist|src|facts|proto|bin)\/.*)$/;
+  for (const [name, files] of packed) {
+    expect(files, name).toEqual(expect.arrayContaining(['package.json', 'README.md', 'LICENSE', 'dist/index.js']));
+    expect(files.filter((file) => !mayHold.test(file) || /\.test\.|\.tsbuildinfo$/.test(file))).toEqual([]);
+  }
+});
+
+it('have entry points that lead to files, of the right format', async () => {
+  for (const manifest of manifests) {
+    const pkgDir = join(folder, 'node_modules', manifest.name);
+    const { messages } = await publint({ pkgDir, pack: false, strict: true });
+    expect(messages.map((message) => formatMessage(message, manifest as never))).toEqual([]);
+  }
+});
+
+/** A program whose imports are those of modules, or required. */
+function program(format: 'mjs' | 'cjs', imports: Readonly<Record<string, string>>, body: string): string {
+  const get = ([from, names]: [string, string]): string =>
+    format === 'mjs' ? `import { ${names} } from '${from}';\n` : `const { ${names} } = require('${from}');\n`;
+  return `${Object.entries(imports).map(get).join('')}(async () => {\n${body}\n})();\n`;
+}
+
+const oneReconcile = `
+  const stop = new AbortController();
+  const tell = controller(ConfigMap).reconcile(async (map) => {
+    console.log(map.metadata.name);
+    stop.abort();
+  });
+  await run(tell, { signal: stop.signal, kubeconfig: 'kubeconfig' });`;
+
+it('are installed by npm, the five of a controller, and run against a server, as modules and required', {
+  timeout: 180_000,
+}, async () => {
+  const project = join(folder, 'project');
+  await mkdir(project);
+  await writeFile(join(project, 'package.json'), '{}');
+  const five = ['api', 'client', 'controller', 'informers', 'kinds'];
+  const archives = five.map((name) => `${join(folder, 'packed', `kapstan-${name}`)}-${version(name)}.tgz`);
+  // Without a registry: what is not ours comes from where the repository has it.
+  const foreign = await closureOf(five.map((name) => `@kapstan/${name}`));
+  const quiet = ['--loglevel=error', '--no-audit', '--no-fund', '--ignore-scripts'];
+  const flags = ['--offline', '--install-links', '--cache', join(folder, 'cache'), ...quiet];
+  const npm = spawnSync('npm', ['install', ...flags, ...archives, ...foreign], { cwd: project, encoding: 'utf8' });
+  expect(npm.status, npm.stderr).toBe(0);
+  expect((await readdir(join(project, 'node_modules/@kapstan'))).sort()).toEqual(five);
+
+  await using cluster = await testCluster({ clock: 'real' });
+  await cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'it' } });
+  await writeFile(join(project, 'kubeconfig'), cluster.kubeconfig);
+  const imports = { '@kapstan/controller': 'controller, run', '@kapstan/kinds/core/v1': 'ConfigMap' };
+  for (const format of ['mjs', 'cjs'] as const) {
+    await writeFile(join(project, `main.${format}`), program(format, imports, oneReconcile));
+    expect(await output(`main.${format}`, project)).toBe('it\n');
+  }
+});
+
+const oneCluster = `
+  const cluster = await testCluster();
+  const client = await cluster.connect();
+  await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'it' } });
+  console.log((await cluster.client.get(ConfigMap, { namespace: 'default', name: 'it' })).metadata.name);
+  await cluster.close();`;
+
+it('are a control plane in the process of a program that requires them, all twelve', async () => {
+  const imports = { '@kapstan/testing': 'testCluster', '@kapstan/kinds/core/v1': 'ConfigMap' };
+  await writeFile(join(folder, 'cluster.cjs'), program('cjs', imports, oneCluster));
+  expect(await output('cluster.cjs', folder)).toBe('it\n');
+});
+
+const version = (name: string): string =>
+  manifests.find((manifest) => manifest.name === `@kapstan/${name}`)?.version ?? 'unknown';
+
+/** What a program prints, errors and warnings too. */
+async function output(file: string, cwd: string): Promise<string> {
+  const child = spawn(process.execPath, [file], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk;
+    });
+  await once(child, 'close');
+  return text;
+}
+
+/** The folders of all packages that are not ours and that these need. */
+async function closureOf(names: readonly string[], found: Set<string> = new Set()): Promise<readonly string[]> {
+  for (const name of names) {
+    const path = join(root, 'node_modules', name);
+    if (found.has(path) || !existsSync(path)) continue;
+    found.add(path);
+    await closureOf(needsOf(await manifestOf(path)), found);
+  }
+  return [...found].filter((path) => !path.includes('@kapstan'));
+}

@@ -32,6 +32,7 @@ export {
   tokenAuthenticator,
 } from './authn/token-authenticator.ts';
 export { parseTokenFile } from './authn/token-file.ts';
+export { webSocketAuthenticator } from './authn/websocket-protocol.ts';
 export { accessReviews } from './authz/access-reviews.ts';
 export {
   type AuthorizationAttributes,

@@ -6,6 +6,8 @@ import type { UserInfo } from '../registry/request-context.ts';
 export interface Credentials {
   /** The header Authorization, as sent. */
   readonly authorization?: string;
+  /** Of a request for a WebSocket: its subprotocols, of which one may hold a token. */
+  readonly webSocketProtocols?: readonly string[];
   /** Subject of a client certificate that a known authority signed and that is valid now. */
   readonly certificate?: CertificateSubject;
   /** A client certificate was sent, but cannot be trusted: why. */

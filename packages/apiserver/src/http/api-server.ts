@@ -41,6 +41,7 @@ import { type KubeletOptions, TunnelTransport, type TunnelTransportOptions } fro
 import { TurnFlusher } from './turn-flusher.ts';
 import { WarningRecorder } from './warning-recorder.ts';
 import { WatchRegistry } from './watch-registry.ts';
+import { isWebSocketRequest, webSocketProtocolsOf } from './websocket-watch.ts';
 
 export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
@@ -140,7 +141,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const { tls, host, port, goawayChance, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
-    upgrades: isConnectUrl,
+    upgrades: (request) => isConnectUrl(request.url ?? '/') || isWebSocketRequest(request),
     ...(tls === undefined ? {} : { tls }),
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port }),
@@ -267,7 +268,12 @@ class RequestChain {
   async #identify(exchange: Exchange, info: RequestInfo): Promise<UserInfo> {
     const authorization = exchange.header('authorization');
     const certificate = certificateCredentials(exchange.socket, this.#clock);
-    const credentials = { ...(authorization === undefined ? {} : { authorization }), ...certificate };
+    const webSocketProtocols = webSocketProtocolsOf(exchange);
+    const credentials = {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(webSocketProtocols === undefined ? {} : { webSocketProtocols }),
+      ...certificate,
+    };
     const user = await authenticate(credentials, this.#options.authentication);
     if (user === undefined) throw newUnauthorized();
     const wanted = readImpersonation(exchange);

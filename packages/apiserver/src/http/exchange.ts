@@ -1,4 +1,5 @@
 // Exchange: one request and its answer, the same for HTTP/1.1 and HTTP/2. Made by http-server.ts, used by all handlers.
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
@@ -18,6 +19,7 @@ const connectionClosed = new Error('the connection was closed');
 
 /** A request to speak another protocol on its connection from here on. */
 export interface UpgradeOffer {
+  readonly request: IncomingMessage;
   readonly socket: Socket;
   /** What came after the request. */
   readonly head: Uint8Array;

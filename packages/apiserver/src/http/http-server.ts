@@ -28,8 +28,8 @@ export interface HttpServerOptions {
   readonly port?: number;
   /** Answers a request. A rejection is logged and ends the connection. */
   readonly handle: (exchange: Exchange) => Promise<void>;
-  /** Whether a path may answer to the offer of another protocol; else that is passed over. Default: none may. */
-  readonly upgrades?: (path: string) => boolean;
+  /** Whether a request may be answered in the other protocol that it offers; else the offer is passed over. Default: none may. */
+  readonly upgrades?: (request: IncomingMessage) => boolean;
   /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
   readonly keepAliveMs?: number;
   /** Requests at once on one HTTP/2 connection. Default 250. */
@@ -148,7 +148,8 @@ class Connections {
   /** Those that speak HTTP/1.1. */
   readonly #http1Sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
-  readonly #running = new Set<NodeResponse>();
+  /** With the connection of those that asked for another protocol: it may be theirs by now. */
+  readonly #running = new Map<NodeResponse, Socket | undefined>();
   #onIdle: (() => void) | undefined;
   #isClosing = false;
 
@@ -170,7 +171,7 @@ class Connections {
     const isTls = this.#options.tls !== undefined;
     server.on('connection', (socket: Socket) => track(socket, !isTls));
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      if (this.#options.upgrades?.(request.url ?? '/') === true) return this.#upgrade(request, { socket, head });
+      if (this.#options.upgrades?.(request) === true) return this.#upgrade({ request, socket, head });
       // As if it had not been offered: the request is read once more, and the connection goes on.
       socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
       server.emit(isTls ? 'secureConnection' : 'connection', socket);
@@ -186,8 +187,8 @@ class Connections {
   }
 
   /** node:http has let go of the connection: here is what it would have done with an answer. */
-  #upgrade(request: IncomingMessage, offer: UpgradeOffer): void {
-    const { socket } = offer;
+  #upgrade(offer: UpgradeOffer): void {
+    const { request, socket } = offer;
     const response = new ServerResponse(request);
     socket.on('error', (error: Error) => this.#logger.debug('upgraded connection failed', { error: error.message }));
     response.assignSocket(socket);
@@ -201,7 +202,7 @@ class Connections {
   }
 
   serve(request: NodeRequest, response: NodeResponse, upgrade?: UpgradeOffer): void {
-    this.#running.add(response);
+    this.#running.set(response, upgrade?.socket);
     const over = (): void => {
       this.#running.delete(response);
       if (this.#running.size === 0) this.#onIdle?.();
@@ -242,9 +243,9 @@ class Connections {
   /** HTTP/1.1 connections that serve nothing now; those that do are told not to stay open. */
   #closeIdleSockets(): void {
     const busy = new Set<unknown>();
-    for (const response of this.#running) {
+    for (const [response, upgraded] of this.#running) {
       if ('stream' in response) continue;
-      busy.add(response.socket);
+      busy.add(upgraded ?? response.socket);
       if (!response.headersSent) response.shouldKeepAlive = false;
     }
     for (const socket of this.#http1Sockets) if (!busy.has(socket)) socket.destroy();

@@ -57,7 +57,8 @@ interface Drainable {
   off(event: 'drain' | 'close', listener: () => void): unknown;
 }
 
-function waitForDrain(sink: Drainable, isClosed: () => boolean): Promise<void> {
+/** Resolves when the sink takes more, and when it is closed. */
+export function waitForDrain(sink: Drainable, isClosed: () => boolean): Promise<void> {
   if (isClosed() || !sink.writableNeedDrain) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {

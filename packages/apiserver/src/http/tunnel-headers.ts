@@ -1,5 +1,6 @@
 // The headers of a request or an answer that is passed on: without what belongs to one connection, or to this server. Used by
 // tunnel-upgrade.ts and tunnel-forward.ts. Source: httputil.ReverseProxy of Go, filters WithAuthentication, WithImpersonation.
+import { isTokenProtocol, subprotocolsIn } from '../authn/websocket-protocol.ts';
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
@@ -18,8 +19,6 @@ const hopByHop: ReadonlySet<string> = new Set([
 
 /** What is for this server alone: a peer must not see who the client says it is. "expect" was answered here. */
 const own = /^(?:authorization|expect|impersonate-(?:user|uid|group|extra-.*))$/;
-
-const tokenProtocol = /^base64url\.bearer\.authorization\.k8s\.io\./;
 
 /** Headers as node:http and node:http2 list them, in pairs. */
 export function pairsOf(rawHeaders: readonly string[]): HeaderList {
@@ -69,7 +68,7 @@ function withoutHops(pairs: HeaderList): HeaderList {
 /** A token among the protocols of a WebSocket was for this server. Source: authentication/request/websocket/protocol.go. */
 function withoutToken([name, value]: readonly [string, string]): HeaderList {
   if (name.toLowerCase() !== 'sec-websocket-protocol') return [[name, value]];
-  const protocols = value.split(',').map((protocol) => protocol.trim());
-  const kept = protocols.filter((protocol) => !tokenProtocol.test(protocol)).join(', ');
+  const protocols = subprotocolsIn([value]);
+  const kept = protocols.filter((protocol) => !isTokenProtocol(protocol)).join(', ');
   return kept === '' ? [] : [[name, kept]];
 }

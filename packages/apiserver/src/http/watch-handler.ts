@@ -7,6 +7,7 @@ import { outputRequestOf } from './status-response.ts';
 import { parseIncludeObject } from './table-response.ts';
 import { WatchFrames } from './watch-frames.ts';
 import { WatchResponse } from './watch-response.ts';
+import { openWebSocket } from './websocket-watch.ts';
 
 /** Time for the peer to take what waits at the end of its watch; then the connection is cut. */
 const lingerMs = 10_000;
@@ -49,7 +50,9 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     refuseEarly(response);
     const isOver = timeoutMs < 0 && response.earlyError === undefined;
     exchange.setHeader('Content-Type', streamMediaType(form));
-    response.open(exchange.open(200));
+    const stream = exchange.isUpgrade ? openWebSocket(exchange, contentOf(form)) : exchange.open(200);
+    if (stream === undefined) return;
+    response.open(stream);
     if (isOver) return response.close();
     if (!sendsInitialEvents) response.endInitialEvents();
     await runUntilEnd(call, { response, timeoutMs, ended });
@@ -85,6 +88,10 @@ async function runUntilEnd(
 function watchTimeoutMs(call: ResourceCall, seconds: number): number {
   if (seconds !== 0) return seconds * 1000;
   return call.ports.minWatchMs * (1 + call.ports.random());
+}
+
+function contentOf({ format }: OutputForm): 'text' | 'binary' {
+  return format.name === 'protobuf' ? 'binary' : 'text';
 }
 
 /** JSON streams carry the plain type. Source: handlers.serveWatchHandler. */

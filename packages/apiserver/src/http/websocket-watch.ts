@@ -1,0 +1,102 @@
+// A watch over a WebSocket: each event is one message, text for JSON and binary for protobuf. Opened by watch-handler.ts, written
+// by watch-response.ts as any other stream. Source: apiserver handlers/watch.go (HandleWS), golang.org/x/net/websocket.
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { isTokenProtocol, subprotocolsIn } from '../authn/websocket-protocol.ts';
+import type { Exchange } from './exchange.ts';
+import { parseRequestInfo } from './request-info.ts';
+import { parseRequestUrl } from './request-url.ts';
+import { type ResponseStream, waitForDrain } from './response-stream.ts';
+import { sendText } from './status-response.ts';
+
+/** What an offer of another protocol came with. */
+export type UpgradeRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
+
+/** A client has nothing to say but control frames; what is larger ends its watch. */
+const maxMessageBytes = 64 * 1024;
+/** Length of a protobuf frame before it: messages have their own. */
+const lengthPrefixBytes = 4;
+
+const server = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: maxMessageBytes,
+  handleProtocols: (protocols) => [...protocols].find((protocol) => !isTokenProtocol(protocol)) ?? false,
+});
+
+/** Whether a request for a WebSocket is a watch, or shows its token as only WebSockets do. */
+export function isWebSocketRequest({ method, url = '/', headers }: UpgradeRequest): boolean {
+  if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
+  if (subprotocolsIn([headers['sec-websocket-protocol'] ?? '']).some(isTokenProtocol)) return true;
+  return isWatch(url);
+}
+
+function isWatch(url: string): boolean {
+  try {
+    return parseRequestInfo({ method: 'GET', ...parseRequestUrl(url) }).verb === 'watch';
+  } catch (error) {
+    // A path that is none is refused by who reads it next.
+    if (error instanceof Error) return false;
+    throw error;
+  }
+}
+
+/** The subprotocols of a WebSocket that is asked for; undefined for all other requests. */
+export function webSocketProtocolsOf(exchange: Exchange): readonly string[] | undefined {
+  if (!exchange.isUpgrade || exchange.header('upgrade')?.toLowerCase() !== 'websocket') return undefined;
+  return subprotocolsIn(exchange.headerValues('sec-websocket-protocol'));
+}
+
+/** Accepts the WebSocket. Undefined: it was refused, and that was answered. `content`: what messages are. */
+export function openWebSocket(exchange: Exchange, content: 'text' | 'binary'): ResponseStream | undefined {
+  if (isRefused(exchange)) return undefined;
+  const { request, socket, head } = exchange.takeOver();
+  let stream: ResponseStream | undefined;
+  server.handleUpgrade(request, socket, Buffer.from(head), (webSocket) => {
+    stream = webSocketStream(webSocket, socket, content);
+  });
+  return stream;
+}
+
+/** In the words of Go's library. */
+function isRefused(exchange: Exchange): boolean {
+  const refuse = (text: string): true => {
+    sendText(exchange, 400, text);
+    return true;
+  };
+  if ((exchange.header('sec-websocket-key') ?? '') === '') return refuse('mismatch challenge/response');
+  if (exchange.header('sec-websocket-version') !== '13') {
+    exchange.setHeader('Sec-WebSocket-Version', '13');
+    return refuse('missing or bad WebSocket Version');
+  }
+  const protocols = (webSocketProtocolsOf(exchange) ?? []).filter((protocol) => !isTokenProtocol(protocol));
+  // Nobody says which of several would be spoken.
+  return protocols.length > 1 && refuse('');
+}
+
+function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' | 'binary'): ResponseStream {
+  const isClosed = (): boolean => webSocket.readyState !== webSocket.OPEN || socket.destroyed;
+  const isBinary = content === 'binary';
+  // Told by the end of the connection too; without a listener it would end the process.
+  webSocket.on('error', () => undefined);
+  return {
+    write: (bytes) => {
+      if (isClosed()) return true;
+      webSocket.send(isBinary ? bytes.subarray(lengthPrefixBytes) : bytes, { binary: isBinary });
+      return !socket.writableNeedDrain;
+    },
+    drained: () => waitForDrain(socket, isClosed),
+    get bufferedBytes() {
+      return socket.writableLength;
+    },
+    get isClosed() {
+      return isClosed();
+    },
+    cork: () => socket.cork(),
+    uncork: () => socket.uncork(),
+    end: () => webSocket.close(1000),
+    abort: () => webSocket.terminate(),
+  };
+}

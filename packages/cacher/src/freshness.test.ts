@@ -69,6 +69,13 @@ describe('Freshness', () => {
     expect([freshness.waiting, clock.pendingTimers]).toEqual([0, 0]);
   });
 
+  it('I9: fails who comes when it is closed, without a timer; what is there already is there', async () => {
+    freshness.close(new Error('over'));
+    await expect(freshness.wait(at(11))).rejects.toThrow('over');
+    await expect(freshness.wait(at(10))).resolves.toBeUndefined();
+    expect([freshness.waiting, clock.pendingTimers, requests]).toEqual([0, 0, 0]);
+  });
+
   it('asks again for those who come later, and stops when the last one leaves by timeout', async () => {
     const first = freshness.wait(at(11)).catch(() => 'late');
     await clock.advance(2_000);

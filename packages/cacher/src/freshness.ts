@@ -31,6 +31,7 @@ export class Freshness {
   readonly #options: FreshnessOptions;
   readonly #waiters = new Set<Waiter>();
   #cancelProgress: CancelTimer | undefined;
+  #closedWith: Error | undefined;
 
   constructor(options: FreshnessOptions) {
     this.#options = options;
@@ -46,6 +47,8 @@ export class Freshness {
    */
   wait(revision: Revision, asked: string = String(revision)): Promise<void> {
     if (this.#options.current() >= revision) return Promise.resolve();
+    // One that asked the storage how far it is meanwhile: nothing will move any more.
+    if (this.#closedWith !== undefined) return Promise.reject(this.#closedWith);
     return new Promise((resolve, reject) => {
       const cancelTimer = this.#options.clock.setTimer(() => this.#onTimeout(waiter), maxWaitMs);
       const sinceMs = this.#options.clock.monotonicNow();
@@ -67,8 +70,9 @@ export class Freshness {
     }
   }
 
-  /** Fails all who wait. */
+  /** Fails all who wait, and all who would from now on. */
   close(error: Error): void {
+    this.#closedWith ??= error;
     for (const waiter of this.#waiters) {
       this.#leave(waiter);
       waiter.reject(error);

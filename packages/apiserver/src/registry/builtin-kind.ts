@@ -63,6 +63,8 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
   warnings?(object: DeepReadonly<T>, old: DeepReadonly<T> | undefined): readonly string[];
   /** Values of the selectable fields beyond metadata. */
   fields?(object: DeepReadonly<T>): Readonly<Record<string, string>>;
+  /** Fields of {@link fields} by which many select: a cache finds objects and watchers by their values. */
+  readonly indexedFields?: readonly string[];
   validateName?(name: string, isPrefix: boolean): readonly string[];
   /** A client may set status in a create. Nodes. */
   readonly keepsStatusOnCreate?: boolean;

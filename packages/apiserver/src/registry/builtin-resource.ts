@@ -72,6 +72,7 @@ export function defineBuiltin<T extends KubernetesObject>(
       kind.setDefaults?.(object);
       normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);
     },
+    ...(kind.indexedFields === undefined ? {} : { indexedFields: kind.indexedFields }),
     ...(kind.convert === undefined ? {} : { convert: kind.convert }),
     ...(kind.allocation === undefined ? {} : { allocation: kind.allocation }),
     ...(kind.returnsDeletedObject === undefined ? {} : { returnsDeletedObject: kind.returnsDeletedObject }),

@@ -21,6 +21,7 @@ import { cronJobs } from './batch/cronjobs/strategy.ts';
 import { jobs } from './batch/jobs/strategy.ts';
 import type { BuiltinKind, BuiltinServer } from './builtin-kind.ts';
 import { defineBuiltin } from './builtin-resource.ts';
+import { certificateSigningRequests } from './certificates/certificatesigningrequests/strategy.ts';
 import { leases } from './coordination/leases/strategy.ts';
 import { configMaps } from './core/configmaps/strategy.ts';
 import { endpoints } from './core/endpoints/strategy.ts';
@@ -53,6 +54,7 @@ import { roleBindings } from './rbac/rolebindings/strategy.ts';
 import { roles } from './rbac/roles/strategy.ts';
 import { deviceClasses } from './resource/deviceclasses/strategy.ts';
 import { resourceClaims } from './resource/resourceclaims/strategy.ts';
+import { resourceSlices } from './resource/resourceslices/strategy.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { priorityClasses } from './scheduling/priorityclasses/strategy.ts';
 import { csiDrivers } from './storage/csidrivers/strategy.ts';
@@ -132,6 +134,7 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(cronJobs),
     define(autoscalers),
     define(autoscalersV1),
+    define(certificateSigningRequests),
     define(leases),
     define(eventsEvents(server)),
     define(endpointSlices),
@@ -160,5 +163,6 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(apiServices),
     define(deviceClasses),
     define(resourceClaims),
+    define(resourceSlices),
   ];
 }

@@ -14,6 +14,7 @@ import {
   type StoredList,
 } from '@kapstan/storage';
 import type { AdmissionControl } from './admission-control.ts';
+import { requireComplete } from './complete-definition.ts';
 import { createObject } from './create-flow.ts';
 import { Decorator } from './decorator.ts';
 import { deleteCollection } from './delete-collection.ts';
@@ -68,8 +69,10 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   readonly #parts: StoreParts<T>;
   readonly #decorator: Decorator<T>;
 
+  /** Throws TypeError for a definition that lacks something. */
   constructor(options: GenericStoreOptions<T>) {
     const { definition, storage, keyPrefix = '/registry' } = options;
+    requireComplete(definition);
     this.#decorator = new Decorator(definition.decorate?.bind(definition));
     this.#parts = {
       definition,

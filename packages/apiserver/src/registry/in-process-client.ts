@@ -111,6 +111,7 @@ export class InProcessClient implements ResourceClient {
     scope: { readonly namespace?: string } = {},
   ): ListerWatcher<T> {
     return new InProcessListerWatcher<T>({
+      resource: token,
       store: (verb, namespace) => {
         const served = this.#find(token);
         requireCollectionVerb(served, verb, namespace);

@@ -8,6 +8,7 @@ import {
   type ListOptions,
   type ListResult,
   newForbidden,
+  type Resource,
   type UnstructuredObject,
   type WatchEvent,
   type WatchOptions,
@@ -20,6 +21,7 @@ import type { RequestContext } from './request-context.ts';
 import type { ResourceStore, WatchRequest } from './resource-store.ts';
 
 export interface InProcessScope {
+  readonly resource: Resource;
   /** Looked up at every call: the resource may come and go. Throws StatusError when it is not served, or not for that verb. */
   readonly store: (verb: 'list' | 'watch', namespace: string) => ResourceStore<UnstructuredObject>;
   /** "" = all namespaces. */
@@ -31,6 +33,10 @@ export interface InProcessScope {
 /** The objects that it delivers are those of the cache: shared and frozen in spirit (I6). */
 export class InProcessListerWatcher<T extends KubernetesObject> implements ListerWatcher<T> {
   readonly #scope: InProcessScope;
+
+  get resource(): Resource {
+    return this.#scope.resource;
+  }
 
   constructor(scope: InProcessScope) {
     this.#scope = scope;

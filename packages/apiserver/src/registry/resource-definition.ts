@@ -133,6 +133,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly getAttributes: GetAttributes<T>;
   /** Field selector keys that a list takes, beyond metadata.name (and metadata.namespace). */
   readonly selectableFields: readonly string[];
+  /** Those of them by which a cache finds objects and watchers without looking at all. Default none. */
+  readonly indexedFields?: readonly string[];
   /** Message of the 400 for a field selector key that is not selectable. Absent = `field label not supported: {key}`. */
   unsupportedFieldMessage?(key: string): string;
   /** Kind named in 422 answers. Absent = the resource's own; events.k8s.io answers with the core group's. */

@@ -167,12 +167,9 @@ function cacherOver(
     resourcePrefix: definition.storagePrefix,
     initialHistory: options.cacheSize,
     getAttributes: definition.getAttributes,
-    indexedFields: definition.selectableFields.filter((field) => field === nodeField),
+    ...(definition.indexedFields === undefined ? {} : { indexedFields: definition.indexedFields }),
     ...(options.keyPrefix === undefined ? {} : { keyPrefix: options.keyPrefix }),
     ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
     ...ports,
   });
 }
-
-/** Each kubelet watches the pods of its node: the one selector worth an index. Source: pod.NodeNameTriggerFunc. */
-const nodeField = 'spec.nodeName';

@@ -45,6 +45,7 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     warnings: (object, old) =>
       old === undefined ? [...hostNameWarnings(object, "the Pod's hostname"), ...podWarnings(object)] : [],
     fields: podFields,
+    indexedFields: ['spec.nodeName'],
     status: {
       prepare: prepareStatus,
       validate: validateStatus,

@@ -1,0 +1,106 @@
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  configMap,
+  type DefinitionChanges,
+  StoreFixture,
+  testContext,
+  testDefinition,
+} from '../testing/store-fixture.ts';
+import { builtinResources } from './builtin-resources.ts';
+import { requireComplete } from './complete-definition.ts';
+import { ResourceStack } from './resource-stack.ts';
+
+let fixture: StoreFixture;
+beforeEach(async () => {
+  fixture = await StoreFixture.open(openLmdbEngine);
+});
+afterEach(() => fixture.close());
+
+describe('a store', () => {
+  it.each<[DefinitionChanges, string]>([
+    [{ resource: '', storagePrefix: '/x' }, 'store of kind "ConfigMap" must have a resource'],
+    [{ singular: '' }, 'store for configmaps must have a singular name'],
+    [{ group: 'apps', resource: 'jobs', kind: '' }, 'store for jobs.apps must have kind set'],
+    [{ listKind: '' }, 'store for configmaps must have listKind set'],
+    [{ strategy: undefined as never }, 'store for configmaps must have strategy set'],
+    [{ getAttributes: undefined as never }, 'store for configmaps must have getAttributes set'],
+    [{ table: undefined as never }, 'store for configmaps must have table set'],
+    [{ storageVersion: undefined as never }, 'store for configmaps must have storageVersion set'],
+    [{ storagePrefix: '' }, 'store for configmaps has an invalid prefix ""'],
+    [{ storagePrefix: '/' }, 'store for configmaps has an invalid prefix "/"'],
+    [{ storagePrefix: '//x' }, 'store for configmaps has an invalid prefix "//x"'],
+  ])('is not made of %j: it says what it lacks', (changes, message) => {
+    expect(() => requireComplete(testDefinition(changes))).toThrow(new TypeError(message));
+  });
+
+  it.each<[string, DefinitionChanges, string]>([
+    ['none', {}, 'taken'],
+    ['selectable ones', { selectableFields: ['spec.nodeName', 'spec.x'], indexedFields: ['spec.nodeName'] }, 'taken'],
+    [
+      'no name of a field',
+      { indexedFields: ['f'] },
+      'store for configmaps cannot index "f": it is no selectable field',
+    ],
+    [
+      'one that cannot be selected by',
+      { selectableFields: ['spec.x'], indexedFields: ['spec.x', 'spec.nodeName'] },
+      'store for configmaps cannot index "spec.nodeName": it is no selectable field',
+    ],
+  ])('checks its indexes: %s', (_case, changes, outcome) => {
+    const check = (): void => requireComplete(testDefinition(changes));
+    if (outcome === 'taken') expect(check).not.toThrow();
+    else expect(check).toThrow(new TypeError(outcome));
+  });
+
+  it('is refused where it is made', () => {
+    expect(() => fixture.store({ singular: '' })).toThrow('store for configmaps must have a singular name');
+  });
+
+  it('reads by an index of its definition what a selector asks for, and nothing else', async () => {
+    const definition = testDefinition({
+      selectableFields: ['node'],
+      indexedFields: ['node'],
+      getAttributes: (object) => ({ labels: {}, fields: { node: String(object.node) } }),
+    });
+    const stack = new ResourceStack(definition, { engine: fixture.engine });
+    await stack.waitUntilReady();
+    try {
+      for (const name of ['a', 'b', 'c']) {
+        await stack.served.store.create(testContext(), configMap(name, { node: name === 'b' ? 'n1' : 'n2' }));
+      }
+      await stack.served.store.list(testContext(), { fieldSelector: 'node=n1' });
+      expect(stack.cacher?.inspect().counters.lists).toMatchObject([{ index: 'f:node', fetched: 1, returned: 1 }]);
+    } finally {
+      await stack.close();
+    }
+  });
+});
+
+describe('the built-in resources', () => {
+  const stored = builtinResources();
+
+  it('are complete', () => {
+    expect(stored.length).toBeGreaterThan(50);
+    for (const definition of stored) requireComplete(definition);
+  });
+
+  it.each(stored.map((definition) => [`${definition.group}/${definition.version}/${definition.resource}`, definition]))(
+    '%s have a value for each field that they can be selected by',
+    (_name, definition) => {
+      const { fields } = definition.getAttributes({ metadata: { name: 'a', namespace: 'b' } });
+      const selectable = ['metadata.name', ...definition.selectableFields];
+      expect(selectable.filter((field) => fields[field] === undefined)).toEqual([]);
+    },
+  );
+
+  it('have the indexes of Kubernetes', () => {
+    const indexed = stored.flatMap(({ resource, indexedFields = [] }) =>
+      indexedFields.map((field) => [resource, field]),
+    );
+    expect(indexed).toEqual([
+      ['pods', 'spec.nodeName'],
+      ['resourceslices', 'spec.nodeName'],
+    ]);
+  });
+});

@@ -18,7 +18,7 @@ describe('authentication', () => {
     ['Bearer t"3', { name: 'carol', uid: '4', groups: ['system:masters', 'system:authenticated'] }],
     ['Basic YTpi', { name: 'system:anonymous', groups: ['system:unauthenticated'] }],
     ['Bearer ', { name: 'system:anonymous', groups: ['system:unauthenticated'] }],
-    ['Bearer nonsense', undefined],
+    ['Bearer nonsense', 'invalid'],
   ])('%s', async (authorization, user) => {
     expect(await authenticate({ authorization }, options)).toEqual(user);
   });
@@ -29,14 +29,14 @@ describe('authentication', () => {
       name: 'admin',
       groups: ['system:masters', 'system:authenticated'],
     });
-    expect(await authenticate({ certificateError: 'unknown authority' }, options)).toBeUndefined();
+    expect(await authenticate({ certificateError: 'unknown authority' }, options)).toBe('invalid');
     expect(await authenticate({ certificateError: 'x', authorization: 'Bearer t1' }, options)).toMatchObject({
       name: 'alice',
     });
   });
 
   it('lets nobody in without credentials when anonymous is off', async () => {
-    expect(await authenticate({}, { ...options, anonymous: false })).toBeUndefined();
+    expect(await authenticate({}, { ...options, anonymous: false })).toBe('none');
   });
 
   it('refuses token files with too few columns', () => {

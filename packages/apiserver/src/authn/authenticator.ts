@@ -42,19 +42,25 @@ export interface AuthenticationOptions {
   readonly anonymous?: boolean;
 }
 
-/** The user of a request with all groups, or undefined: 401. Wrong credentials are never anonymous. */
+/** The user of a request with all groups, else 401. Wrong credentials are never anonymous. */
 export async function authenticate(
   credentials: Credentials,
   options: AuthenticationOptions,
-): Promise<UserInfo | undefined> {
+): Promise<AuthenticationResult> {
   let isInvalid = false;
   for (const authenticator of options.authenticators) {
     const result = await authenticator.authenticate(credentials);
     if (result === 'invalid') isInvalid = true;
     else if (result !== 'none') return withAuthenticatedGroup(result);
   }
-  if (isInvalid || options.anonymous === false) return undefined;
+  if (isInvalid) return 'invalid';
+  if (options.anonymous === false) return 'none';
   return { name: anonymousUser, groups: [unauthenticatedGroup] };
+}
+
+/** Whether a user is one that nobody knows. Source: filters/authentication.go (isAnonymousUser). */
+export function isAnonymous({ name, groups }: UserInfo): boolean {
+  return name === anonymousUser || groups.includes(unauthenticatedGroup);
 }
 
 /** Adds system:authenticated, unless the user is anonymous or has it. Source: group.AuthenticatedGroupAdder. */

@@ -1,6 +1,14 @@
 // Impersonator: lets a requester act as the user whom his headers name, when the authorizer allows every part of it in one
 // of the modes of impersonation-mode.ts. Source: filters/impersonation/constrained_impersonation.go, mode.go.
-import { dnsSubdomainErrors, type FieldError, formatFieldErrors, invalidField, isForbidden } from '@kapstan/api';
+import {
+  type Clock,
+  dnsSubdomainErrors,
+  type FieldError,
+  formatFieldErrors,
+  invalidField,
+  isForbidden,
+  systemClock,
+} from '@kapstan/api';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
 import { mastersGroup } from '../authz/masters-authorizer.ts';
 import type { UserInfo } from '../registry/request-context.ts';
@@ -21,12 +29,30 @@ const many = 4;
 
 const authentication = { group: 'authentication.k8s.io', version: 'v1' } as const;
 
+/** How an attempt to act as someone else ended. */
+export interface ImpersonationRecord {
+  /** That of the attempt that went well; "" for none. */
+  readonly mode: NonNullable<ImpersonationMode['constraint']> | 'legacy' | '';
+  readonly decision: 'allowed' | 'denied';
+  readonly durationMs: number;
+}
+
+export interface ImpersonatorOptions {
+  readonly clock?: Clock;
+  /** Told of each attempt. Default: nobody. */
+  readonly onAttempt?: (record: ImpersonationRecord) => void;
+}
+
 export class Impersonator {
   readonly #authorizer: Authorizer;
+  readonly #clock: Clock;
+  readonly #onAttempt: (record: ImpersonationRecord) => void;
   readonly #lastModes = new Map<string, ImpersonationMode>();
 
-  constructor(authorizer: Authorizer) {
+  constructor(authorizer: Authorizer, options: ImpersonatorOptions = {}) {
     this.#authorizer = authorizer;
+    this.#clock = options.clock ?? systemClock;
+    this.#onAttempt = options.onAttempt ?? (() => undefined);
   }
 
   /** The user to go on as. `attributes`: the request, as the requester makes it. Throws what the first mode that fits refused with. */
@@ -34,17 +60,22 @@ export class Impersonator {
     const last = this.#lastModes.get(attributes.user.name);
     const others = impersonationModes.filter((mode) => mode !== last && mode.fits(wanted, attributes.user));
     const modes = last?.fits(wanted, attributes.user) === true ? [last, ...others] : others;
+    const startMs = this.#clock.monotonicNow();
+    const record = (mode: ImpersonationRecord['mode'], decision: ImpersonationRecord['decision']): void =>
+      this.#onAttempt({ mode, decision, durationMs: this.#clock.monotonicNow() - startMs });
     let refusal: unknown;
     for (const mode of modes) {
       try {
         const user = await new Attempt(this.#authorizer, mode, { wanted, attributes }).run();
         this.#remember(attributes.user.name, mode);
+        record(mode.constraint ?? 'legacy', 'allowed');
         return user;
       } catch (error) {
-        if (!isForbidden(error)) throw error;
-        refusal ??= error;
+        refusal = isForbidden(error) ? (refusal ?? error) : error;
+        if (!isForbidden(error)) break;
       }
     }
+    record('', 'denied');
     throw refusal;
   }
 

@@ -92,11 +92,17 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
 
 /** The 403 for attributes that were not allowed. */
 export function forbiddenError(attributes: AuthorizationAttributes, reason: string): StatusError {
-  const why = reason === '' ? forbiddenMessage(attributes) : `${forbiddenMessage(attributes)}: ${reason}`;
+  const message = withoutMarkup(forbiddenMessage(attributes));
+  const why = reason === '' ? message : `${message}: ${reason}`;
   if (attributes.type === 'path') {
     return new StatusError({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
   }
   return newForbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
+}
+
+/** What a client sent must not come back as HTML, however it is read. Source: responsewriters/errors.go (sanitizer). */
+export function withoutMarkup(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 function forbiddenMessage(attributes: AuthorizationAttributes): string {

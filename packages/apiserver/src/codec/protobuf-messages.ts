@@ -63,14 +63,21 @@ export function messageNamed(name: string): Message {
   return message;
 }
 
+/** Kinds of meta/v1 that stand in the core group, some without a version. */
+const unversioned = new Set(['Status', 'APIVersions', 'APIGroupList', 'APIGroup', 'APIResourceList']);
+
 /** The message of a kind; undefined for custom resources and what has no protobuf form. */
 export function messageOfKind(kind: GroupVersionKind): Message | undefined {
-  const name =
-    kind.group === 'meta.k8s.io' || kind.kind === 'Status'
-      ? `meta/${kind.group === '' ? 'v1' : kind.version}.${kind.kind}`
-      : builtinDefinitionName(formatApiVersion(kind), kind.kind);
+  const name = messageNameOf(kind);
   if (name === undefined || !Object.hasOwn(protobufFacts().messages, name)) return undefined;
   return messageNamed(name);
+}
+
+function messageNameOf({ group, version, kind }: GroupVersionKind): string | undefined {
+  if (group === 'meta.k8s.io') return `meta/${version}.${kind}`;
+  if (group === '' && unversioned.has(kind)) return `meta/v1.${kind}`;
+  if (group === 'apidiscovery.k8s.io') return `apidiscovery.${version}.${kind}`;
+  return builtinDefinitionName(formatApiVersion({ group, version }), kind);
 }
 
 function placesOf(fields: readonly MessageField[]): Map<string, number> {

@@ -2,6 +2,7 @@
 // Source: apiserver endpoints/discovery/aggregated (WrapAggregatedDiscoveryToHandler, etag.go).
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '@kapstan/api';
+import { encodeValue, jsonFormat, protobufFormat, type WireFormat } from '../codec/wire-format.ts';
 import { aggregatedDocument } from '../discovery/aggregated-document.ts';
 import type { DiscoverySnapshot } from '../discovery/discovery-index.ts';
 import type { Exchange } from './exchange.ts';
@@ -12,38 +13,54 @@ interface EncodedDocument {
   readonly etag: string;
 }
 
-const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
-const mediaType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
+interface Request {
+  readonly index: DiscoverySnapshot;
+  /** "api" or "apis". */
+  readonly root: string;
+  /** Called when a document has to be made. */
+  readonly onMade: () => void;
+}
 
-/** False when the client prefers the plain documents. `root`: "api" or "apis". */
-export function serveAggregatedDiscovery(exchange: Exchange, index: DiscoverySnapshot, root: string): boolean {
-  if (!prefersAggregated(exchange.header('accept') ?? '')) return false;
+const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
+const served: readonly WireFormat[] = [jsonFormat, protobufFormat];
+
+/** False when the client prefers the plain documents. */
+export function serveAggregatedDiscovery(exchange: Exchange, request: Request): boolean {
+  const format = preferredFormat(exchange.header('accept') ?? '');
+  if (format === undefined) return false;
   exchange.setHeader('Vary', 'Accept');
-  const { bytes, etag } = encodedDocument(index, root);
+  const { bytes, etag } = encodedDocument(request, format);
   exchange.setHeader('ETag', etag);
   exchange.setHeader('Cache-Control', 'public');
-  exchange.setHeader('Content-Type', mediaType);
+  exchange.setHeader('Content-Type', `${format.mediaType};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`);
   const isKnown = exchange.header('if-none-match') === etag;
   exchange.send(isKnown ? 304 : 200, isKnown ? new Uint8Array() : bytes);
   return true;
 }
 
-function prefersAggregated(accept: string): boolean {
+/** The format in which the aggregated document comes first among what is accepted. */
+function preferredFormat(accept: string): WireFormat | undefined {
   for (const { type, subtype, parameters } of parseAccept(accept)) {
-    if (type !== 'application' || subtype !== 'json') continue;
+    const format = served.find(({ mediaType }) => mediaType === `${type}/${subtype}`);
+    if (format === undefined) continue;
     const as = parameters.get('as');
-    if (as === undefined) return false;
+    if (as === undefined) return undefined;
     const isOurs = parameters.get('g') === 'apidiscovery.k8s.io' && parameters.get('v') === 'v2';
-    if (as === 'APIGroupDiscoveryList' && isOurs) return true;
+    if (as === 'APIGroupDiscoveryList' && isOurs) return format;
   }
-  return false;
+  return undefined;
 }
 
-function encodedDocument(index: DiscoverySnapshot, root: string): EncodedDocument {
-  const known = documents.get(index)?.get(root);
+/** One ETag for the document in whatever format. */
+function encodedDocument({ index, root, onMade }: Request, format: WireFormat): EncodedDocument {
+  const key = `${root} ${format.name}`;
+  const known = documents.get(index)?.get(key);
   if (known !== undefined) return known;
-  const bytes = Buffer.from(`${stringifyJson(aggregatedDocument(index, root))}\n`);
-  const document = { bytes, etag: `"${createHash('sha512').update(bytes).digest('hex').toUpperCase()}"` };
-  documents.set(index, new Map([...(documents.get(index) ?? []), [root, document]]));
-  return document;
+  const document = aggregatedDocument(index, root);
+  const json = Buffer.from(`${stringifyJson(document)}\n`);
+  const etag = `"${createHash('sha512').update(json).digest('hex').toUpperCase()}"`;
+  const encoded = { bytes: format.name === 'json' ? json : encodeValue(format, document), etag };
+  documents.set(index, new Map([...(documents.get(index) ?? []), [key, encoded]]));
+  onMade();
+  return encoded;
 }

@@ -354,7 +354,9 @@ describe('discovery and health', () => {
       '[+]ping excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
     );
     const metrics = await server.send('GET', '/metrics');
-    expect(metrics.text).toContain('apiserver_request_total{verb="LIST",group="",version="v1",resource="configmaps"');
+    expect(metrics.text).toContain(
+      'apiserver_request_total{verb="LIST",dry_run="",group="",version="v1",resource="configmaps",subresource="",scope="namespace",component="apiserver",code="200"}',
+    );
     expect(metrics.text).not.toContain('nothings');
   });
 });

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import {
   type Clock,
+  isForbidden,
   isStatusError,
   type Logger,
   newForbidden,
@@ -13,11 +14,11 @@ import {
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
-import { type AuthenticationOptions, authenticate } from '../authn/authenticator.ts';
+import { type AuthenticationOptions, authenticate, type Credentials, isAnonymous } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
 import { readImpersonation } from '../authn/impersonation.ts';
 import { Impersonator } from '../authn/impersonator.ts';
-import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
+import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ObjectPatching } from '../registry/object-writes.ts';
 import type { UserInfo } from '../registry/request-context.ts';
@@ -172,10 +173,10 @@ class RequestChain {
   readonly #paths: PathRouter;
   readonly #metrics: ServerMetrics;
   readonly #impersonator: Impersonator;
+  readonly #authorizer: Authorizer;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
-    this.#impersonator = new Impersonator(options.authorizer);
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
     this.#ports = {
@@ -211,7 +212,14 @@ class RequestChain {
       catalog: options.catalog,
       limit: this.#limit,
       watches: this.#ports.watches,
+      clock: this.#clock,
       others: options.metrics ?? [],
+    });
+    const { access } = this.#metrics;
+    this.#authorizer = access.ofRequests(options.authorizer);
+    this.#impersonator = new Impersonator(access.ofImpersonations(options.authorizer), {
+      clock: this.#clock,
+      onAttempt: (record) => access.addImpersonation(record),
     });
     this.#paths = new PathRouter({
       catalog: options.catalog,
@@ -258,7 +266,7 @@ class RequestChain {
       return;
     }
     try {
-      await this.#authorize(attributesOf(info, user));
+      if (!(await this.#authorize(exchange, attributesOf(info, user)))) return;
       await this.#withinTime(exchange, info, () => this.#dispatch(exchange, info, user));
     } finally {
       leave();
@@ -274,15 +282,40 @@ class RequestChain {
       ...(webSocketProtocols === undefined ? {} : { webSocketProtocols }),
       ...certificate,
     };
-    const user = await authenticate(credentials, this.#options.authentication);
+    const user = await this.#authenticate(credentials);
+    // What is costly to hold is not held for strangers. Source: UnauthenticatedHTTP2DOSMitigation.
+    if (exchange.isHttp2 && (user === undefined || isAnonymous(user))) exchange.endConnection();
     if (user === undefined) throw newUnauthorized();
     const wanted = readImpersonation(exchange);
     return wanted === undefined ? user : this.#impersonator.impersonate(wanted, attributesOf(info, user));
   }
 
-  async #authorize(attributes: AuthorizationAttributes): Promise<void> {
-    const { decision, reason } = await this.#options.authorizer.authorize(attributes);
-    if (decision !== 'allow') throw forbiddenError(attributes, reason);
+  /** Undefined: nobody knows the credentials, or they could not be checked. */
+  async #authenticate(credentials: Credentials): Promise<UserInfo | undefined> {
+    const ask = () => authenticate(credentials, this.#options.authentication);
+    try {
+      const user = await this.#metrics.access.authenticated(ask);
+      return typeof user === 'string' ? undefined : user;
+    } catch (error) {
+      this.#logger.error('credentials could not be checked', { error: textOf(error) });
+      return undefined;
+    }
+  }
+
+  /** False when it could not be found out, which is answered. Throws 403. */
+  async #authorize(exchange: Exchange, attributes: AuthorizationAttributes): Promise<boolean> {
+    try {
+      const { decision, reason } = await this.#authorizer.authorize(attributes);
+      if (decision === 'allow') return true;
+      exchange.setHeader('X-Content-Type-Options', 'nosniff');
+      throw forbiddenError(attributes, reason);
+    } catch (error) {
+      if (isForbidden(error)) throw error;
+      this.#logger.error('permission could not be checked', { path: exchange.path, error: textOf(error) });
+      const why = `Internal Server Error: ${JSON.stringify(exchange.url)}: ${textOf(error)}\n`;
+      sendText(exchange, 500, withoutMarkup(why));
+      return false;
+    }
   }
 
   /** Whether the user may also do another verb of the same. Source: pkg/registry/core/pod/rest/authorize.go. */
@@ -356,7 +389,7 @@ function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttribute
   return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
 }
 
-/** A client's own id is kept if it is short enough to be one. */
+/** A client's own id is kept as it is. Source: filters/audit_init.go. */
 function auditId(sent: string | undefined): string {
-  return sent !== undefined && sent !== '' && sent.length <= 64 ? sent : randomUUID();
+  return sent === undefined || sent === '' ? randomUUID() : sent;
 }

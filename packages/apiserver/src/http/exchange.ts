@@ -41,6 +41,7 @@ export class Exchange {
   auditId = '';
   /** The bytes of the query, for texts. */
   readonly rawQuery: string;
+  #bodyBytes: number | undefined;
   readonly #request: NodeRequest;
   readonly #response: NodeResponse;
   readonly #controller = new AbortController();
@@ -108,6 +109,20 @@ export class Exchange {
     response.detachSocket(socket);
     socket.once('close', () => response.emit('close'));
     return this.#upgrade;
+  }
+
+  /** Length of the body that was read whole; undefined when none was. */
+  get bodyBytes(): number | undefined {
+    return this.#bodyBytes;
+  }
+
+  /** The URL as it was sent: path and query. */
+  get url(): string {
+    return this.#request.url ?? '/';
+  }
+
+  get isHttp2(): boolean {
+    return 'stream' in this.#response;
   }
 
   /** The body as it comes, for who passes it on. */
@@ -183,6 +198,7 @@ export class Exchange {
     if (Number(this.header('content-length') ?? 0) > limitBytes) throw tooLarge(limitBytes);
     const body = await readAll(this.#request, limitBytes, this.signal);
     this.#isBodyOpen = false;
+    this.#bodyBytes = body.length;
     return body;
   }
 

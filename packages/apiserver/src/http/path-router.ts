@@ -36,6 +36,7 @@ export class PathRouter {
   readonly #health: HealthEndpoints;
   readonly #openApi: OpenApiDocuments;
   readonly #clock: Clock;
+  readonly #metrics: ServerMetrics;
   readonly #exact: ReadonlyMap<string, PathHandler>;
   readonly #pages: ReadonlyMap<string, Page>;
 
@@ -48,6 +49,7 @@ export class PathRouter {
     });
     this.#openApi = new OpenApiDocuments(options.catalog);
     this.#clock = options.clock;
+    this.#metrics = options.metrics;
     this.#pages = new Map(options.pages.map((page) => [page.path, page]));
     const swagger = new SwaggerDocuments(options.catalog);
     this.#exact = new Map<string, PathHandler>([
@@ -79,9 +81,13 @@ export class PathRouter {
     const [, root = '', ...rest] = exchange.path.replace(/\/+$/, '').split('/');
     const index = this.#discovery.current();
     if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
-    if (exchange.method === 'GET' && serveAggregatedDiscovery(exchange, index, root)) return;
+    if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;
     const address = exchange.header('host') ?? exchange.header(':authority') ?? '';
     serveDocument(exchange, root === 'api' ? apiVersionsDocument(address) : groupListDocument(index));
+  }
+
+  #serveAggregated(exchange: Exchange, index: DiscoverySnapshot, root: string): boolean {
+    return serveAggregatedDiscovery(exchange, { index, root, onMade: () => this.#metrics.countAggregation() });
   }
 
   #serveIndex(exchange: Exchange): void {

@@ -1,17 +1,27 @@
 // ServerMetrics: what /metrics shows of the HTTP layer, under kube-apiserver's names. Source: apiserver endpoints/metrics.
+import type { Clock } from '@kapstan/api';
+import { formatMetrics } from '@kapstan/storage';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ResourceCatalog } from '../registry/catalog.ts';
+import { AccessMetrics } from './access-metrics.ts';
 import type { Exchange } from './exchange.ts';
 import type { InflightLimit } from './inflight-limit.ts';
 import { isLongRunning, type RequestInfo, type ResourceRequest } from './request-info.ts';
+import { dryRunOf, fieldValidationOf, scopeOf, verbOf } from './request-labels.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 
-const labels = ['verb', 'group', 'version', 'resource', 'subresource', 'code'] as const;
+const labels = ['verb', 'dry_run', 'group', 'version', 'resource', 'subresource', 'scope', 'component'] as const;
+const durationBuckets = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
+/** 50 kB, then one each 100 kB up to the largest body. */
+const bodyBuckets = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 
 export interface ServerMetricsSources {
   readonly catalog: ResourceCatalog;
   readonly limit: InflightLimit;
   readonly watches: WatchRegistry;
+  readonly clock: Clock;
   /** Shown too. */
   readonly others: readonly Pick<Registry, 'metrics'>[];
 }
@@ -20,24 +30,51 @@ export class ServerMetrics {
   readonly #catalog: ResourceCatalog;
   readonly #registry = new Registry();
   readonly #others: readonly Pick<Registry, 'metrics'>[];
-  readonly #requests: Counter<(typeof labels)[number]>;
-  readonly #durations: Histogram<'verb' | 'group' | 'resource'>;
+  readonly #watches: WatchRegistry;
+  readonly #requests: Counter<(typeof labels)[number] | 'code'>;
+  readonly #durations: Histogram<(typeof labels)[number]>;
+  readonly #validationDurations: Histogram<'field_validation'>;
+  readonly #bodySizes: Histogram<'group' | 'resource' | 'verb'>;
+  readonly #aggregations: Counter;
+  /** Of identities and permissions. */
+  readonly access: AccessMetrics;
 
   constructor(sources: ServerMetricsSources) {
     this.#catalog = sources.catalog;
     this.#others = sources.others;
+    this.#watches = sources.watches;
+    this.access = new AccessMetrics(this.#registry, sources.clock);
     const registers = [this.#registry];
     this.#requests = new Counter({
       name: 'apiserver_request_total',
       help: 'Requests by verb, resource and status code.',
-      labelNames: labels,
+      labelNames: [...labels, 'code'],
       registers,
     });
     this.#durations = new Histogram({
       name: 'apiserver_request_duration_seconds',
       help: 'Time to answer requests that are not watches.',
-      labelNames: ['verb', 'group', 'resource'],
-      buckets: [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 3, 5, 10, 30, 60],
+      labelNames: labels,
+      buckets: durationBuckets,
+      registers,
+    });
+    this.#validationDurations = new Histogram({
+      name: 'field_validation_request_duration_seconds',
+      help: 'Time to answer writes, by what was asked to be done about unknown fields.',
+      labelNames: ['field_validation'],
+      buckets: durationBuckets.slice(2),
+      registers,
+    });
+    this.#bodySizes = new Histogram({
+      name: 'apiserver_request_body_size_bytes',
+      help: 'Sizes of the bodies of requests, by resource and verb.',
+      labelNames: ['group', 'resource', 'verb'],
+      buckets: bodyBuckets,
+      registers,
+    });
+    this.#aggregations = new Counter({
+      name: 'aggregator_discovery_aggregation_count_total',
+      help: 'How often the document of aggregated discovery was made.',
       registers,
     });
     new Gauge({
@@ -73,14 +110,27 @@ export class ServerMetrics {
 
   /** Counts a request that is over. Only names that exist become labels: others could be any number. */
   observe(exchange: Exchange, info: RequestInfo, durationMs: number): void {
-    const isKnown = info.type === 'resource' && this.#isServed(info);
-    const resource = isKnown ? info.resource : '';
-    const group = isKnown ? info.group : '';
-    const verb = info.verb.toUpperCase();
-    const version = isKnown ? info.version : '';
-    const subresource = isKnown ? info.subresource : '';
-    this.#requests.inc({ verb, group, version, resource, subresource, code: String(exchange.status) });
-    if (!isLongRunning(info)) this.#durations.observe({ verb, group, resource }, durationMs / 1000);
+    const { group, version, resource, subresource } = this.#namesOf(info);
+    const common = { group, version, resource, subresource, scope: scopeOf(info), component: 'apiserver' };
+    const all = { verb: verbOf(exchange, info), dry_run: dryRunOf(exchange.query), ...common };
+    this.#requests.inc({ ...all, code: String(exchange.status) });
+    if (resource !== '' && exchange.bodyBytes !== undefined) {
+      this.#bodySizes.observe({ group, resource, verb: info.verb }, exchange.bodyBytes);
+    }
+    if (isLongRunning(info)) return;
+    this.#durations.observe(all, durationMs / 1000);
+    if (!['create', 'update', 'patch'].includes(info.verb)) return;
+    const validation = { field_validation: fieldValidationOf(exchange.query) };
+    this.#validationDurations.observe(validation, durationMs / 1000);
+  }
+
+  countAggregation(): void {
+    this.#aggregations.inc();
+  }
+
+  #namesOf(info: RequestInfo): Pick<ResourceRequest, 'group' | 'version' | 'resource' | 'subresource'> {
+    if (info.type === 'resource' && this.#isServed(info)) return info;
+    return { group: '', version: '', resource: '', subresource: '' };
   }
 
   #isServed({ group, version, resource, subresource }: ResourceRequest): boolean {
@@ -92,7 +142,7 @@ export class ServerMetrics {
 
   async serve(exchange: Exchange): Promise<void> {
     const texts = await Promise.all([this.#registry, ...this.#others].map((registry) => registry.metrics()));
-    this.serveText(exchange, texts.join(''));
+    this.serveText(exchange, `${texts.join('')}${formatMetrics(this.#watches.metrics())}`);
   }
 
   /** Numbers of somebody else. */

@@ -77,6 +77,9 @@ describe('a proxied request', () => {
         'proxy-authorization': 'x',
         'x-forwarded-for': '9.9.9.9',
         'impersonate-user': 'admin',
+        'x-remote-user': 'admin',
+        'x-remote-group': 'system:masters',
+        'x-remote-extra-scopes': 'all',
         'x-own': 'kept',
       };
       const answer = await own.send(method, `${proxy}/x?dry=1`, { headers, body: 'sent' });

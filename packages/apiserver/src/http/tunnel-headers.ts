@@ -18,7 +18,7 @@ const hopByHop: ReadonlySet<string> = new Set([
 ]);
 
 /** What is for this server alone: a peer must not see who the client says it is. "expect" was answered here. */
-const own = /^(?:authorization|expect|impersonate-(?:user|uid|group|extra-.*))$/;
+const own = /^(?:authorization|expect|(?:impersonate|x-remote)-(?:user|uid|group|extra-.*))$/;
 
 /** Headers as node:http and node:http2 list them, in pairs. */
 export function pairsOf(rawHeaders: readonly string[]): HeaderList {

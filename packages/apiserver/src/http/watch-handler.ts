@@ -2,10 +2,12 @@
 import { isExpired, newMethodNotSupported } from '@kapstan/api';
 import { parseListOptions, watchRequestOf } from './list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from './negotiation.ts';
+import { selectedScopeOf } from './request-labels.ts';
 import { contextOf, type ResourceCall } from './resource-call.ts';
 import { outputRequestOf } from './status-response.ts';
 import { parseIncludeObject } from './table-response.ts';
 import { WatchFrames } from './watch-frames.ts';
+import { observeInitialTime } from './watch-registry.ts';
 import { WatchResponse } from './watch-response.ts';
 import { openWebSocket } from './websocket-watch.ts';
 
@@ -21,6 +23,8 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   if (!definition.verbs.includes('watch')) throw newMethodNotSupported(definition, 'watch');
   const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
   const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
+  const counts = ports.watches.countsOf(definition);
+  const startMs = ports.clock.monotonicNow();
   let over: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => {
     over = resolve;
@@ -31,6 +35,11 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     maxBufferedBytes: ports.maxWatchBufferBytes,
     flusher: ports.flusher,
     clock: ports.clock,
+    sizes: counts.sizes,
+    onInitialEventsSent: () => {
+      const scope = selectedScopeOf(call.info, options.select.fieldSelector);
+      observeInitialTime(counts, scope, ports.clock.monotonicNow() - startMs);
+    },
     onOverflow: () => ports.watches.countOverflow(definition),
     onEnding: () => {
       // Nobody is left to take anything; and "close", which would end the timer, may be under way already.

@@ -1,6 +1,6 @@
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { type StorageEvent, Stored } from '@kapstan/storage';
+import { Histogram, type StorageEvent, Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testDefinition } from '../testing/store-fixture.ts';
 import type { ResponseStream } from './response-stream.ts';
@@ -93,11 +93,15 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 
 const flusher = new TurnFlusher();
 let clock: VirtualClock;
+let sizes = new Histogram([100, 1000]);
+let initialEnds = 0;
 let overflows = 0;
 let ends = 0;
 let endings = 0;
 beforeEach(() => {
   clock = new VirtualClock();
+  sizes = new Histogram([100, 1000]);
+  initialEnds = 0;
   overflows = 0;
   ends = 0;
   endings = 0;
@@ -110,6 +114,8 @@ function watchOf(maxBufferedBytes = 4 * mebibyte): WatchResponse {
     maxBufferedBytes,
     flusher,
     clock,
+    sizes,
+    onInitialEventsSent: () => initialEnds++,
     onOverflow: () => overflows++,
     onEnding: () => endings++,
     onEnd: () => ends++,
@@ -165,6 +171,43 @@ describe('an event that cannot be encoded', () => {
     watch.open(stream);
     await nextTurn();
     expect([shown(stream), stream.end_]).toEqual([['ERROR Internal error occurred: no bytes'], 'ended']);
+  });
+});
+
+describe('what a watch has sent', () => {
+  const initialEnd: StorageEvent<UnstructuredObject> = {
+    type: 'BOOKMARK',
+    revision: 3 as Revision,
+    initialEventsEnd: true,
+  };
+
+  it('is counted by its bytes, event by event', async () => {
+    const stream = new FakeStream(mebibyte);
+    const watch = watchOf();
+    watch.onEvent(added('a', 500));
+    watch.onEvent(added('b', 10));
+    watch.onEvent(initialEnd);
+    expect(sizes.counts().count).toBe(0);
+    watch.open(stream);
+    watch.onEvent(added('c', 2000));
+    await nextTurn();
+    expect(sizes.counts()).toMatchObject({ count: 4, sum: stream.written });
+    expect(sizes.counts().buckets).toEqual([
+      [100, 0],
+      [1000, 3],
+    ]);
+  });
+
+  it.each([
+    ['after the initial events', [added('a')], 0],
+    ['at once when there are none', [], 1],
+  ])('tells when its initial events are out: %s', async (_, events, before) => {
+    const watch = watchOf();
+    for (const event of [...events, initialEnd]) watch.onEvent(event);
+    expect(initialEnds).toBe(before);
+    watch.open(new FakeStream(mebibyte));
+    await nextTurn();
+    expect(initialEnds).toBe(1);
   });
 });
 

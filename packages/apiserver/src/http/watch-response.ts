@@ -2,7 +2,7 @@
 // as fast as the peer reads, ends a peer that falls too far behind.
 // Source: apiserver endpoints/handlers/watch.go.
 import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
-import type { StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { ResponseStream } from './response-stream.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
 import type { WatchFrames, WatchItem } from './watch-frames.ts';
@@ -14,6 +14,10 @@ export interface WatchResponseOptions {
   readonly maxBufferedBytes: number;
   readonly flusher: TurnFlusher;
   readonly clock: Clock;
+  /** Told the bytes of each event that is written. */
+  readonly sizes: Pick<Histogram, 'observe'>;
+  /** The bookmark that ends the initial events goes out. Called once, where bookmarks are allowed. */
+  onInitialEventsSent(): void;
   /** The peer was too slow and its watch is ended. */
   onOverflow(): void;
   /** No more events are taken; what waits is still sent. Called once, before `onEnd`. */
@@ -89,9 +93,16 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     }
     // The first event carries the columns of a Table, so it is made before those that come later.
     if (isInitial && this.#hasBegun) this.#queue.push(event);
-    else this.#pushLive(event);
+    else {
+      this.#pushLive(event);
+      this.#tellOfEnd(event);
+    }
     this.#hasBegun = true;
     this.#schedule();
+  }
+
+  #tellOfEnd(event: WatchItem): void {
+    if (event.type === 'BOOKMARK' && event.initialEventsEnd) this.#options.onInitialEventsSent();
   }
 
   /** A live event that cannot be encoded ends this watch after those before it; its source never hears of it (I8). */
@@ -216,6 +227,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
           break;
         }
         written += frame.length;
+        this.#options.sizes.observe(frame.length);
         hasRoom = stream.write(frame);
       }
     } finally {
@@ -234,6 +246,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   /** An initial event that cannot be encoded ends this watch with its error, and no other (I8). */
   #encode(item: WatchItem): Uint8Array | undefined {
     try {
+      this.#tellOfEnd(item);
       return this.#options.frames.of(item);
     } catch (error) {
       this.#beginEnd();

@@ -39,6 +39,40 @@ describe('controller()', () => {
       expect(() => controller(testPods).finalize(name, finalize)).toThrow('a finalizer is "domain/name"');
   });
 
+  describe('refuses with TypeError, as JavaScript lets it through,', () => {
+    const base = controller(testPods);
+    const none = undefined as never;
+    const token = (where: string, what: string) =>
+      `${where} takes a resource token, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
+    it.each<[string, () => unknown, string]>([
+      ['no kind', () => controller(none), token('controller()', 'undefined')],
+      ['a word', () => controller('pods' as never), token('controller()', "'pods'")],
+      ['a word with a name', () => controller('pods' as never, { name: 'a' }), token('controller()', "'pods'")],
+      ['no owned kind', () => base.owns(none), token('owns()', 'undefined')],
+      ['no watched kind', () => base.watches(none, () => []), token('watches()', 'undefined')],
+      ['no map', () => base.watches(testPods, none), 'watches() takes a function, not undefined'],
+      ['no map of a trigger', () => base.on([], none), 'on() takes a function, not undefined'],
+      ['no predicate', () => base.when(none), 'when() takes a function, not undefined'],
+      [
+        'a true predicate',
+        () => base.owns(testPods, { when: true as never }),
+        'owns() with when takes a function, not true',
+      ],
+      ['no finalizer', () => base.finalize('a.io/b', none), 'finalize() takes a function, not undefined'],
+      ['no reconcile', () => base.reconcile(none), 'reconcile() takes a function, not undefined'],
+      ['workers: 0', () => base.settings({ workers: 0 }), 'workers must be a whole number of at least 1, not 0'],
+      ['workers: 1.5', () => base.settings({ workers: 1.5 }), 'workers must be a whole number of at least 1, not 1.5'],
+      ['timeoutMs: -1', () => base.settings({ timeoutMs: -1 }), 'timeoutMs must be a number of at least 0, not -1'],
+      [
+        'slowAfterMs: NaN',
+        () => base.settings({ slowAfterMs: Number.NaN }),
+        'slowAfterMs must be a number of at least 0, not NaN',
+      ],
+    ])('%s', (_what, make, message) => {
+      expect(make).toThrow(new TypeError(message));
+    });
+  });
+
   it('names a result', () => {
     expect(after(5)).toEqual({ requeueAfterMs: 5 });
   });

@@ -1,5 +1,6 @@
 // controller(Kind): says what a controller watches and what it does. Plain data that nothing runs yet: controller-runner.ts
 // does, for the manager. What users see first.
+import { inspect } from 'node:util';
 import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
@@ -18,7 +19,10 @@ export type Reconciler<T extends KubernetesObject> = (
 /** Objects to reconcile: "namespace/name", or "name" for cluster-scoped ones; or the same in parts. */
 export type ReconcileKeys = readonly (string | ObjectTarget)[];
 
-/** Which objects to reconcile when another one changes. Called for its old and its new state; must be quick. */
+/**
+ * Which objects to reconcile when another one changes. Called for its old and its new state; must be quick. What it throws is
+ * logged as an error, and that state names none.
+ */
 export type MapToKeys<C extends KubernetesObject> = (
   object: DeepReadonly<C>,
   caches: { cache<X extends KubernetesObject>(kind: Resource<X>): CacheReader<X> },
@@ -36,12 +40,17 @@ export interface ControllerSettings<T extends KubernetesObject> {
   readonly rateLimiter?: RateLimiter<string>;
   /**
    * How urgent a change of the reconciled kind is; higher is first. Default: 0, and -100 for what the first list brings and
-   * for resyncs. Source: controller-runtime LowPriority.
+   * for resyncs; also where it throws, which is logged. Source: controller-runtime LowPriority.
    */
   readonly priority?: (change: ObjectChange<T>) => number;
   readonly priorityQueue?: PriorityOptions;
-  /** A reconcile's signal aborts after this time, in milliseconds. 0 (default) = never. */
+  /** A reconcile's signal aborts after this time, which a warning says, in milliseconds. 0 (default) = never. */
   readonly timeoutMs?: number;
+  /**
+   * A reconcile that has not ended after this time is named in a warning, as its worker does nothing else; again each time that
+   * it has taken twice as long. In milliseconds. 0 = never. Default 60 000.
+   */
+  readonly slowAfterMs?: number;
   /** Told after each run. */
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
@@ -114,12 +123,15 @@ export function after(requeueAfterMs: number): ReconcileResult {
 
 /**
  * Begins a controller of a kind. Its name (default: the kind in lower case) is its field manager and stands in metrics, events
- * and logs; no two of a manager may have the same. Each call gives a new builder and leaves the old one as it was.
+ * and logs; no two of a manager may have the same. Each call gives a new builder and leaves the old one as it was. Here and in
+ * the builder, a wrong argument throws TypeError.
  */
 export function controller<T extends KubernetesObject>(
   kind: Resource<T>,
-  { name = kind.kind.toLowerCase() }: { readonly name?: string } = {},
+  options: { readonly name?: string } = {},
 ): ControllerBuilder<T> {
+  requireKind(kind, 'controller()');
+  const { name = kind.kind.toLowerCase() } = options;
   if (name === '') throw new TypeError('a controller needs a name');
   return builder({ name, kind, when: always, sources: [], finalizers: [], settings: {}, reconcile: done });
 }
@@ -132,27 +144,57 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
   const add = (source: ControllerSource): ControllerBuilder<T> =>
     builder({ ...spec, sources: [...spec.sources, source] });
   return {
-    owns: (kind, { when } = {}) => add({ type: 'owned', kind, when: plain(when) }),
-    watches: (kind, map, { when } = {}) =>
-      add({ type: 'watched', kind, when: plain(when), map: map as unknown as MapToKeys<KubernetesObject> }),
-    on: (trigger, map) =>
-      add({ type: 'trigger', trigger: from(trigger), map: map as unknown as (value: unknown) => ReconcileKeys }),
+    owns: (kind, { when = always } = {}) =>
+      add({ type: 'owned', kind: requireKind(kind, 'owns()'), when: requireFunction(when, 'owns() with when') }),
+    watches: (kind, map, { when = always } = {}) =>
+      add({
+        type: 'watched',
+        kind: requireKind(kind, 'watches()'),
+        when: requireFunction(when, 'watches() with when'),
+        map: requireFunction(map, 'watches()'),
+      }),
+    on: (trigger, map) => add({ type: 'trigger', trigger: from(trigger), map: requireFunction(map, 'on()') }),
     when: (predicate) => {
-      const [before, also] = [spec.when, plain(predicate)];
+      const before = spec.when;
+      const also: Predicate<KubernetesObject> = requireFunction(predicate, 'when()');
       return builder({ ...spec, when: (change) => before(change) && also(change) });
     },
     finalize: (name, finalize) => {
       if (!/^[^/]+\/[^/]+$/.test(name))
         throw new TypeError(`a finalizer is "domain/name", not ${JSON.stringify(name)}`);
-      const added = { name, finalize: finalize as unknown as Reconciler<KubernetesObject> };
+      const added = { name, finalize: requireFunction<Finalizer['finalize']>(finalize, 'finalize()') };
       return builder({ ...spec, finalizers: [...spec.finalizers, added] });
     },
-    settings: (settings) =>
-      builder({ ...spec, settings: { ...spec.settings, ...(settings as ControllerSettings<KubernetesObject>) } }),
-    reconcile: (reconcile) => ({ ...spec, reconcile: reconcile as unknown as Reconciler<KubernetesObject> }),
+    settings: (settings) => {
+      requireSettings(settings);
+      return builder({
+        ...spec,
+        settings: { ...spec.settings, ...(settings as ControllerSettings<KubernetesObject>) },
+      });
+    },
+    reconcile: (reconcile) => ({ ...spec, reconcile: requireFunction(reconcile, 'reconcile()') }),
   };
 }
 
-function plain<C extends KubernetesObject>(predicate: Predicate<C> | undefined): Predicate<KubernetesObject> {
-  return (predicate ?? always) as unknown as Predicate<KubernetesObject>;
+/** The token, with its type given up. Throws TypeError for anything else, which JavaScript lets through. */
+function requireKind(kind: unknown, where: string): Resource {
+  const strings = ['group', 'version', 'kind', 'plural'] as const;
+  const token = (typeof kind === 'object' && kind !== null ? kind : {}) as Resource;
+  if (strings.every((name) => typeof token[name] === 'string')) return token;
+  throw new TypeError(
+    `${where} takes a resource token, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${inspect(kind)}`,
+  );
+}
+
+/** The function, with the type of its objects given up. */
+function requireFunction<F>(given: unknown, where: string): F {
+  if (typeof given === 'function') return given as F;
+  throw new TypeError(`${where} takes a function, not ${inspect(given)}`);
+}
+
+function requireSettings({ workers = 1, timeoutMs = 0, slowAfterMs = 0 }: ControllerSettings<never>): void {
+  if (!Number.isInteger(workers) || workers < 1)
+    throw new TypeError(`workers must be a whole number of at least 1, not ${workers}`);
+  for (const [name, value] of Object.entries({ timeoutMs, slowAfterMs }))
+    if (!(value >= 0)) throw new TypeError(`${name} must be a number of at least 0, not ${value}`);
 }

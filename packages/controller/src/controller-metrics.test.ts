@@ -98,6 +98,22 @@ describe('ControllerMetrics', () => {
     ]);
   });
 
+  it('tells of a lease what client-go tells', async () => {
+    const metrics = new ControllerMetrics();
+    metrics.leaderChanged('x', false);
+    const page = () => lines(metrics, 'leader_election_');
+    expect(await page()).toEqual([
+      'leader_election_master_status{name="x"} 0',
+      'leader_election_slowpath_total{name="x"} 0',
+    ]);
+    metrics.leaderChanged('x', true);
+    metrics.renewedSlowly('x');
+    expect(await page()).toEqual([
+      'leader_election_master_status{name="x"} 1',
+      'leader_election_slowpath_total{name="x"} 1',
+    ]);
+  });
+
   it("counts the client's requests while it follows them", async () => {
     const metrics = new ControllerMetrics();
     const channel = diagnostics_channel.channel('kapstan:client:request');

@@ -26,6 +26,7 @@ interface QueueTimes {
   readonly startedAtMs: Map<string, number>;
 }
 
+/** One for a manager; alone, for a loop of one's own: {@link ControllerMetrics.queueObserver} and the methods beside it feed it. */
 export class ControllerMetrics {
   /** To be shown, or merged into another. */
   readonly registry: Registry;
@@ -43,6 +44,7 @@ export class ControllerMetrics {
   readonly #maxWorkers: Gauge;
   readonly #activeWorkers: Gauge;
   readonly #leader: Gauge;
+  readonly #slowRenewals: Counter;
   readonly #requests: Counter;
 
   constructor({
@@ -80,7 +82,7 @@ export class ControllerMetrics {
     });
     this.#errors = new Counter({
       name: 'controller_runtime_reconcile_errors_total',
-      help: 'Reconciles that failed.',
+      help: 'Failed reconciles.',
       ...own,
     });
     this.#terminalErrors = new Counter({
@@ -94,21 +96,22 @@ export class ControllerMetrics {
       buckets: reconcileBuckets,
       ...own,
     });
-    this.#maxWorkers = new Gauge({
-      name: 'controller_runtime_max_concurrent_reconciles',
-      help: 'Workers of a controller.',
-      ...own,
-    });
+    this.#maxWorkers = new Gauge({ name: 'controller_runtime_max_concurrent_reconciles', help: 'Workers.', ...own });
     this.#activeWorkers = new Gauge({
       name: 'controller_runtime_active_workers',
       help: 'Workers that reconcile at this moment.',
       ...own,
     });
+    const lease = { labelNames: ['name'], registers };
     this.#leader = new Gauge({
       name: 'leader_election_master_status',
       help: 'Whether this process holds the lease: 1, else 0.',
-      labelNames: ['name'],
-      registers,
+      ...lease,
+    });
+    this.#slowRenewals = new Counter({
+      name: 'leader_election_slowpath_total',
+      help: 'Renewals of the lease that had to read it first.',
+      ...lease,
     });
     this.#requests = new Counter({
       name: 'rest_client_requests_total',
@@ -162,6 +165,7 @@ export class ControllerMetrics {
     };
   }
 
+  /** A run has ended so. */
   reconcileEnded(controller: string, outcome: ReconcileOutcome): void {
     this.#reconciles.inc({ controller, result: resultOf(outcome) });
     if (outcome.type !== 'failed') return;
@@ -169,8 +173,15 @@ export class ControllerMetrics {
     if (isTerminalError(outcome.error)) this.#terminalErrors.inc({ controller });
   }
 
+  /** This process begins or ceases to hold the lease of that name, or to want it. */
   leaderChanged(name: string, isLeader: boolean): void {
     this.#leader.set({ name }, isLeader ? 1 : 0);
+    this.#slowRenewals.inc({ name }, 0);
+  }
+
+  /** A renewal could not be written straight from what was written last. */
+  renewedSlowly(name: string): void {
+    this.#slowRenewals.inc({ name });
   }
 
   /** Counts the requests of @kapstan/client in this process, until the result is called. */

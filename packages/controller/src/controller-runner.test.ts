@@ -1,5 +1,15 @@
 import process from 'node:process';
-import type { DeepReadonly, ObjectTarget, Patch, Resource, ResourceClient } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  type LogFields,
+  type Logger,
+  type ObjectTarget,
+  type Patch,
+  type Resource,
+  type ResourceClient,
+  silentLogger,
+  type WriteOptions,
+} from '@kapstan/api';
 import {
   configMap,
   FakeListerWatcher,
@@ -14,28 +24,35 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
 import { Manager } from './manager.ts';
 import { generationChanged } from './predicate.ts';
+import { TerminalError } from './reconcile-loop.ts';
 
 describe('a controller that runs', () => {
   let clock: VirtualClock;
   let maps: FakeListerWatcher<TestConfigMap>;
   let stop: AbortController;
   let running: Promise<void>;
+  let errors: [message: string, fields: LogFields | undefined][];
+  let managers: (string | undefined)[];
   beforeEach(() => {
     clock = new VirtualClock();
     maps = new FakeListerWatcher();
     stop = new AbortController();
+    errors = [];
+    managers = [];
   });
   afterEach(async () => {
     stop.abort();
     await running;
   });
 
+  const logger: Logger = { ...silentLogger, error: (message, fields) => void errors.push([message, fields]) };
   const cached = (name: string): TestConfigMap | undefined => objects.get(name) as TestConfigMap | undefined;
   const objects = new Map<string, DeepReadonly<TestConfigMap>>();
   const client = {
     listerWatcher: () => maps,
     // Finalizers: the object goes with the last of them.
-    patch: async (_token: Resource, { name }: ObjectTarget, patch: Patch) => {
+    patch: async (_token: Resource, { name }: ObjectTarget, patch: Patch & WriteOptions) => {
+      managers.push(patch.fieldManager);
       const { metadata } = patch.body as TestConfigMap;
       const { finalizers = [] } = metadata ?? {};
       const written = maps.modify({ ...cached(name), metadata: { ...cached(name)?.metadata, finalizers } });
@@ -45,7 +62,7 @@ describe('a controller that runs', () => {
     },
   } as unknown as ResourceClient;
   const run = async (...controllers: Controller[]): Promise<void> => {
-    running = new Manager(controllers, { client, clock }).run(stop.signal);
+    running = new Manager(controllers, { client, clock, logger }).run(stop.signal);
     await settle();
   };
 
@@ -54,16 +71,16 @@ describe('a controller that runs', () => {
     const onWarning = ({ message }: Error): void => void warnings.push(message);
     process.on('warning', onWarning);
     try {
-      await run(
-        controller(testConfigMaps)
-          .when(({ key }) => {
-            if (key === 'default/b') throw new Error('no predicate');
-            return true;
-          })
-          .reconcile(async () => {
-            throw new Error('no reconcile');
-          }),
-      );
+      const broken = controller(testConfigMaps)
+        .when(({ key }) => {
+          if (key === 'default/b') throw new Error('no predicate');
+          return true;
+        })
+        .reconcile(async () => {
+          throw new Error('no reconcile');
+        });
+      running = new Manager([broken], { client, clock }).run(stop.signal);
+      await settle();
       maps.add(configMap({ name: 'a' }));
       maps.add(configMap({ name: 'b' }));
       await settle();
@@ -71,7 +88,109 @@ describe('a controller that runs', () => {
       process.off('warning', onWarning);
     }
     expect(warnings.filter((warning) => warning.includes('no predicate'))).toHaveLength(1);
-    expect(warnings.find((warning) => warning.includes('no reconcile'))).toMatch(/requeuing.*key: 'default\/a'/);
+    expect(warnings.filter((warning) => /requeuing.*default\/b/s.test(warning)).length).toBeGreaterThan(0);
+    expect(warnings.find((warning) => warning.includes('no reconcile'))).toMatch(/requeuing.*key: 'default\/a'.*at /s);
+  });
+
+  it('loses no change by a predicate or a function for priorities that throws', async () => {
+    const runs: string[] = [];
+    const broken = (): never => {
+      throw new Error('broken');
+    };
+    await run(
+      controller(testConfigMaps)
+        .when(broken)
+        .settings({ priority: broken })
+        .reconcile(async ({ metadata }) => void runs.push(`${metadata?.name} ${metadata?.labels?.v}`)),
+    );
+    maps.add(configMap({ name: 'a', labels: { v: '1' } }));
+    await settle();
+    maps.modify(configMap({ name: 'a', labels: { v: '2' } }));
+    await settle();
+    expect(runs).toEqual(['a 1', 'a 2']);
+    const lines = [
+      'A predicate failed; the change counts',
+      'The function for priorities failed; the default counts',
+    ].map((message) => [
+      message,
+      { controller: 'configmap', kind: 'ConfigMap', key: 'default/a', error: new Error('broken') },
+    ]);
+    expect(errors).toEqual([...lines, ...lines]);
+  });
+
+  it('says which change could not be mapped, and still maps the state for which it can', async () => {
+    const runs: string[] = [];
+    for (const name of ['a', 'b']) maps.add(configMap({ name }));
+    await run(
+      controller(testConfigMaps, { name: 'main' })
+        .watches(testConfigMaps, ({ metadata, data }) => {
+          if (metadata?.name === 'a' && data?.to === undefined) throw new Error('nowhere');
+          return data?.to === undefined ? [] : [`default/${data.to}`];
+        })
+        .when(({ type }) => type === 'added')
+        .reconcile(async ({ metadata }) => void runs.push(metadata?.name ?? '')),
+    );
+    runs.length = 0;
+    errors.length = 0;
+    maps.modify(configMap({ name: 'a' }, { to: 'b' }));
+    await settle();
+    expect(runs).toEqual(['b']);
+    const fields = { controller: 'main', kind: 'ConfigMap', key: 'default/a', error: new Error('nowhere') };
+    expect(errors).toEqual([['A change could not be mapped to objects; it is lost', fields]]);
+  });
+
+  it('goes on with a trigger whose value could not be mapped', async () => {
+    const runs: string[] = [];
+    const trigger = new Subject<string>();
+    maps.add(configMap({ name: 'a' }));
+    await run(
+      controller(testConfigMaps)
+        .on(trigger, (name) => {
+          if (name === 'bad') throw new Error('bad value');
+          return [name];
+        })
+        .reconcile(async ({ metadata }) => void runs.push(metadata?.name ?? '')),
+    );
+    trigger.next('bad');
+    trigger.next('default/a');
+    await settle();
+    trigger.error(new Error('over'));
+    expect(runs).toEqual(['a', 'a']);
+    expect(errors).toEqual([
+      [
+        'A value could not be mapped to objects; it is lost',
+        { controller: 'configmap', error: new Error('bad value') },
+      ],
+      ['A trigger failed', { controller: 'configmap', error: new Error('over') }],
+    ]);
+  });
+
+  it('reconciles once what fails for good, although the run put finalizers on, under the name of its controller', async () => {
+    const runs: unknown[] = [];
+    await run(
+      controller(testConfigMaps, { name: 'careful' })
+        .finalize('a.io/first', async () => undefined)
+        .finalize('a.io/second', async () => undefined)
+        .reconcile(async ({ metadata }) => {
+          runs.push(metadata?.finalizers);
+          throw new TerminalError('never');
+        }),
+    );
+    objects.set('a', maps.add(configMap({ name: 'a' })));
+    await clock.advance(60_000);
+    expect(runs).toEqual([['a.io/first', 'a.io/second']]);
+    expect(managers).toEqual(['careful', 'careful']);
+    // What somebody else changes counts, and if it is a finalizer.
+    objects.set(
+      'a',
+      maps.modify({
+        ...cached('a'),
+        metadata: { ...cached('a')?.metadata, finalizers: ['a.io/first', 'a.io/second', 'b.io/other'] },
+      }),
+    );
+    await settle();
+    expect(runs).toHaveLength(2);
+    maps.delete({ namespace: 'default', name: 'a' });
   });
 
   it('calls every finalizer of a deleted object, each with what the one before left, when only generations count', async () => {

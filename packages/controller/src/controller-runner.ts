@@ -6,6 +6,7 @@ import {
   type KubernetesObject,
   type LogFields,
   type Logger,
+  type ObjectName,
   objectKey,
   type Resource,
   type ResourceClient,
@@ -13,7 +14,6 @@ import {
 import {
   type EventHandlerRegistration,
   isDeletedFinalStateUnknown,
-  metaNamespaceIndex,
   type ObjectChange,
   type ResourceEventHandler,
 } from '@kapstan/informers';
@@ -21,13 +21,14 @@ import { from, type Subscription } from 'rxjs';
 import type { Controller, ControllerSource, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
-import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
+import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from './finalizer.ts';
 import type { InformerCache } from './informer-cache.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
 import type { Predicate } from './predicate.ts';
 import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
+import { RunsUnderWay } from './runs-under-way.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 
 /** What the manager lends to each of its controllers. */
@@ -45,6 +46,21 @@ export interface ControllerPorts {
 
 /** Source: controller-runtime handler.LowPriority. */
 const lowPriority = -100;
+const defaultSlowAfterMs = 60_000;
+
+/** Whose changes are heard, which of them, and what they make necessary. */
+interface Source {
+  readonly kind: Resource;
+  readonly when: Predicate<KubernetesObject>;
+  readonly keysOf: (object: DeepReadonly<KubernetesObject>) => ReconcileKeys;
+}
+
+/** Instead of the answer of a function that throws. */
+interface Fallback<R> {
+  readonly otherwise: R;
+  readonly problem: string;
+  readonly fields: LogFields;
+}
 
 interface FinalizeParts {
   readonly client: ResourceClient;
@@ -57,16 +73,17 @@ export class ControllerRunner {
   readonly #ports: ControllerPorts;
   readonly #queue: RateLimitingQueue<string>;
   readonly #registrations: EventHandlerRegistration[] = [];
+  readonly #runs: RunsUnderWay;
   readonly #log: Logger;
 
   /** Registers its handlers: the informers are started afterwards. Throws TypeError on bad settings. */
   constructor(controller: Controller, ports: ControllerPorts) {
     const { name, settings } = controller;
-    const { rateLimiter, priorityQueue = {}, workers = 1, timeoutMs = 0 } = settings;
-    if (!(timeoutMs >= 0)) throw new TypeError(`timeoutMs must be a number of at least 0, not ${timeoutMs}`);
+    const { rateLimiter, priorityQueue = {}, workers = 1, timeoutMs = 0, slowAfterMs = defaultSlowAfterMs } = settings;
     this.#controller = controller;
     this.#ports = ports;
     this.#log = withFields(ports.logger, { controller: name });
+    this.#runs = new RunsUnderWay({ clock: ports.clock, log: this.#log, timeoutMs, slowAfterMs });
     this.#queue = new RateLimitingQueue({
       name,
       clock: ports.clock,
@@ -75,8 +92,19 @@ export class ControllerRunner {
       ...(rateLimiter === undefined ? {} : { rateLimiter }),
     });
     ports.metrics.controllerAdded(name, workers);
-    this.#follow(controller.kind, controller.when, (object) => [nameOf(object)]);
-    for (const source of controller.sources) this.#followSource(source);
+    const finalizers = controller.finalizers.map((finalizer) => finalizer.name);
+    this.#follow({
+      kind: controller.kind,
+      // The run that adds a finalizer goes on with it: reconciling once more would undo what a TerminalError asks for.
+      when: (change) => !isFinalizerAddition(change, finalizers) && controller.when(change),
+      keysOf: (object) => [nameOf(object)],
+    });
+    for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
+  }
+
+  /** Which objects of this controller are being reconciled: "pod default/a". */
+  get underWay(): readonly string[] {
+    return this.#runs.keys.map((key) => `${this.#controller.name} ${key}`);
   }
 
   /** Works until `stop` aborts, after a grace period, or at once until `lost` does. Resolves when nothing is under way. */
@@ -108,57 +136,60 @@ export class ControllerRunner {
 
   // ---- From changes to keys ----
 
-  #followSource(source: ControllerSource): void {
+  #sourceOf(source: Exclude<ControllerSource, { readonly type: 'trigger' }>): Source {
+    const { kind, when } = source;
+    if (source.type === 'owned') return { kind, when, keysOf: (object) => ownersOf(object, this.#controller.kind) };
     const { cache } = this.#ports;
-    const caches = { cache: <X extends KubernetesObject>(kind: Resource<X>) => cache.reader(kind) };
-    switch (source.type) {
-      case 'owned':
-        return this.#follow(source.kind, source.when, (object) => ownersOf(object, this.#controller.kind));
-      case 'watched':
-        return this.#follow(source.kind, source.when, (object) => source.map(object, caches));
-      case 'trigger':
-    }
+    const caches = { cache: <X extends KubernetesObject>(other: Resource<X>) => cache.reader(other) };
+    return { kind, when, keysOf: (object) => source.map(object, caches) };
   }
 
-  #follow(
-    kind: Resource,
-    when: Predicate<KubernetesObject>,
-    keysOf: (object: DeepReadonly<KubernetesObject>) => ReconcileKeys,
-  ): void {
-    const isOwnKind = kind === this.#controller.kind;
-    const priorityOf = (isOwnKind ? this.#controller.settings.priority : undefined) ?? defaultPriority;
-    const handler = changeHandler((change) => {
-      if (!when(change)) return;
-      const priority = priorityOf(change);
-      // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
-      const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
-      this.#add(
-        objects.flatMap((object) => (object === undefined ? [] : keysOf(object))),
-        priority,
-      );
-    });
-    for (const informer of this.#ports.cache.informers(kind)) {
+  #follow(source: Source): void {
+    const handler = changeHandler((change) => this.#hear(change, source));
+    for (const informer of this.#ports.cache.informers(source.kind)) {
       this.#ports.ownWrites.follow(informer);
       this.#registrations.push(informer.addEventHandler(handler));
     }
   }
 
-  #add(keys: ReconcileKeys, priority: number): void {
-    const texts = keys.map((key) => (typeof key === 'string' ? key : objectKey(key.namespace ?? '', key.name)));
-    for (const text of new Set(texts)) this.#queue.add(text, priority);
+  #hear(change: ObjectChange<KubernetesObject>, { kind, when, keysOf }: Source): void {
+    const fields = { kind: kind.kind, key: change.key };
+    const heard = { otherwise: true, problem: 'A predicate failed; the change counts', fields };
+    if (!this.#ask(() => when(change), heard)) return;
+    const { priority = defaultPriority } = kind === this.#controller.kind ? this.#controller.settings : {};
+    const usual = {
+      otherwise: defaultPriority(change),
+      problem: 'The function for priorities failed; the default counts',
+      fields,
+    };
+    const none = { otherwise: [], problem: 'A change could not be mapped to objects; it is lost', fields };
+    // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
+    const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
+    const keys = objects.flatMap((object) =>
+      object === undefined ? [] : this.#ask(() => texts(keysOf(object)), none),
+    );
+    const urgency = this.#ask(() => priority(change), usual);
+    for (const key of new Set(keys)) this.#queue.add(key, urgency);
+  }
+
+  /** What a function of the user answers. What it throws must not cost the change: it is told, and another answer counts. */
+  #ask<R>(question: () => R, { otherwise, problem, fields }: Fallback<R>): R {
+    try {
+      return question();
+    } catch (error) {
+      this.#log.error(problem, { ...fields, error });
+      return otherwise;
+    }
   }
 
   #subscribe(): readonly Subscription[] {
     return this.#controller.sources.flatMap((source) => {
       if (source.type !== 'trigger') return [];
+      const none = { otherwise: [], problem: 'A value could not be mapped to objects; it is lost', fields: {} };
       const next = (value: unknown): void => {
-        try {
-          this.#add(source.map(value), 0);
-        } catch (error) {
-          this.#log.error('A trigger could not be mapped to objects', { error: String(error) });
-        }
+        for (const key of new Set(this.#ask(() => texts(source.map(value)), none))) this.#queue.add(key);
       };
-      const error = (failure: unknown): void => this.#log.error('A trigger failed', { error: String(failure) });
+      const error = (failure: unknown): void => this.#log.error('A trigger failed', { error: failure });
       return [from(source.trigger).subscribe({ next, error })];
     });
   }
@@ -167,7 +198,7 @@ export class ControllerRunner {
 
   async #measured(request: ReconcileRequest, context: ReconcileContext): Promise<ReconcileResult | undefined> {
     const ended = this.#ports.metrics.reconcileStarted(this.#controller.name);
-    const run = runSignal(context.signal, this.#controller.settings.timeoutMs ?? 0, this.#ports.clock);
+    const run = this.#runs.begin(request.key, context.signal);
     try {
       return await this.#reconcile(request, { ...context, signal: run.signal });
     } finally {
@@ -201,7 +232,7 @@ export class ControllerRunner {
       return await this.#finalize(cached, { client, context, shown });
     let object = cached;
     for (const { name } of controller.finalizers)
-      object = await addFinalizer(client, controller.kind, { object, finalizer: name });
+      object = await addFinalizer(client, controller.kind, { object, finalizer: name, fieldManager: controller.name });
     return (await controller.reconcile(object, context(object))) ?? undefined;
   }
 
@@ -209,7 +240,7 @@ export class ControllerRunner {
     cached: DeepReadonly<KubernetesObject>,
     { client, context, shown }: FinalizeParts,
   ): Promise<ReconcileResult | undefined> {
-    const { finalizers, kind } = this.#controller;
+    const { finalizers, kind, name: fieldManager } = this.#controller;
     let left: DeepReadonly<KubernetesObject> | undefined = cached;
     // On to the next at once: a predicate may drop the update that a removal makes.
     for (const { name, finalize } of finalizers) {
@@ -217,11 +248,15 @@ export class ControllerRunner {
       if (left !== cached) await shown();
       const result = await finalize(left, context(left));
       if (typeof result === 'object') return result;
-      left = await removeFinalizer(client, kind, { object: left, finalizer: name });
+      left = await removeFinalizer(client, kind, { object: left, finalizer: name, fieldManager });
       if (left === undefined) return undefined;
     }
     return undefined;
   }
+}
+
+function texts(keys: ReconcileKeys): readonly string[] {
+  return keys.map((key) => (typeof key === 'string' ? key : objectKey(key.namespace ?? '', key.name)));
 }
 
 /** What comes only because a program began, or once more, may wait. */
@@ -243,8 +278,8 @@ function ownersOf(object: DeepReadonly<KubernetesObject>, kind: Resource): Recon
   return [kind.scope === 'Cluster' ? owner.name : { namespace: object.metadata?.namespace ?? '', name: owner.name }];
 }
 
-function nameOf(object: DeepReadonly<KubernetesObject>): { readonly namespace: string; readonly name: string } {
-  return { namespace: metaNamespaceIndex(object)[0] ?? '', name: object.metadata?.name ?? '' };
+function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
+  return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }
 
 /** A handler that is told of changes in one shape. */
@@ -259,28 +294,6 @@ function changeHandler(next: (change: ObjectChange<KubernetesObject>) => void): 
       next({ type: 'deleted', key: last.key, object: last.object, isFinalStateUnknown: true });
     },
   };
-}
-
-/** The signal of one run: that of the loop, and a time limit. */
-function runSignal(
-  outer: AbortSignal,
-  timeoutMs: number,
-  clock: Clock,
-): { readonly signal: AbortSignal; readonly end: () => void } {
-  if (timeoutMs === 0) return { signal: outer, end: () => undefined };
-  const own = new AbortController();
-  const onAbort = (): void => own.abort(outer.reason);
-  if (outer.aborted) onAbort();
-  outer.addEventListener('abort', onAbort, { once: true });
-  const cancel = clock.setTimer(
-    () => own.abort(new Error(`the reconcile took longer than ${timeoutMs} ms`)),
-    timeoutMs,
-  );
-  const end = (): void => {
-    cancel();
-    outer.removeEventListener('abort', onAbort);
-  };
-  return { signal: own.signal, end };
 }
 
 function withFields(logger: Logger, fields: LogFields): Logger {

@@ -15,6 +15,7 @@ import {
   SharedInformerFactory,
   type SharedInformerFactoryOptions,
 } from '@kapstan/informers';
+import { type CacheProblem, problemText } from './cache-problem.ts';
 
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace'> {
   /** Namespaces to look at. Default and empty: all. Cluster-scoped kinds are seen whole. */
@@ -40,6 +41,7 @@ const controllerUid: IndexFunction<KubernetesObject> = (object) => [
 
 /** All of them are listed before the first reconcile; none is made afterwards. */
 export class InformerCache {
+  readonly #kinds = new Map<string, Resource>();
   readonly #factories: readonly SharedInformerFactory[];
   readonly #namespaces: readonly string[];
   readonly #hasSelectors: (token: Resource) => boolean;
@@ -64,6 +66,7 @@ export class InformerCache {
       factory.informer<T>(token, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
     );
     this.#informers.set(key, made as unknown as readonly SharedInformer<KubernetesObject>[]);
+    this.#kinds.set(key, token as Resource);
     return made;
   }
 
@@ -103,6 +106,34 @@ export class InformerCache {
       if (bad !== undefined) problems.set(key, bad.hasSynced ? bad.status.phase : 'not synced');
     }
     return problems;
+  }
+
+  /** Of each kind that is not filled, why, as far as its server has answered; empty = all are. */
+  unsynced(): readonly CacheProblem[] {
+    return [...this.#informers].flatMap(([key, informers]) => {
+      const bad = informers.filter(({ hasSynced }) => !hasSynced);
+      if (bad.length === 0) return [];
+      const error = bad.map(({ status }) => status.error).find((one) => one !== undefined);
+      return [{ kind: this.#kinds.get(key) as Resource, error }];
+    });
+  }
+
+  /** Tells why a kind cannot be listed or watched: once a reason, until it is well again. To be called before the start. */
+  followProblems(tell: (problem: CacheProblem) => void): void {
+    for (const [key, informers] of this.#informers) {
+      const kind = this.#kinds.get(key) as Resource;
+      for (const informer of informers) {
+        let told = '';
+        informer.status$.subscribe(({ phase, error }) => {
+          if (phase === 'live') told = '';
+          // A watch that ended, perhaps with its server: what comes of it is seen with the next attempt.
+          if (error === undefined || phase === 'stale') return;
+          const text = problemText({ kind, error });
+          if (text !== told) tell({ kind, error });
+          told = text;
+        });
+      }
+    }
   }
 
   start(): void {

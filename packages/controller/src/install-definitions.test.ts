@@ -59,7 +59,9 @@ it('is told of through the logger of a manager, as its caches are', async () => 
   const stopOther = new AbortController();
   const runningOther = cached.run(stopOther.signal);
   await settle();
-  expect(other.warnings).toEqual(['echos.demo.dev: failed to list or watch, trying again: no route to host']);
+  const trouble = 'Echo (echos.v1.demo.dev): no route to host';
+  expect(other.warnings).toEqual([`Failed to list or watch, trying again: ${trouble}`]);
+  const refused = expect(runningOther).rejects.toThrow(`stopped before the caches had synced: ${trouble}`);
   stopOther.abort();
-  await runningOther;
+  await refused;
 });

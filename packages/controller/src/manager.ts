@@ -1,5 +1,6 @@
 // Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
 // order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
+import { setMaxListeners } from 'node:events';
 import {
   type Clock,
   type DefinedResource,
@@ -11,6 +12,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
+import { problemText } from './cache-problem.ts';
 import type { Controller } from './controller-builder.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerRunner } from './controller-runner.ts';
@@ -24,7 +26,9 @@ import { OwnWrites } from './own-writes.ts';
 import { type ProbeServer, type ProbeServerOptions, startProbeServer } from './probe-server.ts';
 import { warningLogger } from './warning-logger.ts';
 
+/** What a manager needs and may be told. Those of `run` are the same with a client found by itself. */
 export interface ManagerOptions {
+  /** Of the cluster. It stays open when the manager ends. */
   readonly client: ResourceClient;
   /** Of several processes one works, the others keep their caches warm. Default false: this one works. */
   readonly leaderElection?: false | (Omit<LeaderElectionOptions, 'namespace'> & { readonly namespace?: string });
@@ -40,24 +44,31 @@ export interface ManagerOptions {
   readonly gracePeriodMs?: number;
   /** How long a reconcile waits for the caches to show what its object's last one wrote, in milliseconds. Default 5000. */
   readonly ownWritesTimeoutMs?: number;
+  /**
+   * How long the caches may take to be filled before the run rejects, naming the kinds that are not and why, in milliseconds.
+   * 0 = for ever. Default 120 000. Source: controller-runtime CacheSyncTimeout.
+   */
+  readonly cacheSyncTimeoutMs?: number;
   /** Selectors, resyncs and the like of the shared informers. */
   readonly informers?: Omit<InformerCacheOptions, 'namespaces' | 'clock'>;
   readonly clock?: Clock;
   /** Uniform in [0, 1). Default Math.random. */
   readonly random?: () => number;
-  /** Default: errors are warnings of the process, all else is silent. */
+  /** Errors are in the field `error`, as they were thrown. Default: errors and warnings are warnings of the process. */
   readonly logger?: Logger;
 }
 
-const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000 } as const;
+const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000, cacheSyncTimeoutMs: 120_000 } as const;
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
 const lastWordsMs = 2000;
 
+/**
+ * Runs controllers in one process: one set of caches for all of them, one lease, one server of probes and metrics. `run` makes
+ * one of these; on its own it is for a client of one's own and for tests.
+ */
 export class Manager {
-  readonly #options: ManagerOptions & Required<Pick<ManagerOptions, 'gracePeriodMs' | 'clock' | 'logger'>>;
+  readonly #options: ManagerOptions & Required<Pick<ManagerOptions, keyof typeof defaults | 'clock' | 'logger'>>;
   readonly #controllers: readonly Controller[];
-  /** As given: what is silent by default here are warnings of the process in an informer. */
-  readonly #informerLogger: Pick<ManagerOptions, 'logger'>;
   readonly #cache: InformerCache;
   readonly #metrics: ControllerMetrics;
   readonly #recorders: readonly EventRecorder[];
@@ -72,27 +83,29 @@ export class Manager {
 
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
-    const names = controllers.map(({ name }) => name);
-    const twice = names.find((name, index) => names.indexOf(name) !== index);
-    if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
-    if (controllers.length === 0) throw new TypeError('there is no controller to run');
-    const { clock = systemClock, logger = warningLogger, registry, gracePeriodMs = defaults.gracePeriodMs } = options;
-    this.#options = { ...options, clock, logger, gracePeriodMs };
-    this.#informerLogger = options.logger === undefined ? {} : { logger };
+    requireControllers(controllers);
+    const { clock = systemClock, logger = warningLogger, registry } = options;
+    this.#options = { ...options, ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
-      onHandlerError: (error) => logger.error('A handler failed; its change is lost to it', { error: String(error) }),
-      ...this.#informerLogger,
+      onHandlerError: (error) => logger.error('A handler failed; its change is lost to it', { error }),
+      // Told below, by kind.
+      onWatchError: () => undefined,
+      logger,
       ...options.informers,
       namespaces: options.namespaces ?? [],
       clock,
     });
     const client = new ObservedClient({ client: options.client, admit: () => this.#admit() });
-    const recorders = names.map((component) => new EventRecorder({ client, component, clock, logger }));
+    const recorders = controllers.map(({ name }) => new EventRecorder({ client, component: name, clock, logger }));
     this.#elector = this.#createElector(recorders[0]);
     this.#recorders = recorders;
     this.#runners = this.#createRunners(client);
+    if (options.informers?.onWatchError === undefined)
+      this.#cache.followProblems((problem) =>
+        logger.warn(`Failed to list or watch, trying again: ${problemText(problem)}`),
+      );
     this.#ready = new Promise((resolve, reject) => {
       this.#becomeReady = resolve;
       this.#failReady = reject;
@@ -101,6 +114,7 @@ export class Manager {
     this.#ready.catch(() => undefined);
   }
 
+  /** What /metrics shows. */
   get metrics(): Registry {
     return this.#metrics.registry;
   }
@@ -122,8 +136,9 @@ export class Manager {
 
   /**
    * Works until the signal aborts, and resolves when all has ended: runs under way (they have the grace period, then their
-   * signal aborts), events, the lease, caches, probes. Rejects when the start fails, with {@link LeadershipLostError}, and when
-   * runs did not end in time; everything is closed then too. Once.
+   * signal aborts), events, the lease, caches, probes. Rejects when the start fails, also for caches that something keeps from
+   * being filled until the stop, with {@link LeadershipLostError}, and when runs did not end in time; everything is closed
+   * then too. Once.
    */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#isStarted) throw new Error('a manager runs once');
@@ -154,7 +169,7 @@ export class Manager {
     }
     if (stop.aborted) return;
     this.#cache.start();
-    if (!(await this.#cache.waitForSync(stop))) return;
+    if (!(await this.#cachesFill(stop))) return;
     this.#hasSynced = true;
     this.#becomeReady();
     const never = new AbortController().signal;
@@ -162,10 +177,31 @@ export class Manager {
     else await this.#elector.run((lost) => this.#work({ stop, lost }), stop);
   }
 
+  /** False when the stop comes first. Rejects when that takes too long, and when something had kept them from it until the stop. */
+  async #cachesFill(stop: AbortSignal): Promise<boolean> {
+    const { clock, cacheSyncTimeoutMs } = this.#options;
+    const over = new AbortController();
+    const end = (): void => over.abort();
+    const cancel = cacheSyncTimeoutMs === 0 ? () => undefined : clock.setTimer(end, cacheSyncTimeoutMs);
+    stop.addEventListener('abort', end, { once: true });
+    const isFilled = await this.#cache.waitForSync(over.signal);
+    stop.removeEventListener('abort', end);
+    cancel();
+    if (isFilled) return true;
+    const problems = this.#cache.unsynced();
+    const text = problems.map(problemText).join('; ');
+    if (!stop.aborted) throw new Error(`timed out after ${cacheSyncTimeoutMs} ms waiting for caches to sync: ${text}`);
+    if (problems.some(({ error }) => error !== undefined))
+      throw new Error(`stopped before the caches had synced: ${text}`);
+    return false;
+  }
+
   async #work(signals: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
     const { logger } = this.#options;
     // What a client still tries to write would go out under another leader.
     signals.lost.addEventListener('abort', () => void this.#silence(), { once: true });
+    // Each controller listens: Node takes more than ten for a leak.
+    setMaxListeners(0, signals.stop, signals.lost);
     logger.info('Starting workers', { controllers: this.#controllers.length });
     await this.#inTime(Promise.all(this.#runners.map((runner) => runner.run(signals))), signals);
     logger.info('All workers finished');
@@ -185,7 +221,10 @@ export class Manager {
       if (over.signal.aborted) return;
       await delay(clock, gracePeriodMs + lastWordsMs, over.signal).catch(() => undefined);
       if (over.signal.aborted) return;
-      throw new Error(`failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms`);
+      const left = this.#runners.flatMap(({ underWay }) => underWay).join(', ');
+      throw new Error(
+        `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms; still under way: ${left}`,
+      );
     };
     try {
       await Promise.race([work, late()]);
@@ -225,11 +264,12 @@ export class Manager {
       random,
       ...(recorder === undefined ? {} : { recorder }),
       onChange: (isLeader) => this.#metrics.leaderChanged(name, isLeader),
+      onSlowRenewal: () => this.#metrics.renewedSlowly(name),
     });
   }
 
   #createRunners(client: ResourceClient): readonly ControllerRunner[] {
-    const { clock, logger, gracePeriodMs, ownWritesTimeoutMs = defaults.ownWritesTimeoutMs } = this.#options;
+    const { clock, logger, gracePeriodMs, ownWritesTimeoutMs } = this.#options;
     const cache = this.#cache;
     const ownWrites = new OwnWrites({ cache, clock, timeoutMs: ownWritesTimeoutMs });
     return this.#controllers.map((controller, index) => {
@@ -240,11 +280,10 @@ export class Manager {
   }
 
   async #installDefinitions(signal: AbortSignal): Promise<void> {
-    const { installCrds = false, client, clock, leaderElection } = this.#options;
+    const { installCrds = false, client, clock, logger, leaderElection } = this.#options;
     if (!installCrds) return;
     const fieldManager = (leaderElection || this.#controllers[0])?.name ?? '';
-    const rest = { client, clock, signal, fieldManager, ...this.#informerLogger };
-    await installDefinitions(definedResources(this.#controllers), rest);
+    await installDefinitions(definedResources(this.#controllers), { client, clock, signal, fieldManager, logger });
   }
 
   async #listen(): Promise<void> {
@@ -262,6 +301,30 @@ export class Manager {
     if (problems.length > 0) return problems.join(', ');
     return this.#hasSynced ? undefined : 'starting';
   }
+}
+
+/** Throws TypeError. */
+function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, keyof typeof defaults>> {
+  const times = {
+    gracePeriodMs: options.gracePeriodMs ?? defaults.gracePeriodMs,
+    ownWritesTimeoutMs: options.ownWritesTimeoutMs ?? defaults.ownWritesTimeoutMs,
+    cacheSyncTimeoutMs: options.cacheSyncTimeoutMs ?? defaults.cacheSyncTimeoutMs,
+  };
+  for (const [name, value] of Object.entries(times))
+    if (!(value >= 0)) throw new TypeError(`${name} must be a number of at least 0, not ${value}`);
+  return times;
+}
+
+/** Throws TypeError. */
+function requireControllers(controllers: readonly Controller[]): void {
+  if (controllers.length === 0) throw new TypeError('there is no controller to run');
+  for (const one of controllers as readonly unknown[]) {
+    const isController = typeof one === 'object' && one !== null && 'kind' in one && 'reconcile' in one;
+    if (!isController) throw new TypeError('a controller ends with .reconcile(…): that gives what can be run');
+  }
+  const names = controllers.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
 }
 
 /** Those that the controllers reconcile, own or watch; each once. */

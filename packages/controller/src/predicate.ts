@@ -3,7 +3,10 @@
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 
-/** A resync comes as an update from an object to itself. Must be quick; what it throws is logged and counts as no. */
+/**
+ * A resync comes as an update from an object to itself. Must be quick. Where it throws, the error is logged and the change
+ * counts: a needless reconcile is better than a lost one.
+ */
 export type Predicate<T extends KubernetesObject> = (change: ObjectChange<T>) => boolean;
 
 type Field = (object: DeepReadonly<KubernetesObject>) => unknown;
@@ -18,17 +21,22 @@ function changed(field: Field): Predicate<KubernetesObject> {
 export const generationChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.generation);
 /** Leaves out resyncs. */
 export const resourceVersionChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.resourceVersion);
+/** Leaves out updates that keep the labels. */
 export const labelsChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.labels);
+/** Leaves out updates that keep the annotations. */
 export const annotationsChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.annotations);
 
+/** Changes that at least one of them lets through; none without any. */
 export function anyOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.some((predicate) => predicate(change));
 }
 
+/** Changes that each of them lets through; all without any. */
 export function allOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (change) => predicates.every((predicate) => predicate(change));
 }
 
+/** Changes that it does not let through. */
 export function not<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
   return (change) => !predicate(change);
 }

@@ -1,6 +1,7 @@
 // ProbeServer: /healthz, /readyz and /metrics of a manager over plain HTTP, for probes and for Prometheus.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import process from 'node:process';
 import type { Registry } from 'prom-client';
 
 /** Undefined = well; else what is wrong. */
@@ -9,7 +10,10 @@ type Probe = () => string | undefined;
 export interface ProbeServerOptions {
   /** 0 = any free one. */
   readonly port: number;
-  /** Address to listen at. Default: all of this host, where probes and scrapes come from. */
+  /**
+   * Address to listen at. Default: in a pod (where KUBERNETES_SERVICE_HOST is set) all, as the kubelet and Prometheus come from
+   * outside; else 127.0.0.1, as nobody has to prove who he is.
+   */
   readonly host?: string;
 }
 
@@ -20,6 +24,7 @@ export interface ProbeServerPages {
 }
 
 export interface ProbeServer {
+  readonly host: string;
   readonly port: number;
   /** Ends connections too. Idempotent. */
   close(): Promise<void>;
@@ -31,8 +36,10 @@ export async function startProbeServer(options: ProbeServerOptions, pages: Probe
     void answer(request.url ?? '/', response, pages);
   });
   await listen(server, options);
+  const { address: host, port } = server.address() as AddressInfo;
   return {
-    port: (server.address() as AddressInfo).port,
+    host,
+    port,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -41,7 +48,12 @@ export async function startProbeServer(options: ProbeServerOptions, pages: Probe
   };
 }
 
-function listen(server: Server, { port, host }: ProbeServerOptions): Promise<void> {
+/** Undefined = all addresses, of both families where the host has both. */
+function defaultHost(): string | undefined {
+  return process.env.KUBERNETES_SERVICE_HOST ? undefined : '127.0.0.1';
+}
+
+function listen(server: Server, { port, host = defaultHost() }: ProbeServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {

@@ -133,7 +133,7 @@ describe('ReconcileLoop', () => {
     await finished;
     expect(seen).toEqual(['a', 'b']);
     expect(logged).toEqual(
-      ['a', 'b'].map((key) => ['The listener to outcomes failed', { key, error: 'bad listener', reason: undefined }]),
+      ['a', 'b'].map((key) => ['The listener to outcomes failed', { key, error: new Error('bad listener') }]),
     );
   });
 

@@ -198,12 +198,9 @@ export class ReconcileLoop {
   }
 }
 
+/** The error as it is: loggers show its stack and cause. */
 function fieldsOf(key: string, error: unknown): LogFields {
-  return {
-    key,
-    error: error instanceof Error ? error.message : String(error),
-    reason: isStatusError(error) ? error.reason : undefined,
-  };
+  return { key, ...(isStatusError(error) ? { reason: error.reason } : {}), error };
 }
 
 /** Keys are the user's: one with several slashes is split at the first rather than ending the worker. */

@@ -42,6 +42,7 @@ export interface ApplySettings {
   readonly owner?: 'controller' | 'none';
 }
 
+/** What a reconcile function has beside its object. Of one run: its signal and its client end with it. */
 export interface ReconcilerContext<T extends KubernetesObject> {
   /**
    * For all else: it rejects writes when this process must not write any more, ends with the signal, and what it wrote is in

@@ -92,6 +92,7 @@ describe('run', () => {
     const reconciled = controller(testConfigMaps).reconcile(async () => undefined);
     await expect(run(reconciled, { kubeconfig: '/nowhere/kubeconfig' })).rejects.toThrow('/nowhere/kubeconfig');
     await expect(run()).rejects.toThrow();
+    await expect(run(undefined as never)).rejects.toThrow('run() takes controllers, then options, not undefined');
   });
 
   it('writes nothing after leadership ran out, by its own clock, at the moment of the write', async () => {

@@ -1,4 +1,5 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
+import { inspect } from 'node:util';
 import { type ResourceClient, systemClock } from '@kapstan/api';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
@@ -48,6 +49,8 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
 }
 
 function isController(argument: Controller | RunOptions): argument is Controller {
+  if (typeof argument !== 'object' || argument === null)
+    throw new TypeError(`run() takes controllers, then options, not ${inspect(argument)}`);
   return 'reconcile' in argument;
 }
 

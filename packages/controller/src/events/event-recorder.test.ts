@@ -230,7 +230,10 @@ describe('EventRecorder', () => {
     await recorder.flush();
     expect(calls.map(({ object }) => object.message)).toEqual(['good', 'better', 'best']);
     expect(told).toEqual(
-      Array(2).fill(['Unable to write event (will not retry!)', { reason: 'Synced', error: 'no correlation' }]),
+      Array(2).fill([
+        'Unable to write event (will not retry!)',
+        { reason: 'Synced', error: new Error('no correlation') },
+      ]),
     );
   });
 

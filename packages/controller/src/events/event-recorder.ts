@@ -128,7 +128,7 @@ export class EventRecorder {
 
   #report(message: string, { reason }: EventDraft, error: unknown): void {
     try {
-      this.#options.logger.error(message, { reason, error: error instanceof Error ? error.message : String(error) });
+      this.#options.logger.error(message, { reason, error });
     } catch (thrown) {
       process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
     }
@@ -142,7 +142,7 @@ export class EventRecorder {
         return await this.#write(event, correlated);
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        const fields = { reason: draft.reason, error: error instanceof Error ? error.message : String(error) };
+        const fields = { reason: draft.reason, error };
         // The server has answered: asking again would give the same.
         if (isStatusError(error)) return this.#options.logger.info('Server rejected event (will not retry!)', fields);
         this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);

@@ -34,6 +34,8 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   readonly recorder?: Pick<EventRecorder, 'record'>;
   /** Told whenever this process begins or ceases to lead. */
   readonly onChange?: (isLeader: boolean) => void;
+  /** Told of each renewal that had to read the Lease first: another has written it, or the write before failed. */
+  readonly onSlowRenewal?: () => void;
   /** Told of each holder that is seen, also of the first and of this process. */
   readonly onNewLeader?: (identity: string) => void;
 }
@@ -60,6 +62,7 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
     logger: silentLogger,
     recorder: { record: () => undefined },
     onChange: () => undefined,
+    onSlowRenewal: () => undefined,
     onNewLeader: () => undefined,
     ...options,
   };

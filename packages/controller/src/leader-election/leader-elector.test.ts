@@ -291,6 +291,21 @@ describe('LeaderElector', () => {
     expect(log).toEqual(['leader: me', 'leads', 'work']);
   });
 
+  it('tells of renewals that had to read the Lease first: not of the first claim, nor of one that is made anew', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let slow = 0;
+    candidate(server, clock, { onSlowRenewal: () => slow++ });
+    await clock.advance(4000);
+    expect(slow).toBe(0);
+    // Somebody labels it: the next renewal is a conflict, and the one after it quick again.
+    server.set({ ...server.lease, metadata: { ...server.lease?.metadata, labels: { a: 'b' } } });
+    await clock.advance(4000);
+    expect(slow).toBe(1);
+    server.lease = undefined;
+    await clock.advance(4000);
+    expect(slow).toBe(1);
+  });
+
   it('makes a Lease anew that was deleted under it', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const { log } = candidate(server, clock);

@@ -154,8 +154,7 @@ export class LeaderElector {
         if (!(await this.#claimPresent())) return false;
       }
     } catch (error) {
-      const fields = { lease: this.#options.name, error: error instanceof Error ? error.message : String(error) };
-      this.#options.logger.warn('Failed to acquire or renew the lease', fields);
+      this.#options.logger.warn('Failed to acquire or renew the lease', { lease: this.#options.name, error });
       return false;
     }
     return this.#extendTerm(startedAtMs);
@@ -169,8 +168,7 @@ export class LeaderElector {
       this.#see(await this.#call((options) => this.#update(claimed(observed, this.#claim()), options)));
       return true;
     } catch (error) {
-      if (!isConflict(error) && !isNotFound(error))
-        this.#options.logger.debug('Renewing anew', { error: String(error) });
+      if (!isConflict(error) && !isNotFound(error)) this.#options.logger.debug('Renewing anew', { error });
       return false;
     }
   }
@@ -190,6 +188,8 @@ export class LeaderElector {
     // Reading may have taken long: a leader whose time is over writes nothing any more, see #call.
     void this.isLeader;
     const claim = this.#claim();
+    // Source: client-go counts when it finds its own name on a Lease that is there.
+    if (present !== undefined && this.leader === this.identity) this.#options.onSlowRenewal();
     const written = await this.#call((options) => {
       this.#hasWritten = true;
       return present === undefined || observed === undefined
@@ -261,7 +261,7 @@ export class LeaderElector {
         return;
       } catch (error) {
         if (isConflict(error)) continue;
-        return logger.warn('Failed to release the lease', { lease: name, error: String(error) });
+        return logger.warn('Failed to release the lease', { lease: name, error });
       }
     }
   }

@@ -8,6 +8,10 @@ export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   readonly rateLimiter?: RateLimiter<K>;
 }
 
+/**
+ * A {@link DelayingQueue} for work that fails: `get`, work, then `forget` or `addRateLimited`, and in both cases `done`, after
+ * it. Memory: the keys in it, and what the limiter keeps for those that are not forgotten.
+ */
 export class RateLimitingQueue<K> extends DelayingQueue<K> {
   readonly #limiter: RateLimiter<K>;
 

@@ -1,0 +1,202 @@
+import {
+  type LogFields,
+  newForbidden,
+  newNotFound,
+  type Resource,
+  type ResourceClient,
+  silentLogger,
+} from '@kapstan/api';
+import {
+  configMap,
+  FakeListerWatcher,
+  settle,
+  type TestConfigMap,
+  testConfigMaps,
+  testPods,
+  VirtualClock,
+} from '@kapstan/api/testing';
+import { Event } from '@kapstan/kinds/core/v1';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Controller, controller } from './controller-builder.ts';
+import { Manager, type ManagerOptions } from './manager.ts';
+
+const missing = newNotFound({ group: '', resource: 'configmaps' }, '');
+const forbidden = newForbidden({ group: '', resource: 'pods' }, '', 'no rights');
+const idle = controller(testConfigMaps)
+  .owns(testPods)
+  .reconcile(async () => undefined);
+
+let clock: VirtualClock;
+let maps: FakeListerWatcher<TestConfigMap>;
+let pods: FakeListerWatcher<TestConfigMap>;
+let warnings: string[];
+let stop: AbortController;
+beforeEach(() => {
+  clock = new VirtualClock();
+  maps = new FakeListerWatcher();
+  pods = new FakeListerWatcher();
+  warnings = [];
+  stop = new AbortController();
+});
+
+const sources = {
+  listerWatcher: ({ kind }: Resource) => (kind === testPods.kind ? pods : maps),
+};
+
+/** How the run ends: undefined, or its error. */
+function run(one: Controller, options: Partial<ManagerOptions> = {}): Promise<unknown> {
+  const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+  const client = sources as unknown as ResourceClient;
+  const manager = new Manager([one], { client, clock, logger, gracePeriodMs: 1000, ...options });
+  return manager.run(stop.signal).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+/** Every list and watch is answered so. */
+function refuse(source: FakeListerWatcher<TestConfigMap>, error: Error): void {
+  for (let times = 0; times < 200; times++) for (const verb of ['watch', 'list'] as const) source.failNext(verb, error);
+}
+
+describe('a manager whose caches cannot be filled', () => {
+  it('names a kind that is not served in one warning, and gives up after 2 min with the same text', async () => {
+    refuse(maps, missing);
+    const ended = run(idle);
+    await clock.advance(119_999);
+    const text = 'ConfigMap (configmaps.v1): the server does not serve it: is its CustomResourceDefinition installed?';
+    expect(warnings).toEqual([`Failed to list or watch, trying again: ${text}`]);
+    await clock.advance(1);
+    expect(await ended).toEqual(new Error(`timed out after 120000 ms waiting for caches to sync: ${text}`));
+    expect([clock.pendingTimers, maps.openWatches, pods.openWatches]).toEqual([0, 0, 0]);
+  });
+
+  it('points to installCrds where the program has the definition', async () => {
+    refuse(maps, missing);
+    const defined = { ...testConfigMaps, definition: { metadata: { name: 'x' } } };
+    const ended = run(controller(defined as typeof testConfigMaps).reconcile(async () => undefined));
+    await settle();
+    expect(warnings).toEqual([expect.stringContaining('which installCrds: true installs')]);
+    stop.abort();
+    await ended;
+  });
+
+  it('names each that is not filled, also one that has not answered, after a time of the user', async () => {
+    refuse(pods, forbidden);
+    const deaf = { ...maps, list: () => new Promise(() => undefined), watch: () => new Promise(() => undefined) };
+    maps = deaf as unknown as FakeListerWatcher<TestConfigMap>;
+    const ended = run(idle, { cacheSyncTimeoutMs: 5000 });
+    await clock.advance(5000);
+    expect(await ended).toMatchObject({
+      message: `timed out after 5000 ms waiting for caches to sync: ConfigMap (configmaps.v1): no answer yet; Pod (pods.v1): ${forbidden.message}`,
+    });
+  });
+
+  it('does not end in peace when it is stopped before it could begin', async () => {
+    refuse(pods, forbidden);
+    const ended = run(idle);
+    await clock.advance(10_000);
+    expect(warnings).toHaveLength(1);
+    stop.abort();
+    expect(await ended).toEqual(new Error(`stopped before the caches had synced: Pod (pods.v1): ${forbidden.message}`));
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('waits for ever with 0, begins when it may, and warns anew of what comes later', async () => {
+    for (let times = 0; times < 30; times++)
+      for (const verb of ['watch', 'list'] as const) pods.failNext(verb, forbidden);
+    const ended = run(idle, { cacheSyncTimeoutMs: 0 });
+    await clock.advance(3_600_000);
+    expect([warnings.length, pods.openWatches]).toEqual([1, 1]);
+    refuse(pods, missing);
+    pods.resetWatches();
+    await clock.advance(120_000);
+    expect(warnings.slice(1)).toEqual([expect.stringContaining('Pod (pods.v1): the server does not serve it')]);
+    stop.abort();
+    expect(await ended).toBeUndefined();
+  });
+});
+
+it('a manager of many controllers does not look like a leak', async () => {
+  const heard: string[] = [];
+  const listen = ({ message }: Error): void => void heard.push(message);
+  process.on('warning', listen);
+  const many = Array.from({ length: 20 }, (_, at) =>
+    controller(testConfigMaps, { name: `${at}` }).reconcile(async () => undefined),
+  );
+  const client = sources as unknown as ResourceClient;
+  const running = new Manager(many, { client, clock }).run(stop.signal);
+  await settle();
+  stop.abort();
+  await running;
+  process.off('warning', listen);
+  expect(heard).toEqual([]);
+});
+
+describe('the end of a manager', () => {
+  it('names the controllers and objects whose reconciles do not end', async () => {
+    const deaf = controller(testConfigMaps, { name: 'deaf' })
+      .settings({ workers: 2 })
+      .reconcile(() => new Promise<void>(() => undefined));
+    const ended = run(deaf);
+    for (const name of ['a', 'b', 'c']) maps.add(configMap({ name }));
+    await settle();
+    stop.abort();
+    await clock.advance(10_000);
+    expect(await ended).toEqual(
+      new Error(
+        'failed waiting for all controllers to end within grace period of 1000 ms; still under way: deaf default/a, deaf default/b',
+      ),
+    );
+  });
+
+  it('writes what events wait before it gives the lease back', async () => {
+    const log: string[] = [];
+    const leases = new Map<string, unknown>();
+    const slow = async (token: Resource, object: { readonly message?: string; readonly spec?: LogFields }) => {
+      if (token.kind === Event.kind) {
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 100));
+        log.push(object.message ?? '');
+      } else {
+        leases.set('x', object);
+        if (object.spec?.holderIdentity === '') log.push('lease given back');
+      }
+      return object;
+    };
+    const get = async () => {
+      if (!leases.has('x')) throw missing;
+      return leases.get('x');
+    };
+    const client = { ...sources, create: slow, update: slow, get } as unknown as ResourceClient;
+    const talking = controller(testConfigMaps).reconcile(async (_object, { event }) => {
+      for (const word of ['one', 'two']) event('Normal', 'Said', word);
+    });
+    const ended = run(talking, { client, leaderElection: { name: 'x', identity: 'me' } });
+    maps.add(configMap({ name: 'a' }));
+    await settle();
+    stop.abort();
+    await clock.advance(5000);
+    expect(await ended).toBeUndefined();
+    expect(log.slice(0, 4)).toEqual(['me became leader', 'one', 'two', 'lease given back']);
+  });
+});
+
+describe('a manager that is made wrongly', () => {
+  const client = sources as unknown as ResourceClient;
+
+  it.each([
+    ['a builder', [controller(testConfigMaps)], 'a controller ends with .reconcile(…)'],
+    ['undefined', [undefined], 'a controller ends with .reconcile(…)'],
+    ['nothing', [], 'there is no controller to run'],
+    ['two of one name', [idle, idle], 'two controllers are named configmap'],
+  ])('refuses %s', (_what, controllers, message) => {
+    expect(() => new Manager(controllers as unknown as Controller[], { client })).toThrow(TypeError);
+    expect(() => new Manager(controllers as unknown as Controller[], { client })).toThrow(message);
+  });
+
+  it.each(['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'])('refuses a negative %s', (name) => {
+    expect(() => new Manager([idle], { client, [name]: -1 })).toThrow(
+      new TypeError(`${name} must be a number of at least 0, not -1`),
+    );
+  });
+});

@@ -1,0 +1,83 @@
+// RunsUnderWay: what the workers of one controller do at this moment: the signal and the time limit of each run, words about
+// those that take long, and the keys of those that do not end. Used by controller-runner.ts.
+import type { CancelTimer, Clock, Logger } from '@kapstan/api';
+
+export interface RunsUnderWayOptions {
+  readonly clock: Clock;
+  /** Names the controller in each line. */
+  readonly log: Logger;
+  /** The signal of a run aborts after this time, in milliseconds. 0 = never. */
+  readonly timeoutMs: number;
+  /** A run is named in a warning after this time and each time that it has doubled, in milliseconds. 0 = never. */
+  readonly slowAfterMs: number;
+}
+
+export interface RunUnderWay {
+  readonly signal: AbortSignal;
+  /** To be called when the run has ended. */
+  end(): void;
+}
+
+export class RunsUnderWay {
+  readonly #options: RunsUnderWayOptions;
+  // Invariant: a key is here once, as the queue gives it to one worker at a time.
+  readonly #keys = new Set<string>();
+
+  constructor(options: RunsUnderWayOptions) {
+    this.#options = options;
+  }
+
+  /** Of the objects that are being reconciled, the longest one first. */
+  get keys(): readonly string[] {
+    return [...this.#keys];
+  }
+
+  /** A run begins, with the signal of its loop. */
+  begin(key: string, outer: AbortSignal): RunUnderWay {
+    this.#keys.add(key);
+    const { signal, end } = this.#limited(key, outer);
+    const cancelWarning = this.#warnWhenSlow(key);
+    return {
+      signal,
+      end: () => {
+        this.#keys.delete(key);
+        cancelWarning();
+        end();
+      },
+    };
+  }
+
+  #limited(key: string, outer: AbortSignal): RunUnderWay {
+    const { clock, log, timeoutMs } = this.#options;
+    if (timeoutMs === 0) return { signal: outer, end: () => undefined };
+    const own = new AbortController();
+    const onAbort = (): void => own.abort(outer.reason);
+    if (outer.aborted) onAbort();
+    outer.addEventListener('abort', onAbort, { once: true });
+    const cancel = clock.setTimer(() => {
+      log.warn('A reconcile takes longer than its timeoutMs: its signal is aborted', { key, timeoutMs });
+      own.abort(new Error(`the reconcile took longer than ${timeoutMs} ms`));
+    }, timeoutMs);
+    const end = (): void => {
+      cancel();
+      outer.removeEventListener('abort', onAbort);
+    };
+    return { signal: own.signal, end };
+  }
+
+  #warnWhenSlow(key: string): CancelTimer {
+    const { clock, log, slowAfterMs } = this.#options;
+    if (slowAfterMs === 0) return () => undefined;
+    const startedAtMs = clock.monotonicNow();
+    let cancel: CancelTimer = () => undefined;
+    const arm = (pauseMs: number): void => {
+      cancel = clock.setBackgroundTimer(() => {
+        const runningMs = clock.monotonicNow() - startedAtMs;
+        log.warn('A reconcile has not ended: its worker does nothing else', { key, runningMs });
+        arm(runningMs);
+      }, pauseMs);
+    };
+    arm(slowAfterMs);
+    return () => cancel();
+  }
+}

@@ -2,6 +2,7 @@
 import type { Observable } from 'rxjs';
 import type { ListOptions, WatchOptions } from './call-options.ts';
 import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
+import type { Resource } from './resource.ts';
 import type { ResourceVersion } from './resource-version.ts';
 import type { WatchEvent } from './watch-event.ts';
 
@@ -16,6 +17,8 @@ export interface ListResult<T extends KubernetesObject> {
 
 /** Lists and watches one resource (and one namespace or all of them). Implemented by `client` and by the apiserver's registry. */
 export interface ListerWatcher<T extends KubernetesObject> {
+  /** What it lists, for texts and to tell strange objects apart. Absent: its user must say, or goes without. */
+  readonly resource?: Resource;
   /** False: it cannot stream its present state (`sendInitialEvents`), so it is listed without being asked to. Default true. */
   readonly supportsWatchList?: boolean;
   /** One page. Rejects with `StatusError`. */

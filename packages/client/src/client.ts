@@ -242,6 +242,7 @@ export class Client implements ResourceClient {
     const accept = (kind: string): string => (metadataOnly ? `${json};as=${kind};g=meta.k8s.io;v=v1,${json}` : json);
     const [list, watch] = [accept('PartialObjectMetadataList'), accept('PartialObjectMetadata')];
     return {
+      resource: token,
       list: (options) => this.#page(token, { ...options, ...scope }, list),
       watch: (options) => observeWatch(this.#watchCall(token, { ...options, ...scope }, watch)),
     };

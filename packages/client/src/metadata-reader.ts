@@ -80,6 +80,7 @@ export class MetadataReader {
     scope: { readonly namespace?: string } = {},
   ): ListerWatcher<T> {
     return {
+      resource: token,
       list: (options) => this.listPage(token, { ...options, ...scope }),
       watch: (options) => this.watch(token, { ...options, ...scope }),
     };

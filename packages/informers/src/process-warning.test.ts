@@ -1,5 +1,13 @@
 import { type Logger, newUnauthorized, silentLogger } from '@kapstan/api';
-import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
+import {
+  FakeListerWatcher,
+  pod,
+  settle,
+  type TestPod,
+  testConfigMaps,
+  testPods,
+  VirtualClock,
+} from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
@@ -45,7 +53,10 @@ afterEach(async () => {
 
 describe('trouble that no callback takes', () => {
   const logger: Logger = { ...silentLogger, warn: (message, fields) => void logged.push([message, fields]) };
-  const texts = ['pods: failed to list or watch, trying again: no token', 'from a handler'];
+  const texts = [
+    'pods: failed to list or watch, trying again: no token',
+    'pods: a handler failed (added default/a): from a handler',
+  ];
 
   it('goes to the logger, and not to the process', async () => {
     await runIntoTrouble({ logger });
@@ -54,11 +65,32 @@ describe('trouble that no callback takes', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('is a warning of the process without a logger, with the stack of what threw', async () => {
+    await runIntoTrouble({});
+    expect(warnings.map(({ message }) => message)).toEqual(texts);
+    expect((warnings[1] as Error & { detail?: string }).detail).toMatch(
+      /^Error: from a handler\n +at .*process-warning/s,
+    );
+  });
+
+  it.each([
+    ['objects', undefined],
+    ['configmaps', testConfigMaps],
+  ])('names what the ListerWatcher lists, where nobody else says it: %s', async (name, resource) => {
+    Object.assign(source, { resource });
+    await runIntoTrouble({ resource: undefined as never });
+    expect(warnings.map(({ message }) => message.split(':')[0])).toEqual([name, name]);
+  });
+
   it('is told nobody else where callbacks take it', async () => {
     const told: unknown[] = [];
     const take = (error: unknown): void => void told.push((error as Error).message);
-    await runIntoTrouble({ logger, onWatchError: take, onHandlerError: take });
-    expect(told).toEqual(['no token', 'from a handler']);
+    const takeWithPlace: SharedInformerOptions<TestPod>['onHandlerError'] = (error, change, name) => {
+      take(error);
+      told.push(name, change?.type, change?.key);
+    };
+    await runIntoTrouble({ logger, onWatchError: take, onHandlerError: takeWithPlace });
+    expect(told).toEqual(['no token', 'from a handler', 'pods', 'added', 'default/a']);
     expect([...logged, ...warnings]).toEqual([]);
   });
 

@@ -3,20 +3,26 @@
 import process from 'node:process';
 import type { Logger } from '@kapstan/api';
 
-export function emitProcessWarning(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
-}
+/** Takes a sentence that says where and what, and the error behind it, for its stack. */
+export type Warn = (text: string, error?: unknown) => void;
+
+export const emitProcessWarning: Warn = (text, error) => {
+  const stack = error instanceof Error ? error.stack : undefined;
+  process.emitWarning(text, stack === undefined ? {} : { detail: stack });
+};
 
 /** Tells the logger, and the process where there is none or it throws. */
-export function warningTo(logger: Logger | undefined): (error: unknown) => void {
+export function warningTo(logger: Logger | undefined): Warn {
   if (logger === undefined) return emitProcessWarning;
-  return (error) => {
+  return (text, error) => {
     try {
-      if (error instanceof Error) logger.warn(error.message, { error });
-      else logger.warn(String(error));
+      if (error === undefined) logger.warn(text);
+      else logger.warn(text, { error });
     } catch (thrown) {
-      emitProcessWarning(error);
-      emitProcessWarning(thrown);
+      emitProcessWarning(text, error);
+      emitProcessWarning(errorText(thrown), thrown);
     }
   };
 }
+
+export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,10 +1,21 @@
-// Which events of a watch a reflector takes. Used by reflector.ts. Source: client-go tools/cache/reflector.go (handleAnyWatch).
-import { type DeepReadonly, formatApiVersion, type KubernetesObject, type Resource } from '@kapstan/api';
+// What a reflector's source is called, and which of its events are taken. Used by reflector.ts. Source: client-go tools/cache/reflector.go (handleAnyWatch).
+import {
+  type DeepReadonly,
+  formatApiVersion,
+  formatGroupResource,
+  type KubernetesObject,
+  type Resource,
+} from '@kapstan/api';
 
 /** What the objects of a source are. */
 export interface ExpectedKind {
   readonly apiVersion: string;
   readonly kind: string;
+}
+
+/** What is listed, for texts: "pods", "deployments.apps"; "objects" where nobody says. */
+export function sourceName(resource: Pick<Resource, 'group' | 'plural'> | undefined): string {
+  return resource === undefined ? 'objects' : formatGroupResource({ group: resource.group, resource: resource.plural });
 }
 
 /** The option `expected` for a resource; none where it does not say its version and kind. */

@@ -72,7 +72,7 @@ describe.each(kinds)('an informer and its reflector: %s', (fifo) => {
     ] as const)
       events.next({ type: 'ADDED', object: { ...pod({ name, resourceVersion: '11' }), kind } });
     expect(informer.indexer.listKeys()).toEqual(['default/b']);
-    expect(warnings).toEqual(['unexpected watch event object: expected v1, Kind=Pod, got v1, Kind=Service']);
+    expect(warnings).toEqual(['pods: unexpected watch event object: expected v1, Kind=Pod, got v1, Kind=Service']);
     await informer.close();
   });
 });

@@ -28,9 +28,12 @@ export interface ReflectorOptions extends ListWatchOptions {
   readonly resyncMs?: number;
   /** Asked before each resync. Default: always. */
   readonly shouldResync?: () => boolean;
-  /** What is listed, for warnings. Default "objects". */
+  /** What is listed, for warnings. Default: the source's resource, "pods"; "objects" where it does not say. */
   readonly name?: string;
-  /** What the objects are: an event with another kind of object is reported and left out. Default: anything but a Table. */
+  /**
+   * What the objects are: an event with another kind of object is reported and left out. Default: the source's resource, and
+   * where it does not say anything but a Table.
+   */
   readonly expected?: ExpectedKind;
   /**
    * Told of each failed list and watch, after which it is tried again. Must be quick. Default: a process warning when the

@@ -1,6 +1,6 @@
 // How a reflector's source is doing, and who is told when nobody asks.
 import type { ListWatchPhase } from '@kapstan/api';
-import { emitProcessWarning } from './process-warning.ts';
+import { emitProcessWarning, errorText, type Warn } from './process-warning.ts';
 
 /** How the source is doing. */
 export interface ReflectorStatus {
@@ -17,7 +17,7 @@ export interface ReflectorStatus {
  */
 export function watchErrorWarning(
   name: string,
-  warn: (text: string) => void = emitProcessWarning,
+  warn: Warn = emitProcessWarning,
 ): (error: unknown, status: ReflectorStatus) => void {
   let told: ReflectorStatus | undefined;
   return (error, status) => {
@@ -27,5 +27,3 @@ export function watchErrorWarning(
     warn(`${name}: failed to list or watch, trying again: ${errorText(error)}`);
   };
 }
-
-const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

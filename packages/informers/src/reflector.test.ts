@@ -409,7 +409,7 @@ describe('Reflector', () => {
     source.add(pod({ name: 'd' }));
     expect(applied).toEqual(['a', 'b', 'bad', 'c', 'd']);
     expect(reflector.lastSyncResourceVersion).toBe('15');
-    expect(warnings).toEqual(['from the report']);
+    expect(warnings).toEqual(['objects: onStoreError failed: from the report']);
   });
 
   it('goes on after a bookmark that the store refuses', async () => {
@@ -492,7 +492,7 @@ describe('Reflector', () => {
     indexer.add = () => {
       throw new Error('bad object');
     };
-    expect(await warningsOf(() => source.add(pod({ name: 'a' })))).toEqual(['bad object']);
+    expect(await warningsOf(() => source.add(pod({ name: 'a' })))).toEqual(['objects: bad object']);
   });
 
   it('refuses options that make no sense', () => {

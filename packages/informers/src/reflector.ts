@@ -22,8 +22,8 @@ import {
   type WatchOptions,
 } from '@kapstan/api';
 import { defer, Observable, type Subscription } from 'rxjs';
-import { emitProcessWarning } from './process-warning.ts';
-import { requireUsable } from './reflector-events.ts';
+import { emitProcessWarning, errorText } from './process-warning.ts';
+import { type ExpectedKind, expectedOf, requireUsable, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 import { InitialSilence } from './reflector-silence.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
@@ -40,6 +40,8 @@ export class Reflector<T extends KubernetesObject> {
   readonly #listerWatcher: ListerWatcher<T>;
   readonly #store: ReflectorStore<T>;
   readonly #options: ReflectorOptions;
+  readonly #name: string;
+  readonly #expected: ExpectedKind | undefined;
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #onWatchError: NonNullable<ReflectorOptions['onWatchError']>;
@@ -75,7 +77,9 @@ export class Reflector<T extends KubernetesObject> {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
-    const { name = 'objects', onWarning = emitProcessWarning } = options;
+    const { name = sourceName(listerWatcher.resource), onWarning = emitProcessWarning } = options;
+    this.#name = name;
+    this.#expected = options.expected ?? expectedOf(listerWatcher.resource).expected;
     this.#onWatchError = options.onWatchError ?? watchErrorWarning(name);
     const warn = (text: string): void => this.#guard(() => onWarning(text));
     this.#trace = new RoundTrace({ name, clock: this.#clock, onWarning: warn });
@@ -168,10 +172,10 @@ export class Reflector<T extends KubernetesObject> {
 
   #reportStoreError(error: unknown): void {
     try {
-      if (this.#options.onStoreError === undefined) emitProcessWarning(error);
+      if (this.#options.onStoreError === undefined) emitProcessWarning(`${this.#name}: ${errorText(error)}`, error);
       else this.#options.onStoreError(error);
     } catch (thrown) {
-      emitProcessWarning(thrown);
+      emitProcessWarning(`${this.#name}: onStoreError failed: ${errorText(thrown)}`, thrown);
     }
   }
 
@@ -309,7 +313,7 @@ export class Reflector<T extends KubernetesObject> {
       return;
     }
     // Its version does not count either. Throws: to #take, which reports it.
-    requireUsable(event.object, this.#options.expected);
+    requireUsable(event.object, this.#expected);
     this.#guard(() => {
       if (isStreaming) this.#stage(event.type, event.object);
       else this.#apply(event.type, event.object);

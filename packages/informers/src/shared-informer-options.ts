@@ -11,7 +11,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   extends Omit<ReflectorOptions, 'name' | 'expected' | 'shouldResync' | 'onWarning' | 'onStoreError'> {
   /**
    * What is listed: names it in errors and warnings. With version and kind, events of objects of another kind are reported
-   * and left out. Default: a nameless one.
+   * and left out. Default: that of the ListerWatcher, and where it does not say a nameless one.
    */
   readonly resource?: Pick<Resource, 'group' | 'plural'> & Partial<Pick<Resource, 'version' | 'kind'>>;
   /** Indexes beside `namespace`, which is always there. */
@@ -35,12 +35,12 @@ export interface SharedInformerOptions<T extends KubernetesObject>
   readonly mutationDetection?: MutationDetection;
   /**
    * Told what a handler, an index function or, for an event of the watch, the transform threw; `change` is what a handler
-   * was told. Default: a warning, see `logger`. Never stops the informer (I8): the object that an index function failed for is
+   * was told, `name` what is listed ("pods", "deployments.apps"). Default: a warning with name, change, key and stack, see `logger`. Never stops the informer (I8): the object that an index function failed for is
    * cached and told of, but missing in that index; one whose event the transform failed for stays as it was, until its next
    * change or a list. A transform that throws for one object of a list fails the whole list: that is told to `onWatchError`,
    * and the list is tried again with backoff, so an informer whose transform always throws never syncs. As in client-go.
    */
-  readonly onHandlerError?: (error: unknown, change?: ObjectChange<T>) => void;
+  readonly onHandlerError?: (error: unknown, change: ObjectChange<T> | undefined, name: string) => void;
 }
 
 export interface EventHandlerOptions {

@@ -317,7 +317,7 @@ describe('SharedInformer: handlers', () => {
       },
     });
     source.add(pod({ name: 'a' }));
-    expect(warnings).toEqual(['from the report']);
+    expect(warnings).toEqual(['pods: onHandlerError failed: from the report']);
     expect(names()).toBe('a');
   });
 

@@ -2,7 +2,6 @@
 // Source: client-go tools/cache/shared_informer.go.
 import {
   type DeepReadonly,
-  formatGroupResource,
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
@@ -21,9 +20,9 @@ import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
 import { ProcessLoop } from './process-loop.ts';
-import { warningTo } from './process-warning.ts';
+import { errorText, type Warn, warningTo } from './process-warning.ts';
 import { Reflector } from './reflector.ts';
-import { expectedOf } from './reflector-events.ts';
+import { expectedOf, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
 import { requireResyncPeriod } from './resync-schedule.ts';
@@ -53,7 +52,9 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   readonly #options: SharedInformerOptions<T>;
   readonly #clock: NonNullable<ReflectorOptions['clock']>;
-  readonly #warn: (error: unknown) => void;
+  /** What is listed, for texts: "pods", "deployments.apps". */
+  readonly #name: string;
+  readonly #warn: Warn;
   readonly #fifo: Fifo<T>;
   readonly #loop: ProcessLoop<T>;
   readonly #reflector: Reflector<T>;
@@ -71,13 +72,15 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   constructor(listerWatcher: ListerWatcher<T>, options: SharedInformerOptions<T> = {}) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    const resource = options.resource ?? listerWatcher.resource;
+    this.#name = sourceName(resource);
     this.#warn = warningTo(options.logger);
     this.#transform = options.transform;
     const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
     const indexers = { [namespaceIndex]: metaNamespaceIndex, ...options.indexers };
     const retryOnError = options.retryOnError ?? false;
     this.indexer = new Indexer<T>(indexers, { onIndexError: retryOnError ? rethrow : report });
-    this.lister = new Lister(this.indexer, options.resource ?? { group: '', plural: '' });
+    this.lister = new Lister(this.indexer, resource ?? { group: '', plural: '' });
     this.#fifo = createFifo(options.fifo ?? 'delta', {
       knownObjects: this.indexer,
       transform: (object) => (this.#transform === undefined ? object : this.#transform(object)),
@@ -93,17 +96,17 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#handlers = new HandlerRegistry<T>({
       resyncCheckMs: requireResyncPeriod(options.resyncMs ?? 0),
       clock: this.#clock,
-      warn: this.#warn,
+      warn: (text) => this.#warn(`${this.#name}: ${text}`),
       exclusively: (section) => this.#loop.exclusively(section),
       onError: report,
     });
     this.#detector = new MutationDetector({
-      name: options.resource?.plural ?? 'informer',
+      name: this.#name,
       mode: options.mutationDetection ?? 'off',
       clock: this.#clock,
       onMutation: report,
     });
-    this.#reflector = this.#createReflector(listerWatcher);
+    this.#reflector = this.#createReflector(listerWatcher, expectedOf(resource));
     this.status$ = this.#reflector.status$;
     this.events$ = new Observable((subscriber) =>
       this.#observe({ next: (event) => subscriber.next(event), end: () => subscriber.complete() }),
@@ -259,7 +262,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   // ---- The walk of one event ----
 
-  #createReflector(listerWatcher: ListerWatcher<T>): Reflector<T> {
+  #createReflector(listerWatcher: ListerWatcher<T>, expected: Pick<ReflectorOptions, 'expected'>): Reflector<T> {
     const queue = (section: () => void): void => this.#loop.exclusively(section);
     const store = {
       add: (object: DeepReadonly<T>) => queue(() => this.#fifo.add(object)),
@@ -270,14 +273,11 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       bookmark: (resourceVersion: string) => queue(() => this.#fifo.bookmark(resourceVersion)),
       resync: () => queue(() => this.#fifo.resync()),
     };
-    const { resource, onWatchError } = this.#options;
-    const name =
-      resource === undefined ? 'objects' : formatGroupResource({ group: resource.group, resource: resource.plural });
     return new Reflector(listerWatcher, store, {
       ...this.#options,
-      name,
-      ...expectedOf(resource),
-      onWatchError: onWatchError ?? watchErrorWarning(name, this.#warn),
+      ...expected,
+      name: this.#name,
+      onWatchError: this.#options.onWatchError ?? watchErrorWarning(this.#name, this.#warn),
       onWarning: this.#warn,
       shouldResync: () => this.#handlers.shouldResync(),
       onStoreError: (error) => this.#reportError(error),
@@ -346,12 +346,18 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #reportError(error: unknown, change?: ObjectChange<T>): void {
     this.#handlerErrors++;
     try {
-      if (this.#options.onHandlerError === undefined) this.#warn(error);
-      else this.#options.onHandlerError(error, change);
+      if (this.#options.onHandlerError === undefined) this.#warn(failureText(this.#name, error, change), error);
+      else this.#options.onHandlerError(error, change, this.#name);
     } catch (thrown) {
-      this.#warn(thrown);
+      this.#warn(`${this.#name}: onHandlerError failed: ${errorText(thrown)}`, thrown);
     }
   }
+}
+
+/** Names the object that a handler was told of; other texts of ours name theirs. */
+function failureText<T extends KubernetesObject>(name: string, error: unknown, change?: ObjectChange<T>): string {
+  const where = change === undefined ? '' : `a handler failed (${change.type} ${change.key}): `;
+  return `${name}: ${where}${errorText(error)}`;
 }
 
 function rethrow(error: Error): never {

@@ -111,6 +111,7 @@ export class TestClient implements ResourceClient {
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
     const of = (client: ResourceClient): ListerWatcher<T> => client.listerWatcher(token, scope);
     return {
+      resource: token,
       list: (options) => this.#call((client) => of(client).list(options), options),
       watch: (options) => new Observable((subscriber) => this.#watch(of, options, subscriber)),
     };

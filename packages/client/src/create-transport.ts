@@ -1,6 +1,8 @@
 // Puts a transport together from a configuration: server URL, credentials, TLS, proxy, headers.
 import { basename } from 'node:path';
+import type { Clock, Logger } from '@kapstan/api';
 import type { ClientConfig, Impersonation, ResolvedClientOptions } from './client-config.ts';
+import { connectionKey } from './connection-key.ts';
 import { anonymous, basicAuth, bearerToken, type Credentials, type RequestHeaders } from './credentials/credentials.ts';
 import { ExecPlugin } from './credentials/exec-plugin.ts';
 import { OidcTokenSource } from './credentials/oidc.ts';
@@ -9,6 +11,7 @@ import type { TlsConfig } from './tls-config.ts';
 import { ConnectionPool } from './transport/connection-pool.ts';
 import { checkProxyUrl, proxyFromEnvironment } from './transport/proxy.ts';
 import { RateLimiter } from './transport/rate-limiter.ts';
+import { shareLink } from './transport/shared-pools.ts';
 import { TlsMaterial } from './transport/tls-material.ts';
 import { Transport } from './transport/transport.ts';
 import { logWarningsOnce } from './transport/warnings.ts';
@@ -20,12 +23,21 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
   const { clock, logger, rateLimit } = options;
   const tls = config.tls ?? {};
   const server = serverUrl(config.server, tls);
-  const credentials = credentialsOf(config, { options, server, tls });
-  const material = new TlsMaterial({ tls, credentials, clock, logger });
-  const proxyUrl = config.proxyUrl === undefined ? proxyFromEnvironment(server, process.env) : config.proxyUrl;
+  const chosenProxy = config.proxyUrl === undefined ? proxyFromEnvironment(server, process.env) : config.proxyUrl;
+  const proxyUrl = chosenProxy ? checkProxyUrl(chosenProxy) : undefined;
+  const { credentials, lease } = shareLink(
+    connectionKey(config, { server, proxyUrl, clock }),
+    logger,
+    (sharedLogger) => {
+      const ports = { clock, logger: sharedLogger };
+      const own = credentialsOf(config, { ...ports, server, tls });
+      const material = new TlsMaterial({ ...ports, tls, credentials: own });
+      return { credentials: own, pool: new ConnectionPool({ server, tls, material, proxyUrl, clock }) };
+    },
+  );
   return new Transport({
     server,
-    pool: new ConnectionPool({ server, tls, material, proxyUrl: proxyUrl ? checkProxyUrl(proxyUrl) : undefined }),
+    pool: lease,
     credentials,
     headers: { 'user-agent': options.userAgent ?? defaultUserAgent(), ...impersonationHeaders(config.impersonate) },
     limiter: rateLimit === undefined ? undefined : new RateLimiter(rateLimit, clock),
@@ -47,15 +59,15 @@ export function serverUrl(server: string, tls: TlsConfig): URL {
 }
 
 interface CredentialContext {
-  readonly options: ResolvedClientOptions;
+  readonly clock: Clock;
+  readonly logger: Logger;
   readonly server: URL;
   readonly tls: TlsConfig;
 }
 
-function credentialsOf(config: ClientConfig, { options, server, tls }: CredentialContext): Credentials {
+function credentialsOf(config: ClientConfig, { clock, logger, server, tls }: CredentialContext): Credentials {
   checkCombination(config);
   const { token, tokenFile, username, password, exec, oidc, credentials } = config;
-  const { clock, logger } = options;
   if (credentials !== undefined) return credentials;
   if (tokenFile) return new TokenFile({ path: tokenFile, fallback: token, clock, logger });
   if (token) return bearerToken(token);

@@ -1,11 +1,11 @@
 // From a kubeconfig's context to what a client needs, with the checks and texts of client-go's clientcmd.
 import type { ClientConfig, Impersonation } from '../client-config.ts';
 import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts';
-import { checkOidcConfig, type OidcConfig, type OidcTokens } from '../credentials/oidc.ts';
+import { checkOidcConfig, type OidcConfig } from '../credentials/oidc.ts';
 import type { TlsConfig } from '../tls-config.ts';
 import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigExec, KubeconfigUser } from './kubeconfig.ts';
 import { checkUsable, clusterFaults, contextFaults, userFaults } from './kubeconfig-faults.ts';
-import { persistTokens, type TokenPlace } from './persist-tokens.ts';
+import { type TokenPlace, tokenWriter } from './persist-tokens.ts';
 
 const execExtension = 'client.authentication.k8s.io/exec';
 
@@ -115,7 +115,7 @@ function tokenPlace({ userFiles }: Kubeconfig, user: string): TokenPlace | undef
 function oidc(user: KubeconfigUser, place: TokenPlace | undefined): Partial<ClientConfig> {
   const { token, tokenFile, username } = user;
   if (user['auth-provider'] === undefined || token || tokenFile || username) return {};
-  const persist = place === undefined ? {} : { persist: (tokens: OidcTokens) => persistTokens(place, tokens) };
+  const persist = place === undefined ? {} : { persist: tokenWriter(place) };
   return { oidc: { ...oidcConfig(user), ...persist } };
 }
 

@@ -9,11 +9,21 @@ export interface TokenPlace {
   readonly user: string;
 }
 
+const writers = new Map<string, (tokens: OidcTokens) => Promise<void>>();
+
+/** Of one place always the same function: configurations of one file are alike (connection-key.ts). */
+export function tokenWriter(place: TokenPlace): (tokens: OidcTokens) => Promise<void> {
+  const key = JSON.stringify([place.file, place.user]);
+  const writer = writers.get(key) ?? ((tokens) => persistTokens(place, tokens));
+  writers.set(key, writer);
+  return writer;
+}
+
 /**
  * Rejects when the file cannot be written, has no such user any more, or is locked by somebody else: client-go's lock,
  * a file "<file>.lock" beside it.
  */
-export async function persistTokens({ file, user }: TokenPlace, tokens: OidcTokens): Promise<void> {
+async function persistTokens({ file, user }: TokenPlace, tokens: OidcTokens): Promise<void> {
   const lock = `${file}.lock`;
   await (await open(lock, 'wx', 0o600)).close();
   try {

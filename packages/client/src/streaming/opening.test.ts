@@ -100,14 +100,25 @@ describe('the opening of a WebSocket', () => {
 
   it('fails when the server is silent for openTimeoutMs, timeoutMs, or until the signal aborts', async () => {
     const server = (await startServer()).refuse(...Array.from({ length: 3 }, () => silence));
-    const client = clientOf({ server: server.url }, { openTimeoutMs: 30 });
-    await expect(client.exec(target, command)).rejects.toMatchObject({ code: 'ETIMEDOUT', message: /within 30 ms/ });
-    await expect(client.exec(target, { ...command, timeoutMs: 20 })).rejects.toThrow('within 20 ms');
+    const clock = new VirtualClock();
+    const client = clientOf({ server: server.url }, { clock, openTimeoutMs: 30 });
     const controller = new AbortController();
-    const opening = client.exec(target, { ...command, signal: controller.signal });
+    const late = expect(client.exec(target, command)).rejects.toMatchObject({
+      code: 'ETIMEDOUT',
+      message: /within 30 ms/,
+    });
+    const later = expect(client.exec(target, { ...command, timeoutMs: 20 })).rejects.toThrow('within 20 ms');
+    const { signal } = controller;
+    const aborted = expect(client.exec(target, { ...command, timeoutMs: 0, signal })).rejects.toThrow(
+      'changed my mind',
+    );
     while (server.requests.length < 3) await new Promise(setImmediate);
+    await clock.advance(20);
+    await later;
+    await clock.advance(10);
+    await late;
     controller.abort(new Error('changed my mind'));
-    await expect(opening).rejects.toThrow('changed my mind');
+    await aborted;
     while (server.sockets.size > 0) await new Promise(setImmediate);
   });
 

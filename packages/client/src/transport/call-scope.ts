@@ -13,14 +13,17 @@ export interface CallScopeOptions {
 export class CallScope {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
+  readonly #request: string;
   readonly #onAbort = (): void => this.#controller.abort(this.#outer?.reason);
   #cancelTimer: CancelTimer | undefined;
 
   constructor({ clock, signal, timeoutMs, request }: CallScopeOptions) {
     this.#outer = signal;
+    this.#request = request;
     if (signal?.aborted) this.#controller.abort(signal.reason);
     signal?.addEventListener('abort', this.#onAbort, { once: true });
-    if (timeoutMs > 0) this.#cancelTimer = clock.setTimer(() => this.#expire(request, timeoutMs), timeoutMs);
+    if (timeoutMs > 0)
+      this.#cancelTimer = clock.setTimer(() => this.fail('ETIMEDOUT', `no answer within ${timeoutMs} ms`), timeoutMs);
   }
 
   get signal(): AbortSignal {
@@ -39,14 +42,14 @@ export class CallScope {
     this.close();
   }
 
+  /** Aborts what still runs with a transport error of its own. */
+  fail(code: string, message: string): void {
+    this.abort(new TransportError({ code, message, request: this.#request }));
+  }
+
   /** Releases the timer and the listener. */
   close(): void {
     this.stopDeadline();
     this.#outer?.removeEventListener('abort', this.#onAbort);
-  }
-
-  #expire(request: string, timeoutMs: number): void {
-    const message = `no answer within ${timeoutMs} ms`;
-    this.#controller.abort(new TransportError({ code: 'ETIMEDOUT', message, request }));
   }
 }

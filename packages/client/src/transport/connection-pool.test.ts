@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
 import type { ClientOptions } from '../client-config.ts';
 import { anonymous } from '../credentials/credentials.ts';
+import { testAuthority } from '../testing/certificates.ts';
 import { json, ScriptedServer, status } from '../testing/scripted-server.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { TlsMaterial } from './tls-material.ts';
@@ -56,9 +57,13 @@ describe('connections and answers', () => {
   });
 
   it('a connection on which a call ran out of time is not used again', async () => {
-    const client = connect();
+    const clock = new VirtualClock();
+    const client = connect({ clock });
     server.next(() => undefined);
-    await expect(client.get(Node, { name: '1' }, { timeoutMs: 30 })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    const late = expect(client.get(Node, { name: '1' })).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    while (server.requests.length === 0) await new Promise(setImmediate);
+    await clock.advance(30_000);
+    await late;
     const hung = server.last.socket;
     expect(await client.get(Node, { name: '2' })).toEqual(named('2'));
     expect(server.last.socket).not.toBe(hung);
@@ -111,26 +116,26 @@ describe('the pool when files of its certificates change', () => {
     'is replaced for a new %s, and the old one retired',
     async (member) => {
       const clock = new VirtualClock();
+      const authority = await testAuthority();
+      const { cert, key } = await authority.issue('one');
+      const texts = { caFile: authority.ca, certFile: cert, keyFile: key };
       const files = {
         caFile: join(directory, 'ca'),
         certFile: join(directory, 'cert'),
         keyFile: join(directory, 'key'),
       };
-      for (const path of Object.values(files)) await writeFile(path, 'one');
+      for (const [name, path] of Object.entries(files)) await writeFile(path, texts[name as typeof member]);
       const material = new TlsMaterial({ tls: files, credentials: anonymous, clock, logger: silentLogger });
-      const pool = new ConnectionPool({
-        server: new URL('https://127.0.0.1:1'),
-        tls: files,
-        material,
-        proxyUrl: undefined,
-      });
-      const first = await pool.forCall();
+      const server = new URL('https://127.0.0.1:1');
+      const pool = new ConnectionPool({ server, tls: files, material, proxyUrl: undefined, clock });
+      const first = await pool.generation();
       await clock.advance(60_000);
-      expect(await pool.forCall()).toBe(first);
-      await writeFile(files[member], 'two');
+      expect(await pool.generation()).toBe(first);
+      // The same in other words: it still fits the other two.
+      await writeFile(files[member], `${texts[member]}\n`);
       await clock.advance(60_000);
-      expect(await pool.forCall()).not.toBe(first);
-      expect(first).toMatchObject({ closed: true });
+      expect(await pool.generation()).not.toBe(first);
+      expect(first.pool).toMatchObject({ closed: true });
       await pool.close();
     },
   );

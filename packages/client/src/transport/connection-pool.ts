@@ -1,6 +1,7 @@
-// The connections of one cluster and one identity: an undici pool for calls, a connection of its own for each stream.
-// New certificates get a new pool; the old one drains.
+// The connections of one cluster and one identity: an undici pool for calls, a connection of its own for each stream. Shared by
+// equal clients (shared-pools.ts), each of which has a lease (pool-lease.ts). New certificates get a new pool; the old one drains.
 import type { Socket } from 'node:net';
+import type { CancelTimer, Clock } from '@kapstan/api';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { TlsConfig } from '../tls-config.ts';
 import { isSocks } from './proxy.ts';
@@ -13,17 +14,20 @@ export interface ConnectionPoolOptions {
   readonly tls: TlsConfig;
   readonly material: TlsMaterial;
   readonly proxyUrl: string | undefined;
+  readonly clock: Clock;
 }
 
 // Source of the figures: client-go transport/cache.go. Idle time is Go's default; a shorter Keep-Alive hint of the server wins.
 const connectTimeoutMs = 30_000;
 const tcpKeepAliveMs = 30_000;
 const idleMs = 90_000;
+// How often a client certificate's files are looked at while nothing but streams is open. Source: client-go transport/cert_rotation.go.
+const certificateCheckMs = 300_000;
 // Deadlines are the transport's own, on its clock; streams have none.
 const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs };
 
 /** What is made of one set of certificates. */
-interface Generation {
+export interface Generation {
   readonly texts: TlsTexts;
   readonly connect: ReturnType<typeof buildConnector>;
   readonly pool: Dispatcher;
@@ -32,52 +36,51 @@ interface Generation {
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #current: Generation | undefined;
-  readonly #open = new Set<Dispatcher>();
-  readonly #upgraded = new Set<Socket>();
+  readonly #draining = new Set<Dispatcher>();
+  /** Each with what to do when the client certificate is replaced. */
+  readonly #streams = new Map<Dispatcher, () => void>();
+  #cancelCheck: CancelTimer | undefined;
   #isClosed = false;
 
   constructor(options: ConnectionPoolOptions) {
     this.#options = options;
   }
 
-  /** The pool for the next call. Rejects when certificates cannot be had, or after {@link close}. */
-  async forCall(): Promise<Dispatcher> {
-    return this.#generation(await this.#options.material.load()).pool;
+  /** What the next connection is made of; its `pool` is for calls. Rejects when certificates cannot be had, or after {@link close}. */
+  async generation(): Promise<Generation> {
+    return this.#generation(await this.#options.material.load());
   }
 
   /**
-   * A connection for one stream; give it to {@link release} when that is over. Rejects as {@link forCall}. Not of the
-   * pool, because undici connects anew, for nothing, when a request that runs is aborted; with HTTP/1.1 a stream fills
-   * its connection anyway.
+   * A connection for one stream; give it to {@link release} when that is over. Not of the pool, because undici connects
+   * anew, for nothing, when a request that runs is aborted; with HTTP/1.1 a stream fills its connection anyway.
+   * `onReplaced` is called when the client certificate has changed: the stream should end.
    */
-  async forStream(): Promise<Dispatcher> {
-    const { connect, texts } = this.#generation(await this.#options.material.load());
-    const { proxyUrl } = this.#options;
+  openStream(generation: Generation, onReplaced: () => void): Dispatcher {
+    const { proxyUrl, server } = this.#options;
     const dispatcher =
       proxyUrl === undefined || isSocks(proxyUrl)
-        ? new Client(this.#options.server.origin, { ...timeouts, connect })
-        : this.#proxy(texts, proxyUrl);
-    this.#open.add(dispatcher);
+        ? new Client(server.origin, { ...timeouts, connect: generation.connect })
+        : this.#proxy(generation.texts, proxyUrl);
+    this.#streams.set(dispatcher, onReplaced);
+    this.#checkLater();
     return dispatcher;
   }
 
-  /**
-   * The way to a bare connection, for an upgrade; it belongs to the caller, {@link close} ends it too. Rejects as
-   * {@link forCall}; network errors come from the second step.
-   */
-  async forUpgrade(): Promise<(signal: AbortSignal) => Promise<Socket>> {
-    const { connect } = this.#generation(await this.#options.material.load());
-    return async (signal) => {
-      const { server, proxyUrl } = this.#options;
-      const isHttpProxy = proxyUrl !== undefined && !isSocks(proxyUrl);
-      const httpSocket = isHttpProxy ? await proxyTunnel({ proxyUrl, server, signal }) : undefined;
-      const isDone = httpSocket !== undefined && server.protocol === 'http:';
-      const socket = isDone ? httpSocket : await this.#dial(connect, { httpSocket, signal });
-      if (this.#isClosed) socket.destroy(closedError());
-      this.#upgraded.add(socket);
-      socket.once('close', () => this.#upgraded.delete(socket));
-      return socket;
-    };
+  /** Ends the connection of a stream. */
+  async release(dispatcher: Dispatcher): Promise<void> {
+    this.#streams.delete(dispatcher);
+    if (this.#streams.size === 0) this.#stopChecks();
+    await dispatcher.destroy();
+  }
+
+  /** A bare connection, for an upgrade; it belongs to the caller. Rejects with network errors and the signal's reason. */
+  async dial(generation: Generation, signal: AbortSignal): Promise<Socket> {
+    const { server, proxyUrl } = this.#options;
+    const isHttpProxy = proxyUrl !== undefined && !isSocks(proxyUrl);
+    const httpSocket = isHttpProxy ? await proxyTunnel({ proxyUrl, server, signal }) : undefined;
+    const isDone = httpSocket !== undefined && server.protocol === 'http:';
+    return isDone ? httpSocket : await this.#dial(generation.connect, { httpSocket, signal });
   }
 
   #dial(connect: Generation['connect'], how: DialOptions): Promise<Socket> {
@@ -100,20 +103,18 @@ export class ConnectionPool {
     });
   }
 
-  /** Ends the connection of a stream. */
-  release(dispatcher: Dispatcher): void {
-    const forget = (): void => {
-      this.#open.delete(dispatcher);
-    };
-    dispatcher.destroy().then(forget, forget);
-  }
-
-  /** Ends every connection, busy ones too. Idempotent. */
+  /** Ends every connection, busy ones too, but for those of {@link dial}. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const socket of this.#upgraded) socket.destroy(closedError());
-    const open = [...this.#open];
-    this.#open.clear();
+    this.#stopChecks();
+    const open = [
+      ...this.#streams.keys(),
+      ...this.#draining,
+      ...(this.#current === undefined ? [] : [this.#current.pool]),
+    ];
+    this.#streams.clear();
+    this.#draining.clear();
+    this.#current = undefined;
     await Promise.all(open.map((dispatcher) => dispatcher.destroy()));
   }
 
@@ -123,18 +124,43 @@ export class ConnectionPool {
     const current = this.#current;
     if (current !== undefined && isSame(current.texts, texts)) return current;
     const created = this.#create(texts);
-    this.#open.add(created.pool);
     this.#current = created;
-    if (current !== undefined) this.#retire(current.pool);
+    if (current !== undefined) this.#retire(current, created);
     return created;
   }
 
-  #retire(pool: Dispatcher): void {
+  #retire(old: Generation, { texts }: Generation): void {
+    this.#draining.add(old.pool);
     const forget = (): void => {
-      this.#open.delete(pool);
+      this.#draining.delete(old.pool);
     };
     // Its calls come to their end; destroyed meanwhile by close() it is gone as well.
-    pool.close().then(forget, forget);
+    old.pool.close().then(forget, forget);
+    // Who a stream is stays as it was when it connected; whom it trusts was settled then. Source: client-go
+    // transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.
+    if (old.texts.cert === texts.cert && old.texts.key === texts.key) return;
+    const streams = [...this.#streams.values()];
+    for (const onReplaced of streams) onReplaced();
+  }
+
+  // Without calls nobody would notice a new certificate.
+  #checkLater(): void {
+    const isNeeded = this.#streams.size > 0 && this.#options.material.hasCertificateFiles;
+    if (!isNeeded || this.#cancelCheck !== undefined) return;
+    this.#cancelCheck = this.#options.clock.setBackgroundTimer(() => void this.#check(), certificateCheckMs);
+  }
+
+  async #check(): Promise<void> {
+    this.#cancelCheck = undefined;
+    const texts = await this.#options.material.load();
+    if (this.#streams.size === 0) return;
+    this.#generation(texts);
+    this.#checkLater();
+  }
+
+  #stopChecks(): void {
+    this.#cancelCheck?.();
+    this.#cancelCheck = undefined;
   }
 
   #create(texts: TlsTexts): Generation {
@@ -183,10 +209,6 @@ function overSocks(proxyUrl: string, server: URL, direct: Generation['connect'])
 interface DialOptions {
   readonly httpSocket: Socket | undefined;
   readonly signal: AbortSignal;
-}
-
-function closedError(): Error {
-  return Object.assign(new Error('the client is closed'), { code: 'ECANCELED' });
 }
 
 function isSame(a: TlsTexts, b: TlsTexts): boolean {

@@ -58,8 +58,8 @@ describe('a SOCKS5 proxy', () => {
     return void upstream.pipe(socket).pipe(upstream);
   };
   const url = (login = ''): string => `socks5://${login}127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const tunnel = (server: string, login = ''): Promise<Socket> =>
-    socksTunnel({ proxyUrl: url(login), server: new URL(server), timeoutMs: 200 });
+  const tunnel = (server: string, login = '', timeoutMs = 60_000): Promise<Socket> =>
+    socksTunnel({ proxyUrl: url(login), server: new URL(server), timeoutMs });
 
   it('carries calls, watches and upgrades, TLS end to end', async () => {
     const tls = await authority.issue('server', ['127.0.0.1']);
@@ -126,7 +126,7 @@ describe('a SOCKS5 proxy', () => {
   it('that is silent is given up', async () => {
     steps = [noLogin];
     behind = -1;
-    await expect(tunnel('http://1.2.3.4')).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+    await expect(tunnel('http://1.2.3.4', '', 50)).rejects.toMatchObject({ code: 'ETIMEDOUT' });
   });
 
   it('that is not there is ECONNREFUSED', async () => {

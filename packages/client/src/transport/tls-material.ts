@@ -1,11 +1,15 @@
 // Certificates and keys of a connection: inline, or from files that are re-read so that rotation needs no restart.
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
 import type { Clock, Logger } from '@kapstan/api';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { TlsConfig } from '../tls-config.ts';
 
 // Files are looked at again by the first request after this time.
 const rereadAfterMs = 60_000;
+// The same when they could not be used: whoever replaces them may be half way.
+const retryAfterMs = 1_000;
 
 /** PEM texts of one connection. */
 export interface TlsTexts {
@@ -22,10 +26,12 @@ export interface TlsMaterialOptions {
 }
 
 export class TlsMaterial {
+  /** Whether the client certificate may change by itself, and is worth looking at now and then. */
+  readonly hasCertificateFiles: boolean;
   readonly #options: TlsMaterialOptions;
   readonly #hasFiles: boolean;
   #texts: TlsTexts | undefined;
-  #readAtMs = 0;
+  #rereadAtMs = 0;
   #reading: Promise<TlsTexts> | undefined;
 
   /** Throws TypeError for a configuration that contradicts itself. */
@@ -38,6 +44,7 @@ export class TlsMaterial {
     const hasKey = tls.key !== undefined || tls.keyFile !== undefined;
     if (hasCert !== hasKey) throw new TypeError('a client certificate and its key must be given together');
     this.#options = options;
+    this.hasCertificateFiles = tls.certFile !== undefined && tls.keyFile !== undefined;
     this.#hasFiles = [tls.caFile, tls.certFile, tls.keyFile].some((file) => file !== undefined);
   }
 
@@ -49,8 +56,7 @@ export class TlsMaterial {
   }
 
   #fileTexts(): TlsTexts | Promise<TlsTexts> {
-    const now = this.#options.clock.monotonicNow();
-    const isFresh = !this.#hasFiles || now - this.#readAtMs < rereadAfterMs;
+    const isFresh = !this.#hasFiles || this.#options.clock.monotonicNow() < this.#rereadAtMs;
     if (this.#texts !== undefined && isFresh) return this.#texts;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
@@ -60,20 +66,28 @@ export class TlsMaterial {
 
   async #read(): Promise<TlsTexts> {
     const { tls, clock, logger } = this.#options;
-    this.#readAtMs = clock.monotonicNow();
+    this.#rereadAtMs = clock.monotonicNow() + rereadAfterMs;
     try {
       const [ca, cert, key] = await Promise.all([
         textOf(tls.ca, tls.caFile),
         textOf(tls.cert, tls.certFile),
         textOf(tls.key, tls.keyFile),
       ]);
+      if (this.#texts !== undefined) checkUsable({ ca, cert, key });
       this.#texts = { ca, cert, key };
     } catch (error) {
       if (this.#texts === undefined) throw error;
-      logger.error('cannot re-read TLS files; the last ones stay in use', { error });
+      this.#rereadAtMs = clock.monotonicNow() + retryAfterMs;
+      logger.error('cannot use TLS files that have changed; the last ones stay in use', { error });
     }
     return this.#texts;
   }
+}
+
+/** Throws for an authority that is none, and for a key of another certificate. */
+function checkUsable({ ca, cert, key }: TlsTexts): void {
+  if (ca !== undefined) new X509Certificate(ca);
+  if (cert !== undefined && key !== undefined) createSecureContext({ cert, key });
 }
 
 async function textOf(data: string | undefined, file: string | undefined): Promise<string | undefined> {

@@ -4,8 +4,8 @@ import type { Dispatcher } from 'undici';
 import type { RequestHeaders } from '../credentials/credentials.ts';
 import { type Attempt, AttemptLoop, type AttemptPorts, abortReason, type Exchange } from './attempt-loop.ts';
 import { CallScope } from './call-scope.ts';
-import type { ConnectionPool } from './connection-pool.ts';
 import { type CallLimits, type HttpAnswer, type HttpRequest, pathOnly } from './http-request.ts';
+import type { PoolLease } from './pool-lease.ts';
 import { transportErrorFrom } from './transport-error.ts';
 import { handshake, type OpenWebSocket } from './web-socket-handshake.ts';
 
@@ -16,7 +16,7 @@ export interface OpenStream {
 }
 
 export interface TransportPorts extends AttemptPorts {
-  readonly pool: ConnectionPool;
+  readonly pool: PoolLease;
   readonly headers: RequestHeaders;
 }
 
@@ -24,6 +24,8 @@ export class Transport {
   readonly #ports: TransportPorts;
   readonly #attempts: AttemptLoop;
   readonly #basePath: string;
+  /** Calls, and streams that are being opened. */
+  readonly #running = new Set<CallScope>();
 
   constructor(ports: TransportPorts) {
     this.#ports = ports;
@@ -49,11 +51,13 @@ export class Transport {
         return { ...this.#head(response), text, ...(isSuccess ? { answer: this.#answer(request, response) } : {}) };
       };
     };
+    this.#running.add(scope);
     try {
       return await read(await this.#attempts.run(this.#exchange(request, scope, { isStream: false, prepare })));
     } catch (error) {
       throw scope.signal.aborted ? abortReason(scope.signal, error) : error;
     } finally {
+      this.#running.delete(scope);
       scope.close();
     }
   }
@@ -90,11 +94,14 @@ export class Transport {
     return opened;
   }
 
+  /** Ends this client's calls, streams and upgraded connections, with errors of the code ECANCELED. */
   async close(): Promise<void> {
+    for (const scope of this.#running) scope.fail('ECANCELED', 'the client is closed');
     await this.#ports.pool.close();
   }
 
   async #open<A>(scope: CallScope, exchange: Exchange<A>): Promise<A> {
+    this.#running.add(scope);
     try {
       const answer = await this.#attempts.run(exchange);
       scope.stopDeadline();
@@ -102,13 +109,17 @@ export class Transport {
     } catch (error) {
       scope.close();
       throw scope.signal.aborted ? abortReason(scope.signal, error) : error;
+    } finally {
+      this.#running.delete(scope);
     }
   }
 
-  #streamExchange(request: HttpRequest, { signal }: CallScope): Pick<Exchange<HttpAnswer>, 'isStream' | 'prepare'> {
+  #streamExchange(request: HttpRequest, scope: CallScope): Pick<Exchange<HttpAnswer>, 'isStream' | 'prepare'> {
     const { pool } = this.#ports;
+    const { signal } = scope;
+    const onReplaced = (): void => scope.fail('ECONNRESET', 'the client certificate was replaced');
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
-      const dispatcher = await pool.forStream();
+      const dispatcher = await pool.forStream(onReplaced);
       // Aborted while the certificates loaded: nobody waits for it any more.
       if (signal.aborted) pool.release(dispatcher);
       const release = (): void => {

@@ -1,0 +1,70 @@
+// What two configurations must have in common to share connections: server, proxy, TLS and credential; not namespace, user agent
+// or impersonation, which are a request's. For transport/shared-pools.ts.
+import { createHash } from 'node:crypto';
+import { type Clock, stringifyJson } from '@kapstan/api';
+import type { ClientConfig } from './client-config.ts';
+import type { ExecConfig } from './credentials/exec-plugin.ts';
+import type { OidcConfig } from './credentials/oidc.ts';
+import type { TlsConfig } from './tls-config.ts';
+
+export interface ConnectionPlace {
+  readonly server: URL;
+  readonly proxyUrl: string | undefined;
+  readonly clock: Clock;
+}
+
+/** A digest, since tokens and private keys are in it. Objects with behaviour of their own (clock, credentials) count as themselves. */
+export function connectionKey(config: ClientConfig, { server, proxyUrl, clock }: ConnectionPlace): string {
+  const { tls, token, tokenFile, username, password, exec, oidc, credentials } = config;
+  const parts = [
+    [server.href, proxyUrl, identityOf(clock)],
+    tlsParts(tls ?? {}),
+    [token, tokenFile, username, password, identityOf(credentials)],
+    exec === undefined ? [] : execParts(exec, config.proxyUrl),
+    oidc === undefined ? [] : oidcParts(oidc),
+  ];
+  return createHash('sha256').update(stringifyJson(parts)).digest('base64');
+}
+
+function tlsParts({ ca, caFile, cert, certFile, key, keyFile, serverName, insecureSkipVerify }: TlsConfig): unknown[] {
+  return [ca, caFile, cert, certFile, key, keyFile, serverName, insecureSkipVerify];
+}
+
+function execParts(exec: ExecConfig, proxyUrl: string | undefined): unknown[] {
+  const { apiVersion, command, args, env, provideClusterInfo, interactiveMode, installHint, clusterConfig } = exec;
+  const variables = env?.map(({ name, value }) => [name, value]);
+  return [
+    apiVersion,
+    command,
+    args,
+    variables,
+    provideClusterInfo,
+    interactiveMode,
+    installHint,
+    clusterConfig,
+    proxyUrl,
+  ];
+}
+
+function oidcParts({
+  issuerUrl,
+  clientId,
+  clientSecret,
+  idToken,
+  refreshToken,
+  ca,
+  caFile,
+  persist,
+}: OidcConfig): unknown[] {
+  return [issuerUrl, clientId, clientSecret, idToken, refreshToken, ca, caFile, identityOf(persist)];
+}
+
+const identities = new WeakMap<object, number>();
+let identityCount = 0;
+
+function identityOf(value: object | undefined): number {
+  if (value === undefined) return 0;
+  const identity = identities.get(value) ?? ++identityCount;
+  identities.set(value, identity);
+  return identity;
+}

@@ -66,9 +66,12 @@ export type { Page, PageAnswer, PageRequest } from './http/page.ts';
 export type { KubeletOptions } from './http/tunnel-transport.ts';
 export { objectPatching } from './object-patching.ts';
 export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';
+export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './registry/api-enablement.ts';
+export { deploymentRollbacks } from './registry/apps/deployments/rollback.ts';
 export type { BuiltinServer } from './registry/builtin-kind.ts';
 export { builtinResources } from './registry/builtin-resources.ts';
 export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
+export { mirrorCatalog } from './registry/catalog-mirror.ts';
 export { bindings } from './registry/core/bindings/bindings.ts';
 export {
   type ComponentChecks,

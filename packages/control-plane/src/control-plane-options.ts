@@ -1,7 +1,13 @@
 // ControlPlaneOptions: all that a control plane can be told, and ControlPlane: what it is then. For control-plane.ts; the flags of
 // serve-flags.ts become these.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
+import type {
+  ApiServerOptions,
+  KubeletOptions,
+  RuntimeConfig,
+  ShutdownOptions,
+  StorageMediaType,
+} from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
@@ -100,6 +106,11 @@ export interface ControlPlaneOptions {
   /** Default 10.96.0.0/16. */
   readonly serviceClusterIpRange?: string;
   readonly kubelet?: KubeletAccessOptions;
+  /**
+   * Built-in APIs that clients find or not, as the flag of kube-apiserver has it: "apps/v1", "apps/v1/deployments", "/v1", "api/beta"
+   * … → "true" or "false". The server itself goes on using all of them. Default: stable versions are on, all others off.
+   */
+  readonly runtimeConfig?: RuntimeConfig;
   /**
    * Who keeps the endpoints of the service "kubernetes" in "default", which is made when it is not there. 'lease': this server, with
    * the others on its etcd. 'none': nobody here. 'off': the service is not made either. Without HTTP it is 'off'. Default 'off'.

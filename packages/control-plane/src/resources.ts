@@ -2,15 +2,18 @@
 import { type Clock, formatGroupResource, type Logger, type ResourceClient, type Revision } from '@kapstan/api';
 import {
   AdmissionChain,
+  ApiEnablement,
   type BuiltinServer,
   bindings,
   builtinResources,
   componentStatuses,
   DefinitionController,
+  deploymentRollbacks,
   FieldManager,
   guardEscalation,
   type HealthCheck,
   InProcessClient,
+  mirrorCatalog,
   type ObjectPatching,
   objectPatching,
   ResourceCatalog,
@@ -18,6 +21,7 @@ import {
   type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
+  type RuntimeConfig,
   storageCodecOf,
   virtualResource,
 } from '@kapstan/apiserver';
@@ -69,6 +73,8 @@ export interface ResourcesOptions {
   /** Time between two looks at the size of the store for /metrics, in milliseconds; 0 = none. Default 30 000. */
   readonly sizePollMs?: number;
   readonly access?: AccessControlOptions;
+  /** Built-in APIs that clients find or not. Default: stable versions on, all others off. */
+  readonly runtimeConfig?: RuntimeConfig;
   /** How objects are written to the engine and read from it. Default: JSON of nobody else. */
   readonly storedAs?: ResourceCodecOptions;
   readonly clock: Clock;
@@ -76,7 +82,10 @@ export interface ResourcesOptions {
 }
 
 export interface Resources {
+  /** All that the server works with. */
   readonly catalog: ResourceCatalog;
+  /** Those of them that clients find. */
+  readonly served: ResourceCatalog;
   readonly access: AccessControl;
   readonly client: ResourceClient;
   readonly patching: ObjectPatching;
@@ -123,6 +132,7 @@ const ownStore: ResourceCodecOptions = { mediaType: 'application/json', isShared
 /** Opens all built-in resources and those of the stored definitions, and waits until they can be read. The engines stay their owner's. */
 export async function openResources(engines: StoreEngines, options: ResourcesOptions): Promise<Resources> {
   const { clock, logger } = options;
+  const enablement = await startingWith('runtimeConfig', () => new ApiEnablement(options.runtimeConfig));
   const catalog = new ResourceCatalog();
   const managedFields = new FieldManager({ clock });
   const patching = objectPatching(managedFields);
@@ -147,12 +157,9 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const tokens = access.serviceAccountTokens;
   const definitions = await builtinDefinitions({ clock, findStore, tokens }, options);
   const stacks = definitions.map(createStack);
-  const storeOf = new Map(stacks.map(({ served }) => [formatGroupResource(served.definition), served.store]));
-  const guard = {
-    authorizer: access.authorizer,
-    findStore: (resource: string) => storeOf.get(formatGroupResource({ group: 'rbac.authorization.k8s.io', resource })),
-  };
-  for (const stack of stacks) catalog.install(guardEscalation(stack.served, guard));
+  installGuarded(catalog, stacks, access);
+  // Without a word about it all of the catalog is served.
+  const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   const virtual = { managedFields, admission };
   catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
   catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
@@ -178,6 +185,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   }
   return {
     catalog,
+    served,
     access,
     client: new InProcessClient({ catalog, clock, patching }),
     patching,
@@ -191,6 +199,27 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+/** Roles and bindings take nothing that their writer has not. */
+function installGuarded(catalog: ResourceCatalog, stacks: readonly ResourceStack[], access: AccessControl): void {
+  const storeOf = new Map(stacks.map(({ served }) => [formatGroupResource(served.definition), served.store]));
+  const guard = {
+    authorizer: access.authorizer,
+    findStore: (resource: string) => storeOf.get(formatGroupResource({ group: 'rbac.authorization.k8s.io', resource })),
+  };
+  for (const stack of stacks) catalog.install(guardEscalation(stack.served, guard));
+}
+
+/** What clients find of the catalog. Custom resources are there where their definitions are. */
+function servedOf(catalog: ResourceCatalog, enablement: ApiEnablement): ResourceCatalog {
+  const deployments = catalog.find('apps', 'v1', 'deployments');
+  const historic = { group: 'extensions', version: 'v1beta1', resource: 'deployments' };
+  if (deployments !== undefined && enablement.isServed(historic)) catalog.install(deploymentRollbacks(deployments));
+  const definitions = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+  return mirrorCatalog(catalog, (definition) =>
+    enablement.isServed(definition.isCustom === true ? definitions : definition),
+  );
 }
 
 /** What the stacks of all resources are told of the options. */

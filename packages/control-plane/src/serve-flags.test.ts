@@ -369,7 +369,10 @@ describe('parseServeFlags', () => {
     [['--service-account-issuer='], 'service-account-issuer should not be an empty string'],
     [['--service-account-issuer=a', '--service-account-issuer=a'], 'service-account-issuer "a" is duplicated'],
     [['--service-account-issuer=:x'], `service-account-issuer ":x" contained a ':' but was not a valid URL`],
-    [['--runtime-config=api/all=true'], `--runtime-config ${unsupported}`],
+    [
+      ['--runtime-config=networking.k8s.io/v1beta1=true'],
+      `invalid value "networking.k8s.io/v1beta1=true" for --runtime-config: group version networking.k8s.io/v1beta1 ${unsupported}`,
+    ],
     [['--event-ttl=soon'], 'invalid value "soon" for --event-ttl: must be a duration such as 90s or 1h30m'],
     [
       ['--authorization-mode=Node,RBAC'],

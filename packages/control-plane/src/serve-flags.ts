@@ -19,6 +19,7 @@ import {
   stringFlag,
 } from './flag-set.ts';
 import { type KubeletFlags, kubeletFlagErrors, kubeletFlags } from './kubelet-flags.ts';
+import { type RuntimeConfigFlags, runtimeConfigFlags } from './runtime-config-flags.ts';
 import { type ServiceAccountFlags, serviceAccountFlagErrors, serviceAccountFlags } from './service-account-flags.ts';
 import { type StoreFlags, storeFlagErrors, storeFlags } from './store-flags.ts';
 import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
@@ -26,7 +27,7 @@ import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 const maxInt = 2_147_483_647;
 
 /** The flags as read. Times are milliseconds but where the flag's name says seconds. */
-export interface ServeFlags extends StoreFlags, ServiceAccountFlags, KubeletFlags {
+export interface ServeFlags extends StoreFlags, ServiceAccountFlags, KubeletFlags, RuntimeConfigFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
@@ -103,6 +104,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'token-auth-file': stringFlag('CSV file of tokens: token,user,uid,"group1,group2".'),
   ...serviceAccountFlags,
   ...kubeletFlags,
+  ...runtimeConfigFlags,
   'client-ca-file': stringFlag("Certificates that sign client certificates, beside the server's own authority."),
   'tls-cert-file': stringFlag('Serving certificate instead of the own one. Needs --tls-private-key-file.'),
   'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),

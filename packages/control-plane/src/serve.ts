@@ -110,6 +110,7 @@ const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['serviceAccounts.signingKey', 'service-account-signing-key-file'],
   ['serviceAccounts.verificationKeys', 'service-account-key-file'],
   ['serviceClusterIpRange', 'service-cluster-ip-range'],
+  ['runtimeConfig', 'runtime-config'],
   ['leaderElection', 'leader-elect-lease-duration'],
 ]);
 
@@ -134,6 +135,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
   const etcd = await etcdOptions(flags);
   return {
     dataDir: flags['data-dir'],
+    ...(flags['runtime-config'].size === 0 ? {} : { runtimeConfig: flags['runtime-config'] }),
     ...(etcd === undefined ? {} : { etcd, etcdOverrides: flags['etcd-servers-overrides'] }),
     ...(flags['storage-media-type'] === 'default' ? {} : { storageMediaType: flags['storage-media-type'] }),
     keyPrefix: flags['etcd-prefix'],

@@ -38,7 +38,7 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
   const { engines, pki, resources, loops, encryption, clock, logger } = parts;
   return {
-    catalog: resources.catalog,
+    catalog: resources.served,
     authentication: {
       authenticators: resources.access.authenticators,
       anonymous: options.isAnonymousAllowed ?? true,

@@ -89,7 +89,6 @@ export const unsupportedFlags: ReadonlySet<string> = new Set([
   'requestheader-group-headers',
   'requestheader-uid-headers',
   'requestheader-username-headers',
-  'runtime-config',
   'service-account-jwks-uri',
   'service-account-max-token-expiration',
   'service-account-signing-endpoint',

@@ -33,7 +33,7 @@ function resourceFields(definition: ResourceDefinition): Document {
   }));
   return {
     resource,
-    responseKind: responseKind(definition, undefined),
+    responseKind: verbs.length === 0 ? noKind : responseKind(definition, undefined),
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
     verbs: verbsShown(definition, verbs),
@@ -42,6 +42,9 @@ function resourceFields(definition: ResourceDefinition): Document {
     ...(subresources.length === 0 ? {} : { subresources }),
   };
 }
+
+/** Of a parent that is there for its subresources alone. */
+const noKind: Document = { group: '', version: '', kind: '' };
 
 /** Group and version are "" where they are the resource's own; custom resources spell them out. */
 function responseKind(definition: ResourceDefinition, other: GroupVersionKind | undefined): Document {

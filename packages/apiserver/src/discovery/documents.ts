@@ -36,7 +36,8 @@ export function resourceListDocument({ group }: GroupEntry, { version, resources
     ...(group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: formatApiVersion({ group, version }),
     resources: resources.flatMap((definition) => [
-      resourceFields(definition),
+      // One that is only the parent of others is no resource to anyone.
+      ...(definition.verbs.length === 0 ? [] : [resourceFields(definition)]),
       ...sortedSubresources(definition).map((subresource) => subresourceFields(definition, subresource)),
     ]),
   };

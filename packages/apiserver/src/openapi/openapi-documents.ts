@@ -95,7 +95,8 @@ export function describeResource(
   definition: ResourceDefinition,
   schemas: ComponentSchemas,
 ): Readonly<Record<string, unknown>> {
-  const name = schemas.addResource(definition);
+  // A parent that is there for its subresources alone has no kind that anyone could send.
+  const name = definition.verbs.length === 0 ? '' : schemas.addResource(definition);
   addSubresourceKinds(definition, schemas);
   return resourcePaths(definition, name);
 }

@@ -107,7 +107,7 @@ function generationErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
 function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   return [
     ...validateLabels(meta.labels ?? {}, fieldChild(root, 'labels')),
-    ...validateAnnotations(meta.annotations ?? {}, fieldChild(root, 'annotations')),
+    ...annotationErrors(meta.annotations ?? {}, fieldChild(root, 'annotations')),
     ...ownerReferenceErrors(meta.ownerReferences ?? []),
     ...managedFieldsErrors(meta.managedFields ?? []),
   ];
@@ -122,7 +122,7 @@ function validateLabels(labels: Readonly<Record<string, string>>, path: string):
 }
 
 /** Annotations of an object or of a template in it. Case of keys does not matter. Source: ValidateAnnotations. */
-function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
+export function annotationErrors(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
   let bytes = 0;
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(annotations)) {

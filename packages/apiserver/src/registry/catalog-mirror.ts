@@ -1,0 +1,31 @@
+// A catalog that holds what another one holds, as far as it is wanted, and follows it. Between the resources that a server works
+// with and those that it serves: --runtime-config takes some away from clients, never from the server itself.
+import { ResourceCatalog, type ServedResource } from './catalog.ts';
+import type { ResourceDefinition } from './resource-definition.ts';
+
+/** Lives as long as `source`. */
+export function mirrorCatalog(
+  source: ResourceCatalog,
+  isWanted: (definition: ResourceDefinition) => boolean,
+): ResourceCatalog {
+  const mirror = new ResourceCatalog();
+  const follow = (): void => {
+    const present = new Map(mirror.all().map((served) => [keyOf(served), served]));
+    for (const served of source.all()) {
+      if (!isWanted(served.definition)) continue;
+      const key = keyOf(served);
+      if (present.get(key) !== served) mirror.install(served);
+      present.delete(key);
+    }
+    for (const { definition } of present.values()) {
+      mirror.remove(definition.group, definition.version, definition.resource);
+    }
+  };
+  follow();
+  source.onChange(follow);
+  return mirror;
+}
+
+function keyOf({ definition: { group, version, resource } }: ServedResource): string {
+  return `${group}/${version}/${resource}`;
+}

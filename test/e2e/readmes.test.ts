@@ -1,13 +1,20 @@
-// The programs in the READMEs of the packages that store: each compiles as it stands there, and does what it is for.
+// The programs in the documentation: each compiles as it stands there, and some do here what they are for. The programs of the
+// root's README are files of examples/first-controller.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const packages = ['storage', 'storage-lmdb', 'storage-etcd', 'cacher', 'control-plane'];
+const pages = [
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'docs')).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+  ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
+];
+/** Name of the file that it becomes, and its text. */
+const programs = new Map(pages.flatMap((page) => programsOf(page)));
 let folder: string;
 let complaints: string;
 
@@ -15,34 +22,44 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'kapstan-readmes-'));
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-  for (const name of packages) writeFileSync(join(folder, `${name}.ts`), programOf(name));
+  for (const [name, text] of programs) writeFileSync(join(folder, `${name}.ts`), text);
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const settings = ['--strict', '--skipLibCheck', '--exactOptionalPropertyTypes', '--outDir', 'dist', '--rootDir', '.'];
   const target = ['--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,esnext.disposable', '--types', 'node'];
-  const files = packages.map((name) => `${name}.ts`);
+  const files = [...programs.keys()].map((name) => `${name}.ts`);
   const run = spawnSync(process.execPath, [tsc, ...settings, ...target, ...files], { cwd: folder, encoding: 'utf8' });
   complaints = run.stdout;
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The first program of a README. */
-function programOf(name: string): string {
-  const text = readFileSync(join(root, 'packages', name, 'README.md'), 'utf8');
-  return /```ts\n(.*?)```/s.exec(text)?.[1] ?? '';
+/** The blocks of a page, called "storage-1" or "operating-1". */
+function programsOf(page: string): [string, string][] {
+  const text = readFileSync(join(root, page), 'utf8');
+  const name = page.replace(/^packages\/|^docs\/|\/README|\.md$/g, '').toLowerCase();
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, program = ''], index) => [
+    `${name}-${index + 1}`,
+    program,
+  ]);
 }
 
-it.each(packages)('the program of %s compiles', (name) => {
-  expect(programOf(name)).toContain('import ');
+it('are found', () => {
+  expect([...programs.keys()]).toEqual(expect.arrayContaining(['contributing-1', 'storage-1', 'testing-2']));
+});
+
+it.each([...programs.keys()])('%s compiles', (name) => {
   expect(complaints.split('\n').filter((line) => line.startsWith(`${name}.ts`))).toEqual([]);
 });
 
-// That of storage-etcd wants an etcd at its usual port.
+// Others want an etcd at its usual port, or a cluster.
 it.each([
-  ['storage', /^ADDED\n1 \d+ {2}web\n$/],
-  ['storage-lmdb', /^put \/a\/b 2\ntrue 1 false\n$/],
-  ['cacher', /^0 \d+\n$/],
-  ['control-plane', /^https:\/\/127\.0\.0\.1:\d+ .*ca\.crt \S+\n$/],
-])('the program of %s runs and ends', { timeout: 60_000 }, (name, output) => {
+  ['api-1', /^$/],
+  ['storage-1', /^ADDED\n1 \d+ {2}web\n$/],
+  ['storage-lmdb-1', /^put \/a\/b 2\ntrue 1 false\n$/],
+  ['cacher-1', /^0 \d+\n$/],
+  ['control-plane-1', /^https:\/\/127\.0\.0\.1:\d+ .*ca\.crt \S+\n$/],
+  ['testing-1', /^$/],
+  ['testing-2', /^[#ℹ] pass 1\n[#ℹ] fail 0$/m],
+])('%s runs and ends', { timeout: 60_000 }, (name, output) => {
   const cwd = join(folder, `run-${name}`);
   mkdirSync(cwd);
   const run = spawnSync(process.execPath, [join(folder, 'dist', `${name}.js`)], { cwd, encoding: 'utf8' });

@@ -221,6 +221,25 @@ describe('a controller that runs', () => {
     expect((await maps.list({})).items).toEqual([]);
   });
 
+  it('lets what the first list brings wait behind changes', async () => {
+    const runs: string[] = [];
+    const ends: (() => void)[] = [];
+    for (const name of ['a', 'b', 'c']) maps.add(configMap({ name }));
+    await run(
+      controller(testConfigMaps).reconcile(async ({ metadata }) => {
+        runs.push(metadata?.name ?? '');
+        await new Promise<void>((resolve) => ends.push(resolve));
+      }),
+    );
+    maps.add(configMap({ name: 'new' }));
+    await settle();
+    for (let at = 0; at < 4; at++) {
+      ends.shift()?.();
+      await settle();
+    }
+    expect(runs).toEqual(['a', 'new', 'b', 'c']);
+  });
+
   it('lets resyncs wait behind changes', async () => {
     const runs: string[] = [];
     const ends: (() => void)[] = [];

@@ -1,5 +1,4 @@
 import { VirtualClock } from '@kapstan/api/testing';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DelayingQueue, RateLimitingQueue, WorkQueue } from './index.ts';
 
@@ -78,10 +77,8 @@ describe('a WorkQueue with priorities', () => {
       if (key === 'low') lowAfterMs = clock.monotonicNow();
       await clock.advance(100);
     }
-    // After 10 s what comes goes behind it; what came before is served first: twice as many as could be served meanwhile.
-    expect(lowAfterMs).toBeGreaterThanOrEqual(10_000);
-    expect(lowAfterMs).toBeLessThanOrEqual(20_100);
-    expect(served).toBeLessThanOrEqual(202);
+    // What comes from 10 s on goes behind it. What came before goes first: 200 keys, of which one is served each 100 ms.
+    expect([served, lowAfterMs]).toEqual([201, 20_000]);
   });
 
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses an agingMs of %s', (bad) => {
@@ -89,76 +86,7 @@ describe('a WorkQueue with priorities', () => {
       new TypeError(`agingMs must be above 0, not ${bad}`),
     );
   });
-
-  it('behaves like its model: the key that has waited longest, counting its priority, is next', async () => {
-    const key = fc.constantFrom('a', 'b', 'c', 'd', 'e');
-    const priority = fc.integer({ min: -3, max: 3 });
-    const command = fc.oneof(
-      fc.record({ type: fc.constant('add' as const), key, priority }),
-      fc.record({ type: fc.constantFrom('get' as const, 'done' as const), key, priority }),
-      fc.record({ type: fc.constant('wait' as const), key, priority }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(command, { maxLength: 60 }), async (program) => {
-        const clock = new VirtualClock();
-        const queue = priorityQueue(clock);
-        const model = new PriorityModel();
-        for (const step of program) {
-          if (step.type === 'add') {
-            queue.add(step.key, step.priority);
-            model.add(step.key, step.priority, clock.monotonicNow());
-          } else if (step.type === 'get' && queue.length > 0) expect(await queue.get()).toBe(model.get());
-          else if (step.type === 'done') {
-            const finished = [...model.processing.keys()][0];
-            if (finished === undefined) continue;
-            expect(queue.priorityOf(finished)).toBe(model.processing.get(finished));
-            queue.done(finished);
-            model.done(finished, clock.monotonicNow());
-          } else if (step.type === 'wait') await clock.advance(70);
-          expect([queue.length, queue.processing]).toEqual([model.waiting.length, model.processing.size]);
-        }
-      }),
-      { numRuns: 200 },
-    );
-  });
 });
-
-/** The same in the plainest words: a list that is searched each time. */
-class PriorityModel {
-  waiting: { key: string; priority: number; rank: number; order: number }[] = [];
-  readonly processing = new Map<string, number>();
-  readonly again = new Map<string, number>();
-  #orders = 0;
-
-  add(key: string, priority: number, nowMs: number): void {
-    if (this.processing.has(key)) {
-      this.again.set(key, Math.max(priority, this.again.get(key) ?? priority));
-      return;
-    }
-    const rank = nowMs - priority * agingMs;
-    const present = this.waiting.find((entry) => entry.key === key);
-    if (present === undefined) this.waiting.push({ key, priority, rank, order: this.#orders++ });
-    else {
-      if (rank < present.rank) Object.assign(present, { rank, order: this.#orders++ });
-      present.priority = Math.max(present.priority, priority);
-    }
-  }
-
-  get(): string {
-    const [first] = [...this.waiting].sort((a, b) => a.rank - b.rank || a.order - b.order);
-    if (first === undefined) throw new Error('nothing waits');
-    this.waiting = this.waiting.filter((entry) => entry !== first);
-    this.processing.set(first.key, first.priority);
-    return first.key;
-  }
-
-  done(key: string, nowMs: number): void {
-    this.processing.delete(key);
-    const priority = this.again.get(key);
-    this.again.delete(key);
-    if (priority !== undefined) this.add(key, priority, nowMs);
-  }
-}
 
 describe('priorities of delayed keys', () => {
   it('count from the time at which the key is due, the highest of several', async () => {

@@ -6,8 +6,8 @@ import { RankHeap } from './rank-heap.ts';
 export interface PriorityOptions {
   /**
    * What one step of priority is worth in waiting time, in milliseconds. Above 0. A key waits as if it had been added
-   * `priority · agingMs` earlier, so no flood of higher ones holds it up for longer than their difference in priority times
-   * this. Default 100: a key of priority -100 goes before everything that is added 10 s after it.
+   * `priority · agingMs` earlier, so it goes before all that is added later than their difference in priority times this,
+   * whatever the flood. Default 100: a key of priority -100 goes before everything of priority 0 that is added 10 s after it.
    */
   readonly agingMs?: number;
 }

@@ -14,6 +14,7 @@ import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextension
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
+import { defaultTable } from '../table/default-table.ts';
 import { readInteger, readText, writePath } from './dotted-path.ts';
 
 export type ScalePaths = DeepReadonly<CustomResourceSubresourceScale>;
@@ -32,6 +33,7 @@ export function customScaleSubresource(
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'patch', 'update'],
     schema: definitionSchema('autoscaling.v1.Scale'),
+    table: defaultTable,
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
     update: async (store, context, { name, change }) => {
       const transform = async (present: UnstructuredObject | undefined): Promise<UnstructuredObject> => {

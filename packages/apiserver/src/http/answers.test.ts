@@ -61,6 +61,43 @@ describe('representations', () => {
     );
   });
 
+  it.each([
+    [
+      'GET',
+      '/apis/apps/v1/namespaces/default/deployments/rows/scale',
+      undefined,
+      ['Name', 'Desired', 'Available', 'Age'],
+    ],
+    [
+      'GET',
+      '/apis/apps/v1/namespaces/default/deployments/rows/status',
+      undefined,
+      ['Name', 'Ready', 'Up-to-date', 'Available'],
+    ],
+    ['GET', '/api/v1/namespaces/default/pods/none/ephemeralcontainers', undefined, 406],
+    ['GET', '/api/v1/namespaces/default/pods/none/resize', undefined, 406],
+    ['POST', '/api/v1/namespaces/default/pods/none/binding', { target: { name: 'n' } }, 406],
+    ['POST', '/api/v1/namespaces/default/pods/none/eviction', {}, 406],
+    ['PUT', '/api/v1/namespaces/default/finalize', { metadata: { name: 'default' } }, 406],
+    ['POST', '/api/v1/namespaces/default/serviceaccounts/default/token', { spec: {} }, 406],
+  ] as const)('%s %s as a Table: only where a kind has rows', async (method, path, body, expected) => {
+    const selector = { matchLabels: { a: 'b' } };
+    const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    const spec = { replicas: 2, selector, template };
+    await server.send('POST', '/apis/apps/v1/namespaces/default/deployments', {
+      body: { metadata: { name: 'rows' }, spec },
+    });
+    const { status, json } = await server.send(method, path, { headers: meta('Table'), ...(body && { body }) });
+    if (expected === 406) {
+      expect(status).toBe(406);
+      const forms = 'application/json, application/yaml, application/vnd.kubernetes.protobuf';
+      expect(json.message).toBe(`only the following media types are accepted: ${forms}`);
+      return;
+    }
+    expect(json.columnDefinitions.map(({ name }: { name: string }) => name).slice(0, 4)).toEqual(expected);
+    expect(json.rows[0].cells.slice(0, 2)).toEqual(['rows', path.endsWith('scale') ? 2 : '0/2']);
+  });
+
   it('cuts objects to their metadata', async () => {
     const one = await server.send('GET', `${configMaps}/a`, { headers: meta('PartialObjectMetadata') });
     expect(Object.keys(one.json)).toEqual(['kind', 'apiVersion', 'metadata']);

@@ -1,7 +1,7 @@
 // POST: a new object, or an action on one through a subresource. Source: apiserver handlers/create.go.
 import { createAt } from '../registry/object-writes.ts';
 import { sendWritten } from './object-response.ts';
-import { negotiateAnswer, type ResourceCall, readObject } from './resource-call.ts';
+import { negotiateAnswer, type ResourceCall, readObject, tableOf } from './resource-call.ts';
 import { parseWriteOptions } from './write-options.ts';
 
 export async function handleCreate(call: ResourceCall): Promise<void> {
@@ -10,5 +10,5 @@ export async function handleCreate(call: ResourceCall): Promise<void> {
   const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'CreateOptions'));
   const answer = await createAt(target, object);
   await target.context.nextTurn?.();
-  sendWritten(exchange, answer, { definition: served.definition, form, clock: ports.clock });
+  sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
 }

@@ -5,14 +5,14 @@ import { methodNotAllowed } from '../registry/route-errors.ts';
 import { sendObject, sendStored } from './object-response.ts';
 import { sendPieces } from './page.ts';
 import { decodeBoolean, decodeOptions } from './query-parameters.ts';
-import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
+import { contextOf, negotiateAnswer, type ResourceCall, tableOf } from './resource-call.ts';
 import { bytesFrom } from './tunnel-bytes.ts';
 
 export async function handleGet(call: ResourceCall): Promise<void> {
   const { exchange, served, subresource, ports } = call;
   if (subresource?.type === 'bytes') return sendBytes(call, subresource);
   const form = negotiateAnswer(call);
-  const answer = { definition: served.definition, form, status: 200, clock: ports.clock };
+  const answer = { definition: served.definition, table: tableOf(call), form, status: 200, clock: ports.clock };
   const context = contextOf(call);
   if (subresource?.type === 'object') {
     if (subresource.get === undefined) throw methodNotAllowed();

@@ -33,19 +33,20 @@ export interface OutputRequest {
 export interface ResourceForms {
   readonly produces: 'object' | 'collection';
   readonly isCustom: boolean;
+  readonly hasTable: boolean;
 }
 
 /** The form of a resource's answer. Throws 406. */
-export function negotiateResourceOutput(request: OutputRequest, { produces, isCustom }: ResourceForms): OutputForm {
+export function negotiateResourceOutput(request: OutputRequest, { produces, ...has }: ResourceForms): OutputForm {
   checkProduces(request.accept ?? '', produces);
-  const form = negotiate(request, transformOf(isCustom));
+  const form = negotiate(request, transformOf(has));
   if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
   return form;
 }
 
 /** The form of a watch. Throws 406 for formats without a stream. */
 export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean): OutputForm {
-  const form = negotiateResourceOutput(request, { produces: 'collection', isCustom });
+  const form = negotiateResourceOutput(request, { produces: 'collection', isCustom, hasTable: true });
   if (!form.format.canStream) throw newNotAcceptable(accepted(knownStreams));
   return form;
 }
@@ -100,9 +101,13 @@ function isMatch(media: MediaType, format: WireFormat): boolean {
 }
 
 /** Source: RequestScope.AllowsMediaTypeTransform. */
-function transformOf(isCustom: boolean): (media: MediaType, format: WireFormat) => TransformChoice {
+function transformOf({
+  isCustom,
+  hasTable,
+}: Omit<ResourceForms, 'produces'>): (media: MediaType, format: WireFormat) => TransformChoice {
   return (media, format) => {
     const target = targetOf(media);
+    if (!hasTable && target !== 'refused' && target?.kind === 'Table') return 'refused';
     if (target === 'refused' || format.name !== 'protobuf') return target;
     return target === undefined ? (isCustom ? 'refused' : undefined) : target.kind === 'Table' ? 'refused' : target;
   };

@@ -4,8 +4,8 @@ import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '
 import { encodeValue } from '../codec/wire-format.ts';
 import type { WriteAnswer } from '../registry/object-writes.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { TableConvertor } from '../table/table.ts';
 import { BodyWriter } from './body-writer.ts';
-import { defaultTable } from './default-table.ts';
 import { objectJson, partialMetadata, type StoredObject } from './encodings.ts';
 import type { Exchange } from './exchange.ts';
 import type { OutputForm } from './negotiation.ts';
@@ -13,6 +13,8 @@ import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './tabl
 
 export interface ObjectAnswer {
   readonly definition: ResourceDefinition;
+  /** How a subresource's object is shown as a row. Absent: as the resource's. */
+  readonly table?: TableConvertor<UnstructuredObject> | undefined;
   readonly form: OutputForm;
   readonly status: number;
   readonly clock: Clock;
@@ -59,11 +61,10 @@ function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>,
   switch (target.kind) {
     case 'Table': {
       const includeObject = parseIncludeObject(exchange.query);
-      const isOwn = object.kind === definition.kind;
-      const view = isOwn ? definition : { ...definition, table: defaultTable };
+      const table = answer.table ?? definition.table;
       const metadata = { resourceVersion: object.metadata?.resourceVersion ?? '' };
       const options = { version: target.version, includeObject, nowMs: answer.clock.now() };
-      return { ...tableFields(view.table, metadata, options), rows: [tableRow(view, object, options)] };
+      return { ...tableFields(table, metadata, options), rows: [tableRow({ ...definition, table }, object, options)] };
     }
     case 'PartialObjectMetadata':
       return partialMetadata(object, target.version);

@@ -5,7 +5,7 @@ import { type PatchBody, patchAt } from '../registry/object-writes.ts';
 import { patchTypeNotSupported, unknownBodyFormat } from '../registry/route-errors.ts';
 import { essenceOf } from './media-type.ts';
 import { sendWritten } from './object-response.ts';
-import { contextOf, negotiateAnswer, type ResourceCall, targetOf } from './resource-call.ts';
+import { contextOf, negotiateAnswer, type ResourceCall, tableOf, targetOf } from './resource-call.ts';
 import { parseWriteOptions } from './write-options.ts';
 
 export async function handlePatch(call: ResourceCall): Promise<void> {
@@ -17,7 +17,7 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const target = targetOf(call, contextOf(call, options, body.length));
   const answer = await patchAt(target, ports.patching, { type, body, force: options.force });
   await target.context.nextTurn?.();
-  sendWritten(exchange, answer, { definition: call.served.definition, form, clock: ports.clock });
+  sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
 }
 
 /** Throws 415. */

@@ -15,6 +15,7 @@ import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../re
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { Subresource, Verb } from '../registry/resource-definition.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
+import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
 import type { ResourceRequest } from './request-info.ts';
@@ -90,7 +91,17 @@ export function contextOf(
 
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
   const isCustom = call.served.definition.isCustom === true && call.subresource?.type !== 'object';
-  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom });
+  const hasTable = tableOf(call) !== undefined;
+  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom, hasTable });
+}
+
+/** How the call's objects are shown as rows; undefined where they are not: reviews, bindings, most subresources. Source: rest.TableConvertor. */
+export function tableOf({ served, subresource }: ResourceCall): TableConvertor<UnstructuredObject> | undefined {
+  const { verbs, table } = served.definition;
+  if (subresource?.type === 'object') return subresource.table;
+  const isShown =
+    subresource === undefined ? verbs.includes('get') || verbs.includes('list') : subresource.name === 'status';
+  return isShown ? table : undefined;
 }
 
 export function targetOf(call: ResourceCall, context: RequestContext): WriteTarget {

@@ -1,7 +1,7 @@
 // PUT: replaces an object or a part of it through a subresource. Source: apiserver handlers/update.go.
 import { updateAt } from '../registry/object-writes.ts';
 import { sendWritten } from './object-response.ts';
-import { negotiateAnswer, type ResourceCall, readObject } from './resource-call.ts';
+import { negotiateAnswer, type ResourceCall, readObject, tableOf } from './resource-call.ts';
 import { parseWriteOptions } from './write-options.ts';
 
 export async function handleUpdate(call: ResourceCall): Promise<void> {
@@ -10,5 +10,5 @@ export async function handleUpdate(call: ResourceCall): Promise<void> {
   const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'UpdateOptions'));
   const answer = await updateAt(target, object);
   await target.context.nextTurn?.();
-  sendWritten(exchange, answer, { definition: served.definition, form, clock: ports.clock });
+  sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
 }

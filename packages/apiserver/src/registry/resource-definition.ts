@@ -26,6 +26,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   readonly kind: GroupVersionKind;
   readonly verbs: readonly Verb[];
   readonly schema?: SchemaNode;
+  /** How its object is shown as a row. Absent: it is not. */
+  readonly table?: TableConvertor<UnstructuredObject>;
   get?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<KubernetesObject>;
   create?(
     store: ResourceStore<T>,

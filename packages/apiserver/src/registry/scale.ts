@@ -9,6 +9,7 @@ import {
 } from '@kapstan/api';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
+import { scaleTable } from '../table/scale-table.ts';
 import type { ObjectSubresource } from './resource-definition.ts';
 import { collectFieldErrors } from './validation/field.ts';
 
@@ -28,6 +29,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     get schema() {
       return definitionSchema('autoscaling.v1.Scale');
     },
+    table: scaleTable,
     get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
     update: async (store, context, { name, change }) => {
       const transform = async (present: T | undefined): Promise<T> => {

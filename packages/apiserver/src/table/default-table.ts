@@ -1,6 +1,6 @@
-// The Table of objects without columns of their own: subresources such as Scale. Source: rest.NewDefaultTableConvertor.
+// The Table of objects without columns of their own. Source: rest.NewDefaultTableConvertor.
 import type { UnstructuredObject } from '@kapstan/api';
-import type { TableConvertor } from '../table/table.ts';
+import type { TableConvertor } from './table.ts';
 
 export const defaultTable: TableConvertor<UnstructuredObject> = {
   columns: [

@@ -1,0 +1,27 @@
+// The Table of a Scale, whatever is scaled. Source: pkg/printers/internalversion (addScaleHandler, printScale).
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { ageOf, nameOf } from './cells.ts';
+import type { TableColumn, TableConvertor } from './table.ts';
+
+interface Replicas {
+  readonly replicas?: number;
+}
+
+export const scaleTable: TableConvertor<UnstructuredObject> = {
+  columns: [
+    column('Name', 'string', 'Name of what is scaled.'),
+    column('Desired', 'integer', 'How many replicas there should be.'),
+    column('Available', 'integer', 'How many replicas there are.'),
+    column('Age', 'string', 'How long it has been there.'),
+  ],
+  cells: (object, nowMs) => [
+    nameOf(object),
+    (object.spec as DeepReadonly<Replicas> | undefined)?.replicas ?? 0,
+    (object.status as DeepReadonly<Replicas> | undefined)?.replicas ?? 0,
+    ageOf(object, nowMs),
+  ],
+};
+
+function column(name: string, type: string, description: string): TableColumn {
+  return { name, type, format: '', description, priority: 0 };
+}

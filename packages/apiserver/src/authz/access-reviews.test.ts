@@ -190,7 +190,11 @@ describe('a review of access', () => {
   it('is tracked and admitted like any creation, and kept nowhere', async () => {
     const steps: string[] = [];
     const options: VirtualResourceOptions = {
-      managedFields: { onCreate: () => void steps.push('fields'), onUpdate: () => undefined },
+      managedFields: {
+        onCreate: () => void steps.push('fields'),
+        onUpdate: () => undefined,
+        afterAdmission: () => undefined,
+      },
       admission: {
         admit: async ({ operation, namespace }) => void steps.push(`admit ${operation} in ${namespace}`),
         validates: () => true,

@@ -16,6 +16,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/managed-fields-tracker.ts';
+import type { RequestContext } from '../registry/request-context.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
@@ -66,6 +67,20 @@ export class FieldManager implements ManagedFieldsTracker {
     // What nobody tracks so far is not tracked from here on: apply begins with "before-first-apply".
     if (managers.size === 0) setManagedFields(next, managers);
     else this.#track(managers, next, { live, call });
+  }
+
+  /** Entries that admission has not replaced are not read once more. Source: handlers/fieldmanager/admission.go. */
+  afterAdmission(object: KubernetesObject, before: ManagedFieldsEntry[] | undefined, context: RequestContext): void {
+    if (object.metadata?.managedFields === before) return;
+    try {
+      decodeManagedFields(object.metadata?.managedFields);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      object.metadata = { ...object.metadata, managedFields: before ?? [] };
+      context.warn(
+        `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${error.message}`,
+      );
+    }
   }
 
   #track(

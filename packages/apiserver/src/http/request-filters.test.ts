@@ -94,6 +94,17 @@ describe('the numbers of requests', () => {
     expect(lines.filter((line) => line.includes('_count'))).toEqual([of(`count{${labels}} 1`)]);
   });
 
+  it('tell which resources on their way out were asked for', async () => {
+    const endpoints = builtinResources().filter(({ resource }) => resource === 'endpoints');
+    const on = await start({ definitions: [...definitions, ...endpoints] });
+    await on.send('GET', configMaps);
+    expect(await shown(on, 'apiserver_requested_deprecated_apis')).toEqual([]);
+    await on.send('GET', '/api/v1/endpoints');
+    expect(await shown(on, 'apiserver_requested_deprecated_apis')).toEqual([
+      'apiserver_requested_deprecated_apis{group="",version="v1",resource="endpoints",subresource="",removed_release=""} 1',
+    ]);
+  });
+
   it('have the events of watches with their bytes, and the time to the end of the first ones', async () => {
     const clock = new VirtualClock();
     const on = await start({ clock });

@@ -4,6 +4,7 @@ import { formatMetrics } from '@kapstan/storage';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import { AccessMetrics } from './access-metrics.ts';
+import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import type { InflightLimit } from './inflight-limit.ts';
 import { isLongRunning, type RequestInfo, type ResourceRequest } from './request-info.ts';
@@ -36,6 +37,7 @@ export class ServerMetrics {
   readonly #validationDurations: Histogram<'field_validation'>;
   readonly #bodySizes: Histogram<'group' | 'resource' | 'verb'>;
   readonly #aggregations: Counter;
+  readonly #deprecated: Gauge<'group' | 'version' | 'resource' | 'subresource' | 'removed_release'>;
   /** Of identities and permissions. */
   readonly access: AccessMetrics;
 
@@ -75,6 +77,12 @@ export class ServerMetrics {
     this.#aggregations = new Counter({
       name: 'aggregator_discovery_aggregation_count_total',
       help: 'How often the document of aggregated discovery was made.',
+      registers,
+    });
+    this.#deprecated = new Gauge({
+      name: 'apiserver_requested_deprecated_apis',
+      help: 'Resources on their way out that were asked for.',
+      labelNames: ['group', 'version', 'resource', 'subresource', 'removed_release'],
       registers,
     });
     new Gauge({
@@ -117,6 +125,9 @@ export class ServerMetrics {
     if (resource !== '' && exchange.bodyBytes !== undefined) {
       this.#bodySizes.observe({ group, resource, verb: info.verb }, exchange.bodyBytes);
     }
+    // None of what is served has a release in which it will be gone.
+    const isDeprecated = this.#isDeprecated(group, version, resource);
+    if (isDeprecated) this.#deprecated.set({ group, version, resource, subresource, removed_release: '' }, 1);
     if (isLongRunning(info)) return;
     this.#durations.observe(all, durationMs / 1000);
     if (!['create', 'update', 'patch'].includes(info.verb)) return;
@@ -131,6 +142,11 @@ export class ServerMetrics {
   #namesOf(info: RequestInfo): Pick<ResourceRequest, 'group' | 'version' | 'resource' | 'subresource'> {
     if (info.type === 'resource' && this.#isServed(info)) return info;
     return { group: '', version: '', resource: '', subresource: '' };
+  }
+
+  #isDeprecated(group: string, version: string, resource: string): boolean {
+    const definition = this.#catalog.find(group, version, resource)?.definition;
+    return definition !== undefined && deprecationWarning(definition) !== undefined;
   }
 
   #isServed({ group, version, resource, subresource }: ResourceRequest): boolean {

@@ -4,6 +4,7 @@ import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
 import { discoveryFacts } from '@kapstan/kinds/facts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { refTo } from './openapi-schemas.ts';
+import { operationId, operationTag, operationText } from './operation-names.ts';
 
 type Json = Record<string, unknown>;
 type AnySubresource = ResourceDefinition['subresources'][number];
@@ -44,15 +45,16 @@ export function resourcePaths(definition: ResourceDefinition, schemaName: string
     if (Object.keys(operations).length > 0) paths[path] = { ...operations, parameters: parameters.map(pathParameter) };
   };
   const within = definition.namespaced ? ['namespace'] : [];
-  const describe = { definition, verbs: definition.verbs, kind: definition, schemaName };
+  const describe: Described = { definition, verbs: definition.verbs, kind: definition, schemaName, subresource: '' };
   add(collection, within, operationsOf(describe, collectionActions));
   add(`${collection}/{name}`, ['name', ...within], operationsOf(describe, itemActions));
   if (definition.namespaced) {
     const listOnly = collectionActions.filter(({ verb }) => verb === 'list');
-    add(`${root}/${definition.resource}`, [], operationsOf(describe, listOnly));
+    add(`${root}/${definition.resource}`, [], operationsOf({ ...describe, forAllNamespaces: true }, listOnly));
   }
   for (const subresource of definition.subresources) {
-    const part = { ...describe, verbs: subresource.verbs, kind: kindOf(definition, subresource) };
+    const kind = kindOf(definition, subresource);
+    const part = { ...describe, verbs: subresource.verbs, kind, subresource: subresource.name };
     const actions = [...itemActions, createAction];
     add(`${collection}/{name}/${subresource.name}`, ['name', ...within], operationsOf(part, actions));
   }
@@ -68,6 +70,9 @@ interface Described {
   readonly verbs: readonly string[];
   readonly kind: GroupVersionKind;
   readonly schemaName: string;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  readonly forAllNamespaces?: true;
 }
 
 function operationsOf(described: Described, actions: readonly Action[]): Json {
@@ -75,12 +80,17 @@ function operationsOf(described: Described, actions: readonly Action[]): Json {
   return Object.fromEntries(served.map((action) => [action.method, operation(described, action)]));
 }
 
-function operation({ definition, kind, schemaName }: Described, { action, verb }: Action): Json {
+function operation(described: Described, { action, verb }: Action): Json {
+  const { definition, kind, schemaName, subresource, forAllNamespaces = false } = described;
+  const { namespaced } = definition;
+  const named = { of: definition, kind: definition.kind, namespaced, verb, subresource, forAllNamespaces };
   const isOwn = kind.kind === definition.kind;
   const content = { 'application/json': isOwn ? { schema: { $ref: refTo(schemaName) } } : {} };
   const hasBody = verb === 'create' || verb === 'update';
   return {
-    tags: [`${definition.group === '' ? 'core' : definition.group}_${definition.version}`],
+    tags: [operationTag(definition)],
+    operationId: operationId(named),
+    description: operationText(named),
     parameters: queryParameters(action),
     ...(hasBody ? { requestBody: { required: true, content: { '*/*': content['application/json'] } } } : {}),
     ...(verb === 'patch' ? { requestBody: { required: true, content: patchContent(definition) } } : {}),

@@ -187,6 +187,7 @@ const responses: WriteField = (writer, field, value) =>
 const operationFields: Fields = {
   tags: [1, each(text)],
   description: [3, text],
+  operationId: [5, text],
   consumes: [7, each(text)],
   parameters: [8, each(parameter)],
   responses: [9, responses],

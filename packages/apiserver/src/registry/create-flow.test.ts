@@ -188,6 +188,7 @@ describe('the order of a create', () => {
     const managedFields = {
       onCreate: () => void steps.push('track fields'),
       onUpdate: () => undefined,
+      afterAdmission: () => void steps.push('check fields'),
     };
     const context = testContext();
     const hooks = { admission, managedFields, newUid: () => 'u', random: () => 0 };
@@ -196,6 +197,7 @@ describe('the order of a create', () => {
     expect(steps).toEqual([
       'track fields',
       'admit CREATE ? undefined',
+      'check fields',
       'prepare',
       'validate strategy',
       'canonicalize',

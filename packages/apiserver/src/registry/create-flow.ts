@@ -73,8 +73,9 @@ export async function admitCreate<T extends KubernetesObject>(
   }
   await context.nextTurn?.();
   if (parts.admission === undefined) return;
-  const name = object.metadata?.name ?? '';
+  const { name = '', managedFields: entries } = object.metadata ?? {};
   await parts.admission.admit(admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object }));
+  parts.managedFields?.afterAdmission(object, entries, context);
   dedupeOwners(object, context, afterAdmission);
 }
 

@@ -1,6 +1,6 @@
 // ManagedFieldsTracker: the port that keeps metadata.managedFields up to date on creates, updates and patches.
 // Implemented by fieldmanager/. Server-side apply writes them itself (UpdateRequest.managedFields 'given').
-import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject, ManagedFieldsEntry, UnstructuredObject } from '@kapstan/api';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
@@ -12,8 +12,10 @@ export interface FieldsCall {
   readonly subresource: string;
 }
 
-/** Both write `metadata.managedFields` of the first argument, in place, and touch nothing else. They never refuse. */
+/** All write `metadata.managedFields` of the first argument, in place, and touch nothing else. They never refuse. */
 export interface ManagedFieldsTracker {
   onCreate(object: KubernetesObject, call: FieldsCall): void;
   onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void;
+  /** Puts back the entries from before admission, with a warning, where admission left some that cannot be read. */
+  afterAdmission(object: KubernetesObject, before: ManagedFieldsEntry[] | undefined, context: RequestContext): void;
 }

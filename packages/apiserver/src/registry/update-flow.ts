@@ -155,7 +155,9 @@ class Update<T extends KubernetesObject> {
       else managedFields.onUpdate(next, old, call);
     }
     if (admission === undefined) return;
+    const entries = next.metadata?.managedFields;
     await admission.admit(this.#attributes(next, old));
+    managedFields?.afterAdmission(next, entries, this.#context);
     dedupeOwners(next, this.#context, afterAdmission);
   }
 

@@ -1,0 +1,71 @@
+// What generators of clients call an operation: its id ("listAppsV1NamespacedDeployment"), the tag of its group and version,
+// and a line of text. Source: apiserver endpoints/installer.go, endpoints/openapi/openapi.go (GetOperationIDAndTags).
+import type { GroupVersion } from '@kapstan/api';
+
+export interface NamedOperation {
+  readonly of: GroupVersion;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** Verb of the API. */
+  readonly verb: string;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  /** The list across all namespaces. */
+  readonly forAllNamespaces: boolean;
+}
+
+const words: ReadonlyMap<string, string> = new Map([
+  ['get', 'read'],
+  ['update', 'replace'],
+  ['deletecollection', 'delete'],
+]);
+
+export function operationId(operation: NamedOperation): string {
+  const { of, kind, namespaced, verb, subresource, forAllNamespaces } = operation;
+  const scope = forAllNamespaces ? '' : namespaced ? 'Namespaced' : '';
+  const what = `${scope}${kind}${camelCase(subresource, 'Upper')}${forAllNamespaces ? 'ForAllNamespaces' : ''}`;
+  const collection = verb === 'deletecollection' ? 'Collection' : '';
+  const where = `${camelCase(groupName(of), 'Upper')}${camelCase(of.version, 'Upper')}`;
+  return `${words.get(verb) ?? verb}${where}${collection}${what}`;
+}
+
+export function operationTag(of: GroupVersion): string {
+  return `${camelCase(groupName(of), 'lower')}_${camelCase(of.version, 'lower')}`;
+}
+
+export function operationText({ kind, verb, subresource }: NamedOperation): string {
+  const part = subresource === '' ? '' : `${subresource} of `;
+  switch (verb) {
+    case 'list':
+      return `list or watch objects of kind ${kind}`;
+    case 'create':
+      return `create ${part}${articleOf(kind)} ${kind}`;
+    case 'delete':
+      return `delete ${part}${articleOf(kind)} ${kind}`;
+    case 'deletecollection':
+      return `delete collection of ${kind}`;
+    default: {
+      const word = verb === 'patch' ? 'partially update' : (words.get(verb) ?? verb);
+      return `${word} ${part}the specified ${kind}`;
+    }
+  }
+}
+
+/** "an Ingress", "a Pod". Kinds are singular. */
+export function articleOf(kind: string): 'a' | 'an' {
+  return /^[aeiou]/i.test(kind) ? 'an' : 'a';
+}
+
+/** Letters, digits and "_" remain; what follows on anything else begins with a capital. */
+export function camelCase(text: string, first: 'Upper' | 'lower'): string {
+  const [head = '', ...rest] = text.split(/[^A-Za-z0-9_]+/);
+  return [first === 'Upper' ? capital(head) : head, ...rest.map(capital)].join('');
+}
+
+function capital(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
+function groupName({ group }: GroupVersion): string {
+  return group === '' ? 'core' : group.replace(/\.k8s\.io$/, '');
+}

@@ -7,6 +7,14 @@ import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
 
 type Schema = Record<string, unknown>;
 
+const typeFields = {
+  apiVersion: {
+    type: 'string',
+    description: 'APIVersion defines the group and the version in which the object is written.',
+  },
+  kind: { type: 'string', description: 'Kind names what the object is.' },
+};
+
 /** Collects definitions together with all that they refer to. */
 export class ComponentSchemas {
   readonly #schemas: Schema = {};
@@ -50,18 +58,21 @@ export class ComponentSchemas {
     const listMeta = this.add('meta/v1.ListMeta');
     const raw = (definition.schema.raw ?? { type: 'object' }) as Schema;
     const own = (getOwn(raw, 'properties') ?? {}) as Schema;
-    const type = { apiVersion: { type: 'string' }, kind: { type: 'string' } };
     this.#schemas[name] = {
       ...raw,
       type: 'object',
-      properties: { ...own, ...type, metadata: { allOf: [{ $ref: refTo(meta) }] } },
+      properties: {
+        ...own,
+        ...typeFields,
+        metadata: { allOf: [{ $ref: refTo(meta) }], description: 'What all objects have.' },
+      },
       'x-kubernetes-group-version-kind': [{ group, kind, version }],
     };
     this.#schemas[customName(definition, listKind)] = {
       type: 'object',
       required: ['items'],
       properties: {
-        ...type,
+        ...typeFields,
         items: { type: 'array', items: { $ref: refTo(name) } },
         metadata: { allOf: [{ $ref: refTo(listMeta) }] },
       },

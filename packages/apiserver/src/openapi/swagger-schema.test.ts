@@ -36,8 +36,20 @@ describe('swaggerSchema', () => {
     [
       'unknown fields that stay',
       { ...object, 'x-kubernetes-preserve-unknown-fields': true, properties: { a: object } },
-      { ...object, 'x-kubernetes-preserve-unknown-fields': true },
+      { 'x-kubernetes-preserve-unknown-fields': true },
     ],
+    [
+      'a whole object whose unknown fields stay',
+      {
+        ...object,
+        'x-kubernetes-preserve-unknown-fields': true,
+        'x-kubernetes-group-version-kind': [{ group: 'a', version: 'v1', kind: 'B' }],
+        description: 'x',
+        properties: { spec: object },
+      },
+      { ...object, 'x-kubernetes-group-version-kind': [{ group: 'a', version: 'v1', kind: 'B' }] },
+    ],
+    ['a list of anything', { type: 'array', description: 'x' }, { description: 'x' }],
     [
       'a member that may be null',
       { ...object, required: ['a', 'b'], properties: { a: { type: 'string', nullable: true }, b: object } },

@@ -5,15 +5,22 @@ import { isJsonObject } from '@kapstan/api';
 type Json = Readonly<Record<string, unknown>>;
 
 const onlyInV3: ReadonlySet<string> = new Set(['oneOf', 'anyOf', 'not', 'nullable', 'x-kubernetes-validations']);
+/** On what is a whole object. */
+const kindsWord = 'x-kubernetes-group-version-kind';
 const members: ReadonlySet<string> = new Set(['properties', 'additionalProperties', 'items']);
 
 export function swaggerSchema(schema: Json): Json {
   const reference = referenceOf(schema);
   if (reference !== undefined) return reference;
-  const isOpen = schema.nullable === true || schema['x-kubernetes-int-or-string'] === true;
-  const hidesMembers = schema.nullable === true || schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  // kubectl takes members that it is told of for all there are.
+  if (keepsUnknown && schema[kindsWord] !== undefined) return { type: 'object', [kindsWord]: schema[kindsWord] };
+  const hidesMembers = schema.nullable === true || keepsUnknown;
+  const isBareList = schema.type === 'array' && (hidesMembers || schema.items === undefined);
+  const isOpen = hidesMembers && schema.type === 'object';
+  const isUntyped = isOpen || isBareList || schema.nullable === true || schema['x-kubernetes-int-or-string'] === true;
   const kept = Object.entries(schema).filter(
-    ([word]) => !onlyInV3.has(word) && !(isOpen && word === 'type') && !(hidesMembers && members.has(word)),
+    ([word]) => !onlyInV3.has(word) && !(isUntyped && word === 'type') && !(hidesMembers && members.has(word)),
   );
   const entries = kept.map(([word, value]): [string, unknown] => [word, swaggerWord(word, value, schema)]);
   // Quantities and ports, which may be numbers too: as text they pass as either.

@@ -143,6 +143,12 @@ describe('bytes of a kubelet', () => {
     await kubelet?.idle();
   });
 
+  it('that are refused at length are refused with the first 50,000', async () => {
+    const answer: RequestListener = (_request, response) => void response.writeHead(400).end('a'.repeat(60_000));
+    expect((await refusal(ask({ answer }))).message).toBe('a'.repeat(50_000));
+    await kubelet?.idle();
+  });
+
   it('are not looked for elsewhere', async () => {
     const answer: RequestListener = (_request, response) =>
       void response.writeHead(302, { Location: '/elsewhere?x=1' }).end();

@@ -164,5 +164,7 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(deviceClasses),
     define(resourceClaims),
     define(resourceSlices),
+    define({ id: 'resource.k8s.io/v1/resourceclaimtemplates', returnsDeletedObject: true }),
+    define({ id: 'storage.k8s.io/v1/volumeattributesclasses', returnsDeletedObject: true }),
   ];
 }

@@ -94,6 +94,43 @@ describe('the built-in resources', () => {
     },
   );
 
+  it('answer a deletion with the object where Kubernetes does', () => {
+    const answering = stored.filter(({ returnsDeletedObject }) => returnsDeletedObject === true);
+    expect(answering.map(({ resource }) => resource).sort()).toEqual([
+      'csidrivers',
+      'csinodes',
+      'deviceclasses',
+      'namespaces',
+      'persistentvolumeclaims',
+      'persistentvolumes',
+      'pods',
+      'podtemplates',
+      'resourceclaims',
+      'resourceclaimtemplates',
+      'resourcequotas',
+      'resourceslices',
+      'serviceaccounts',
+      'services',
+      'storageclasses',
+      'volumeattachments',
+      'volumeattributesclasses',
+    ]);
+  });
+
+  it('part with their dependents by themselves where Kubernetes lets them, for the sake of old clients', () => {
+    const policies = stored.flatMap(({ group, resource, strategy }) =>
+      strategy.defaultGarbageCollection === undefined
+        ? []
+        : [[`${group}/${resource}`, strategy.defaultGarbageCollection]],
+    );
+    expect(policies.sort()).toEqual([
+      ['/events', 'Unsupported'],
+      ['/replicationcontrollers', 'Orphan'],
+      ['batch/jobs', 'Orphan'],
+      ['events.k8s.io/events', 'Unsupported'],
+    ]);
+  });
+
   it('have the indexes of Kubernetes', () => {
     const indexed = stored.flatMap(({ resource, indexedFields = [] }) =>
       indexedFields.map((field) => [resource, field]),

@@ -15,6 +15,7 @@ const standardFinalizers: ReadonlySet<string> = new Set([kubernetesFinalizer, 'o
 export function namespaces(): BuiltinKind<Namespace> {
   return {
     id: 'v1/namespaces',
+    returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: (object) => {
       const name = object.metadata?.name;

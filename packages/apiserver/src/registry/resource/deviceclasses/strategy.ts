@@ -7,6 +7,7 @@ import { validateConfiguration, validateItems, validateSelectors } from '../devi
 
 export const deviceClasses: BuiltinKind<DeviceClass> = {
   id: 'resource.k8s.io/v1/deviceclasses',
+  returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
   validateName: nameIsLongName,
   validate: (root, { spec }) => {

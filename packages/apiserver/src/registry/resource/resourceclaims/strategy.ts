@@ -6,6 +6,7 @@ import { validateDeviceClaim } from './claim-validation.ts';
 
 export const resourceClaims: BuiltinKind<ResourceClaim> = {
   id: 'resource.k8s.io/v1/resourceclaims',
+  returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
   setDefaults: ({ spec }) => {
     for (const request of spec.devices?.requests ?? []) {

@@ -4,6 +4,7 @@ import type { BuiltinKind } from '../../builtin-kind.ts';
 
 export const resourceSlices: BuiltinKind<ResourceSlice> = {
   id: 'resource.k8s.io/v1/resourceslices',
+  returnsDeletedObject: true,
   fields: ({ spec }) => ({ 'spec.nodeName': spec?.nodeName ?? '', 'spec.driver': spec?.driver ?? '' }),
   indexedFields: ['spec.nodeName'],
   warnings: ({ spec }) => {

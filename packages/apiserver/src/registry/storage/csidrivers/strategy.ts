@@ -14,6 +14,7 @@ const tokenAdvice =
 
 export const csiDrivers: BuiltinKind<CSIDriver> = {
   id: 'storage.k8s.io/v1/csidrivers',
+  returnsDeletedObject: true,
   setDefaults: ({ spec }) => {
     spec.attachRequired ??= true;
     spec.podInfoOnMount ??= false;

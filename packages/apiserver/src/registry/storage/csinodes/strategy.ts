@@ -10,6 +10,7 @@ const maxNodeIdBytes = 256;
 
 export const csiNodes: BuiltinKind<CSINode> = {
   id: 'storage.k8s.io/v1/csinodes',
+  returnsDeletedObject: true,
   strategy: { updateMetadata: 'whole' },
   validate: (root, { spec }, old) => {
     const at = root.child('spec', 'drivers');

@@ -12,6 +12,7 @@ const maxParameterBytes = 256 * 1024;
 
 export const storageClasses: BuiltinKind<StorageClass> = {
   id: 'storage.k8s.io/v1/storageclasses',
+  returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
   setDefaults: (object) => {
     object.reclaimPolicy ??= 'Delete';

@@ -12,6 +12,7 @@ const maxMessageBytes = 1024;
 
 export const volumeAttachments: BuiltinKind<VolumeAttachment> = {
   id: 'storage.k8s.io/v1/volumeattachments',
+  returnsDeletedObject: true,
   strategy: { updateMetadata: 'whole' },
   validate: (root, object, old) => {
     validateAttachment(root, object);

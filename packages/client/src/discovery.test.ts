@@ -1,3 +1,4 @@
+import { type Resource, resource } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
 import { RestMapper } from './rest-mapper.ts';
@@ -188,6 +189,26 @@ describe('discovery', () => {
     client.discovery.invalidate();
     await client.discovery.catalog();
     expect(server.requests.length).toBe(before + 2);
+  });
+
+  it('says whether a resource is served now, asked anew, and not where its group does not answer', async () => {
+    const token = (apiGroup: string, version: string, kind: string) => resource({ group: apiGroup, version, kind });
+    const ask = (...tokens: Resource[]) => Promise.all(tokens.map((each) => client.discovery.serves(each)));
+    const deployments = token('apps', 'v1', 'Deployment');
+    expect(await ask(deployments, token('apps', 'v2', 'Deployment'), token('', 'v1', 'Deployment'))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    await expect(ask(token('metrics.k8s.io', 'v1beta1', 'NodeMetrics'))).rejects.toThrow();
+    const before = server.requests.length;
+    answers.set('/apis', root(named.slice(1)));
+    expect(await ask(deployments, deployments, token('', 'v1', 'Pod'))).toEqual([false, false, true]);
+    expect(server.requests.length).toBe(before + 2);
+    answers.set('/apis', json({ kind: 'APIGroupList', groups: [{ name: 'apps', versions: [{ version: 'v1' }] }] }));
+    expect(await ask(deployments)).toEqual([false]);
+    answers.set('/apis/apps/v1', json(status(503, 'ServiceUnavailable', 'busy'), { status: 503 }));
+    await expect(ask(deployments)).rejects.toThrow('busy');
   });
 
   it('reads the version', async () => {

@@ -1,5 +1,13 @@
 // What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
-import { type GroupVersion, isStatusError, parseApiVersion, parseJson, type Resource, resource } from '@kapstan/api';
+import {
+  apiVersionOf,
+  type GroupVersion,
+  isStatusError,
+  parseApiVersion,
+  parseJson,
+  type Resource,
+  resource,
+} from '@kapstan/api';
 import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version, subresources apart. */
@@ -107,6 +115,16 @@ export class Discovery {
     );
     this.#catalog = kept;
     return kept;
+  }
+
+  /** Whether a resource is served now, asked anew; concurrent callers share a reading. Rejects where its group version does not answer. */
+  async serves(token: Resource): Promise<boolean> {
+    const { resources, failures } = await (this.#known === undefined ? this.catalog() : this.newerThan(this.#known));
+    const failure = failures.get(apiVersionOf(token));
+    if (failure !== undefined && !(isStatusError(failure) && failure.code === 404)) throw failure;
+    return resources.some(
+      (entry) => entry.resource === token.plural && entry.group === token.group && entry.version === token.version,
+    );
   }
 
   async serverVersion(): Promise<ServerVersion> {

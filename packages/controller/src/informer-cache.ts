@@ -17,7 +17,8 @@ import {
 } from '@kapstan/informers';
 import { type CacheProblem, problemText } from './cache-problem.ts';
 
-export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace'> {
+/** Its informers wait for a kind that is gone, so that its controllers go on when it is back. */
+export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
   /** Namespaces to look at. Default and empty: all. Cluster-scoped kinds are seen whole. */
   readonly namespaces?: readonly string[];
 }

@@ -42,6 +42,7 @@ export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';
 // Informer
 export {
+  type InformerHandle,
   type InformerOptions,
   type ListerWatcherSource,
   SharedInformerFactory,

@@ -267,14 +267,15 @@ describe('what hurts in Node informers: the source:', () => {
   it('an informer that nobody needs any more cannot be removed', async () => {
     await using factory = new SharedInformerFactory({ listerWatcher: () => source as never }, { clock });
     for (let round = 1; round <= 100; round++) {
-      const each = factory.informer(testPods);
+      const handle = factory.acquire(testPods);
+      const each = handle.informer;
       const registration = each.addEventHandler({});
       factory.start();
       await each.whenSynced();
       expect([each.consumers, source.openWatches]).toEqual([1, 1]);
       await registration.close();
       expect(each.consumers).toBe(0);
-      await factory.removeInformer(testPods);
+      await handle.close();
       expect([source.openWatches, clock.pendingTimers, source.asked('watch').length]).toEqual([0, 0, round]);
     }
     open();

@@ -123,8 +123,9 @@ export class Reflector<T extends KubernetesObject> {
     this.#give({ type: 'start' });
   }
 
-  /** Ends requests, watch and timers at once (I9). Idempotent. */
-  close(): Promise<void> {
+  /** Ends requests, watch and timers at once (I9). `reason`: the error of a last status, `failed`. Idempotent. */
+  close(reason?: Error): Promise<void> {
+    if (reason !== undefined && this.#state.phase !== 'closed') this.#setStatus({ phase: 'failed', error: reason });
     this.#give({ type: 'close' });
     return Promise.resolve();
   }
@@ -210,6 +211,7 @@ export class Reflector<T extends KubernetesObject> {
         return true;
       case 'status':
         this.#setStatus(effect);
+        if (effect.error !== undefined) this.#guard(() => this.#onWatchError(effect.error, this.#status));
         return true;
       case 'stop':
         this.#stop();
@@ -367,7 +369,6 @@ export class Reflector<T extends KubernetesObject> {
     const since = phase === this.#status.phase ? this.#status.since : this.#clock.now();
     this.#status = error === undefined ? { phase, since } : { phase, since, error };
     this.#statusEmitter.emit(this.#status);
-    if (error !== undefined) this.#guard(() => this.#onWatchError(error, this.#status));
   }
 
   #stop(): void {

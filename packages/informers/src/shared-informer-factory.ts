@@ -1,8 +1,18 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
-import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource, SelectionOptions } from '@kapstan/api';
+import {
+  isStatusError,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListerWatcherScope,
+  type Resource,
+  type SelectionOptions,
+  StatusError,
+} from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
+import { errorText, type Warn, warningTo } from './process-warning.ts';
+import { sourceName } from './reflector-events.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
@@ -28,6 +38,13 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
   readonly tweakListOptions?: (token: Resource) => Omit<SelectionOptions, 'namespace'>;
   /** Applied to every informer that has none of its own. */
   readonly transform?: Transform<KubernetesObject>;
+  /**
+   * Whether a kind is still served: `(kind) => client.discovery.serves(kind)`. Asked when a kind that was there, since its
+   * informer has synced, is answered with 404. False: its informers are closed and forgotten, with a last status that says so;
+   * the next request makes new ones. What the cache holds then is told to nobody as deleted, unless the watch said so. A rejection
+   * is told to the logger, and it is asked again after the next 404. Default: informers wait for their kind to come back.
+   */
+  readonly isServed?: (token: Resource) => Promise<boolean>;
 }
 
 /** What one informer adds to the factory's options. Only the first request for a resource decides, but indexers are added by each. */
@@ -39,28 +56,46 @@ export interface InformerOptions<T extends KubernetesObject> {
   readonly onHandlerError?: NonNullable<SharedInformerOptions<T>['onHandlerError']>;
 }
 
+/** A share in an informer of a factory. */
+export interface InformerHandle<T extends KubernetesObject> {
+  /** Shared. Handlers and streams of one's own are to be closed before the handle: it cannot tell them from those of others. */
+  readonly informer: SharedInformer<T>;
+  /** Gives the share back. The last one closes the informer; its call resolves when that has ended, others at once. Idempotent. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** An informer and who needs it. */
+interface SharedEntry {
+  readonly key: string;
+  readonly informer: SharedInformer<KubernetesObject>;
+  handles: number;
+  /** Asked for without a handle: it stays until it is removed. */
+  isKept: boolean;
+}
+
 /** Shares informers by resource: two requests for one resource get one informer, one cache and one watch. */
 export class SharedInformerFactory {
   readonly #client: ListerWatcherSource;
   readonly #options: SharedInformerFactoryOptions;
   readonly #customResyncMs: ReadonlyMap<string, number>;
-  readonly #informers = new Map<string, SharedInformer<KubernetesObject>>();
+  readonly #entries = new Map<string, SharedEntry>();
+  readonly #warn: Warn;
   #isClosed = false;
 
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
     this.#client = client;
     this.#options = options;
+    this.#warn = warningTo(options.logger);
     this.#customResyncMs = new Map([...(options.customResyncMs ?? [])].map(([token, ms]) => [keyOf(token), ms]));
   }
 
   /**
-   * The informer of a resource, made at the first request; {@link start} starts it. Indexers that it does not have are
-   * added. Throws Error on a closed factory.
+   * The informer of a resource, made at the first request; {@link start} starts it. It stays until {@link removeInformer} or
+   * {@link close}. Indexers that it does not have are added. Throws Error on a closed factory.
    */
   informer<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
-    return this.#shared(keyOf(token), options, () =>
-      this.#create(token, this.#client.listerWatcher(token, this.#scope()), options),
-    );
+    return keep(this.#whole(token, options));
   }
 
   /**
@@ -71,7 +106,127 @@ export class SharedInformerFactory {
     token: Resource,
     options: InformerOptions<PartialObjectMetadata> = {},
   ): SharedInformer<PartialObjectMetadata> {
-    return this.#shared(metadataKeyOf(token), options, () => {
+    return keep(this.#metadata(token, options));
+  }
+
+  /**
+   * As {@link informer}, for a time: when the last handle is closed and nobody has asked for the informer without one, it is closed
+   * and forgotten, and the next request makes a new one.
+   */
+  acquire<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): InformerHandle<T> {
+    return this.#handle(this.#whole(token, options));
+  }
+
+  /** As {@link metadataInformer}, for a time: see {@link acquire}. */
+  acquireMetadata(
+    token: Resource,
+    options: InformerOptions<PartialObjectMetadata> = {},
+  ): InformerHandle<PartialObjectMetadata> {
+    return this.#handle(this.#metadata(token, options));
+  }
+
+  /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
+  start(): void {
+    if (this.#isClosed) return;
+    for (const { informer } of this.#entries.values()) if (!informer.isStopped) informer.start();
+  }
+
+  /** Whether each started informer has synced, by "plural.version.group" (and " metadata"), when all have or are closed, or the signal aborts. */
+  async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
+    const started = [...this.#entries.values()].filter(({ informer }) => informer.isStarted);
+    // Each by itself: one that is removed meanwhile does not end the waiting for the others.
+    await Promise.all(started.map(({ informer }) => waitForCacheSync([informer], options)));
+    return new Map(started.map(({ key, informer }) => [key, informer.hasSynced]));
+  }
+
+  /**
+   * Closes the informers of a resource, whoever holds them, and forgets them: the next request makes a new one. Resolves when
+   * they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
+   */
+  async removeInformer(token: Resource): Promise<void> {
+    const entries = [keyOf(token), metadataKeyOf(token)].map((key) => this.#entries.get(key));
+    await Promise.all(entries.map((entry) => entry && this.#remove(entry)));
+  }
+
+  /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#entries.values()].map(({ informer }) => informer.close()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // ---- Who needs which informer ----
+
+  #handle<T extends KubernetesObject>(entry: SharedEntry): InformerHandle<T> {
+    entry.handles++;
+    let closing: Promise<void> | undefined;
+    const close = (): Promise<void> => {
+      closing ??= this.#giveBack(entry);
+      return closing;
+    };
+    return { informer: informerOf<T>(entry), close, [Symbol.asyncDispose]: close };
+  }
+
+  // Atomic: who asks from here on gets a new informer.
+  #giveBack(entry: SharedEntry): Promise<void> {
+    entry.handles--;
+    return entry.handles === 0 && !entry.isKept ? this.#remove(entry) : Promise.resolve();
+  }
+
+  /** An entry that was removed before has no effect on the one that came after it. */
+  #remove(entry: SharedEntry, reason?: Error): Promise<void> {
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+    return entry.informer.close(reason);
+  }
+
+  /** Removes the informer when its kind is answered with 404 and discovery does not know it any more. */
+  #removeWhenGone({
+    isServed,
+    token,
+    entry,
+  }: {
+    readonly isServed: (token: Resource) => Promise<boolean>;
+    readonly token: Resource;
+    readonly entry: SharedEntry;
+  }): void {
+    const { informer } = entry;
+    const name = sourceName(token);
+    const isGone = (): boolean => informer.hasSynced && !informer.isStopped && isUnknown(informer.status.error);
+    let isAsking = false;
+    const ask = async (): Promise<void> => {
+      try {
+        if ((await isServed(token)) || !isGone()) return;
+        const message = `${name}: not served any more, the informer is removed`;
+        await this.#remove(
+          entry,
+          new StatusError({ code: 404, reason: 'NotFound', message }, { cause: informer.status.error }),
+        );
+      } catch (error) {
+        this.#warn(`${name}: failed to ask whether it is still served: ${errorText(error)}`, error);
+      } finally {
+        isAsking = false;
+      }
+    };
+    informer.status$.subscribe(() => {
+      if (isAsking || !isGone()) return;
+      isAsking = true;
+      void ask();
+    });
+  }
+
+  // ---- Making ----
+
+  #whole<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T>): SharedEntry {
+    return this.#shared(keyOf(token), { token, options }, () =>
+      this.#create(token, this.#client.listerWatcher(token, this.#scope()), options),
+    );
+  }
+
+  #metadata(token: Resource, options: InformerOptions<PartialObjectMetadata>): SharedEntry {
+    return this.#shared(metadataKeyOf(token), { token, options }, () => {
       const source = this.#client.listerWatcher(token, { ...this.#scope(), metadataOnly: true });
       // Named without its kind, which is not that of what comes.
       const resource = { group: token.group, plural: token.plural };
@@ -82,55 +237,23 @@ export class SharedInformerFactory {
     });
   }
 
-  /** Starts the informers that were requested and are not running. May be called again after further requests; nothing happens once closed. */
-  start(): void {
-    if (this.#isClosed) return;
-    for (const informer of this.#informers.values()) if (!informer.isStopped) informer.start();
-  }
-
-  /** Whether each started informer has synced, by "plural.version.group" (and " metadata"), when all have or are closed, or the signal aborts. */
-  async waitForCacheSync(options: { readonly signal?: AbortSignal } = {}): Promise<ReadonlyMap<string, boolean>> {
-    const started = [...this.#informers].filter(([, informer]) => informer.isStarted);
-    // Each by itself: one that is removed meanwhile does not end the waiting for the others.
-    await Promise.all(started.map(([, informer]) => waitForCacheSync([informer], options)));
-    return new Map(started.map(([key, informer]) => [key, informer.hasSynced]));
-  }
-
-  /**
-   * Closes the informers of a resource that is no longer served, or that nobody needs any more ({@link SharedInformer.consumers}
-   * tells), and forgets them: the next request makes a new one. Resolves when they have ended; at once for an unknown resource. Source: controller-runtime Informers.RemoveInformer.
-   */
-  async removeInformer(token: Resource): Promise<void> {
-    const keys = [keyOf(token), metadataKeyOf(token)];
-    const informers = keys.map((key) => this.#informers.get(key));
-    for (const key of keys) this.#informers.delete(key);
-    await Promise.all(informers.map((informer) => informer?.close()));
-  }
-
-  /** Closes all informers; none is made or started any more. Resolves when they have ended. Idempotent. */
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    await Promise.all([...this.#informers.values()].map((informer) => informer.close()));
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
   #shared<T extends KubernetesObject>(
     key: string,
-    options: InformerOptions<T>,
+    { token, options }: { readonly token: Resource; readonly options: InformerOptions<T> },
     create: () => SharedInformer<T>,
-  ): SharedInformer<T> {
-    const existing = this.#informers.get(key) as SharedInformer<T> | undefined;
+  ): SharedEntry {
+    const existing = this.#entries.get(key);
     if (existing !== undefined) {
-      addMissingIndexers(existing, options.indexers ?? {});
+      addMissingIndexers(informerOf<T>(existing), options.indexers ?? {});
       return existing;
     }
     if (this.#isClosed) throw new Error('the informer factory is closed');
-    const informer = create();
-    this.#informers.set(key, informer as unknown as SharedInformer<KubernetesObject>);
-    return informer;
+    const informer = create() as unknown as SharedInformer<KubernetesObject>;
+    const entry: SharedEntry = { key, informer, handles: 0, isKept: false };
+    this.#entries.set(key, entry);
+    const { isServed } = this.#options;
+    if (isServed !== undefined) this.#removeWhenGone({ isServed, token, entry });
+    return entry;
   }
 
   #scope(): ListerWatcherScope {
@@ -143,7 +266,7 @@ export class SharedInformerFactory {
     listerWatcher: ListerWatcher<T>,
     options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource'>,
   ): SharedInformer<T> {
-    const { namespace: _, tweakListOptions, transform, customResyncMs: __, ...common } = this.#options;
+    const { namespace: _, tweakListOptions, transform, customResyncMs: __, isServed: ___, ...common } = this.#options;
     const resyncMs = options.resyncMs ?? this.#customResyncMs.get(keyOf(token)) ?? common.resyncMs ?? 0;
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
@@ -161,6 +284,17 @@ const keyOf = (token: Resource): string => `${token.plural}.${token.version}.${t
 
 /** "deployments.v1.apps metadata". */
 const metadataKeyOf = (token: Resource): string => `${keyOf(token)} metadata`;
+
+const informerOf = <T extends KubernetesObject>({ informer }: SharedEntry): SharedInformer<T> =>
+  informer as unknown as SharedInformer<T>;
+
+function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T> {
+  entry.isKept = true;
+  return informerOf<T>(entry);
+}
+
+/** Also without a reason, as a proxy may say it. */
+const isUnknown = (error: unknown): boolean => isStatusError(error) && error.code === 404;
 
 function addMissingIndexers<T extends KubernetesObject>(informer: SharedInformer<T>, indexers: Indexers<T>): void {
   const missing = Object.entries(indexers).filter(([name]) => !informer.indexer.hasIndex(name));

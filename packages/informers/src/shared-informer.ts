@@ -163,15 +163,18 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#reflector.start({ resyncMs: this.#handlers.resyncCheckMs });
   }
 
-  /** Ends watch, timers, streams and handlers (I9). Resolves when calls of slow handlers have ended. Idempotent. */
-  async close(): Promise<void> {
+  /**
+   * Ends watch, timers, streams and handlers (I9); the cache stays as it is. `reason`: the error of a last status, `failed`.
+   * Resolves when calls of slow handlers have ended. Idempotent.
+   */
+  async close(reason?: Error): Promise<void> {
     if (this.#phase !== 'stopped') {
       this.#phase = 'stopped';
       this.#synced.giveUp();
       this.#fifo.close();
       this.#loop.close();
       this.#detector.close();
-      await this.#reflector.close();
+      await this.#reflector.close(reason);
       for (const observer of this.#observers) observer.end();
     }
     // Each caller waits for all handlers, whoever was first.

@@ -1,7 +1,7 @@
 // Informers of kinds that are not known when the program is written, and of metadata alone, over HTTP and in process.
-import { type Resource, type ResourceClient, resource, type UnstructuredObject } from '@kapstan/api';
+import { type Resource, type ResourceClient, resource, silentLogger, type UnstructuredObject } from '@kapstan/api';
 import { LeakCheck } from '@kapstan/api/testing';
-import { SharedInformerFactory } from '@kapstan/informers';
+import { SharedInformer, SharedInformerFactory } from '@kapstan/informers';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type TestCluster, testCluster } from './test-cluster.ts';
@@ -39,6 +39,7 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
   let leaks: LeakCheck;
   /** As discovery gives it over HTTP; in process by hand. */
   let Echo: Resource<UnstructuredObject>;
+  let isServed: (kind: Resource) => Promise<boolean>;
 
   const open = (options: ConstructorParameters<typeof SharedInformerFactory>[1] = {}): SharedInformerFactory =>
     new SharedInformerFactory(client, { clock: cluster.clock, random: () => 0, ...options });
@@ -49,9 +50,11 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
     cluster = await testCluster({ http: isHttp ? 'on' : 'off', crds: [echoDefinition] });
     client = cluster.client;
     Echo = resource({ group: 'example.com', version: 'v1', kind: 'Echo' });
+    isServed = async () => (await client.listPage(Definition, {})).items.length > 0;
     if (!isHttp) return;
     const http = await cluster.connect();
     client = http;
+    isServed = (kind) => http.discovery.serves(kind);
     Echo = (await http.mapper.forName('echos')) as Resource<UnstructuredObject>;
   });
   afterEach(async () => {
@@ -144,5 +147,47 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
     factory.start();
     await cluster.advance(60_000);
     expect([again === informer, again.status.phase]).toEqual([false, 'live']);
+  });
+
+  it('of a kind that is gone goes by itself where discovery is asked, and comes back with the kind', async () => {
+    factory = open({ onWatchError: () => undefined, isServed });
+    await client.create(Echo, echo('a', 'one'));
+    const others = factory.acquire(ConfigMap);
+    const first = factory.acquire(Echo);
+    const told: string[] = [];
+    first.informer.addEventHandler({ onDelete: () => void told.push('delete') });
+    factory.start();
+    await cluster.settle();
+    await client.delete(Definition, { name: 'echos.example.com' });
+    await cluster.advance(60_000);
+    expect([told, first.informer.isStopped, first.informer.status]).toEqual([
+      ['delete'],
+      true,
+      expect.objectContaining({ phase: 'failed', error: expect.objectContaining({ code: 404 }) }),
+    ]);
+    expect(String(first.informer.status.error)).toContain('echos.example.com: not served any more');
+    await client.create(Definition, echoDefinition);
+    await cluster.settle();
+    await client.create(Echo, echo('b', 'two'));
+    const second = factory.acquire(Echo);
+    factory.start();
+    await cluster.advance(60_000);
+    expect([second.informer.indexer.listKeys(), second.informer.status.phase]).toEqual([['default/b'], 'live']);
+    expect([others.informer.isStopped, others.informer.status.phase]).toEqual([false, 'live']);
+    await second.close();
+    await second.informer.whenSynced();
+    expect(second.informer.isStopped).toBe(true);
+  });
+
+  it('without a factory is named for what its source lists', async () => {
+    factory = open();
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
+    await client.delete(Definition, { name: 'echos.example.com' });
+    await cluster.settle();
+    await using informer = new SharedInformer(client.listerWatcher(Echo), { clock: cluster.clock, logger });
+    informer.start();
+    await cluster.advance(1000);
+    expect(warnings).toEqual([expect.stringMatching(/^echos\.example\.com: failed to list or watch/)]);
   });
 });

@@ -14,7 +14,7 @@ const pages = [
   ...readdirSync(join(root, 'packages')).map((name) => `packages/${name}/README.md`),
 ];
 /** Name of the file that it becomes, and its text. */
-const programs = new Map(pages.flatMap((page) => programsOf(page)));
+const programs = new Map([...pages.flatMap((page) => programsOf(page)), ['names', namesProgram()] as const]);
 let folder: string;
 let complaints: string;
 
@@ -32,18 +32,53 @@ beforeAll(() => {
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The blocks of a page, called "storage-1" or "operating-1". */
-function programsOf(page: string): [string, string][] {
+/** The blocks of a page, called "storage-1" or "operating-1". One without imports goes on with the one before. */
+function programsOf(page: string): readonly (readonly [string, string])[] {
   const text = readFileSync(join(root, page), 'utf8');
   const name = page.replace(/^packages\/|^docs\/|\/README|\.md$/g, '').toLowerCase();
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, program = ''], index) => [
-    `${name}-${index + 1}`,
-    program,
-  ]);
+  let before = '';
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block = ''], index) => {
+    before = /^import /m.test(block) ? block : before + block;
+    return [`${name}-${index + 1}`, before] as const;
+  });
+}
+
+/** Whether what the tables for people from client-go say has a name: a program that imports it, or reads it of an instance. */
+function namesProgram(): string {
+  const entries = ['api', 'api/testing', 'client', 'informers', 'controller', 'controller/workqueue', 'testing'];
+  const all = [...entries, 'kinds/core/v1'].map((entry) => `export * from '@kapstan/${entry}';\n`);
+  const instances: Readonly<Record<string, string>> = {
+    client: 'Client',
+    ctx: 'ReconcilerContext<ConfigMap>',
+    factory: 'SharedInformerFactory',
+    informer: 'SharedInformer<ConfigMap>',
+    indexer: 'Indexer<ConfigMap>',
+    lister: 'Lister<ConfigMap>',
+    ControllerBuilder: 'ControllerBuilder<ConfigMap>',
+  };
+  const imported = new Set(['ConfigMap', ...Object.values(instances).map((type) => type.replace(/<.*/, ''))]);
+  const members: string[] = [];
+  for (const [, root = '', member] of namesOf('docs/coming-from-client-go.md')) {
+    const instance = instances[root];
+    if (instance === undefined) imported.add(root);
+    else if (member !== undefined) members.push(`export type _${members.length} = all.${instance}['${member}'];\n`);
+  }
+  const used = members.join('').replace(/<ConfigMap>/g, '<all.ConfigMap>');
+  return `${all.join('')}import type * as all from './names.js';\nimport { ${[...imported].join(', ')} } from './names.js';\n${used}`;
+}
+
+/** The code in the second column of a page's tables, but for packages: "root.member(…)". */
+function namesOf(page: string): readonly RegExpMatchArray[] {
+  const lines = readFileSync(join(root, page), 'utf8').split('\n');
+  const cells = lines.flatMap((line) => (line.startsWith('| ') ? [line.split('|')[2] ?? ''] : []));
+  return cells.flatMap((cell) => [...cell.matchAll(/`(\w+)(?:\.([\w$]+))?[^`]*`/g)]);
 }
 
 it('are found', () => {
-  expect([...programs.keys()]).toEqual(expect.arrayContaining(['contributing-1', 'storage-1', 'testing-2']));
+  expect(namesOf('docs/coming-from-client-go.md').length).toBeGreaterThan(100);
+  expect([...programs.keys()]).toEqual(
+    expect.arrayContaining(['contributing-1', 'storage-1', 'testing-2', 'coming-from-client-go-1']),
+  );
 });
 
 it.each([...programs.keys()])('%s compiles', (name) => {

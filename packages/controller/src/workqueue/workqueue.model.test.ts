@@ -1,4 +1,5 @@
 // The whole queue against a model in the plainest words: lists that are searched each time, and a clock that is counted.
+import { isDeepStrictEqual } from 'node:util';
 import { VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -130,7 +131,7 @@ class QueueModel {
 
 const byRank = (a: Ranked, b: Ranked): number => a.rank - b.rank || a.order - b.order;
 
-const keys = ['a', 'b', 'c', 'd', 'e'];
+const keys = ['a', 'b', 'c'];
 const step = fc.record({
   type: fc.oneof(
     { weight: 5, arbitrary: fc.constantFrom('add' as const, 'get' as const, 'done' as const) },
@@ -200,19 +201,25 @@ class Pair {
 
   async compare(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    const { queue, model } = this;
-    expect(this.got).toEqual(model.got);
-    expect(this.drained).toEqual(model.drained);
-    expect([queue.length, queue.processing, queue.delayed]).toEqual([
-      model.waiting.length,
-      model.processing.size,
-      model.delayed.length,
-    ]);
-    for (const key of keys) {
-      expect(queue.priorityOf(key)).toBe(model.processing.get(key) ?? 0);
-      expect(queue.numRequeues(key)).toBe(model.failures.get(key) ?? 0);
-    }
-    expect(this.clock.pendingTimers).toBe(model.delayed.length === 0 ? 0 : 1);
+    const { queue, model, clock } = this;
+    const is = {
+      got: this.got,
+      drained: this.drained,
+      sizes: [queue.length, queue.processing, queue.delayed],
+      priorities: keys.map((key) => queue.priorityOf(key)),
+      failures: keys.map((key) => queue.numRequeues(key)),
+      timers: clock.pendingTimers,
+    };
+    const wanted: typeof is = {
+      got: model.got,
+      drained: model.drained,
+      sizes: [model.waiting.length, model.processing.size, model.delayed.length],
+      priorities: keys.map((key) => model.processing.get(key) ?? 0),
+      failures: keys.map((key) => model.failures.get(key) ?? 0),
+      timers: model.delayed.length === 0 ? 0 : 1,
+    };
+    // The quick look first: there are thousands.
+    if (!isDeepStrictEqual(is, wanted)) expect(is).toEqual(wanted);
   }
 
   #get(): void {
@@ -226,7 +233,7 @@ it.each([
   ['in the order of arrival', false],
   ['by priority', true],
 ])('a RateLimitingQueue %s behaves like its model, through shutdown and drain', async (_what, hasPriorities) => {
-  const steps = fc.array(step, { maxLength: 40 });
+  const steps = fc.array(step, { minLength: 20, maxLength: 40, size: 'max' });
   await fc.assert(
     fc.asyncProperty(steps, ending, steps, async (before, how, after) => {
       const pair = new Pair(hasPriorities);
@@ -241,6 +248,6 @@ it.each([
       }
       await pair.compare();
     }),
-    { numRuns: 200 },
+    { numRuns: 60 },
   );
 });

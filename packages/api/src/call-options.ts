@@ -26,7 +26,7 @@ export interface SelectionOptions {
 export interface ListOptions extends SelectionOptions, CallOptions {
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
-  /** Most items in one answer. 0 or absent = no limit. */
+  /** Most items in one answer; in `list()`, which gives all objects, the size of a page. 0 or absent = no limit. */
   readonly limit?: number;
   /** Token of the previous page. */
   readonly continue?: string;

@@ -1,4 +1,4 @@
-// A list in pages: awaited it is an array, iterated it yields objects while the next page is still on the server.
+// A list in pages: as a promise it is an array, iterated it yields objects while the next page is still on the server.
 // Behind `list` of every ResourceClient.
 import type { ListOptions } from './call-options.ts';
 import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
@@ -11,7 +11,7 @@ type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<
  * What `list` of a `ResourceClient` returns. Nothing is asked of the server before it is awaited or iterated, and each of these
  * asks anew.
  */
-export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepReadonly<T>[]> {
+export class ObjectList<T extends KubernetesObject> implements Promise<DeepReadonly<T>[]> {
   readonly #read: PageReader<T>;
   readonly #options: ListOptions;
 
@@ -21,6 +21,10 @@ export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepR
     this.#options = options;
   }
 
+  get [Symbol.toStringTag](): string {
+    return 'ObjectList';
+  }
+
   /** All objects. When a later page has expired (410), the whole list is asked for at once, as client-go's pager does. */
   // biome-ignore lint/suspicious/noThenProperty: a list is awaited as a whole or iterated, as the design has it
   then<A = DeepReadonly<T>[], B = never>(
@@ -28,6 +32,14 @@ export class ObjectList<T extends KubernetesObject> implements PromiseLike<DeepR
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     return this.#all().then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<DeepReadonly<T>[] | B> {
+    return this.then(null, onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<DeepReadonly<T>[]> {
+    return this.then().finally(onFinally);
   }
 
   /** The pages, each read when it is asked for. Rejects with an expired error when the version of the list is gone. */

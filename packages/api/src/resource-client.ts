@@ -50,7 +50,8 @@ export interface ResourceClient {
   ): Promise<T>;
   /**
    * All objects: `await client.list(Pod)` is an array, `for await (const pod of client.list(Pod))` yields them page by
-   * page, `.pages()` yields pages with their versions. A page holds `limit` items; absent, as many as the client thinks fit.
+   * page, `.pages()` yields pages with their versions. `limit` is the size of a page, never that of the list; absent, as many
+   * as the client thinks fit. For some of them take {@link ResourceClient.listPage}, or leave the loop.
    */
   list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T>;
   /** One page, as the server gives it. */

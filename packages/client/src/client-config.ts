@@ -1,8 +1,9 @@
 // What a client needs to know about one cluster (ClientConfig) and about itself (ClientOptions).
-import { type Clock, type Logger, silentLogger, systemClock, type WriteObserver } from '@kapstan/api';
+import { type Clock, type Logger, systemClock, type WriteObserver } from '@kapstan/api';
 import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { OidcConfig } from './credentials/oidc.ts';
+import { processLogger } from './process-logger.ts';
 import type { TlsConfig } from './tls-config.ts';
 import type { RateLimit } from './transport/rate-limiter.ts';
 import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
@@ -41,9 +42,12 @@ export interface ClientOptions {
   readonly userAgent?: string;
   /** Default: the system's. */
   readonly clock?: Clock;
-  /** Default: silent. */
+  /** Default: warnings and errors are warnings of the process, all else is silent. */
   readonly logger?: Logger;
-  /** Called for each Warning header. Default: `logger.warn`, each text once. */
+  /**
+   * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, each text once a
+   * client. `() => undefined` silences them.
+   */
   readonly onWarning?: WarningHandler;
   /** Told of each attempt of a request, as the diagnostics channel "kapstan:client:request" is. It must not throw. */
   readonly onRequest?: (request: RequestDiagnostics) => void;
@@ -85,7 +89,7 @@ type DefaultedNumber = 'timeoutMs' | 'listTimeoutMs' | 'openTimeoutMs' | 'maxRet
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   const resolved = {
     clock: systemClock,
-    logger: silentLogger,
+    logger: processLogger,
     ...clientDefaults,
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;

@@ -224,4 +224,64 @@ describe('Client', () => {
       expect(body === '' ? undefined : JSON.parse(body)).toEqual(expected.body);
     });
   });
+
+  describe('refuses before it asks anybody', () => {
+    const noToken = /^calls take a resource token, such as Pod of '@kapstan\/kinds\/core\/v1' .*, not /;
+    const object = { metadata: target };
+    it.each<[string, (token: never) => Promise<unknown>]>([
+      ['get', (token) => client.get(token, target)],
+      ['list', (token) => Promise.resolve(client.list(token))],
+      ['create', (token) => client.create(token, object)],
+      ['update', (token) => client.update(token, object)],
+      ['patch', (token) => client.patch(token, target, { type: 'merge', body: {} })],
+      ['apply', (token) => client.apply(token, object, { fieldManager: 'me' })],
+      ['delete', (token) => client.delete(token, target)],
+      ['deleteCollection', (token) => client.deleteCollection(token)],
+      ['watch', async (token) => client.watch(token)],
+    ])('%s of what is no token', async (_, call) => {
+      for (const wrong of ['pods', undefined, null, {}, class Pod {}])
+        await expect(call(wrong as never)).rejects.toThrow(noToken);
+      expect(server.requests).toHaveLength(0);
+    });
+
+    it.each<[string, (object: KubernetesObject) => Promise<unknown>]>([
+      ['create', (wrong) => client.create(Deployment, wrong)],
+      ['update', (wrong) => client.update(Deployment, wrong)],
+      ['update of the status', (wrong) => client.update(Deployment, wrong, { subresource: 'status' })],
+      ['apply', (wrong) => client.apply(Deployment, wrong, { fieldManager: 'me' })],
+    ])('%s with an object of another kind or version', async (_, call) => {
+      const failure = (text: string) => ({
+        name: 'TypeError',
+        message: `deployments.apps "a": the object is a ${text}`,
+      });
+      await expect(call(answered)).rejects.toMatchObject(failure('ConfigMap of v1'));
+      const beta = { kind: 'Deployment', apiVersion: 'apps/v1beta1', metadata: target };
+      await expect(call(beta)).rejects.toMatchObject(failure('Deployment of apps/v1beta1'));
+      expect(server.requests).toHaveLength(0);
+    });
+
+    it('an object in no namespace, by name', async () => {
+      const nowhere = { name: 'a' };
+      const refusals: [Promise<unknown>, string][] = [
+        [
+          client.create(ConfigMap, { metadata: nowhere }),
+          'configmaps "a": an empty namespace may not be set during creation',
+        ],
+        [client.create(Deployment, {}), 'deployments.apps: an empty namespace may not be set during creation'],
+        [
+          client.get(Deployment, nowhere),
+          'deployments.apps "a": an empty namespace may not be set when a resource name is provided',
+        ],
+      ];
+      for (const [call, message] of refusals) await expect(call).rejects.toMatchObject({ name: 'TypeError', message });
+      expect(server.requests).toHaveLength(0);
+    });
+  });
+
+  it('sends a scale where a scale belongs', async () => {
+    server.always(json(answered));
+    const scale = { kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: target };
+    await client.update<KubernetesObject>(Deployment, scale, { subresource: 'scale' });
+    expect(JSON.parse(server.last.body)).toEqual(scale);
+  });
 });

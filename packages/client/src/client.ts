@@ -6,6 +6,7 @@ import {
   type DeleteOptions,
   type GetOptions,
   groupVersionResourceOf,
+  isForbidden,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -35,9 +36,9 @@ import { createTransport } from './create-transport.ts';
 import { Discovery } from './discovery.ts';
 import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
-import { attachPath, execPath, portForwardPath } from './pod-stream-path.ts';
+import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
 import type { RawAnswer, RawRequest } from './raw-request.ts';
-import { formatQuery, listQuery, requestPath, watchQuery, writeQuery } from './request-path.ts';
+import { formatQuery, listQuery, requestPath, subjectOf, watchQuery, writeQuery } from './request-path.ts';
 import { RestMapper } from './rest-mapper.ts';
 import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
 import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
@@ -106,19 +107,21 @@ export class Client implements ResourceClient {
     return await this.#page(token, options, json);
   }
 
-  /** As {@link ResourceClient.list}; pages hold `limit` items, by default the client's `pageSize`. */
+  /**
+   * All objects, as {@link ResourceClient.list}: `limit` is the size of a page, by default the client's `pageSize`. For
+   * some of them take {@link Client.listPage}.
+   */
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
     return new ObjectList(read, { limit: this.#options.pageSize, ...options });
   }
 
   async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const { namespace } = object.metadata ?? {};
-    if (token.scope === 'Namespaced' && !namespace)
-      throw new TypeError('an empty namespace may not be set during creation');
+    const { namespace, name } = object.metadata ?? {};
     const path = requestPath(token, { namespace }, writeQuery(options));
+    if (token.scope === 'Namespaced' && !namespace)
+      throw new TypeError(`${subjectOf(token, name)}: an empty namespace may not be set during creation`);
     const body = objectBody(token, object);
-    const name = object.metadata?.name;
     return await this.#write<T>(token, requestOf(token, { method: 'POST', path, body, name }), options);
   }
 
@@ -278,13 +281,17 @@ export class Client implements ResourceClient {
     return portStream({ opened, clock: this.#options.clock, signal, port });
   }
 
-  /** Local ports that lead to ports of a pod, until `close()`. Whether the pod is there shows with the first connection. */
+  /**
+   * Local ports that lead to ports of a pod, until `close()`. Rejects with the server's `StatusError` when the pod is not
+   * there; that one may not forward, or that nobody listens in the pod, shows with the first connection.
+   */
   async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
     const { timeoutMs, onConnectionError } = options;
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
     const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
     return await PortForward.listen({
       dial: (port, signal) => this.dialPort(target, port, { ...limit, signal }),
+      check: () => this.#checkPod(target, options),
       options,
       onConnectionError: onConnectionError ?? log,
     });
@@ -328,6 +335,15 @@ export class Client implements ResourceClient {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  // Who may forward need not be allowed to read.
+  async #checkPod(target: ObjectTarget, { signal, timeoutMs = this.#options.timeoutMs }: CallOptions): Promise<void> {
+    try {
+      await this.#transport.call({ method: 'GET', path: podPath(target) }, { signal, timeoutMs }, bodyText);
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+    }
   }
 
   async #remoteCommand(path: string, options: AttachOptions): Promise<RemoteCommand> {

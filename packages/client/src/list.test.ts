@@ -81,6 +81,26 @@ describe('list', () => {
     expect(seen).toEqual(['a1', 'b1', 'd2']);
   });
 
+  it('is a whole promise, which asks with each use', async () => {
+    server.next(page(['a']), expired, page(['a']), page(['a']));
+    const list: Promise<readonly unknown[]> = client.list(Pod);
+    expect(await list.catch(() => [])).toEqual([pod('a')]);
+    expect(await list.catch((error: unknown) => [isExpired(error)])).toEqual([true]);
+    let isOver = false;
+    const over = list.finally(() => {
+      isOver = true;
+    });
+    expect([await over, isOver]).toEqual([[pod('a')], true]);
+    expect(await Promise.allSettled([list])).toEqual([{ status: 'fulfilled', value: [pod('a')] }]);
+    expect(Object.prototype.toString.call(list)).toBe('[object ObjectList]');
+  });
+
+  it('takes a limit as the size of a page, and gives all objects', async () => {
+    server.next(page(['a'], { continue: 'c' }), page(['b']));
+    expect(await client.list(Pod, { limit: 1 })).toEqual([pod('a'), pod('b')]);
+    expect(server.requests.map(({ query }) => query.limit)).toEqual(['1', '1']);
+  });
+
   it('asks nothing before it is used', () => {
     client.list(Pod);
     expect(server.requests).toHaveLength(0);

@@ -1,4 +1,4 @@
-// URLs of the subresources of pods that become streams: exec, attach, portforward.
+// URLs of pods and of their subresources that become streams: exec, attach, portforward.
 import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
 import { requestPath } from './request-path.ts';
 import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
@@ -14,6 +14,10 @@ export function execPath(target: ObjectTarget, options: ExecOptions): string {
 
 export function attachPath(target: ObjectTarget, options: AttachOptions): string {
   return requestPath(pod, { ...target, subresource: 'attach' }, streamQuery(options));
+}
+
+export function podPath(target: ObjectTarget): string {
+  return requestPath(pod, target);
 }
 
 export function portForwardPath(target: ObjectTarget, port: number): string {

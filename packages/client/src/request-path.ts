@@ -1,4 +1,5 @@
 // URLs of the API: checks names before they reach a path, writes options as query parameters.
+import { inspect } from 'node:util';
 import {
   type ApplyOptions,
   type ListOptions,
@@ -17,14 +18,17 @@ export interface PathTarget {
   readonly subresource?: string | undefined;
 }
 
-/** Path of a resource or object with its query. Throws TypeError for a name that cannot stand in a path. */
+/** Path of a resource or object with its query. Throws TypeError for what is no token, and for a name that cannot stand in a path. */
 export function requestPath(token: Resource, target: PathTarget, query: Query = {}): string {
+  checkToken(token);
   const { namespace, name, subresource } = target;
   if (namespace) checkSegment('namespace', namespace);
   if (name !== undefined) checkSegment('resource name', name);
   for (const segment of subresource?.split('/') ?? []) checkSubresource(segment);
   if (name !== undefined && token.scope === 'Namespaced' && !namespace)
-    throw new TypeError('an empty namespace may not be set when a resource name is provided');
+    throw new TypeError(
+      `${subjectOf(token, name)}: an empty namespace may not be set when a resource name is provided`,
+    );
   const path = resourcePath(token, {
     ...(namespace ? { namespace } : {}),
     ...(name === undefined ? {} : { name }),
@@ -76,6 +80,22 @@ export function writeQuery(options: WriteOptions & Pick<Partial<ApplyOptions>, '
     fieldValidation: options.fieldValidation,
     force: options.force,
   };
+}
+
+/** What an error is about: `deployments.apps "web"`. */
+export function subjectOf({ plural, group }: Resource, name: string | undefined): string {
+  const resource = group === '' ? plural : `${plural}.${group}`;
+  return name === undefined ? resource : `${resource} ${JSON.stringify(name)}`;
+}
+
+/** Throws TypeError for what is no token. */
+export function checkToken(token: Resource): void {
+  const isToken =
+    (typeof token as unknown) === 'object' && (token as unknown) !== null && typeof token.plural === 'string';
+  if (isToken) return;
+  throw new TypeError(
+    `calls take a resource token, such as Pod of '@kapstan/kinds/core/v1' or what resource() gives, not ${inspect(token, { depth: 0 })}`,
+  );
 }
 
 // Source: apimachinery path.IsValidPathSegmentName and client-go rest.Request.

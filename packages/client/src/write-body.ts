@@ -8,10 +8,11 @@ import {
   type SubresourceOptions,
   stringifyJson,
 } from '@kapstan/api';
-import type { PathTarget } from './request-path.ts';
+import { checkToken, type PathTarget, subjectOf } from './request-path.ts';
 
-/** JSON of an object, with the token's apiVersion and kind where it has none. */
+/** JSON of an object, with the token's apiVersion and kind where it has none. Throws TypeError where it has others. */
 export function objectBody(token: Resource, object: KubernetesObject, subresource?: string): string {
+  checkToken(token);
   return stringifyJson(typed(token, object, subresource));
 }
 
@@ -52,6 +53,10 @@ export function deleteBody(options: DeleteOptions): string | undefined {
 function typed(token: Resource, object: KubernetesObject, subresource: string | undefined): KubernetesObject {
   const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
   if (!isOwnKind) return object;
-  const { apiVersion = apiVersionOf(token), kind = token.kind, ...rest } = object;
+  const { apiVersion: givenVersion, kind: givenKind, ...rest } = object;
+  const apiVersion = givenVersion || apiVersionOf(token);
+  const kind = givenKind || token.kind;
+  if (kind !== token.kind || apiVersion !== apiVersionOf(token))
+    throw new TypeError(`${subjectOf(token, object.metadata?.name)}: the object is a ${kind} of ${apiVersion}`);
   return { apiVersion, kind, ...rest };
 }

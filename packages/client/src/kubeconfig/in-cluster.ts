@@ -4,6 +4,7 @@ import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { type Logger, silentLogger } from '@kapstan/api';
 import type { ClientConfig } from '../client-config.ts';
+import { processLogger } from '../process-logger.ts';
 import type { Environment } from '../transport/proxy.ts';
 
 export interface InClusterOptions {
@@ -11,7 +12,7 @@ export interface InClusterOptions {
   readonly env?: Environment;
   /** Where the service account is mounted. Default /var/run/secrets/kubernetes.io/serviceaccount. */
   readonly directory?: string;
-  /** Told of a CA that cannot be read. Default: silent. */
+  /** Told of a CA that cannot be read. Default: a warning of the process. */
   readonly logger?: Logger;
 }
 
@@ -19,7 +20,7 @@ const mount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Rejects with TypeError outside a pod, and when the token cannot be read. Token and CA are re-read as they rotate. */
 export async function inClusterConfig(options: InClusterOptions = {}): Promise<ClientConfig> {
-  const { env = process.env, directory = mount, logger = silentLogger } = options;
+  const { env = process.env, directory = mount, logger = processLogger } = options;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port)
     throw new TypeError(

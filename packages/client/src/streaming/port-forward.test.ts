@@ -1,7 +1,8 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
+import type { CallOptions } from '@kapstan/api';
 import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Client } from '../client.ts';
@@ -141,6 +142,53 @@ describe('ports of a pod', () => {
       expect(server.requests).toHaveLength(2);
     });
 
+    it("rejects with the server's answer, and listens nowhere, when the pod is not there", async () => {
+      const { server, client } = await start();
+      const paths: unknown[] = [];
+      server.onRead = (request, response) => {
+        paths.push(request.url);
+        response.writeHead(404, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(status(404, 'NotFound', 'pods "p" not found')));
+      };
+      await expect(client.portForward(target, { ports: [':8080'] })).rejects.toMatchObject({
+        name: 'StatusError',
+        code: 404,
+        message: 'pods "p" not found',
+      });
+      await expect(client.portForward(target, { ports: ['none'] })).rejects.toThrow(TypeError);
+      expect(paths).toEqual(['/api/v1/namespaces/n/pods/p']);
+    });
+
+    it('goes on for one who may forward but not read', async () => {
+      const { server, client } = await start();
+      server.onRead = (_, response) => {
+        response.writeHead(403, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(status(403, 'Forbidden', 'no')));
+      };
+      const ports = await client.portForward(target, { ports: [':8080'], addresses: ['127.0.0.1'] });
+      open.unshift(ports);
+      expect(ports.ports).toHaveLength(1);
+    });
+
+    it('ends with its signal, and after its time, while the pod is looked for', async () => {
+      const clock = new VirtualClock();
+      const { server, client } = await start({ clock });
+      const asked = new EventEmitter();
+      server.onRead = () => void asked.emit('asked');
+      const ended = async (options: CallOptions, end: () => unknown): Promise<unknown> => {
+        const arrived = once(asked, 'asked');
+        const call = client.portForward(target, { ports: [':1'], timeoutMs: 50, ...options });
+        const failure = call.catch((error: unknown) => error);
+        await arrived;
+        await end();
+        return await failure;
+      };
+      const controller = new AbortController();
+      const abort = (): void => controller.abort(new Error('enough'));
+      expect(await ended({ signal: controller.signal }, abort)).toMatchObject({ message: 'enough' });
+      expect(await ended({}, () => clock.advance(50))).toMatchObject({ code: 'ETIMEDOUT' });
+    });
+
     it('carries megabytes both ways under backpressure', async () => {
       const { server, dial } = await forward();
       const data = Buffer.alloc(8 * 1_048_576, 'q');
@@ -213,6 +261,7 @@ describe('ports of a pod', () => {
       const remote = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
       const ports = await PortForward.listen({
         dial: async () => remote,
+        check: async () => undefined,
         options: { ports: [':1'], addresses: ['127.0.0.1'] },
         onConnectionError: () => undefined,
       });

@@ -25,6 +25,8 @@ type PortDialer = (port: number, signal: AbortSignal) => Promise<Duplex>;
 
 interface PortForwardInit {
   readonly dial: PortDialer;
+  /** Called once, before anything listens; what it rejects with is passed on. */
+  readonly check: () => Promise<void>;
   readonly options: PortForwardOptions;
   readonly onConnectionError: (error: Error, port: ForwardedPort) => void;
 }
@@ -41,7 +43,7 @@ export class PortForward {
     this.#init = init;
   }
 
-  /** Rejects with TypeError for a wrong specification, with an Error when no port could be listened on. */
+  /** Rejects with TypeError for a wrong specification, then as the check does, with an Error when no port could be listened on. */
   static async listen(init: PortForwardInit): Promise<PortForward> {
     const { ports, addresses = ['localhost'], signal } = init.options;
     if (ports.length === 0) throw new TypeError('you must specify at least 1 port');
@@ -49,6 +51,7 @@ export class PortForward {
     const specs = ports.map(parsePortSpec);
     const hosts = addresses.map(parseAddress);
     signal?.throwIfAborted();
+    await init.check();
     const forward = new PortForward(init);
     try {
       for (const spec of specs) await forward.#listenOnAny(spec, hosts);

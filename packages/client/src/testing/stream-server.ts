@@ -1,7 +1,7 @@
 // A stand-in for the streaming side of an API server and its kubelets: real sockets, npm ws, channel protocols. A test
 // takes each accepted connection and plays the container, byte by byte.
 import { once } from 'node:events';
-import { createServer as createHttpServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
@@ -68,7 +68,10 @@ export class StreamPeer {
 type Refusal = (socket: Socket, request: IncomingMessage) => void;
 
 export class StreamServer {
+  /** Those that asked for an upgrade. */
   readonly requests: IncomingMessage[] = [];
+  /** Answers plain requests. */
+  onRead: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => void response.end('{}');
   /** Sockets that are open now. */
   readonly sockets: Set<Socket> = new Set();
   readonly #server: Server;
@@ -91,6 +94,7 @@ export class StreamServer {
       socket.on('error', () => undefined);
       socket.once('close', () => this.sockets.delete(socket));
     });
+    this.#server.on('request', (request, response) => this.onRead(request, response));
     this.#server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       this.requests.push(request);
       const refusal = this.#refusals.shift();

@@ -50,7 +50,7 @@ function allowing(allowed: readonly string[]): Authorizer & { readonly asked: Au
 async function impersonate(authorizer: Authorizer, headers: Headers, requester = alice): Promise<UserInfo> {
   const wanted = wantedBy(headers);
   if (wanted === undefined) throw new TypeError('nobody is wanted');
-  return new Impersonator(authorizer).impersonate(wanted, listConfigMaps(requester));
+  return (await new Impersonator(authorizer).impersonate(wanted, listConfigMaps(requester))).user;
 }
 
 const bob = { 'impersonate-user': 'bob' };

@@ -37,6 +37,12 @@ export interface ImpersonationRecord {
   readonly durationMs: number;
 }
 
+/** Whom a request is served as, and the mode that allowed it; undefined = the old one. */
+export interface Impersonated {
+  readonly user: UserInfo;
+  readonly constraint: ImpersonationMode['constraint'];
+}
+
 export interface ImpersonatorOptions {
   readonly clock?: Clock;
   /** Told of each attempt. Default: nobody. */
@@ -56,7 +62,7 @@ export class Impersonator {
   }
 
   /** The user to go on as. `attributes`: the request, as the requester makes it. Throws what the first mode that fits refused with. */
-  async impersonate(wanted: WantedUser, attributes: AuthorizationAttributes): Promise<UserInfo> {
+  async impersonate(wanted: WantedUser, attributes: AuthorizationAttributes): Promise<Impersonated> {
     const last = this.#lastModes.get(attributes.user.name);
     const others = impersonationModes.filter((mode) => mode !== last && mode.fits(wanted, attributes.user));
     const modes = last?.fits(wanted, attributes.user) === true ? [last, ...others] : others;
@@ -69,7 +75,7 @@ export class Impersonator {
         const user = await new Attempt(this.#authorizer, mode, { wanted, attributes }).run();
         this.#remember(attributes.user.name, mode);
         record(mode.constraint ?? 'legacy', 'allowed');
-        return user;
+        return { user, constraint: mode.constraint };
       } catch (error) {
         refusal = isForbidden(error) ? (refusal ?? error) : error;
         if (!isForbidden(error)) break;

@@ -82,14 +82,14 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
     this.#keys = new Map(keys.map((key) => [key.id, key]));
   }
 
-  issue({ audiences, issuedAt, expires, kubernetes }: TokenClaims): Promise<string> {
+  issue({ id = randomUUID(), audiences, issuedAt, expires, kubernetes }: TokenClaims): Promise<string> {
     const { namespace, serviceaccount } = kubernetes;
     const payload = {
       aud: audiences,
       exp: expires,
       iat: issuedAt,
       iss: this.#options.issuer,
-      jti: randomUUID(),
+      jti: id,
       'kubernetes.io': kubernetes,
       nbf: issuedAt,
       sub: userName(namespace, serviceaccount.name),

@@ -33,6 +33,7 @@ export function serveAggregatedDiscovery(exchange: Exchange, request: Request): 
   exchange.setHeader('ETag', etag);
   exchange.setHeader('Cache-Control', 'public');
   exchange.setHeader('Content-Type', `${format.mediaType};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`);
+  if (exchange.audit?.keepsResponse) exchange.audit.respond(aggregatedDocument(request.index, request.root));
   const isKnown = exchange.header('if-none-match') === etag;
   exchange.send(isKnown ? 304 : 200, isKnown ? new Uint8Array() : bytes);
   return true;

@@ -4,21 +4,16 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import {
   type Clock,
-  isForbidden,
   isStatusError,
   type Logger,
-  newForbidden,
   newTimeout,
   newUnauthorized,
   silentLogger,
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
-import { type AuthenticationOptions, authenticate, type Credentials, isAnonymous } from '../authn/authenticator.ts';
-import { certificateCredentials } from '../authn/client-certificate.ts';
-import { readImpersonation } from '../authn/impersonation.ts';
-import { Impersonator } from '../authn/impersonator.ts';
-import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
+import type { AuthenticationOptions } from '../authn/authenticator.ts';
+import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ObjectPatching } from '../registry/object-writes.ts';
 import type { UserInfo } from '../registry/request-context.ts';
@@ -31,8 +26,10 @@ import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptio
 import { InflightLimit } from './inflight-limit.ts';
 import type { Page } from './page.ts';
 import { type HealthCheck, PathRouter } from './path-router.ts';
+import { attributesOf, RequestAccess, sendInternalError } from './request-access.ts';
+import { type AuditOptions, endAudit, RequestAudit } from './request-audit.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
-import { isLongRunning, parseRequestInfo, type RequestInfo, type ResourceRequest } from './request-info.ts';
+import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
 import type { HandlerPorts } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
 import { ServerMetrics } from './server-metrics.ts';
@@ -42,7 +39,7 @@ import { type KubeletOptions, TunnelTransport, type TunnelTransportOptions } fro
 import { TurnFlusher } from './turn-flusher.ts';
 import { WarningRecorder } from './warning-recorder.ts';
 import { WatchRegistry } from './watch-registry.ts';
-import { isWebSocketRequest, webSocketProtocolsOf } from './websocket-watch.ts';
+import { isWebSocketRequest } from './websocket-watch.ts';
 
 export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
@@ -92,6 +89,8 @@ export interface ApiServerOptions {
   readonly dial?: TunnelTransportOptions['dial'];
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
   readonly goawayChance?: number;
+  /** What is recorded of requests, and where. Default: nothing. */
+  readonly audit?: AuditOptions;
   /** How long a close waits for running requests, in milliseconds. Default: the longest time that they may take. */
   readonly drainMs?: number;
   /** The steps of a close. Default: none but the end. */
@@ -172,31 +171,14 @@ class RequestChain {
   readonly #limit: InflightLimit;
   readonly #paths: PathRouter;
   readonly #metrics: ServerMetrics;
-  readonly #impersonator: Impersonator;
-  readonly #authorizer: Authorizer;
+  readonly #access: RequestAccess;
+  readonly #audit: RequestAudit | undefined;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
-    this.#ports = {
-      clock: this.#clock,
-      random: options.random ?? Math.random,
-      maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
-      allowsUnsafeDeletion: options.allowsUnsafeDeletion === true,
-      minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
-      maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
-      patching: options.patching,
-      flusher: new TurnFlusher(),
-      watches: new WatchRegistry(),
-      tunnels: new TunnelRegistry(),
-      transport: new TunnelTransport({
-        ...options.kubelet,
-        clock: this.#clock,
-        ...(options.dial !== undefined && { dial: options.dial }),
-      }),
-      tunnelIdleMs: options.tunnelIdleMs ?? defaults.tunnelIdleMs,
-    };
+    this.#ports = handlerPorts(options, this.#clock);
     this.shutdown = new GracefulShutdown({
       ...options.shutdown,
       drainMs: options.drainMs ?? options.requestTimeoutMs ?? defaults.requestTimeoutMs,
@@ -215,12 +197,14 @@ class RequestChain {
       clock: this.#clock,
       others: options.metrics ?? [],
     });
-    const { access } = this.#metrics;
-    this.#authorizer = access.ofRequests(options.authorizer);
-    this.#impersonator = new Impersonator(access.ofImpersonations(options.authorizer), {
+    this.#access = new RequestAccess({
+      authentication: options.authentication,
+      authorizer: options.authorizer,
+      metrics: this.#metrics.access,
       clock: this.#clock,
-      onAttempt: (record) => access.addImpersonation(record),
+      logger: this.#logger,
     });
+    this.#audit = options.audit && new RequestAudit(options.audit, this.#clock);
     this.#paths = new PathRouter({
       catalog: options.catalog,
       healthChecks: [...(options.healthChecks ?? []), this.shutdown.healthCheck],
@@ -242,6 +226,8 @@ class RequestChain {
       await this.#serve(exchange);
     } catch (error) {
       this.#answerError(exchange, error);
+    } finally {
+      endAudit(exchange);
     }
   }
 
@@ -258,7 +244,14 @@ class RequestChain {
   async #serveRequest(exchange: Exchange, info: RequestInfo): Promise<void> {
     const startMs = this.#clock.monotonicNow();
     exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
-    const user = await this.#identify(exchange, info);
+    const requester = await this.#access.authenticate(exchange);
+    const authenticatedMs = this.#clock.monotonicNow();
+    if (this.#audit?.begin(exchange, info, requester) === false) {
+      return sendInternalError(exchange, 'failed to store audit event');
+    }
+    exchange.audit?.spend('authentication', authenticatedMs - startMs);
+    if (requester === undefined) throw newUnauthorized();
+    const user = await this.#access.actAs(exchange, info, requester);
     const leave = this.#limit.enter(info, user);
     if (leave === undefined) {
       exchange.setHeader('Retry-After', '1');
@@ -266,66 +259,11 @@ class RequestChain {
       return;
     }
     try {
-      if (!(await this.#authorize(exchange, attributesOf(info, user)))) return;
+      if (!(await this.#access.authorize(exchange, attributesOf(info, user)))) return;
       await this.#withinTime(exchange, info, () => this.#dispatch(exchange, info, user));
     } finally {
       leave();
     }
-  }
-
-  async #identify(exchange: Exchange, info: RequestInfo): Promise<UserInfo> {
-    const authorization = exchange.header('authorization');
-    const certificate = certificateCredentials(exchange.socket, this.#clock);
-    const webSocketProtocols = webSocketProtocolsOf(exchange);
-    const credentials = {
-      ...(authorization === undefined ? {} : { authorization }),
-      ...(webSocketProtocols === undefined ? {} : { webSocketProtocols }),
-      ...certificate,
-    };
-    const user = await this.#authenticate(credentials);
-    // What is costly to hold is not held for strangers. Source: UnauthenticatedHTTP2DOSMitigation.
-    if (exchange.isHttp2 && (user === undefined || isAnonymous(user))) exchange.endConnection();
-    if (user === undefined) throw newUnauthorized();
-    const wanted = readImpersonation(exchange);
-    return wanted === undefined ? user : this.#impersonator.impersonate(wanted, attributesOf(info, user));
-  }
-
-  /** Undefined: nobody knows the credentials, or they could not be checked. */
-  async #authenticate(credentials: Credentials): Promise<UserInfo | undefined> {
-    const ask = () => authenticate(credentials, this.#options.authentication);
-    try {
-      const user = await this.#metrics.access.authenticated(ask);
-      return typeof user === 'string' ? undefined : user;
-    } catch (error) {
-      this.#logger.error('credentials could not be checked', { error: textOf(error) });
-      return undefined;
-    }
-  }
-
-  /** False when it could not be found out, which is answered. Throws 403. */
-  async #authorize(exchange: Exchange, attributes: AuthorizationAttributes): Promise<boolean> {
-    try {
-      const { decision, reason } = await this.#authorizer.authorize(attributes);
-      if (decision === 'allow') return true;
-      exchange.setHeader('X-Content-Type-Options', 'nosniff');
-      throw forbiddenError(attributes, reason);
-    } catch (error) {
-      if (isForbidden(error)) throw error;
-      this.#logger.error('permission could not be checked', { path: exchange.path, error: textOf(error) });
-      const why = `Internal Server Error: ${JSON.stringify(exchange.url)}: ${textOf(error)}\n`;
-      sendText(exchange, 500, withoutMarkup(why));
-      return false;
-    }
-  }
-
-  /** Whether the user may also do another verb of the same. Source: pkg/registry/core/pod/rest/authorize.go. */
-  async #requireVerb(
-    { info, user }: { readonly info: ResourceRequest; readonly user: UserInfo },
-    verb: Verb,
-  ): Promise<void> {
-    if (info.verb === verb) return;
-    const { decision, reason } = await this.#options.authorizer.authorize({ ...attributesOf(info, user), verb });
-    if (decision !== 'allow') throw newForbidden(info, info.name, reason);
   }
 
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
@@ -336,10 +274,13 @@ class RequestChain {
     if (route === 'unknown') return sendPageNotFound(exchange);
     const warnings = new WarningRecorder();
     const { served, subresource, name } = route;
-    const requireVerb = (verb: Verb): Promise<void> => this.#requireVerb({ info, user }, verb);
+    const requireVerb = (verb: Verb): Promise<void> => this.#access.requireVerb({ info, user }, verb);
     const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports, requireVerb };
     const deprecation = deprecationWarning(served.definition);
-    if (deprecation !== undefined) warnings.add(deprecation);
+    if (deprecation !== undefined) {
+      warnings.add(deprecation);
+      exchange.audit?.annotate('k8s.io/deprecated', 'true');
+    }
     exchange.beforeHead(() => {
       const headers = warnings.headers();
       if (headers.length > 0) exchange.setHeader('Warning', headers);
@@ -374,19 +315,40 @@ class RequestChain {
       const shown = error instanceof Error ? error.stack : error;
       this.#logger.error('request failed', { path: exchange.path, error: shown });
     }
+    if (isPanic(error)) exchange.audit?.panic(error);
     if (isEarly) exchange.abortUnfinished();
     else sendError(exchange, error);
   }
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
+  return {
+    clock,
+    random: options.random ?? Math.random,
+    maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
+    allowsUnsafeDeletion: options.allowsUnsafeDeletion === true,
+    minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
+    maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
+    patching: options.patching,
+    flusher: new TurnFlusher(),
+    watches: new WatchRegistry(),
+    tunnels: new TunnelRegistry(),
+    transport: new TunnelTransport({
+      ...options.kubelet,
+      clock,
+      ...(options.dial !== undefined && { dial: options.dial }),
+    }),
+    tunnelIdleMs: options.tunnelIdleMs ?? defaults.tunnelIdleMs,
+  };
 }
 
-function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
-  if (info.type === 'path') return { type: 'path', user, verb: info.verb, path: info.path };
-  const { verb, group, version, namespace, resource, subresource, name } = info;
-  return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
+/** What nobody throws on purpose. */
+function isPanic(error: unknown): error is Error {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** A client's own id is kept as it is. Source: filters/audit_init.go. */

@@ -37,6 +37,7 @@ export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDelet
   const body = await exchange.readBody(ports.maxBodyBytes);
   const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : readBodyOptions(call, body);
   if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
+  call.exchange.audit?.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
   if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
   return options;
 }
@@ -48,12 +49,18 @@ export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions):
 function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOptions {
   const format = negotiateInput(call.exchange.header('content-type'));
   try {
-    return deleteOptionsFromBody(readBody(format, body), call.ports);
+    const value = readBody(format, body);
+    const options = deleteOptionsFromBody(value, call.ports);
+    call.exchange.audit?.requestBody({ ...(value as object), ...internalOptions });
+    return options;
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     throw newBadRequest(error.message);
   }
 }
+
+/** As kube-apiserver records options, which it does in its internal version. */
+const internalOptions = { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' };
 
 function readBody(format: WireFormat, body: Uint8Array): unknown {
   if (format.name === 'protobuf') return readEnvelope(body, deleteOptionsKind);

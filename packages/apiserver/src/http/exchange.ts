@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import { parseRequestUrl } from './request-url.ts';
 import {
   abortResponse,
@@ -39,6 +40,8 @@ export class Exchange {
   readonly query: URLSearchParams;
   /** Sent back, and named in traces. "" until it is known. */
   auditId = '';
+  /** What the request leaves in the audit log. Undefined = nothing. */
+  audit: AuditTrail | undefined;
   /** The bytes of the query, for texts. */
   readonly rawQuery: string;
   #bodyBytes: number | undefined;
@@ -88,6 +91,11 @@ export class Exchange {
     this.#response.once('close', callback);
   }
 
+  /** Whether nothing more will be sent. */
+  get isOver(): boolean {
+    return this.signal.aborted || (!this.#isTakenOver && this.#response.writableEnded);
+  }
+
   get hasAnswered(): boolean {
     return this.#isTakenOver || this.#response.headersSent;
   }
@@ -106,6 +114,7 @@ export class Exchange {
     const { socket, release } = this.#upgrade;
     release?.();
     this.#isTakenOver = true;
+    this.audit?.begin(101);
     response.detachSocket(socket);
     socket.once('close', () => response.emit('close'));
     return this.#upgrade;
@@ -239,6 +248,7 @@ export class Exchange {
     const isCut = isRestLong(request) || (this.#isBodyOpen && isRestComing(request));
     if (isCut && !('stream' in response)) this.#headers.set('Connection', 'close');
     this.#writeHead(status);
+    this.audit?.complete();
     if (isCut) return endAndCut(request, response, { body, clock: this.#clock });
     dropRest(request);
     if (body === undefined) response.end();
@@ -250,6 +260,7 @@ export class Exchange {
     this.#beforeHead?.();
     for (const [name, value] of this.#headers) response.setHeader(name, value);
     response.statusCode = status;
+    this.audit?.begin(status);
   }
 }
 

@@ -56,6 +56,7 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
   const { form, list } = answer;
   const shape = shapeOf(exchange, answer);
   exchange.setHeader('Content-Type', form.format.mediaType);
+  if (exchange.audit?.keepsResponse) exchange.audit.respondJson(wholeJson(shape, list));
   const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
   try {
     if (form.format.name === 'protobuf') return await sendProtobufList(writer, answer);
@@ -159,6 +160,17 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
     separator: Buffer.from(`,${shape.opening}`),
     item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) => writer.push(shape.bytes(stored))),
   };
+}
+
+/** All of it at once, as the audit log takes it. */
+function wholeJson(shape: ListShape, list: StoredList<UnstructuredObject>): Uint8Array {
+  const items = list.items.flatMap((stored, index) => [
+    Buffer.from(`${index === 0 ? '' : ','}${shape.opening}`),
+    shape.bytes(stored),
+  ]);
+  const head = `${stringifyJson(shape.fields).slice(0, -1)},"${shape.itemsField}":`;
+  if (items.length === 0) return Buffer.from(`${head}${shape.empty}}`);
+  return Buffer.concat([Buffer.from(`${head}[`), ...items, Buffer.from(']}')]);
 }
 
 function prettyParts(shape: ListShape): ListParts {

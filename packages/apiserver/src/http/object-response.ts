@@ -30,6 +30,7 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
     return;
   }
   exchange.setHeader('Content-Type', form.format.mediaType);
+  if (exchange.audit?.keepsResponse) exchange.audit.respondJson(objectJson(stored));
   const writer = new BodyWriter(exchange, answer);
   writer.push(objectJson(stored));
   writer.push(newline);
@@ -47,6 +48,7 @@ export function sendWritten(exchange: Exchange, written: WriteAnswer, answer: Om
 export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesObject>, answer: ObjectAnswer): void {
   const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
   const { form } = answer;
+  exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, answer);
   writer.push(encodeValue(form.format, value, form.isPretty ? 'pretty' : undefined));

@@ -3,6 +3,9 @@ import { applyMediaType } from '../fieldmanager/apply-request.ts';
 import { patchMediaTypes, patchTypesOf } from '../patch/apply-patch.ts';
 import { type PatchBody, patchAt } from '../registry/object-writes.ts';
 import { patchTypeNotSupported, unknownBodyFormat } from '../registry/route-errors.ts';
+import { readDocument } from '../schema/decode-object.ts';
+import { StrictErrors } from '../schema/field-validation.ts';
+import { decodeText } from '../schema/json-reader.ts';
 import { essenceOf } from './media-type.ts';
 import { sendWritten } from './object-response.ts';
 import { contextOf, negotiateAnswer, type ResourceCall, tableOf, targetOf } from './resource-call.ts';
@@ -15,9 +18,21 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const body = await exchange.readBody(ports.maxBodyBytes);
   const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
   const target = targetOf(call, contextOf(call, options, body.length));
+  if (exchange.audit?.keepsRequest) exchange.audit.requestBody(readPatch(type, body));
   const answer = await patchAt(target, ports.patching, { type, body, force: options.force });
   await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
+}
+
+/** As a value; undefined for what is none, which is refused next. */
+function readPatch(type: PatchBody['type'], body: Uint8Array): unknown {
+  try {
+    const mediaType = type === 'apply' ? 'application/yaml' : 'application/json';
+    return readDocument(decodeText(body), mediaType, new StrictErrors()).value;
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
 }
 
 /** Throws 415. */

@@ -1,6 +1,7 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
 import {
   type Clock,
+  deepCopy,
   type GroupVersionKind,
   isStatusError,
   newBadRequest,
@@ -86,6 +87,7 @@ export function contextOf(
     auditId: exchange.auditId,
     ...(bodyBytes >= largeBytes && { nextTurn }),
     warn: (text) => warnings.add(text),
+    ...(exchange.audit !== undefined && { annotate: (key, value) => exchange.audit?.annotate(key, value) }),
   };
 }
 
@@ -118,8 +120,17 @@ export async function readObject(
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
   const object = decodeBody(target, json, format.name === 'yaml' ? 'application/yaml' : 'application/json');
+  if (call.exchange.audit !== undefined) recordObject(call, object);
   await target.context.nextTurn?.();
   return { object, target };
+}
+
+/** As it came, with the defaults of its kind: what is done with it later shows in the answer. */
+function recordObject({ exchange, served, subresource }: ResourceCall, object: UnstructuredObject): void {
+  if (exchange.audit?.keepsRequest !== true || subresource?.type === 'object') return exchange.audit?.request(object);
+  const copy = deepCopy(object);
+  served.definition.applyDefaults(copy);
+  exchange.audit.request(copy);
 }
 
 /** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */

@@ -34,6 +34,7 @@ export function sendError(exchange: Exchange, error: unknown): void {
 
 /** Answers with any object, in the form asked for; JSON when nothing fits. */
 export function sendValue(exchange: Exchange, code: number, value: unknown): void {
+  exchange.audit?.respond(value);
   const form = negotiatePlainOutput(outputRequestOf(exchange));
   const isKnown = form !== undefined && (form.format.name !== 'protobuf' || hasProtobufForm(value));
   const format = isKnown ? form.format : jsonFormat;

@@ -20,6 +20,8 @@ export interface KubernetesClaims {
 }
 
 export interface TokenClaims {
+  /** By which the token is known in what is recorded of requests. Default: a new one. */
+  readonly id?: string;
   readonly audiences: readonly string[];
   /** Seconds since 1970. */
   readonly issuedAt: number;

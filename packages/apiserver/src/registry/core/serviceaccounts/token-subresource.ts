@@ -1,5 +1,6 @@
 // serviceaccounts/token: signs a token for an account, perhaps bound to a pod, a secret or a node.
 // Source: pkg/registry/core/serviceaccount/storage/token.go (1.36).
+import { randomUUID } from 'node:crypto';
 import {
   type DeepReadonly,
   formatTime,
@@ -49,7 +50,9 @@ export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresourc
       const nowMs = ports.clock.now();
       const issuedAt = Math.floor(nowMs / 1000);
       const isExtended = bound.pod !== undefined && isMounted(expirationSeconds, audiences, ports.tokens);
+      const id = randomUUID();
       const token = await ports.tokens.issue({
+        id,
         audiences,
         issuedAt,
         expires: issuedAt + (isExtended ? extendedSeconds : expirationSeconds),
@@ -60,6 +63,7 @@ export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresourc
           ...(isExtended ? { warnafter: issuedAt + expirationSeconds } : {}),
         },
       });
+      context.annotate?.('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
       const spec = { audiences, expirationSeconds, boundObjectRef: boundObjectRef ?? null };
       const status = { token, expirationTimestamp: formatTime(nowMs + expirationSeconds * 1000) };
       return { ...identityOf(request, account), spec, status } as KubernetesObject;

@@ -1,0 +1,177 @@
+// AuditTrail: what one request leaves in the audit log, stage by stage. Begun by http/request-audit.ts, told by the handlers of http/
+// on their way, written by audit-log.ts. Source: apiserver pkg/audit/{request,context}.go, endpoints/filters/audit.go (1.36).
+import type { Clock, KubernetesObject, Status } from '@kapstan/api';
+import type { UserInfo } from '../registry/request-context.ts';
+import { type AuditEvent, type ObjectReference, recordJson, recordObject } from './audit-event.ts';
+import type { AuditLog } from './audit-log.ts';
+import { type AuditDecision, type AuditStage, isAtLeast } from './audit-policy.ts';
+import { formatGoDuration } from './go-duration.ts';
+
+/** The request, as it came. */
+export type AuditedStart = Pick<
+  AuditEvent,
+  'auditId' | 'requestUri' | 'verb' | 'user' | 'sourceIps' | 'userAgent' | 'objectRef' | 'receivedMs'
+>;
+
+export interface AuditTrailOptions {
+  readonly start: AuditedStart;
+  readonly decision: AuditDecision;
+  readonly log: Pick<AuditLog, 'write'>;
+  readonly clock: Clock;
+  /** Its answer may go on for long: there is an event when it begins. */
+  readonly isLongRunning: boolean;
+}
+
+/** Requests that take longer say in their last event where the time went. */
+const slowMs = 500;
+
+export class AuditTrail {
+  readonly #options: AuditTrailOptions;
+  readonly #annotations = new Map<string, string>();
+  readonly #latencies = new Map<string, number>();
+  readonly #startMs: number;
+  #objectRef: ObjectReference | undefined;
+  #impersonated: { readonly user: UserInfo; readonly constraint: string | undefined } | undefined;
+  #responseStatus: Partial<Status> | undefined;
+  #requestObject: string | undefined;
+  #responseObject: string | undefined;
+  #phase: 'open' | 'answering' | 'over' = 'open';
+
+  constructor(options: AuditTrailOptions) {
+    this.#options = options;
+    this.#objectRef = options.start.objectRef;
+    this.#startMs = options.clock.monotonicNow();
+  }
+
+  /** Whether {@link AuditTrail.respond} keeps the object. */
+  get keepsResponse(): boolean {
+    return isAtLeast(this.#options.decision.level, 'RequestResponse');
+  }
+
+  /** Whether {@link AuditTrail.request} keeps the object. */
+  get keepsRequest(): boolean {
+    return isAtLeast(this.#options.decision.level, 'Request');
+  }
+
+  /** The first event. False: it could not be recorded, and the request should not go on. */
+  receive(): boolean {
+    return this.#write('RequestReceived', this.#options.start.receivedMs);
+  }
+
+  /** `constraint`: the mode of impersonation that allowed it, undefined for the old one. */
+  impersonate(user: UserInfo, constraint: string | undefined): void {
+    this.#impersonated = { user, constraint };
+  }
+
+  /** The first value of a key counts. */
+  annotate(key: string, value: string): void {
+    if (!this.#annotations.has(key)) this.#annotations.set(key, value);
+  }
+
+  /** Adds to the time that was spent on something. */
+  spend(what: string, durationMs: number): void {
+    this.#latencies.set(what, (this.#latencies.get(what) ?? 0) + durationMs);
+  }
+
+  /** The object in the body, before anything is done with it. */
+  request(object: KubernetesObject): void {
+    const { name = '', namespace = '', uid = '', resourceVersion = '' } = object.metadata ?? {};
+    const known = this.#objectRef ?? {};
+    this.#objectRef = {
+      ...known,
+      name: known.name || name,
+      namespace: known.namespace || namespace,
+      uid: known.uid || uid,
+      resourceVersion: known.resourceVersion || String(resourceVersion),
+    };
+    if (this.keepsRequest) this.#requestObject = recordObject(object, this.#managedFields);
+  }
+
+  /** A body that is no object: a patch, options. */
+  requestBody(value: unknown): void {
+    if (this.keepsRequest && value !== undefined) this.#requestObject = recordObject(value, 'kept');
+  }
+
+  /** What is answered. Of a Status more is known at every level. */
+  respond(value: unknown): void {
+    const { kind, apiVersion } = value as Partial<KubernetesObject>;
+    if (kind === undefined || apiVersion === undefined) return;
+    if (kind === 'Status') this.#responseStatus = statusMembers(value as Status);
+    if (this.keepsResponse) this.#responseObject = recordObject(value, this.#managedFields);
+  }
+
+  /** The same from bytes that are JSON, and no Status. */
+  respondJson(bytes: Uint8Array): void {
+    if (this.keepsResponse) this.#responseObject = recordJson(bytes, this.#managedFields);
+  }
+
+  /** The head of the answer goes out. */
+  begin(code: number): void {
+    if (this.#phase !== 'open') return;
+    this.#phase = 'answering';
+    this.#responseStatus = { ...this.#responseStatus, code };
+    if (this.#options.isLongRunning) this.#write('ResponseStarted');
+  }
+
+  /** Nothing more will come. Counts once. */
+  complete(): void {
+    if (this.#phase === 'over') return;
+    if (this.#responseStatus === undefined) {
+      this.#responseStatus = { status: 'Success', message: 'Connection closed early', code: 200 };
+      if (this.#options.isLongRunning) this.#write('ResponseStarted');
+    }
+    this.#addLatencies();
+    this.#phase = 'over';
+    // Of those who are not known there is one event, that of their refusal.
+    if (this.#options.start.user !== undefined) this.#write('ResponseComplete');
+  }
+
+  /** The server is at fault, and had not foreseen it. */
+  panic(error: Error): void {
+    if (this.#phase === 'over') return;
+    const message = `APIServer panic'd: ${error.message}`;
+    this.#responseStatus = { status: 'Failure', message, reason: 'InternalError', code: 500 };
+    this.#phase = 'over';
+    this.#write('Panic');
+  }
+
+  get #managedFields(): 'kept' | 'omitted' {
+    return this.#options.decision.omitManagedFields ? 'omitted' : 'kept';
+  }
+
+  #addLatencies(): void {
+    const totalMs = this.#options.clock.monotonicNow() - this.#startMs;
+    if (totalMs <= slowMs || this.#latencies.size === 0) return;
+    for (const [what, ms] of [...this.#latencies, ['total', totalMs] as const]) {
+      if (ms > 0) this.annotate(`apiserver.latency.k8s.io/${what}`, formatGoDuration(ms));
+    }
+  }
+
+  #write(stage: AuditStage, stageMs: number = this.#options.clock.now()): boolean {
+    const { decision, start, log } = this.#options;
+    if (decision.omitStages.has(stage)) return true;
+    return log.write({
+      ...start,
+      level: decision.level,
+      stage,
+      stageMs,
+      objectRef: this.#objectRef,
+      impersonatedUser: this.#impersonated?.user,
+      impersonationConstraint: this.#impersonated?.constraint,
+      responseStatus: this.#responseStatus,
+      requestObject: this.#requestObject,
+      responseObject: this.#responseObject,
+      annotations: this.#annotations,
+    });
+  }
+}
+
+function statusMembers({ status, message, reason, details, code }: Status): Partial<Status> {
+  return {
+    ...(status !== undefined && { status }),
+    ...(message !== undefined && { message }),
+    ...(reason !== undefined && reason !== '' && { reason }),
+    ...(details !== undefined && { details }),
+    ...(code !== undefined && { code }),
+  };
+}

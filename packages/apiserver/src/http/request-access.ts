@@ -1,0 +1,129 @@
+// RequestAccess: who sends a request, as whom it is to be served, and whether it may be. The part of api-server.ts between its
+// limits and its handlers. Source: apiserver endpoints/filters/{authentication,authorization}.go, filters/impersonation.
+import { type Clock, isForbidden, type Logger, newForbidden } from '@kapstan/api';
+import { type AuthenticationOptions, authenticate, isAnonymous } from '../authn/authenticator.ts';
+import { certificateCredentials } from '../authn/client-certificate.ts';
+import { readImpersonation } from '../authn/impersonation.ts';
+import { Impersonator } from '../authn/impersonator.ts';
+import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
+import type { UserInfo } from '../registry/request-context.ts';
+import type { Verb } from '../registry/resource-definition.ts';
+import type { AccessMetrics } from './access-metrics.ts';
+import type { Exchange } from './exchange.ts';
+import type { RequestInfo, ResourceRequest } from './request-info.ts';
+import { sendText } from './status-response.ts';
+import { webSocketProtocolsOf } from './websocket-watch.ts';
+
+export interface RequestAccessPorts {
+  readonly authentication: AuthenticationOptions;
+  readonly authorizer: Authorizer;
+  readonly metrics: AccessMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class RequestAccess {
+  readonly #ports: RequestAccessPorts;
+  readonly #authorizer: Authorizer;
+  readonly #impersonator: Impersonator;
+
+  constructor(ports: RequestAccessPorts) {
+    const { authorizer, metrics, clock } = ports;
+    this.#ports = ports;
+    this.#authorizer = metrics.ofRequests(authorizer);
+    this.#impersonator = new Impersonator(metrics.ofImpersonations(authorizer), {
+      clock,
+      onAttempt: (record) => metrics.addImpersonation(record),
+    });
+  }
+
+  /** Undefined: nobody knows the credentials, or they could not be checked. */
+  async authenticate(exchange: Exchange): Promise<UserInfo | undefined> {
+    const user = await this.#ask(exchange);
+    // What is costly to hold is not held for strangers. Source: UnauthenticatedHTTP2DOSMitigation.
+    if (exchange.isHttp2 && (user === undefined || isAnonymous(user))) exchange.endConnection();
+    return user;
+  }
+
+  /** Whom to serve the request as: the user himself, unless he asks to act as somebody else. Throws 403. */
+  async actAs(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<UserInfo> {
+    const wanted = readImpersonation(exchange);
+    if (wanted === undefined) return user;
+    const { clock } = this.#ports;
+    const startMs = clock.monotonicNow();
+    try {
+      const { user: other, constraint } = await this.#impersonator.impersonate(wanted, attributesOf(info, user));
+      exchange.audit?.impersonate(other, constraint);
+      return other;
+    } finally {
+      exchange.audit?.spend('impersonation', clock.monotonicNow() - startMs);
+    }
+  }
+
+  /** False when it could not be found out, which is answered. Throws 403. */
+  async authorize(exchange: Exchange, attributes: AuthorizationAttributes): Promise<boolean> {
+    const { logger, clock } = this.#ports;
+    const { audit } = exchange;
+    const startMs = clock.monotonicNow();
+    try {
+      const { decision, reason } = await this.#authorizer.authorize(attributes);
+      audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
+      audit?.annotate('authorization.k8s.io/reason', reason);
+      if (decision === 'allow') return true;
+      exchange.setHeader('X-Content-Type-Options', 'nosniff');
+      throw forbiddenError(attributes, reason);
+    } catch (error) {
+      if (isForbidden(error)) throw error;
+      audit?.annotate('authorization.k8s.io/reason', 'internal error');
+      logger.error('permission could not be checked', { path: exchange.path, error: textOf(error) });
+      sendInternalError(exchange, textOf(error));
+      return false;
+    } finally {
+      audit?.spend('authorization', clock.monotonicNow() - startMs);
+    }
+  }
+
+  /** Whether the user may also do another verb of the same. Source: pkg/registry/core/pod/rest/authorize.go. */
+  async requireVerb(
+    { info, user }: { readonly info: ResourceRequest; readonly user: UserInfo },
+    verb: Verb,
+  ): Promise<void> {
+    if (info.verb === verb) return;
+    const { decision, reason } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
+    if (decision !== 'allow') throw newForbidden(info, info.name, reason);
+  }
+
+  async #ask(exchange: Exchange): Promise<UserInfo | undefined> {
+    const { authentication, metrics, clock, logger } = this.#ports;
+    const authorization = exchange.header('authorization');
+    const webSocketProtocols = webSocketProtocolsOf(exchange);
+    const credentials = {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(webSocketProtocols === undefined ? {} : { webSocketProtocols }),
+      ...certificateCredentials(exchange.socket, clock),
+    };
+    try {
+      const user = await metrics.authenticated(() => authenticate(credentials, authentication));
+      return typeof user === 'string' ? undefined : user;
+    } catch (error) {
+      logger.error('credentials could not be checked', { error: textOf(error) });
+      return undefined;
+    }
+  }
+}
+
+/** The request as authorizers see it. */
+export function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
+  if (info.type === 'path') return { type: 'path', user, verb: info.verb, path: info.path };
+  const { verb, group, version, namespace, resource, subresource, name } = info;
+  return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
+}
+
+/** A plain 500, as filters answer it. Source: responsewriters.InternalError. */
+export function sendInternalError(exchange: Exchange, why: string): void {
+  sendText(exchange, 500, withoutMarkup(`Internal Server Error: ${JSON.stringify(exchange.url)}: ${why}\n`));
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

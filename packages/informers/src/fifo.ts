@@ -20,7 +20,9 @@ export type Deltas<T extends KubernetesObject> = readonly Delta<T>[];
 
 /** What the consumer of a FIFO holds already: an {@link Indexer}, as a rule. */
 export interface KnownObjects<T extends KubernetesObject> {
+  /** Keys of all objects, in any order. */
   listKeys(): Iterable<ObjectKey>;
+  /** The object of a key, or undefined. */
   getByKey(key: ObjectKey): DeepReadonly<T> | undefined;
 }
 
@@ -34,6 +36,7 @@ export interface FifoOptions<T extends KubernetesObject> {
   readonly transform?: Transform<T>;
 }
 
+/** Takes what a pop hands out. `isInInitialList`: it was queued by the first replace. */
 export type ProcessDeltas<T extends KubernetesObject> = (
   deltas: Deltas<T>,
   isInInitialList: boolean,
@@ -63,11 +66,15 @@ export interface Fifo<T extends KubernetesObject> {
   readonly length: number;
   /** True once everything of the first replace was popped and processed, or at once when a change came before any replace. */
   readonly hasSynced: boolean;
+  /** {@link Fifo.close} was called. */
   readonly isClosed: boolean;
   /** Version up to which everything that came has been popped: of an event, a list or a bookmark. "" at first. */
   readonly resourceVersion: string;
+  /** An object came. This and the next three throw what the transform throws, and TypeError for an object without metadata. */
   add(object: DeepReadonly<T>): void;
+  /** An object changed. */
   update(object: DeepReadonly<T>): void;
+  /** An object went. `DeltaFifo` leaves out what is neither known nor queued. */
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void;
   /** These are all there are: known and queued objects that are missing get a tombstone (invariant I7). */
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void;

@@ -50,6 +50,7 @@ export class Indexer<T extends KubernetesObject> {
     this.addIndexers(indexers);
   }
 
+  /** Objects in the cache. */
   get size(): number {
     return this.#objects.size;
   }
@@ -96,6 +97,7 @@ export class Indexer<T extends KubernetesObject> {
     this.bookmark(resourceVersion);
   }
 
+  /** These are all there are, at this version. An index function that throws: see {@link IndexerOptions}. */
   // Atomic: contents and every index change together.
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void {
     const next = new Map<ObjectKey, DeepReadonly<T>>();
@@ -114,6 +116,7 @@ export class Indexer<T extends KubernetesObject> {
 
   // ---- Reading ----
 
+  /** The object of a key, or undefined. */
   getByKey(key: ObjectKey): DeepReadonly<T> | undefined {
     return this.#objects.get(key);
   }
@@ -129,6 +132,7 @@ export class Indexer<T extends KubernetesObject> {
     return this.#snapshot;
   }
 
+  /** Keys of all objects, in no order. */
   listKeys(): ObjectKey[] {
     return [...this.#objects.keys()];
   }
@@ -158,10 +162,12 @@ export class Indexer<T extends KubernetesObject> {
     return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
   }
 
+  /** An index of this name is there. */
   hasIndex(name: string): boolean {
     return this.#indexes.has(name);
   }
 
+  /** The functions of all indexes, by name: a copy. */
   getIndexers(): Indexers<T> {
     return Object.fromEntries([...this.#indexes].map(([name, index]) => [name, index.valuesOf]));
   }

@@ -50,16 +50,13 @@ export class ProcessLoop<T extends KubernetesObject> {
     return this.#popped === 0 && this.#failed.size === 0;
   }
 
-  /** Runs a section, then applies what it queued. Inside of another one: that one does. */
+  /** Runs a section, then applies what it queued; inside of another section, that one does. Returns what the section returns. */
   // Atomic: one change after the other.
-  exclusively(section: () => void): void {
-    if (this.#isBusy) {
-      section();
-      return;
-    }
+  exclusively<R>(section: () => R): R {
+    if (this.#isBusy) return section();
     this.#isBusy = true;
     try {
-      section();
+      return section();
     } finally {
       // What was queued before a failure is told all the same.
       this.#drain();

@@ -5,13 +5,17 @@ import type { ReflectorStatus } from './reflector-status.ts';
 
 /** What a reflector writes into. Methods are synchronous; what they throw is reported and costs that event only. */
 export interface ReflectorStore<T extends KubernetesObject> {
+  /** ADDED of a watch. */
   add(object: DeepReadonly<T>): void;
+  /** MODIFIED of a watch. */
   update(object: DeepReadonly<T>): void;
+  /** DELETED of a watch, with the last state. */
   delete(object: DeepReadonly<T>): void;
-  /** What it throws counts as a failed list. */
+  /** The whole state, of a list or an initial stream, at a version. What it throws counts as a failed list. */
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion: string): void;
+  /** A watch has told all up to this version. */
   bookmark?(resourceVersion: string): void;
-  /** What it throws ends the watch, and a list follows. */
+  /** The period of resyncs is over. What it throws ends the watch, and a list follows. */
   resync?(): void;
 }
 

@@ -1,5 +1,6 @@
-// How a reflector's source is doing, and who is told when nobody asks.
-import type { ListWatchPhase } from '@kapstan/api';
+// How a reflector's source is doing: the value, its stream, and who is told when nobody asks. Used by reflector.ts.
+import { type Clock, type ListWatchPhase, SerialEmitter } from '@kapstan/api';
+import { Observable } from 'rxjs';
 import { emitProcessWarning, errorText, type Warn } from './process-warning.ts';
 
 /** How the source is doing. */
@@ -9,6 +10,51 @@ export interface ReflectorStatus {
   readonly since: number;
   /** Why, for `stale`, `retrying` and `failed`. */
   readonly error?: unknown;
+}
+
+/** The present status, for whoever looks, and its stream. */
+export class StatusSource {
+  /** Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once. */
+  readonly status$: Observable<ReflectorStatus>;
+  readonly #clock: Clock;
+  readonly #emitter = new SerialEmitter<ReflectorStatus>();
+  readonly #completions = new Set<() => void>();
+  #status: ReflectorStatus;
+  #isComplete = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#status = { phase: 'syncing', since: clock.now() };
+    this.status$ = new Observable((subscriber) => {
+      subscriber.next(this.#status);
+      if (this.#isComplete) {
+        subscriber.complete();
+        return undefined;
+      }
+      const complete = (): void => subscriber.complete();
+      this.#completions.add(complete);
+      const unsubscribe = this.#emitter.subscribe((status) => subscriber.next(status));
+      return () => {
+        this.#completions.delete(complete);
+        unsubscribe();
+      };
+    });
+  }
+
+  get status(): ReflectorStatus {
+    return this.#status;
+  }
+
+  set({ phase, error }: Omit<ReflectorStatus, 'since'>): void {
+    const since = phase === this.#status.phase ? this.#status.since : this.#clock.now();
+    this.#status = error === undefined ? { phase, since } : { phase, since, error };
+    this.#emitter.emit(this.#status);
+  }
+
+  complete(): void {
+    this.#isComplete = true;
+    for (const complete of [...this.#completions]) complete();
+  }
 }
 
 /**

@@ -10,23 +10,21 @@ import {
   type ListResult,
   type ListWatchEffect,
   type ListWatchInput,
-  type ListWatchPhase,
   type ListWatchState,
   listWatchFailureOf,
   metaNamespaceKey,
   type ObjectKey,
-  SerialEmitter,
   stepListWatch,
   systemClock,
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
-import { defer, Observable, type Subscription } from 'rxjs';
+import { defer, type Observable, type Subscription } from 'rxjs';
 import { emitProcessWarning, errorText } from './process-warning.ts';
 import { type ExpectedKind, expectedOf, requireUsable, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
 import { InitialSilence } from './reflector-silence.ts';
-import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
+import { type ReflectorStatus, StatusSource, watchErrorWarning } from './reflector-status.ts';
 import { RoundTrace } from './reflector-trace.ts';
 
 type Pending<T extends KubernetesObject> =
@@ -46,13 +44,11 @@ export class Reflector<T extends KubernetesObject> {
   readonly #random: () => number;
   readonly #onWatchError: NonNullable<ReflectorOptions['onWatchError']>;
   readonly #abort = new AbortController();
-  readonly #statusEmitter = new SerialEmitter<ReflectorStatus>();
-  readonly #completions = new Set<() => void>();
   readonly #silence: InitialSilence;
   readonly #trace: RoundTrace;
 
+  readonly #status: StatusSource;
   #state: ListWatchState;
-  #status: ReflectorStatus;
   #resyncMs: number;
   #staged: DeepReadonly<T>[] | Map<ObjectKey, DeepReadonly<T>> = [];
   #watch: Subscription | undefined;
@@ -90,25 +86,13 @@ export class Reflector<T extends KubernetesObject> {
     const canStream = listerWatcher.supportsWatchList ?? true;
     const known = canStream ? options : { ...options, watchList: false };
     this.#state = createListWatchState(known, this.#clock.monotonicNow());
-    this.#status = { phase: 'syncing', since: this.#clock.now() };
-    this.status$ = new Observable((subscriber) => {
-      subscriber.next(this.#status);
-      if (this.#state.phase === 'closed') {
-        subscriber.complete();
-        return undefined;
-      }
-      const complete = (): void => subscriber.complete();
-      this.#completions.add(complete);
-      const unsubscribe = this.#statusEmitter.subscribe((status) => subscriber.next(status));
-      return () => {
-        this.#completions.delete(complete);
-        unsubscribe();
-      };
-    });
+    this.#status = new StatusSource(this.#clock);
+    this.status$ = this.#status.status$;
   }
 
+  /** The newest value of {@link status$}; after {@link close} the last one. */
   get status(): ReflectorStatus {
-    return this.#status;
+    return this.#status.status;
   }
 
   /** Version up to which the store is known to be; "" before the first list. */
@@ -125,7 +109,7 @@ export class Reflector<T extends KubernetesObject> {
 
   /** Ends requests, watch and timers at once (I9). `reason`: the error of a last status, `failed`. Idempotent. */
   close(reason?: Error): Promise<void> {
-    if (reason !== undefined && this.#state.phase !== 'closed') this.#setStatus({ phase: 'failed', error: reason });
+    if (reason !== undefined && this.#state.phase !== 'closed') this.#status.set({ phase: 'failed', error: reason });
     this.#give({ type: 'close' });
     return Promise.resolve();
   }
@@ -210,8 +194,8 @@ export class Reflector<T extends KubernetesObject> {
         this.#cancelWatchdog = this.#clock.setBackgroundTimer(() => this.#give({ type: 'watchdog' }), effect.delayMs);
         return true;
       case 'status':
-        this.#setStatus(effect);
-        if (effect.error !== undefined) this.#guard(() => this.#onWatchError(effect.error, this.#status));
+        this.#status.set(effect);
+        if (effect.error !== undefined) this.#guard(() => this.#onWatchError(effect.error, this.status));
         return true;
       case 'stop':
         this.#stop();
@@ -346,7 +330,7 @@ export class Reflector<T extends KubernetesObject> {
     };
   }
 
-  // ---- Resync, status, end ----
+  // ---- Resync, end ----
 
   #armResync(): void {
     this.#cancelResync?.();
@@ -365,12 +349,6 @@ export class Reflector<T extends KubernetesObject> {
     this.#armResync();
   }
 
-  #setStatus({ phase, error }: { readonly phase: ListWatchPhase; readonly error?: unknown }): void {
-    const since = phase === this.#status.phase ? this.#status.since : this.#clock.now();
-    this.#status = error === undefined ? { phase, since } : { phase, since, error };
-    this.#statusEmitter.emit(this.#status);
-  }
-
   #stop(): void {
     this.#dropWatch();
     this.#abort.abort(new Error('the reflector is closed'));
@@ -378,6 +356,6 @@ export class Reflector<T extends KubernetesObject> {
     this.#cancelWatchdog?.();
     this.#cancelResync?.();
     this.#staged = [];
-    for (const complete of [...this.#completions]) complete();
+    this.#status.complete();
   }
 }

@@ -1,17 +1,10 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
-import {
-  isStatusError,
-  type KubernetesObject,
-  type ListerWatcher,
-  type ListerWatcherScope,
-  type Resource,
-  type SelectionOptions,
-  StatusError,
-} from '@kapstan/api';
+import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource, SelectionOptions } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
+import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
-import { errorText, type Warn, warningTo } from './process-warning.ts';
+import { type Warn, warningTo } from './process-warning.ts';
 import { sourceName } from './reflector-events.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
@@ -49,10 +42,17 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
 
 /** What one informer adds to the factory's options. Only the first request for a resource decides, but indexers are added by each. */
 export interface InformerOptions<T extends KubernetesObject> {
+  /** Added to those that the informer has; a name that it has keeps its function. */
   readonly indexers?: Indexers<T>;
+  /** Resync period, in milliseconds; 0 = none. Default: `customResyncMs` of the factory, then its `resyncMs`. */
   readonly resyncMs?: number;
+  /** Default: the factory's. */
   readonly transform?: Transform<T>;
+  /** Default: the factory's, and `delta` without one. */
   readonly fifo?: 'delta' | 'inOrder';
+  /** Default: the factory's, and false without one. */
+  readonly retryOnError?: boolean;
+  /** Default: the factory's. */
   readonly onHandlerError?: NonNullable<SharedInformerOptions<T>['onHandlerError']>;
 }
 
@@ -182,41 +182,6 @@ export class SharedInformerFactory {
     return entry.informer.close(reason);
   }
 
-  /** Removes the informer when its kind is answered with 404 and discovery does not know it any more. */
-  #removeWhenGone({
-    isServed,
-    token,
-    entry,
-  }: {
-    readonly isServed: (token: Resource) => Promise<boolean>;
-    readonly token: Resource;
-    readonly entry: SharedEntry;
-  }): void {
-    const { informer } = entry;
-    const name = sourceName(token);
-    const isGone = (): boolean => informer.hasSynced && !informer.isStopped && isUnknown(informer.status.error);
-    let isAsking = false;
-    const ask = async (): Promise<void> => {
-      try {
-        if ((await isServed(token)) || !isGone()) return;
-        const message = `${name}: not served any more, the informer is removed`;
-        await this.#remove(
-          entry,
-          new StatusError({ code: 404, reason: 'NotFound', message }, { cause: informer.status.error }),
-        );
-      } catch (error) {
-        this.#warn(`${name}: failed to ask whether it is still served: ${errorText(error)}`, error);
-      } finally {
-        isAsking = false;
-      }
-    };
-    informer.status$.subscribe(() => {
-      if (isAsking || !isGone()) return;
-      isAsking = true;
-      void ask();
-    });
-  }
-
   // ---- Making ----
 
   #whole<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T>): SharedEntry {
@@ -252,7 +217,13 @@ export class SharedInformerFactory {
     const entry: SharedEntry = { key, informer, handles: 0, isKept: false };
     this.#entries.set(key, entry);
     const { isServed } = this.#options;
-    if (isServed !== undefined) this.#removeWhenGone({ isServed, token, entry });
+    if (isServed !== undefined)
+      watchKindRemoval(informer, {
+        name: sourceName(token),
+        isServed: () => isServed(token),
+        warn: this.#warn,
+        onGone: (reason) => void this.#remove(entry, reason),
+      });
     return entry;
   }
 
@@ -292,9 +263,6 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
   entry.isKept = true;
   return informerOf<T>(entry);
 }
-
-/** Also without a reason, as a proxy may say it. */
-const isUnknown = (error: unknown): boolean => isStatusError(error) && error.code === 404;
 
 function addMissingIndexers<T extends KubernetesObject>(informer: SharedInformer<T>, indexers: Indexers<T>): void {
   const missing = Object.entries(indexers).filter(([name]) => !informer.indexer.hasIndex(name));

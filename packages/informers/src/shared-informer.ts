@@ -40,13 +40,15 @@ type Present<T extends KubernetesObject> = Omit<AddedChange<T>, 'type'> & { read
 export class SharedInformer<T extends KubernetesObject> implements Syncable {
   /** The cache, live. To be read only. */
   readonly indexer: Indexer<T>;
+  /** Reads from the cache in the shape of the API. */
   readonly lister: Lister<T>;
   /** Shared. Replays the present status. Never errors. Completes on close. Slow consumers: each change is delivered at once. */
   readonly status$: Observable<ReflectorStatus>;
   /**
    * Shared: one list and watch for all. A subscriber gets the present objects, then `synced`, then what happens (resyncs are
    * left out). Never errors. Completes on close. Slow consumers: delivery is synchronous and nothing is buffered; those that
-   * take their time use {@link events} or {@link conflateByKey}.
+   * take their time use {@link events} or {@link conflateByKey}. What a subscriber throws is an uncaught exception, as RxJS has
+   * it; it reaches neither the informer nor other subscribers, and not `onHandlerError` either.
    */
   readonly events$: Observable<InformerEvent<T>>;
 
@@ -115,10 +117,12 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   // ---- State ----
 
+  /** {@link start} was called; stays true after {@link close}. */
   get isStarted(): boolean {
     return this.#phase !== 'new';
   }
 
+  /** {@link close} was called. A stopped informer cannot be started again. */
   get isStopped(): boolean {
     return this.#phase === 'stopped';
   }
@@ -133,6 +137,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     return this.#synced.promise;
   }
 
+  /** The newest value of {@link status$}; after {@link close} the last one. */
   get status(): ReflectorStatus {
     return this.#reflector.status;
   }
@@ -210,15 +215,15 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       throw new Error('handler was not added to shared informer because it has stopped already');
     }
     const resyncMs = requireResyncPeriod(options.resyncMs ?? this.#options.resyncMs ?? 0);
-    let listener: HandlerListener<T> | undefined;
     // Atomic: replay and registration; no change is missed or told twice.
-    this.#loop.exclusively(() => {
-      listener = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
-      for (const change of this.#presentObjects()) listener.deliver(change);
-      listener.noteUpstream(this.hasSynced);
+    const listener = this.#loop.exclusively(() => {
+      const added = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
+      for (const change of this.#presentObjects()) added.deliver(change);
+      added.noteUpstream(this.hasSynced);
+      return added;
     });
-    const registration = registrationOf(listener as unknown as HandlerListener<T>, this.#handlers);
-    this.#registrations.set(registration, listener as unknown as HandlerListener<T>);
+    const registration = registrationOf(listener, this.#handlers);
+    this.#registrations.set(registration, listener);
     return registration;
   }
 

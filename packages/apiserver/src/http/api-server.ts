@@ -244,6 +244,11 @@ class RequestChain {
   async #serveRequest(exchange: Exchange, info: RequestInfo): Promise<void> {
     const startMs = this.#clock.monotonicNow();
     exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
+    await this.#withinTime(exchange, info, () => this.#serveInTime(exchange, info));
+  }
+
+  async #serveInTime(exchange: Exchange, info: RequestInfo): Promise<void> {
+    const startMs = this.#clock.monotonicNow();
     const requester = await this.#access.authenticate(exchange);
     const authenticatedMs = this.#clock.monotonicNow();
     if (this.#audit?.begin(exchange, info, requester) === false) {
@@ -252,15 +257,16 @@ class RequestChain {
     exchange.audit?.spend('authentication', authenticatedMs - startMs);
     if (requester === undefined) throw newUnauthorized();
     const user = await this.#access.actAs(exchange, info, requester);
+    // Answered meanwhile, or nobody is there any more.
+    if (exchange.signal.aborted) return;
     const leave = this.#limit.enter(info, user);
     if (leave === undefined) {
       exchange.setHeader('Retry-After', '1');
-      sendText(exchange, 429, 'Too many requests, please try again later.\n');
-      return;
+      return sendText(exchange, 429, 'Too many requests, please try again later.\n');
     }
     try {
-      if (!(await this.#access.authorize(exchange, attributesOf(info, user)))) return;
-      await this.#withinTime(exchange, info, () => this.#dispatch(exchange, info, user));
+      const isAllowed = await this.#access.authorize(exchange, attributesOf(info, user));
+      if (isAllowed && !exchange.signal.aborted) await this.#dispatch(exchange, info, user);
     } finally {
       leave();
     }
@@ -289,8 +295,8 @@ class RequestChain {
   }
 
   /**
-   * A request that takes too long is answered with 504, and whoever works for it is told to stop. An answer that has
-   * begun is cut off, also when only its reader is slow. Source: filters/timeout.go.
+   * A request that takes too long, from its arrival on, is answered with 504, and whoever works for it is told to stop. An
+   * answer that has begun is cut off, also when only its reader is slow. Source: filters/timeout.go, request_deadline.go.
    */
   async #withinTime(exchange: Exchange, info: RequestInfo, work: () => Promise<void>): Promise<void> {
     if (isLongRunning(info)) return work();

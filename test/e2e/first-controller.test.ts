@@ -1,5 +1,6 @@
 // The controller that the README shows, in process and over HTTPS.
-import { shout } from '@kapstan/example-first-controller';
+import { run } from '@kapstan/controller';
+import { shouter } from '@kapstan/example-first-controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { testCluster } from '@kapstan/testing';
 import { filter, firstValueFrom } from 'rxjs';
@@ -9,7 +10,7 @@ it.each(['in process', 'over HTTPS'] as const)('shouts back what a ConfigMap say
   const cluster = await testCluster({ clock: 'real', http: way === 'in process' ? 'off' : 'on' });
   const client = way === 'in process' ? cluster.client : await cluster.connect();
   const stop = new AbortController();
-  const running = shout(client, stop.signal);
+  const running = run(shouter, { client, signal: stop.signal });
   await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'quiet' }, data: { text: 'hello' } });
   const answered = client
     .listerWatcher(ConfigMap)

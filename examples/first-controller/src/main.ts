@@ -1,10 +1,6 @@
-// Runs the controller on the cluster of the kubeconfig, until Control-C or SIGTERM.
-import process from 'node:process';
-import { connect } from '@kapstan/client';
-import { shout } from './shout.ts';
+// Runs the controller on the cluster of KUBECONFIG, ~/.kube/config or the pod, until Control-C or SIGTERM.
+import { run } from '@kapstan/controller';
+import { shouter } from './shout.ts';
 
-const stop = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
-await using client = await connect(); // KUBECONFIG, ~/.kube/config, or the pod's service account
 console.log('working; Control-C ends it');
-await shout(client, stop.signal);
+await run(shouter);

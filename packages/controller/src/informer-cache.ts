@@ -40,13 +40,18 @@ const controllerUid: IndexFunction<KubernetesObject> = (object) => [
   object.metadata?.ownerReferences?.find((reference) => reference.controller === true)?.uid,
 ];
 
+interface CachedKind {
+  readonly kind: Resource;
+  /** One, or one a namespace. */
+  readonly informers: readonly SharedInformer<KubernetesObject>[];
+}
+
 /** All of them are listed before the first reconcile; none is made afterwards. */
 export class InformerCache {
-  readonly #kinds = new Map<string, Resource>();
   readonly #factories: readonly SharedInformerFactory[];
   readonly #namespaces: readonly string[];
   readonly #hasSelectors: (token: Resource) => boolean;
-  readonly #informers = new Map<string, readonly SharedInformer<KubernetesObject>[]>();
+  readonly #cached = new Map<string, CachedKind>();
 
   constructor(client: ListerWatcherSource, { namespaces = [], ...options }: InformerCacheOptions = {}) {
     this.#namespaces = [...new Set(namespaces)];
@@ -60,28 +65,27 @@ export class InformerCache {
   /** Those of a kind: one, or one a namespace. Made at the first call. */
   informers<T extends KubernetesObject>(token: Resource<T>): readonly SharedInformer<T>[] {
     const key = keyOf(token);
-    const present = this.#informers.get(key);
-    if (present !== undefined) return present as unknown as readonly SharedInformer<T>[];
+    const present = this.#cached.get(key);
+    if (present !== undefined) return present.informers as unknown as readonly SharedInformer<T>[];
     const factories = token.scope === 'Cluster' ? this.#factories.slice(0, 1) : this.#factories;
     const made = factories.map((factory) =>
       factory.informer<T>(token, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
     );
-    this.#informers.set(key, made as unknown as readonly SharedInformer<KubernetesObject>[]);
-    this.#kinds.set(key, token as Resource);
+    this.#cached.set(key, { kind: token, informers: made } as unknown as CachedKind);
     return made;
   }
 
   /** The informer that sees an object, if one sees all objects of its place. */
   informerOf(token: Resource, namespace: string): SharedInformer<KubernetesObject> | undefined {
     if (this.#hasSelectors(token)) return undefined;
-    const informers = this.#informers.get(keyOf(token));
+    const informers = this.#cached.get(keyOf(token))?.informers;
     if (this.#namespaces.length === 0 || token.scope === 'Cluster') return informers?.[0];
     return informers?.[this.#namespaces.indexOf(namespace)];
   }
 
   /** Throws Error for a kind that no controller of the manager watches. */
   reader<T extends KubernetesObject>(token: Resource<T>): CacheReader<T> {
-    const informers = this.#informers.get(keyOf(token)) as readonly SharedInformer<T>[] | undefined;
+    const informers = this.#cached.get(keyOf(token))?.informers as readonly SharedInformer<T>[] | undefined;
     if (informers === undefined)
       throw new Error(`${token.kind} is not cached: name it with owns() or watches() of a controller`);
     const all = <R>(read: (informer: SharedInformer<T>) => readonly R[]): readonly R[] =>
@@ -102,7 +106,7 @@ export class InformerCache {
   /** By "plural.group" what is wrong with each informer that has not synced or does not follow; empty = all is well. */
   problems(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
-    for (const [key, informers] of this.#informers) {
+    for (const [key, { informers }] of this.#cached) {
       const bad = informers.find(({ hasSynced, status }) => !hasSynced || status.phase !== 'live');
       if (bad !== undefined) problems.set(key, bad.hasSynced ? bad.status.phase : 'not synced');
     }
@@ -111,29 +115,27 @@ export class InformerCache {
 
   /** Of each kind that is not filled, why, as far as its server has answered; empty = all are. */
   unsynced(): readonly CacheProblem[] {
-    return [...this.#informers].flatMap(([key, informers]) => {
+    return [...this.#cached.values()].flatMap(({ kind, informers }) => {
       const bad = informers.filter(({ hasSynced }) => !hasSynced);
       if (bad.length === 0) return [];
       const error = bad.map(({ status }) => status.error).find((one) => one !== undefined);
-      return [{ kind: this.#kinds.get(key) as Resource, error }];
+      return [{ kind, error }];
     });
   }
 
   /** Tells why a kind cannot be listed or watched: once a reason, until it is well again. To be called before the start. */
-  followProblems(tell: (problem: CacheProblem) => void): void {
-    for (const [key, informers] of this.#informers) {
-      const kind = this.#kinds.get(key) as Resource;
-      for (const informer of informers) {
-        let told = '';
+  followProblems(tell: (problem: string) => void): void {
+    for (const { kind, informers } of this.#cached.values()) {
+      const told = new Set<string>();
+      for (const informer of informers)
         informer.status$.subscribe(({ phase, error }) => {
-          if (phase === 'live') told = '';
+          if (phase === 'live') told.clear();
           // A watch that ended, perhaps with its server: what comes of it is seen with the next attempt.
           if (error === undefined || phase === 'stale') return;
           const text = problemText({ kind, error });
-          if (text !== told) tell({ kind, error });
-          told = text;
+          if (!told.has(text)) tell(text);
+          told.add(text);
         });
-      }
     }
   }
 

@@ -92,6 +92,15 @@ describe('a manager whose caches cannot be filled', () => {
     });
   });
 
+  it('says it once though several namespaces are looked at', async () => {
+    refuse(maps, missing);
+    const ended = run(idle, { namespaces: ['a', 'b'] });
+    await clock.advance(20_000);
+    expect(warnings).toHaveLength(1);
+    stop.abort();
+    await ended;
+  });
+
   it('does not end in peace when it is stopped before it could begin', async () => {
     refuse(pods, forbidden);
     const ended = run(idle);

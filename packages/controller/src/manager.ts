@@ -89,7 +89,8 @@ export class Manager {
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
-      onHandlerError: (error) => logger.error('A handler failed; its change is lost to it', { error }),
+      onHandlerError: (error, change, informer) =>
+        logger.error('A handler failed; its change is lost to it', { informer, key: change?.key, error }),
       // Told below, by kind.
       onWatchError: () => undefined,
       logger,
@@ -103,9 +104,7 @@ export class Manager {
     this.#recorders = recorders;
     this.#runners = this.#createRunners(client);
     if (options.informers?.onWatchError === undefined)
-      this.#cache.followProblems((problem) =>
-        logger.warn(`Failed to list or watch, trying again: ${problemText(problem)}`),
-      );
+      this.#cache.followProblems((problem) => logger.warn(`Failed to list or watch, trying again: ${problem}`));
     this.#ready = new Promise((resolve, reject) => {
       this.#becomeReady = resolve;
       this.#failReady = reject;

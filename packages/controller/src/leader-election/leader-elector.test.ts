@@ -1,4 +1,12 @@
-import { type Clock, deepCopy, newAlreadyExists, newConflict, newNotFound, type ResourceClient } from '@kapstan/api';
+import {
+  type Clock,
+  deepCopy,
+  newAlreadyExists,
+  newConflict,
+  newForbidden,
+  newNotFound,
+  type ResourceClient,
+} from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
@@ -304,6 +312,23 @@ describe('LeaderElector', () => {
     server.lease = undefined;
     await clock.advance(4000);
     expect(slow).toBe(1);
+  });
+
+  it('does not end in peace when it is stopped without rights to the Lease, but does after it got them', async () => {
+    for (const getsRights of [false, true]) {
+      const [server, clock] = [new LeaseServer(), new VirtualClock()];
+      server.hold('other');
+      const refusal = newForbidden(group, 'lock', 'no rights');
+      server.fault = () => Promise.reject(refusal);
+      const { stop, finished } = candidate(server, clock);
+      await clock.advance(10_000);
+      if (getsRights) server.fault = async () => undefined;
+      await clock.advance(4400);
+      stop.abort();
+      expect(await finished).toEqual(
+        getsRights ? undefined : new Error(`stopped without rights to the lease lock: ${refusal.message}`),
+      );
+    }
   });
 
   it('makes a Lease anew that was deleted under it', async () => {

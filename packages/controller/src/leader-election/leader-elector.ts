@@ -1,6 +1,6 @@
 // LeaderElector: of several processes one works, the holder of a Lease. Decisions are in leader-record.ts; used by the
 // manager. Source: client-go tools/leaderelection; stricter about when a leader stops.
-import { type CancelTimer, delay, isConflict, isNotFound } from '@kapstan/api';
+import { type CancelTimer, delay, isConflict, isForbidden, isNotFound, isUnauthorized } from '@kapstan/api';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import {
   jitterFactor,
@@ -48,6 +48,8 @@ export class LeaderElector {
   #term: Term | undefined;
   readonly #lost = new AbortController();
   #hasWritten = false;
+  /** What the last attempt was refused with, for want of rights. */
+  #refusal: unknown;
   #isStarted = false;
 
   /** Throws TypeError on bad options. */
@@ -86,13 +88,21 @@ export class LeaderElector {
   /**
    * Waits until this process leads, then works. The term's signal aborts when leadership is lost; the Lease is renewed until
    * the work has ended, whoever ended it, and then given back. Resolves when the work has resolved, or when `stop` aborts
-   * before it began. Rejects with {@link LeadershipLostError}, after which nothing more is written, or as the work does.
+   * before it began. Rejects with {@link LeadershipLostError}, after which nothing more is written, as the work does, and when
+   * `stop` aborts while this process has no rights to the Lease: it could never have worked.
    */
   async run(work: Work, stop: AbortSignal): Promise<void> {
     if (this.#isStarted) throw new Error('a leader elector runs once');
     this.#isStarted = true;
     try {
       if (await this.#acquire(stop)) await this.#lead(work);
+      else if (this.#refusal !== undefined)
+        throw new Error(
+          `stopped without rights to the lease ${this.#options.name}: ${(this.#refusal as Error).message}`,
+          {
+            cause: this.#refusal,
+          },
+        );
     } finally {
       if (this.#hasWritten && this.#options.releasesOnStop) await this.#release();
     }
@@ -149,11 +159,13 @@ export class LeaderElector {
   /** One attempt. Never rejects: what failed is logged, and tried again by the caller. */
   async #tryAcquireOrRenew(): Promise<boolean> {
     const startedAtMs = this.#now();
+    this.#refusal = undefined;
     try {
       if (this.#term === undefined || !(await this.#renewQuickly())) {
         if (!(await this.#claimPresent())) return false;
       }
     } catch (error) {
+      if (isForbidden(error) || isUnauthorized(error)) this.#refusal = error;
       this.#options.logger.warn('Failed to acquire or renew the lease', { lease: this.#options.name, error });
       return false;
     }

@@ -1,14 +1,23 @@
 // The Logger of the command line: pino, one JSON line an entry, on standard error.
 import type { LogFields, Logger } from '@kapstan/api';
-import { pino } from 'pino';
+import { type DestinationStream, pino } from 'pino';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** Never give it secrets: it writes every field. */
-export function consoleLogger(level: LogLevel): Logger {
+/** Never give it secrets: it writes every field, of errors the message, the stack and the causes. */
+export function consoleLogger(
+  level: LogLevel,
+  destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
+): Logger {
   const log = pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: true }),
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      // Without it an error is {}.
+      serializers: { error: pino.stdSerializers.err },
+    },
+    destination,
   );
   const write =
     (method: 'debug' | 'info' | 'warn' | 'error') =>

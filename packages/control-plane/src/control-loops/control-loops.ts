@@ -9,7 +9,7 @@ import {
   type ResourceClient,
 } from '@kapstan/api';
 import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
-import { SharedInformerFactory } from '@kapstan/informers';
+import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { Registry } from 'prom-client';
 import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
@@ -72,8 +72,8 @@ export class ControlLoops implements RunningLoops {
   constructor(options: ControlLoopsOptions) {
     const { client, catalog, clock, logger, names, caCert } = options;
     this.#options = options;
-    const onHandlerError = (error: unknown): void =>
-      logger.error('A handler of a control loop failed', { error: String(error) });
+    const onHandlerError: SharedInformerFactoryOptions['onHandlerError'] = (error, change, informer) =>
+      logger.error('A handler of a control loop failed', { informer, key: change?.key, error });
     this.#informers = new SharedInformerFactory(client, { clock, logger, onHandlerError });
     this.#kinds = new ServedKinds({ catalog, informers: this.#informers, clock });
     const wanted = names.filter((name) => name !== 'root-ca-certificate-publisher-controller' || caCert !== undefined);

@@ -88,9 +88,12 @@ export class Client implements ResourceClient {
     if (options.writeObserver !== undefined) this.#writeObservers.add(options.writeObserver);
   }
 
-  /** Loads certificates and credentials now instead of with the first call. Rejects with what is wrong with them. */
-  async prepare(): Promise<void> {
-    await this.#transport.prepare();
+  /**
+   * Loads certificates and credentials now instead of with the first call. Rejects with what is wrong with them. There is
+   * no limit of time unless one is given: a plugin may be asking its user.
+   */
+  async prepare({ signal, timeoutMs = 0 }: CallOptions = {}): Promise<void> {
+    await this.#transport.prepare({ signal, timeoutMs });
   }
 
   async get<T extends KubernetesObject>(

@@ -1,3 +1,4 @@
+import { EventEmitter, getEventListeners, once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,9 @@ import { resource } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { Client } from './client.ts';
 import { connect } from './connect.ts';
+import type { Credentials } from './credentials/credentials.ts';
 import { type TestAuthority, testAuthority } from './testing/certificates.ts';
 import { json, ScriptedServer, status } from './testing/scripted-server.ts';
 
@@ -151,6 +154,38 @@ describe('connect', () => {
     await client.get(Node, { name: 'a' });
     expect(server.last.headers.authorization).toBeUndefined();
     expect(server.last.headers['impersonate-user']).toBe('bob');
+  });
+
+  it('ends with its signal while a plugin does not, and so does prepare() with its time', async () => {
+    const asking = new EventEmitter();
+    const credentials: Credentials = {
+      headers: () => {
+        asking.emit('asked');
+        return new Promise(() => undefined);
+      },
+    };
+    const config = { server: 'https://127.0.0.1:1', credentials };
+    const controller = new AbortController();
+    const asked = once(asking, 'asked');
+    const connecting = expect(connect({ config, signal: controller.signal })).rejects.toThrow('enough');
+    await asked;
+    controller.abort(new Error('enough'));
+    await connecting;
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
+    await expect(connect({ config, signal: controller.signal })).rejects.toThrow('enough');
+
+    const clock = new VirtualClock();
+    await using client = new Client(config, { clock });
+    const late = expect(client.prepare({ timeoutMs: 50 })).rejects.toMatchObject({
+      code: 'ETIMEDOUT',
+      message: 'credentials for https://127.0.0.1:1: no answer within 50 ms',
+    });
+    await clock.advance(50);
+    await late;
+    const closed = expect(client.prepare()).rejects.toMatchObject({ code: 'ECANCELED' });
+    expect(clock.pendingTimers).toBe(0);
+    await client.close();
+    await closed;
   });
 
   it('fails at once when a certificate file is missing', async () => {

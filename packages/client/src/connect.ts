@@ -15,6 +15,8 @@ export interface ConnectOptions extends ClientOptions {
   readonly context?: string;
   /** True: only the pod's service account. False: never. Default: when there is no kubeconfig. */
   readonly inCluster?: boolean;
+  /** Ends the search and the wait for credentials; `connect` rejects with its reason. What comes after has signals of its own. */
+  readonly signal?: AbortSignal;
   /** Where KUBECONFIG, HOME and the service's address are looked up. Default: the process's. */
   readonly env?: Environment;
 }
@@ -24,15 +26,21 @@ export interface ConnectOptions extends ClientOptions {
  * that failed; whether the server can be reached shows with the first call.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
-  const { config, kubeconfig, context, inCluster, env, ...rest } = options;
+  const { config, kubeconfig, context, inCluster, env, signal, ...rest } = options;
   const isSearch = kubeconfig !== undefined || context !== undefined || inCluster !== undefined;
   if (config !== undefined && isSearch)
     throw new TypeError('config may not be combined with kubeconfig, context or inCluster');
   if (inCluster === true && (kubeconfig !== undefined || context !== undefined))
     throw new TypeError('inCluster may not be combined with kubeconfig or context');
+  signal?.throwIfAborted();
   const client = new Client(config ?? (await findConfig(options)), rest);
-  await client.prepare();
-  return client;
+  try {
+    await client.prepare(signal === undefined ? {} : { signal });
+    return client;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
 }
 
 async function findConfig(options: ConnectOptions): Promise<ClientConfig> {

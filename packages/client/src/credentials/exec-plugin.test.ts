@@ -1,12 +1,14 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { EventEmitter, once } from 'node:events';
+import { chmod, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { formatTime, type Logger, silentLogger } from '@kapstan/api';
+import { formatTime, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { checkExecConfig, type ExecConfig, ExecPlugin } from './exec-plugin.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkExecConfig, type ExecConfig, ExecPlugin, type ExecPluginOptions } from './exec-plugin.ts';
 
 const v1 = 'client.authentication.k8s.io/v1';
+const v1beta1 = 'client.authentication.k8s.io/v1beta1';
 const cluster = { server: 'https://api.example:6443', tls: { ca: 'PEM', serverName: 'api' }, proxyUrl: undefined };
 
 describe('ExecPlugin', () => {
@@ -24,7 +26,7 @@ describe('ExecPlugin', () => {
   const plugin = async (
     output: unknown,
     config: Partial<ExecConfig> = {},
-    logger: Logger = silentLogger,
+    ports: Partial<ExecPluginOptions> = {},
   ): Promise<ExecPlugin> => {
     const command = join(directory, 'plugin.sh');
     const body = typeof output === 'string' ? output : JSON.stringify(output);
@@ -39,7 +41,7 @@ exit \${EXIT_CODE:-0}
     await writeFile(command, script);
     await chmod(command, 0o755);
     const exec = { apiVersion: v1, command, interactiveMode: 'Never', ...config };
-    return new ExecPlugin({ exec, cluster, clock, logger });
+    return new ExecPlugin({ exec, cluster, clock, logger: silentLogger, ...ports });
   };
   const runs = async (): Promise<string[]> => (await readFile(join(directory, 'runs'), 'utf8')).trim().split('\n');
   const credential = (status: unknown, apiVersion = v1): unknown => ({ kind: 'ExecCredential', apiVersion, status });
@@ -54,13 +56,16 @@ exit \${EXIT_CODE:-0}
   });
 
   it('runs again when the credential has expired', async () => {
-    const expirationTimestamp = formatTime(clock.now() + 10_000);
+    const [soon, late] = [10_000, 3_600_000].map((ms) => formatTime(clock.now() + ms));
+    // Ahead of the end the next one is fetched in the background; how quick that is must not matter.
+    const expirationTimestamp = `$([ $RUN = 1 ] && echo ${soon} || echo ${late})`;
     const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }));
     await exec.headers();
     await clock.advance(9999);
     expect(await exec.headers()).toEqual({ authorization: 'Bearer 1' });
     await clock.advance(1);
     expect(await exec.headers()).toEqual({ authorization: 'Bearer 2' });
+    expect(await runs()).toHaveLength(2);
   });
 
   it('runs again a minute before the end, in the background, while the old credential serves', async () => {
@@ -73,21 +78,25 @@ exit \${EXIT_CODE:-0}
     await clock.advance(1);
     const during = await Promise.all(Array.from({ length: 20 }, () => exec.headers()));
     expect(new Set(during.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer 1']));
-    await vi.waitFor(async () => expect(await exec.headers()).toEqual({ authorization: 'Bearer 2' }));
+    while ((await exec.headers()).authorization !== 'Bearer 2') await new Promise(setImmediate);
     expect(await runs()).toHaveLength(2);
   });
 
   it('serves the old credential until its end when a new one cannot be had, and tries every five seconds', async () => {
     const expirationTimestamp = formatTime(clock.now() + 3_600_000);
-    const warnings: string[] = [];
-    const logger = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
-    const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }), {}, logger);
+    const failures = new EventEmitter();
+    const logger = { ...silentLogger, warn: () => void failures.emit('failure') };
+    const exec = await plugin(credential({ token: '$RUN', expirationTimestamp }), {}, { logger });
     await exec.headers();
     await writeFile(join(directory, 'plugin.sh'), '#!/bin/sh\nexit 3\n');
     await clock.advance(3_550_000);
+    let failed = 0;
+    failures.on('failure', () => failed++);
     for (const attempts of [1, 2]) {
+      const failure = once(failures, 'failure');
       for (let call = 0; call < 5; call++) expect(await exec.headers()).toEqual({ authorization: 'Bearer 1' });
-      await vi.waitFor(() => expect(warnings).toHaveLength(attempts));
+      await failure;
+      expect(failed).toBe(attempts);
       await clock.advance(5_000);
     }
     await clock.advance(60_000);
@@ -153,8 +162,43 @@ exit \${EXIT_CODE:-0}
     await expect(missing.headers()).rejects.toThrow(
       'exec: executable no-such-plugin not found\n\nrun U+001B[31minstall',
     );
-    const always = await plugin('', { interactiveMode: 'Always' });
-    if (!process.stdin.isTTY) await expect(always.headers()).rejects.toThrow('standard input is not a terminal');
+  });
+
+  describe('of the mode', () => {
+    const modes = [
+      [v1, 'Never', false],
+      [v1, 'IfAvailable', true],
+      [v1, 'Always', true],
+      [v1beta1, 'Never', false],
+      [v1beta1, undefined, true],
+    ] as const;
+    /** A plugin that takes its token from standard input, and finds the end of that where it has none. */
+    const asking = async (apiVersion: string, mode: string | undefined, terminal: () => number | undefined) => {
+      const output = credential({ token: 'typed:$(head -n 1)' }, apiVersion);
+      return await plugin(output, { apiVersion, interactiveMode: mode ?? '' }, { terminal });
+    };
+    const said = async (): Promise<unknown> => JSON.parse((await runs())[0] ?? '').spec;
+
+    it.each(modes)('%s %s, with a terminal, is told whether it may ask: %s', async (apiVersion, mode, mayAsk) => {
+      await writeFile(join(directory, 'keyboard'), 'secret\n');
+      const keyboard = await open(join(directory, 'keyboard'));
+      const exec = await asking(apiVersion, mode, () => keyboard.fd);
+      expect(await exec.headers()).toEqual({ authorization: `Bearer typed:${mayAsk ? 'secret' : ''}` });
+      expect(await said()).toEqual({ interactive: mayAsk });
+      await keyboard.close();
+    });
+
+    it.each(modes.filter(([, mode]) => mode !== 'Always'))('%s %s, without one, may not', async (apiVersion, mode) => {
+      const exec = await asking(apiVersion, mode, () => undefined);
+      expect(await exec.headers()).toEqual({ authorization: 'Bearer typed:' });
+      expect(await said()).toEqual({ interactive: false });
+    });
+
+    it('Always is not run without a terminal', async () => {
+      const exec = await asking(v1, 'Always', () => undefined);
+      await expect(exec.headers()).rejects.toThrow('standard input is not a terminal');
+      await expect(runs()).rejects.toMatchObject({ code: 'ENOENT' });
+    });
   });
 
   it.each([

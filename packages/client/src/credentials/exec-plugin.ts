@@ -29,6 +29,8 @@ interface ExecCluster {
 
 export interface ExecPluginOptions {
   readonly exec: ExecConfig;
+  /** The descriptor of a terminal that the plugin may use as its standard input; undefined = there is none. Default: this process's. */
+  readonly terminal?: () => number | undefined;
   readonly cluster: ExecCluster;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -107,8 +109,8 @@ export class ExecPlugin implements Credentials {
   }
 
   async #run(): Promise<ExecCredential> {
-    const { exec, cluster, clock } = this.#options;
-    const credential = parseExecCredential(await runPlugin(exec, cluster), exec.apiVersion);
+    const { exec, clock } = this.#options;
+    const credential = parseExecCredential(await runPlugin(this.#options), exec.apiVersion);
     const { expiresAtMs = Number.POSITIVE_INFINITY } = credential;
     const lead = Math.min(refreshLeadMs, Math.max(0, expiresAtMs - clock.now()) * refreshLeadShare);
     this.#credential = { ...credential, refreshAtMs: expiresAtMs - lead };
@@ -133,20 +135,24 @@ function interactiveMode(exec: ExecConfig): string {
   return exec.interactiveMode || (exec.apiVersion.endsWith('/v1beta1') ? 'IfAvailable' : '');
 }
 
-async function runPlugin(exec: ExecConfig, cluster: ExecCluster): Promise<string> {
+const ownTerminal = (): number | undefined => (process.stdin.isTTY === true ? 0 : undefined);
+
+async function runPlugin({ exec, cluster, terminal = ownTerminal }: ExecPluginOptions): Promise<string> {
   const mode = interactiveMode(exec);
-  const isTerminal = process.stdin.isTTY === true;
-  if (mode === 'Always' && !isTerminal) throw new Error('standard input is not a terminal');
-  const interactive = mode !== 'Never' && isTerminal;
+  const input = mode === 'Never' ? undefined : terminal();
+  if (mode === 'Always' && input === undefined) throw new Error('standard input is not a terminal');
   const info = {
     kind: 'ExecCredential',
     apiVersion: exec.apiVersion,
-    spec: { ...(exec.provideClusterInfo ? { cluster: await clusterInfo(exec, cluster) } : {}), interactive },
+    spec: {
+      ...(exec.provideClusterInfo ? { cluster: await clusterInfo(exec, cluster) } : {}),
+      interactive: input !== undefined,
+    },
   };
   const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
   const child = spawn(exec.command, exec.args ?? [], {
     env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
-    stdio: [interactive ? 'inherit' : 'ignore', 'pipe', 'inherit'],
+    stdio: [input ?? 'ignore', 'pipe', 'inherit'],
     windowsHide: true,
   });
   return await new Promise((resolve, reject) => {

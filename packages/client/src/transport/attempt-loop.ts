@@ -187,8 +187,11 @@ function brokenOutcome<A>({ request, isStream }: Exchange<A>, error: TransportEr
   return isRetryable ? { type: 'retry', error, afterMs: brokenRetryMs } : { type: 'failure', error };
 }
 
-// undici heeds the signal of a request only once its connection stands, which a silent peer can keep from happening.
-function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
+/**
+ * The result of the work, or the signal's reason when that comes first. undici heeds the signal of a request only once its
+ * connection stands, which a silent peer can keep from happening.
+ */
+export function untilAborted<R>(work: Promise<R>, signal: AbortSignal): Promise<R> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason);
     if (signal.aborted) onAbort();

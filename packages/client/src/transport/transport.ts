@@ -2,7 +2,14 @@
 // (attempt-loop.ts) within a deadline. Under client.ts.
 import type { Dispatcher } from 'undici';
 import type { RequestHeaders } from '../credentials/credentials.ts';
-import { type Attempt, AttemptLoop, type AttemptPorts, abortReason, type Exchange } from './attempt-loop.ts';
+import {
+  type Attempt,
+  AttemptLoop,
+  type AttemptPorts,
+  abortReason,
+  type Exchange,
+  untilAborted,
+} from './attempt-loop.ts';
 import { CallScope } from './call-scope.ts';
 import { type CallLimits, type HttpAnswer, type HttpRequest, pathOnly } from './http-request.ts';
 import type { PoolLease } from './pool-lease.ts';
@@ -34,9 +41,23 @@ export class Transport {
   }
 
   /** Loads certificates and credentials, so that a wrong configuration shows before the first call. */
-  async prepare(): Promise<void> {
-    await this.#attempts.credentialHeaders();
-    await this.#ports.pool.forCall();
+  async prepare({ signal, timeoutMs }: CallLimits): Promise<void> {
+    const { options, pool, server } = this.#ports;
+    const scope = new CallScope({
+      clock: options.clock,
+      signal,
+      timeoutMs,
+      request: `credentials for ${server.origin}`,
+    });
+    this.#running.add(scope);
+    try {
+      scope.signal.throwIfAborted();
+      await untilAborted(this.#attempts.credentialHeaders(), scope.signal);
+      await untilAborted(pool.forCall(), scope.signal);
+    } finally {
+      this.#running.delete(scope);
+      scope.close();
+    }
   }
 
   /** One call with an answer of finite length; the deadline covers retries and `read`. */

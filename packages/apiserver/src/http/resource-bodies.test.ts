@@ -9,7 +9,7 @@ import { configMap, testDefinition } from '../testing/store-fixture.ts';
 const core = '/api/v1/namespaces/default';
 const scalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
 const things = '/apis/test.io/v1/namespaces/default/things';
-const served = ['configmaps', 'deployments', 'horizontalpodautoscalers', 'namespaces', 'pods'];
+const served = ['configmaps', 'deployments', 'horizontalpodautoscalers', 'leases', 'namespaces', 'pods'];
 
 let server: TestServer;
 beforeAll(async () => {
@@ -33,6 +33,7 @@ describe('a body', () => {
     ],
     ['POST', `${core}/nothings`, 'is for nobody', configMap('a'), 404],
     ['PUT', `${core}/configmaps/missing`, 'is for nobody', configMap('missing'), 404],
+    ['DELETE', `${core}/configmaps/missing`, 'is for nobody', { gracePeriodSeconds: 5 }, 404],
     ['POST', `${core}/configmaps`, 'has no version', { kind: 'ConfigMap', metadata: { name: 'versionless' } }, 201],
   ])('%s %s that %s', async (method, path, _what, body, code) => {
     const { status, json } = await server.send(method, path, { body });
@@ -65,6 +66,48 @@ describe('a body', () => {
     expect((await server.send('GET', `${core}/configmaps/placed`)).json.data).toBeUndefined();
     const { status, json } = await put({ name: 'placed' });
     expect([status, json.metadata.namespace, json.data]).toEqual([200, 'default', { k: '1' }]);
+  });
+});
+
+describe('a write', () => {
+  it('that names a uid is of the object with that uid', async () => {
+    await server.send('POST', `${core}/configmaps`, { body: configMap('known') });
+    const put = (uid: string | undefined) =>
+      server.send('PUT', `${core}/configmaps/known`, { body: configMap('known', { metadata: { uid } }) });
+    const { uid } = (await put(undefined)).json.metadata;
+    expect((await put(uid)).status).toBe(200);
+    const { json } = await put('another');
+    expect([json.code, json.reason, json.message]).toEqual([
+      409,
+      'Conflict',
+      expect.stringContaining(`Precondition failed: UID in precondition: another, UID in object meta: ${uid}`),
+    ]);
+  });
+
+  it.each([
+    ['PUT', 'application/json', 'update'],
+    ['PATCH', 'application/apply-patch+yaml', 'apply'],
+  ])('by %s that creates does so with the options that it came with', async (method, type, name) => {
+    const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+    const send = (query: string, more: object = {}) =>
+      server.send(method, `${leases}/${name}?fieldManager=me&${query}`, {
+        headers: { 'content-type': type },
+        body: {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { name },
+          spec: { leaseDurationSeconds: 9 },
+          ...more,
+        },
+      });
+    expect((await send('dryRun=All')).status).toBe(201);
+    expect((await server.send('GET', `${leases}/${name}`)).status).toBe(404);
+    expect((await send('fieldValidation=Strict', { unknown: 1 })).status).toBeGreaterThanOrEqual(400);
+    const { status, json } = await send('');
+    expect(status).toBe(201);
+    expect(json.metadata.managedFields).toMatchObject([
+      { manager: 'me', operation: method === 'PUT' ? 'Update' : 'Apply' },
+    ]);
   });
 });
 

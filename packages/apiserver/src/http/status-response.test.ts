@@ -1,4 +1,4 @@
-import { newNotFound, StatusError } from '@kapstan/api';
+import { newAlreadyExists, newConflict, newNotFound, StatusError } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { statusOf, wireStatus } from './status-response.ts';
 
@@ -10,6 +10,39 @@ describe('a Status on the wire', () => {
       '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"namespaces \\"nope\\" not found",' +
         '"reason":"NotFound","details":{"name":"nope","kind":"namespaces"},"code":404}',
     );
+  });
+
+  it.each([
+    [
+      newNotFound({ group: 'legacy.kubernetes.io', resource: 'foos' }, 'bar'),
+      404,
+      'NotFound',
+      'foos.legacy.kubernetes.io "bar" not found',
+      'legacy.kubernetes.io',
+    ],
+    [
+      newAlreadyExists({ group: '', resource: 'foos' }, 'bar'),
+      409,
+      'AlreadyExists',
+      'foos "bar" already exists',
+      undefined,
+    ],
+    [
+      newConflict({ group: '', resource: 'foos' }, 'bar', 'failure'),
+      409,
+      'Conflict',
+      'Operation cannot be fulfilled on foos "bar": failure',
+      undefined,
+    ],
+  ])('is that of its error: %s', (error, code, reason, message, group) => {
+    const details = { name: 'bar', ...(group === undefined ? {} : { group }), kind: 'foos' };
+    const common = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
+    expect(wireStatus(statusOf(error))).toEqual({ ...common, message, reason, details, code });
+  });
+
+  it('is a failure of the server where its error says nothing', () => {
+    const empty = statusOf(new StatusError({ code: 0, reason: '', message: '' }));
+    expect(empty).toMatchObject({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 500 });
   });
 
   it('has no reason where there is none', () => {

@@ -6,7 +6,8 @@ import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
 
 /** The Status that a failure shows to clients. What is no StatusError is a 500 with its message and without a reason. */
 export function statusOf(error: unknown): Status {
-  if (isStatusError(error)) return error.status;
+  // A failure that somebody made without a code is one of the server. Source: ErrorToAPIStatus.
+  if (isStatusError(error)) return error.status.code === 0 ? { ...error.status, code: 500 } : error.status;
   const message = error instanceof Error ? error.message : String(error);
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code: 500 };
 }

@@ -2,7 +2,7 @@
 // (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
 import { discoveryFacts } from '@kapstan/kinds/facts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { QueryOptionTypes, ResourceDefinition } from '../registry/resource-definition.ts';
 import { refTo } from './openapi-schemas.ts';
 import { operationId, operationTag, operationText } from './operation-names.ts';
 
@@ -54,7 +54,8 @@ export function resourcePaths(definition: ResourceDefinition, schemaName: string
   }
   for (const subresource of definition.subresources) {
     const kind = kindOf(definition, subresource);
-    const part = { ...describe, verbs: subresource.verbs, kind, subresource: subresource.name };
+    const queryOptions = subresource.type === 'bytes' ? subresource.queryOptions : {};
+    const part = { ...describe, verbs: subresource.verbs, kind, subresource: subresource.name, queryOptions };
     const actions = [...itemActions, createAction];
     add(`${collection}/{name}/${subresource.name}`, ['name', ...within], operationsOf(part, actions));
   }
@@ -73,6 +74,8 @@ interface Described {
   /** "" = the object itself. */
   readonly subresource: string;
   readonly forAllNamespaces?: true;
+  /** What a read of it takes beside the parameters of every read. */
+  readonly queryOptions?: QueryOptionTypes;
 }
 
 function operationsOf(described: Described, actions: readonly Action[]): Json {
@@ -81,7 +84,7 @@ function operationsOf(described: Described, actions: readonly Action[]): Json {
 }
 
 function operation(described: Described, { action, verb }: Action): Json {
-  const { definition, kind, schemaName, subresource, forAllNamespaces = false } = described;
+  const { definition, kind, schemaName, subresource, forAllNamespaces = false, queryOptions = {} } = described;
   const { namespaced } = definition;
   const named = { of: definition, kind: definition.kind, namespaced, verb, subresource, forAllNamespaces };
   const isOwn = kind.kind === definition.kind;
@@ -91,7 +94,7 @@ function operation(described: Described, { action, verb }: Action): Json {
     tags: [operationTag(definition)],
     operationId: operationId(named),
     description: operationText(named),
-    parameters: queryParameters(action),
+    parameters: [...queryParameters(action), ...Object.entries(queryOptions).map(optionParameter)],
     ...(hasBody ? { requestBody: { required: true, content: { '*/*': content['application/json'] } } } : {}),
     ...(verb === 'patch' ? { requestBody: { required: true, content: patchContent(definition) } } : {}),
     responses: {
@@ -114,6 +117,19 @@ function queryParameters(action: string): readonly Json[] {
     in: 'query',
     schema: { type, uniqueItems: true },
   }));
+}
+
+const optionTypes: Readonly<Record<QueryOptionTypes[string], Json>> = {
+  string: { type: 'string' },
+  boolean: { type: 'boolean' },
+  integer: { type: 'integer' },
+  time: { type: 'string', format: 'date-time' },
+  strings: { type: 'array', items: { type: 'string' } },
+  numbers: { type: 'array', items: { type: 'integer' } },
+};
+
+function optionParameter([name, type]: [string, QueryOptionTypes[string]]): Json {
+  return { name, in: 'query', schema: { ...optionTypes[type], uniqueItems: true } };
 }
 
 function pathParameter(name: string): Json {

@@ -1,0 +1,81 @@
+import { request } from 'node:http';
+import { gunzipSync } from 'node:zlib';
+import { systemClock } from '@kapstan/api';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { BodyWriter } from './body-writer.ts';
+import { type HttpServer, startHttpServer } from './http-server.ts';
+
+const threshold = 128 * 1024;
+const chunks: Record<string, readonly number[]> = {
+  nothing: [],
+  'an empty chunk': [0],
+  'one byte': [1],
+  'a chunk below the bound': [threshold - 1],
+  'one byte and a chunk up to the bound': [1, threshold - 1],
+  'two bytes and a chunk beyond the bound': [1, 1, threshold - 1],
+  'a chunk beyond the bound': [threshold + 1],
+  'two chunks beyond the bound': [threshold + 1, threshold + 1],
+};
+let server: HttpServer;
+beforeAll(async () => {
+  server = await startHttpServer({
+    handle: async (exchange) => {
+      exchange.setHeader('Content-Type', 'text/plain');
+      const writer = new BodyWriter(exchange, { status: 203, clock: systemClock });
+      for (const size of chunks[exchange.path.slice(1)] ?? []) writer.push(Buffer.alloc(size, 'b'));
+      writer.finish();
+    },
+  });
+});
+afterAll(() => server.close());
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly type: string | undefined;
+  readonly encoding: string | undefined;
+  readonly vary: string | undefined;
+  readonly bytes: Buffer;
+}
+
+function get(what: string, acceptEncoding: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = acceptEncoding === '' ? {} : { 'accept-encoding': acceptEncoding };
+    const sent = request(`${server.url}/${encodeURIComponent(what)}`, { headers, agent: false }, (response) => {
+      const pieces: Buffer[] = [];
+      const { 'content-encoding': encoding, 'content-type': type, vary } = response.headers;
+      response.on('data', (piece: Buffer) => pieces.push(piece));
+      response.on('end', () =>
+        resolve({ status: response.statusCode, type, encoding, vary, bytes: Buffer.concat(pieces) }),
+      );
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+const isLarge = (what: string): boolean => what.includes('beyond');
+const sizeOf = (what: string): number => (chunks[what] ?? []).reduce((sum, size) => sum + size, 0);
+
+it.each(Object.keys(chunks))('an answer of %s is compressed when it is large for those who take it', async (what) => {
+  const { status, type, encoding, vary, bytes } = await get(what, 'gzip');
+  expect([status, type]).toEqual([203, 'text/plain']);
+  expect([encoding, vary]).toEqual(isLarge(what) ? ['gzip', 'Accept-Encoding'] : [undefined, undefined]);
+  const body = encoding === 'gzip' ? gunzipSync(bytes) : bytes;
+  expect(body.equals(Buffer.alloc(sizeOf(what), 'b'))).toBe(true);
+});
+
+it.each([
+  ['', undefined],
+  ['gzip', 'gzip'],
+  ['deflate, , gzip,', 'gzip'],
+  ['deflate', undefined],
+  [', ,  other, nothing, what, ', undefined],
+])('a large answer for Accept-Encoding "%s" is in %s', async (accept, encoding) => {
+  const answer = await get('a chunk beyond the bound', accept);
+  expect([answer.encoding, answer.status]).toEqual([encoding, 203]);
+  expect((encoding === undefined ? answer.bytes : gunzipSync(answer.bytes)).length).toBe(threshold + 1);
+});
+
+it('answers that are compressed at once do not mix', async () => {
+  const answers = await Promise.all(Array.from({ length: 40 }, () => get('two chunks beyond the bound', 'gzip')));
+  for (const { status, bytes } of answers) expect([status, gunzipSync(bytes).length]).toEqual([203, 2 * threshold + 2]);
+});

@@ -1,23 +1,9 @@
 // ControllerRunner: one controller at work: its handlers on the shared informers, its queue, its reconcile loop. Wires what
-// controller-builder.ts describes out of the parts below; started by the manager.
-import {
-  type Clock,
-  type DeepReadonly,
-  type KubernetesObject,
-  type LogFields,
-  type Logger,
-  type ObjectName,
-  objectKey,
-  type Resource,
-  type ResourceClient,
-} from '@kapstan/api';
-import {
-  type EventHandlerRegistration,
-  isDeletedFinalStateUnknown,
-  type ObjectChange,
-  type ResourceEventHandler,
-} from '@kapstan/informers';
+// controller-builder.ts describes out of the parts below (change-to-keys.ts, reconcile-loop.ts); started by the manager.
+import type { Clock, DeepReadonly, KubernetesObject, LogFields, Logger, Resource, ResourceClient } from '@kapstan/api';
+import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
+import { changeHandler, defaultPriority, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -44,8 +30,6 @@ export interface ControllerPorts {
   readonly logger: Logger;
 }
 
-/** Source: controller-runtime handler.LowPriority. */
-const lowPriority = -100;
 const defaultSlowAfterMs = 60_000;
 
 /** Whose changes are heard, which of them, and what they make necessary. */
@@ -166,7 +150,7 @@ export class ControllerRunner {
     // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
     const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
     const keys = objects.flatMap((object) =>
-      object === undefined ? [] : this.#ask(() => texts(keysOf(object)), none),
+      object === undefined ? [] : this.#ask(() => textsOf(keysOf(object)), none),
     );
     const urgency = this.#ask(() => priority(change), usual);
     for (const key of new Set(keys)) this.#queue.add(key, urgency);
@@ -187,7 +171,7 @@ export class ControllerRunner {
       if (source.type !== 'trigger') return [];
       const none = { otherwise: [], problem: 'A value could not be mapped to objects; it is lost', fields: {} };
       const next = (value: unknown): void => {
-        for (const key of new Set(this.#ask(() => texts(source.map(value)), none))) this.#queue.add(key);
+        for (const key of new Set(this.#ask(() => textsOf(source.map(value)), none))) this.#queue.add(key);
       };
       const error = (failure: unknown): void => this.#log.error('A trigger failed', { error: failure });
       return [from(source.trigger).subscribe({ next, error })];
@@ -211,7 +195,8 @@ export class ControllerRunner {
     request: ReconcileRequest,
     { signal, attempt }: ReconcileContext,
   ): Promise<ReconcileResult | undefined> {
-    const { controller, ports } = { controller: this.#controller, ports: this.#ports };
+    const controller = this.#controller;
+    const ports = this.#ports;
     const writer = `${controller.name} ${request.key}`;
     const log = withFields(this.#log, { key: request.key });
     const shown = async (): Promise<void> => {
@@ -253,47 +238,6 @@ export class ControllerRunner {
     }
     return undefined;
   }
-}
-
-function texts(keys: ReconcileKeys): readonly string[] {
-  return keys.map((key) => (typeof key === 'string' ? key : objectKey(key.namespace ?? '', key.name)));
-}
-
-/** What comes only because a program began, or once more, may wait. */
-function defaultPriority(change: ObjectChange<KubernetesObject>): number {
-  const isOld = change.type === 'added' ? change.isInInitialList : change.type === 'updated' && isResync(change);
-  return isOld ? lowPriority : 0;
-}
-
-function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { readonly type: 'updated' }): boolean {
-  return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
-}
-
-/** The objects of the kind that control an object; the version of the reference does not count. */
-function ownersOf(object: DeepReadonly<KubernetesObject>, kind: Resource): ReconcileKeys {
-  const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-  if (owner === undefined || owner.kind !== kind.kind) return [];
-  const group = owner.apiVersion.includes('/') ? owner.apiVersion.split('/')[0] : '';
-  if (group !== kind.group) return [];
-  return [kind.scope === 'Cluster' ? owner.name : { namespace: object.metadata?.namespace ?? '', name: owner.name }];
-}
-
-function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
-  return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
-}
-
-/** A handler that is told of changes in one shape. */
-function changeHandler(next: (change: ObjectChange<KubernetesObject>) => void): ResourceEventHandler<KubernetesObject> {
-  const keyOf = (object: DeepReadonly<KubernetesObject>) => objectKey(nameOf(object).namespace, nameOf(object).name);
-  return {
-    onAdd: (object, isInInitialList) => next({ type: 'added', key: keyOf(object), object, isInInitialList }),
-    onUpdate: (oldObject, object) => next({ type: 'updated', key: keyOf(object), object, oldObject }),
-    onDelete: (last) => {
-      if (!isDeletedFinalStateUnknown(last))
-        return next({ type: 'deleted', key: keyOf(last), object: last, isFinalStateUnknown: false });
-      next({ type: 'deleted', key: last.key, object: last.object, isFinalStateUnknown: true });
-    },
-  };
 }
 
 function withFields(logger: Logger, fields: LogFields): Logger {

@@ -1,0 +1,52 @@
+// From changes of objects to keys of the queue: whose they are, and how urgent. Used by controller-runner.ts.
+import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
+import { isDeletedFinalStateUnknown, type ObjectChange, type ResourceEventHandler } from '@kapstan/informers';
+import type { ReconcileKeys } from './controller-builder.ts';
+
+/** Source: controller-runtime handler.LowPriority. */
+const lowPriority = -100;
+
+/** As the queue has them: "namespace/name", or "name". */
+export function textsOf(keys: ReconcileKeys): readonly string[] {
+  return keys.map((key) => (typeof key === 'string' ? key : objectKey(key.namespace ?? '', key.name)));
+}
+
+/** What comes only because a program began, or once more, may wait. */
+export function defaultPriority(change: ObjectChange<KubernetesObject>): number {
+  const isOld = change.type === 'added' ? change.isInInitialList : change.type === 'updated' && isResync(change);
+  return isOld ? lowPriority : 0;
+}
+
+function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { readonly type: 'updated' }): boolean {
+  return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
+}
+
+/** The objects of the kind that control an object; the version of the reference does not count. */
+export function ownersOf(object: DeepReadonly<KubernetesObject>, kind: Resource): ReconcileKeys {
+  const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
+  if (owner === undefined || owner.kind !== kind.kind) return [];
+  const group = owner.apiVersion.includes('/') ? owner.apiVersion.split('/')[0] : '';
+  if (group !== kind.group) return [];
+  return [kind.scope === 'Cluster' ? owner.name : { namespace: object.metadata?.namespace ?? '', name: owner.name }];
+}
+
+/** What an object of the reconciled kind makes necessary: itself. */
+export function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
+  return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
+}
+
+/** A handler that is told of changes in one shape. */
+export function changeHandler(
+  next: (change: ObjectChange<KubernetesObject>) => void,
+): ResourceEventHandler<KubernetesObject> {
+  const keyOf = (object: DeepReadonly<KubernetesObject>) => objectKey(nameOf(object).namespace, nameOf(object).name);
+  return {
+    onAdd: (object, isInInitialList) => next({ type: 'added', key: keyOf(object), object, isInInitialList }),
+    onUpdate: (oldObject, object) => next({ type: 'updated', key: keyOf(object), object, oldObject }),
+    onDelete: (last) => {
+      if (!isDeletedFinalStateUnknown(last))
+        return next({ type: 'deleted', key: keyOf(last), object: last, isFinalStateUnknown: false });
+      next({ type: 'deleted', key: last.key, object: last.object, isFinalStateUnknown: true });
+    },
+  };
+}

@@ -1,5 +1,5 @@
 // What the terminal shows: one line for each thing that happens, as the API server reports it.
-import { type DeepReadonly, type Logger, type ObjectEvent, parseTime } from '@kapstan/api';
+import { type DeepReadonly, type LogFields, type Logger, type ObjectEvent, parseTime } from '@kapstan/api';
 import type { Client } from '@kapstan/client';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Event } from '@kapstan/kinds/core/v1';
@@ -14,13 +14,18 @@ export function say(what: string, text: string): void {
 export const consoleLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,
-  warn: (message, fields) => say('warning', `${message} ${JSON.stringify(fields ?? {})}`),
+  warn: (message, fields) => say('warning', `${message} ${textOf(fields ?? {})}`),
   error: (message, fields) => {
     // Two syncs in a row, the second with the cache's older Foo: the queue brings it back a moment later.
-    if (fields?.reason === 'Conflict') say('retry', `${fields.key}: ${fields.error}`);
-    else say('error', `${message} ${JSON.stringify(fields ?? {})}`);
+    if (fields?.reason === 'Conflict') say('retry', `${fields.key}: ${(fields.error as Error).message}`);
+    else say('error', `${message} ${textOf(fields ?? {})}`);
   },
 };
+
+/** JSON has nothing to say of an Error. */
+function textOf(fields: LogFields): string {
+  return JSON.stringify(fields, (_name, value) => (value instanceof Error ? value.message : value));
+}
 
 /** Follows Foos, Deployments and their Events until it is called. What was made before `sinceMs` is found, not created. */
 export function narrate(client: Client, sinceMs: number): () => void {

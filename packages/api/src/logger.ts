@@ -1,5 +1,6 @@
 // Logging as a port: a message and plain fields. Secrets never go into fields.
 
+/** An error is in `error`, as it was thrown: a logger that writes JSON must ask it for its message and stack. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 export interface Logger {

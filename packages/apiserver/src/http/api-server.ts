@@ -17,7 +17,6 @@ import type { Authorizer } from '../authz/authorizer.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ObjectPatching } from '../registry/object-writes.ts';
 import type { UserInfo } from '../registry/request-context.ts';
-import type { Verb } from '../registry/resource-definition.ts';
 import { isConnectUrl } from './connect-handler.ts';
 import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
@@ -30,7 +29,7 @@ import { attributesOf, RequestAccess, sendInternalError } from './request-access
 import { type AuditOptions, endAudit, RequestAudit } from './request-audit.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
-import type { HandlerPorts } from './resource-call.ts';
+import type { HandlerPorts, ResourceCall } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
 import { ServerMetrics } from './server-metrics.ts';
 import { sendError, sendPageNotFound, sendText } from './status-response.ts';
@@ -280,7 +279,8 @@ class RequestChain {
     if (route === 'unknown') return sendPageNotFound(exchange);
     const warnings = new WarningRecorder();
     const { served, subresource, name } = route;
-    const requireVerb = (verb: Verb): Promise<void> => this.#access.requireVerb({ info, user }, verb);
+    const requireVerb: ResourceCall['requireVerb'] = (verb, describe) =>
+      this.#access.requireVerb({ info, user }, verb, describe);
     const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports, requireVerb };
     const deprecation = deprecationWarning(served.definition);
     if (deprecation !== undefined) {

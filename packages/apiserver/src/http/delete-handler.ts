@@ -39,8 +39,15 @@ export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDelet
   if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
   call.exchange.audit?.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
   if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
+  await call.requireVerb(
+    unsafeVerb,
+    (reason) => `not permitted to do ${JSON.stringify(unsafeVerb)}, reason: ${reason}`,
+  );
   return options;
 }
+
+/** A right of its own: what cannot be read goes without its finalizers and without admission. Source: authorizeUnsafeDelete. */
+const unsafeVerb = 'unsafe-delete-ignore-read-errors';
 
 export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions): RequestContext {
   return contextOf(call, { dryRun: options.dryRun, fieldManager: '', fieldValidation: 'Ignore', force: false });

@@ -7,7 +7,6 @@ import { readImpersonation } from '../authn/impersonation.ts';
 import { Impersonator } from '../authn/impersonator.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
 import type { UserInfo } from '../registry/request-context.ts';
-import type { Verb } from '../registry/resource-definition.ts';
 import type { AccessMetrics } from './access-metrics.ts';
 import type { Exchange } from './exchange.ts';
 import type { RequestInfo, ResourceRequest } from './request-info.ts';
@@ -83,14 +82,18 @@ export class RequestAccess {
     }
   }
 
-  /** Whether the user may also do another verb of the same. Source: pkg/registry/core/pod/rest/authorize.go. */
+  /**
+   * Whether the user may also do another verb of the same; `describe` makes the text of the 403 of the authorizer's reason.
+   * Source: pkg/registry/core/pod/rest/authorize.go.
+   */
   async requireVerb(
     { info, user }: { readonly info: ResourceRequest; readonly user: UserInfo },
-    verb: Verb,
+    verb: string,
+    describe: (reason: string) => string = (reason) => reason,
   ): Promise<void> {
     if (info.verb === verb) return;
     const { decision, reason } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
-    if (decision !== 'allow') throw newForbidden(info, info.name, reason);
+    if (decision !== 'allow') throw newForbidden(info, info.name, describe(reason));
   }
 
   async #ask(exchange: Exchange): Promise<UserInfo | undefined> {

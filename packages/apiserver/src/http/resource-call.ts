@@ -14,7 +14,7 @@ import { jsonFormat, yamlFormat } from '../codec/wire-format.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../registry/object-writes.ts';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
-import type { Subresource, Verb } from '../registry/resource-definition.ts';
+import type { Subresource } from '../registry/resource-definition.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
@@ -57,7 +57,7 @@ export interface ResourceCall {
   readonly warnings: WarningRecorder;
   readonly ports: HandlerPorts;
   /** Rejects with 403 when the user may not do the same with another verb. */
-  readonly requireVerb: (verb: Verb) => Promise<void>;
+  readonly requireVerb: (verb: string, describe?: (reason: string) => string) => Promise<void>;
 }
 
 /** Answers the request or throws what it is refused with. */

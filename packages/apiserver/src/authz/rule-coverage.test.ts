@@ -47,6 +47,12 @@ describe('what rules do not cover', () => {
       [pods(['get'])],
       ['{APIGroups:[""], Resources:["pods"], Verbs:["get"]}'],
     ],
+    [
+      'a subresource by its resource',
+      [pods(['get'])],
+      [pods(['get'], { resources: ['pods/log'] })],
+      ['{APIGroups:[""], Resources:["pods/log"], Verbs:["get"]}'],
+    ],
     ['names by all names', [pods(['get'])], [pods(['get'], { resourceNames: ['a'] })], []],
     [
       'all names by names',

@@ -460,6 +460,14 @@ describe('updates', () => {
     });
   });
 
+  it('are not reset through a subresource', () => {
+    const world = new World(deployments);
+    world.create('m', { apiVersion: 'apps/v1', spec: { replicas: 1 } });
+    const owners = world.owners();
+    world.merge('m', { metadata: { managedFields: [{}] } }, 'status');
+    expect(world.owners()).toEqual(owners);
+  });
+
   it('end the tracking when a client sends [{}], until something is applied', () => {
     const world = new World(configMaps);
     world.create('mine', { data: { a: '1' } });

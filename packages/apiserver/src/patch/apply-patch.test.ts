@@ -91,6 +91,17 @@ describe('JSON patch', () => {
   it('reads ~1 and ~0 in a path', () => {
     const { object } = patch('json', configMap(), [{ op: 'replace', path: '/metadata/annotations/x~1y', value: 'S' }]);
     expect(object?.metadata?.annotations).toEqual({ 'x/y': 'S' });
+    // "~01" is "~1" and no slash.
+    const add = [{ op: 'add', path: '/data/a~01b', value: '2' }];
+    expect(patch('json', configMap(), add).object?.data).toEqual({ a: '1', 'a~1b': '2' });
+  });
+
+  it('counts what all its copies add together', () => {
+    const large = 'x'.repeat(200_000);
+    const copies = (count: number): unknown =>
+      Array.from({ length: count }, (_, i) => ({ op: 'copy', from: '/data/a', path: `/data/c${i}` }));
+    expect(Object.keys(patch('json', configMap({ a: large }), copies(15)).object?.data ?? {})).toHaveLength(16);
+    expect(patch('json', configMap({ a: large }), copies(16)).error?.status).toMatchObject(rejected);
   });
 
   it.each<readonly [operations: unknown, finalizers: unknown]>([

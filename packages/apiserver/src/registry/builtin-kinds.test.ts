@@ -134,6 +134,22 @@ describe('pods', () => {
     expect(left?.metadata?.deletionGracePeriodSeconds).toBe(expected);
   });
 
+  it.each([
+    ['BestEffort', undefined, []],
+    ['Burstable', { requests: { cpu: '1' } }, []],
+    ['Guaranteed', { limits: { cpu: '1', memory: '1Gi' } }, []],
+    ['BestEffort', undefined, [{ name: 'wait.example.com/a' }]],
+  ])('begin as pending and %s, whatever status they come with (%j, gates %j)', async (qosClass, resources, gates) => {
+    const containers = [{ name: 'c', image: 'i', ...(resources === undefined ? {} : { resources }) }];
+    const schedulingGates = gates.length === 0 ? {} : { schedulingGates: gates };
+    const body = { ...pod('p', { containers, ...schedulingGates }), status: { phase: 'Running', message: 'made up' } };
+    const { status } = await create('v1/pods', body);
+    const message = 'Scheduling is blocked due to non-empty scheduling gates';
+    const gated = { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message };
+    const conditions = gates.length === 0 ? {} : { conditions: [expect.objectContaining(gated)] };
+    expect(status).toEqual({ phase: 'Pending', qosClass, ...conditions });
+  });
+
   it('get their node by a binding, once', async () => {
     await create('v1/pods', pod('p'));
     const binding = { metadata: { name: 'p', annotations: { a: 'b' } }, target: { kind: 'Node', name: 'n1' } };

@@ -18,19 +18,19 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 describe('a store', () => {
-  it.each<[DefinitionChanges, string]>([
-    [{ resource: '', storagePrefix: '/x' }, 'store of kind "ConfigMap" must have a resource'],
-    [{ singular: '' }, 'store for configmaps must have a singular name'],
-    [{ group: 'apps', resource: 'jobs', kind: '' }, 'store for jobs.apps must have kind set'],
-    [{ listKind: '' }, 'store for configmaps must have listKind set'],
-    [{ strategy: undefined as never }, 'store for configmaps must have strategy set'],
-    [{ getAttributes: undefined as never }, 'store for configmaps must have getAttributes set'],
-    [{ table: undefined as never }, 'store for configmaps must have table set'],
-    [{ storageVersion: undefined as never }, 'store for configmaps must have storageVersion set'],
-    [{ storagePrefix: '' }, 'store for configmaps has an invalid prefix ""'],
-    [{ storagePrefix: '/' }, 'store for configmaps has an invalid prefix "/"'],
-    [{ storagePrefix: '//x' }, 'store for configmaps has an invalid prefix "//x"'],
-  ])('is not made of %j: it says what it lacks', (changes, message) => {
+  it.each<[string, DefinitionChanges, string]>([
+    ['a resource', { resource: '', storagePrefix: '/x' }, 'store of kind "ConfigMap" must have a resource'],
+    ['a singular name', { singular: '' }, 'store for configmaps must have a singular name'],
+    ['a kind', { group: 'apps', resource: 'jobs', kind: '' }, 'store for jobs.apps must have kind set'],
+    ['a kind of lists', { listKind: '' }, 'store for configmaps must have listKind set'],
+    ['a strategy', { strategy: undefined as never }, 'store for configmaps must have strategy set'],
+    ['attributes', { getAttributes: undefined as never }, 'store for configmaps must have getAttributes set'],
+    ['a table', { table: undefined as never }, 'store for configmaps must have table set'],
+    ['a stored version', { storageVersion: undefined as never }, 'store for configmaps must have storageVersion set'],
+    ['a prefix', { storagePrefix: '' }, 'store for configmaps has an invalid prefix ""'],
+    ['content in its prefix', { storagePrefix: '/' }, 'store for configmaps has an invalid prefix "/"'],
+    ['content between slashes', { storagePrefix: '//x' }, 'store for configmaps has an invalid prefix "//x"'],
+  ])('is not made without %s: it says what it lacks', (_part, changes, message) => {
     expect(() => requireComplete(testDefinition(changes))).toThrow(new TypeError(message));
   });
 

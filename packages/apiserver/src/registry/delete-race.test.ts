@@ -2,9 +2,16 @@
 import { newForbidden, type UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { configMap, refusal, StoreFixture, testContext, unconditionalStrategy } from '../testing/store-fixture.ts';
+import {
+  configMap,
+  refusal,
+  StoreFixture,
+  testContext,
+  testDefinition,
+  unconditionalStrategy,
+} from '../testing/store-fixture.ts';
 import type { AdmissionControl } from './admission-control.ts';
-import type { GenericStore } from './generic-store.ts';
+import { GenericStore } from './generic-store.ts';
 
 let fixture: StoreFixture;
 beforeEach(async () => {
@@ -87,6 +94,27 @@ describe('a deletion that is asked about while somebody writes', () => {
     };
     const { deleted, stored } = await fixture.store({ strategy }, { admission }).delete(testContext(), 'a', {});
     expect([deleted, stored?.object.metadata?.deletionGracePeriodSeconds, asked]).toEqual([true, 0, 2]);
+  });
+});
+
+describe('an update that takes the last finalizer off while somebody removes the object', () => {
+  it('is a success: it is gone, as was asked', async () => {
+    const definition = testDefinition();
+    const storage = fixture.storage(definition);
+    const store = new GenericStore<UnstructuredObject>({ definition, storage, clock: fixture.clock });
+    await store.create(testContext(), configMap('a', { metadata: { finalizers: ['x.io/f'] } }));
+    await store.delete(testContext(), 'a', {});
+    const remove = storage.delete.bind(storage);
+    storage.delete = async (key, options) => {
+      await remove(key);
+      return remove(key, options);
+    };
+    const { stored, created } = await store.update(testContext(), {
+      name: 'a',
+      transform: () => configMap('a', { data: { k: '1' } }),
+    });
+    expect([stored.object.data, created]).toEqual([{ k: '1' }, false]);
+    await expect(store.get(testContext(), 'a')).rejects.toThrow('not found');
   });
 });
 

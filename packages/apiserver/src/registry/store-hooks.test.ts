@@ -226,6 +226,8 @@ describe('the hook after a deletion', () => {
       await store.create(testContext(), configMap(name, { metadata: { finalizers: [...finalizers] } }));
     }
     steps = [];
+    await store.delete(testContext({ dryRun: true }), 'a', {});
+    expect(steps).not.toContain('after delete a');
     await store.delete(testContext(), 'a', {});
     await store.delete(testContext(), 'b', {});
     expect(steps.filter((step) => step !== 'decorate')).toEqual(['after delete a']);

@@ -109,6 +109,7 @@ export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMeta
 export { ObjectList } from './object-list.ts';
 export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
 export { parseQuantity, Quantity, type QuantityFormat, quantityOf } from './quantity.ts';
+export { type MetricFamily, type MetricSample, type RequestMeasure, RequestMetrics } from './request-metrics.ts';
 export {
   apiVersionOf,
   groupVersionResourceOf,

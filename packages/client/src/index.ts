@@ -1,3 +1,4 @@
+export { RequestMetrics } from '@kapstan/api';
 export { Client } from './client.ts';
 export type { ClientConfig, ClientOptions, Impersonation } from './client-config.ts';
 export { type ConnectOptions, connect } from './connect.ts';
@@ -27,7 +28,6 @@ export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-ku
 export type { MetadataReader } from './metadata-reader.ts';
 export type { PodLogOptions } from './pod-log.ts';
 export type { RawAnswer, RawRequest } from './raw-request.ts';
-export { RequestMetrics } from './request-metrics.ts';
 export { RestMapper } from './rest-mapper.ts';
 export { type RetryOnConflictOptions, retryOnConflict } from './retry-on-conflict.ts';
 export { type ForwardedPort, PortForward, type PortForwardOptions } from './streaming/port-forward.ts';

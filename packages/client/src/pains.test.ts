@@ -5,7 +5,14 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { defineResource, formatTime, type KubernetesObject, type Resource, resource } from '@kapstan/api';
+import {
+  defineResource,
+  formatTime,
+  type KubernetesObject,
+  RequestMetrics,
+  type Resource,
+  resource,
+} from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
@@ -14,7 +21,6 @@ import { afterEach, beforeAll, beforeEach, describe, expect, expectTypeOf, it } 
 import { stringify } from 'yaml';
 import { Client } from './client.ts';
 import { connect } from './connect.ts';
-import { RequestMetrics } from './request-metrics.ts';
 import { type TestAuthority, testAuthority } from './testing/certificates.ts';
 import { json, ScriptedServer, status, stream } from './testing/scripted-server.ts';
 

@@ -1,8 +1,7 @@
-import { resource } from '@kapstan/api';
+import { RequestMetrics, resource } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
-import { RequestMetrics } from './request-metrics.ts';
 import { json, ScriptedServer, status } from './testing/scripted-server.ts';
 
 const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
@@ -52,7 +51,7 @@ describe('RequestMetrics', () => {
 
   it('escapes what could end a label', () => {
     const metrics = new RequestMetrics();
-    metrics.observe({ method: 'GET', host: 'a"b\\c\nd', path: '/', attempt: 0, durationMs: 1, rateLimitedMs: 0 });
+    metrics.observe({ method: 'GET', host: 'a"b\\c\nd', attempt: 0, durationMs: 1, rateLimitedMs: 0 });
     expect(metrics.text()).toContain('host="a\\"b\\\\c\\nd"');
   });
 });

@@ -1,5 +1,6 @@
 import diagnostics_channel from 'node:diagnostics_channel';
 import { VirtualClock } from '@kapstan/api/testing';
+import { type OpenMetricsContentType, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { TerminalError } from './reconcile-loop.ts';
@@ -118,13 +119,50 @@ describe('ControllerMetrics', () => {
     const metrics = new ControllerMetrics();
     const channel = diagnostics_channel.channel('kapstan:client:request');
     const unfollow = metrics.followRequests();
-    channel.publish({ method: 'GET', host: 'h:1', status: 200 });
-    channel.publish({ method: 'GET', host: 'h:1', error: new Error('reset') });
+    const request = { method: 'GET', host: 'h:1', attempt: 0, durationMs: 200, rateLimitedMs: 3000 };
+    channel.publish({ ...request, status: 200 });
+    channel.publish({ ...request, error: new Error('reset') });
     unfollow();
-    channel.publish({ method: 'GET', host: 'h:1', status: 200 });
+    channel.publish({ ...request, status: 200 });
     expect(await lines(metrics, 'rest_client_requests_total')).toEqual([
-      'rest_client_requests_total{method="GET",host="h:1",code="200"} 1',
-      'rest_client_requests_total{method="GET",host="h:1",code="<error>"} 1',
+      'rest_client_requests_total{code="200",host="h:1",method="GET"} 1',
+      'rest_client_requests_total{code="<error>",host="h:1",method="GET"} 1',
     ]);
+    const buckets = (le: readonly string[], counts: readonly number[], name: string) =>
+      le.map((bound, at) => `${name}_bucket{host="h:1",verb="GET",le="${bound}"} ${counts[at]}`);
+    const bounds = ['0.005', '0.025', '0.1', '0.25', '0.5', '1', '2', '4', '8', '15', '30', '60', '+Inf'];
+    const duration = 'rest_client_request_duration_seconds';
+    expect(await lines(metrics, duration)).toEqual([
+      ...buckets(bounds, [0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2], duration),
+      `${duration}_sum{host="h:1",verb="GET"} 0.4`,
+      `${duration}_count{host="h:1",verb="GET"} 2`,
+    ]);
+    const wait = 'rest_client_rate_limiter_duration_seconds';
+    expect(await lines(metrics, wait)).toEqual([
+      ...buckets(bounds, [0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2], wait),
+      `${wait}_sum{host="h:1",verb="GET"} 6`,
+      `${wait}_count{host="h:1",verb="GET"} 2`,
+    ]);
+  });
+
+  it("shows the client's requests also as OpenMetrics and as JSON, and keeps them over a reset", async () => {
+    const registry = new Registry<OpenMetricsContentType>();
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    const metrics = new ControllerMetrics({ registry: registry as unknown as Registry });
+    const unfollow = metrics.followRequests();
+    const request = { method: 'GET', host: 'h:1', status: 200, attempt: 0, durationMs: 200, rateLimitedMs: 0 };
+    diagnostics_channel.channel('kapstan:client:request').publish(request);
+    unfollow();
+    registry.resetMetrics();
+    const text = await registry.metrics();
+    expect(text).toContain(
+      '# TYPE rest_client_requests counter\nrest_client_requests_total{code="200",host="h:1",method="GET"} 1\n',
+    );
+    expect(await registry.metrics()).toBe(text);
+    const json = await registry.getMetricsAsJSON();
+    expect(json.find(({ name }) => name === 'rest_client_request_duration_seconds')).toMatchObject({
+      type: 'histogram',
+      aggregator: 'sum',
+    });
   });
 });

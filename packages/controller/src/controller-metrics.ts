@@ -1,9 +1,10 @@
 // ControllerMetrics: the numbers of a manager in Prometheus' format, under the names of client-go and controller-runtime. Fed by
 // work queues, controller-runner.ts and the manager; shown by probe-server.ts.
 import diagnostics_channel from 'node:diagnostics_channel';
-import { type Clock, systemClock } from '@kapstan/api';
+import { type Clock, type RequestMeasure, RequestMetrics, systemClock } from '@kapstan/api';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
+import { registerRequests } from './registered-requests.ts';
 import type { WorkQueueObserver } from './workqueue/index.ts';
 
 // Source: controller-runtime pkg/metrics/workqueue.go and pkg/internal/controller/metrics.
@@ -13,13 +14,6 @@ const reconcileBuckets = [
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
 const results = ['success', 'error', 'requeue', 'requeue_after'] as const;
-
-/** What @kapstan/client publishes once an attempt. */
-interface RequestMessage {
-  readonly method: string;
-  readonly host?: string;
-  readonly status?: number;
-}
 
 interface QueueTimes {
   readonly addedAtMs: Map<string, number>;
@@ -45,7 +39,7 @@ export class ControllerMetrics {
   readonly #activeWorkers: Gauge;
   readonly #leader: Gauge;
   readonly #slowRenewals: Counter;
-  readonly #requests: Counter;
+  readonly #requests = new RequestMetrics();
 
   constructor({
     registry = new Registry(),
@@ -113,12 +107,7 @@ export class ControllerMetrics {
       help: 'Renewals of the lease that had to read it first.',
       ...lease,
     });
-    this.#requests = new Counter({
-      name: 'rest_client_requests_total',
-      help: 'Requests of the HTTP clients of this process, once an attempt.',
-      labelNames: ['code', 'method', 'host'],
-      registers,
-    });
+    registerRequests(this.#requests, registry);
   }
 
   /** For a work queue of that name. */
@@ -186,10 +175,7 @@ export class ControllerMetrics {
 
   /** Counts the requests of @kapstan/client in this process, until the result is called. */
   followRequests(): () => void {
-    const onRequest = (message: unknown): void => {
-      const { method, status, host = '' } = message as RequestMessage;
-      this.#requests.inc({ method, host, code: status === undefined ? '<error>' : String(status) });
-    };
+    const onRequest = (message: unknown): void => this.#requests.observe(message as RequestMeasure);
     diagnostics_channel.subscribe('kapstan:client:request', onRequest);
     return () => {
       diagnostics_channel.unsubscribe('kapstan:client:request', onRequest);

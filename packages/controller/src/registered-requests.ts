@@ -1,0 +1,35 @@
+// The metrics of requests (api) among those of prom-client, which asks for them when it shows its registry. For controller-metrics.ts.
+import type { MetricFamily, RequestMetrics } from '@kapstan/api';
+import type { Metric, Registry } from 'prom-client';
+
+/** Throws where the registry has one of that name. */
+export function registerRequests(requests: RequestMetrics, registry: Registry): void {
+  for (const family of requests.families) registry.registerMetric(new RegisteredFamily(family) as unknown as Metric);
+}
+
+/** What a registry needs of a metric: prom-client's own count by themselves. */
+class RegisteredFamily {
+  /** Registries in the format OpenMetrics write another one here. */
+  name: string;
+  readonly type: string;
+  readonly #family: MetricFamily;
+
+  constructor(family: MetricFamily) {
+    this.name = family.name;
+    this.type = family.type;
+    this.#family = family;
+  }
+
+  async get() {
+    const { name, type } = this;
+    const values = this.#family.samples().map(({ metricName, ...sample }) => {
+      return metricName === this.#family.name ? sample : { metricName, ...sample };
+    });
+    return { name, type, help: this.#family.help, aggregator: 'sum', values };
+  }
+
+  /** Requests that were made stay made. */
+  reset(): void {
+    // Nothing is kept here.
+  }
+}

@@ -7,6 +7,16 @@ export {
 } from './admission/admission-chain.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
 export {
+  AuditLog,
+  type AuditLogFormat,
+  type AuditLogMode,
+  type AuditLogTarget,
+  auditLogFormats,
+  auditLogModes,
+} from './audit/audit-log.ts';
+export { AuditLogFile } from './audit/log-file.ts';
+export { parseAuditPolicy } from './audit/policy-file.ts';
+export {
   type AuthenticationOptions,
   type AuthenticationResult,
   type Authenticator,
@@ -63,6 +73,7 @@ export type { ShutdownOptions } from './http/graceful-shutdown.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';
 export type { Page, PageAnswer, PageRequest } from './http/page.ts';
+export type { AuditOptions } from './http/request-audit.ts';
 export type { KubeletOptions } from './http/tunnel-transport.ts';
 export { objectPatching } from './object-patching.ts';
 export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';

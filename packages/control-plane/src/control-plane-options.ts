@@ -12,6 +12,7 @@ import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
+import type { AuditSettings } from './audit.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import type { KeyPair } from './key-pair.ts';
 import type { WatchCacheOptions } from './resources.ts';
@@ -91,6 +92,10 @@ export interface ControlPlaneOptions {
   readonly maxRequestsInflight?: number;
   /** 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number;
+  /** Requests at once on one HTTP/2 connection. Default 100. */
+  readonly maxConcurrentStreams?: number;
+  /** What is recorded of requests, and where. Default: nothing. */
+  readonly audit?: AuditSettings;
   /** Longest time for a request that is no watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number;
   /** Shortest time after which a watch is ended, in milliseconds. Default 1 800 000. */

@@ -6,15 +6,17 @@ import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import {
   firstServiceAddress,
+  type HealthCheck,
   parseTokenFile,
   type ResourceCodecOptions,
   readSigningKey,
   readVerificationKeys,
-  reconcileBootstrapPolicy,
   type UserInfo,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import type { AccessControlOptions, ServiceAccountOptions } from './access-control.ts';
+import { openAudit } from './audit.ts';
+import { BootstrapRoles } from './bootstrap-roles.ts';
 import { clientAuthorities, ensurePki, type Pki } from './certificates.ts';
 import { selectControlLoops } from './control-loops/control-loop-names.ts';
 import { ControlLoops, type RunningLoops } from './control-loops/control-loops.ts';
@@ -57,6 +59,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     checkCertificates(options);
     const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
     closers.push(async () => encryption?.close());
+    const audit = await openAudit(options.audit, { clock, logger });
+    closers.push(async () => audit?.log.close());
     const engines = await openStoreEngines(options, { closers, clock, logger });
     signal?.throwIfAborted();
     closers.push(compaction(engines.main, { ...options, clock, logger }));
@@ -76,14 +80,14 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     signal?.throwIfAborted();
     const { client } = resources;
     await createFirstObjects(client);
-    await startAuthorization(resources, { closers, clock, logger, signal });
+    const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal });
     const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
     closers.push(() => loops.close());
     loops.start();
     // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
     if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
     if (pki === undefined) return { ...noServer, client, close };
-    const parts = { engines, pki, resources, loops, encryption, clock, logger };
+    const parts = { engines, pki, resources, bootstrapRoles, loops, encryption, audit, clock, logger };
     const server = await startServing(options, parts);
     closers.push(() => server.close());
     await announce(options, { ...parts, closers, port: server.port });
@@ -137,17 +141,16 @@ function controlLoops(
 async function startAuthorization(
   resources: Resources,
   { closers, clock, logger, signal }: AuthorizationPorts,
-): Promise<void> {
+): Promise<HealthCheck> {
   const { client, access } = resources;
-  await reconcileBootstrapPolicy(client).catch((error: unknown) => {
-    // Where something cannot be read, the server is there for those who remove it: admins need no roles.
-    if (resources.isReady()) throw error;
-    logger.error('The default roles and bindings could not be brought up to date', { error: String(error) });
-  });
+  const roles = new BootstrapRoles({ client, isReady: () => resources.isReady(), clock, logger });
+  closers.push(() => roles.close());
+  await roles.start();
   const feed = new RbacFeed({ client, policy: access.policy, clock, logger });
   closers.push(() => feed.close());
   feed.start();
   if (resources.isReady()) await unlessAborted(feed.whenSynced(), signal);
+  return roles.healthCheck;
 }
 
 interface AuthorizationPorts {

@@ -252,14 +252,14 @@ describe('parseServeFlags', () => {
       '--max-requests-inflight=-1',
       '--secure-port=70000',
       '--enable-admission-plugins=NoSuch,ValidatingAdmissionWebhook,NoSuch',
-      '--audit-log-path=x',
+      '--audit-webhook-mode=x',
       '--allow-privileged',
       '--tls-cert-file=a.crt',
       '--encryption-provider-config-automatic-reload',
     ];
     const texts = [
       '--allow-privileged is not supported by this version of kapstan',
-      '--audit-log-path is not supported by this version of kapstan',
+      '--audit-webhook-mode is not supported by this version of kapstan',
       'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535',
       '--max-requests-inflight can not be negative value',
       '--etcd-servers must be specified',
@@ -279,11 +279,11 @@ describe('parseServeFlags', () => {
 
   it.each<[string[], string]>([
     [
-      ['--audit-log-path=x', '--secure-port=abc', '--bogus', '--event-ttl=zz'],
+      ['--audit-webhook-mode=x', '--secure-port=abc', '--bogus', '--event-ttl=zz'],
       'invalid value "abc" for --secure-port: must be a whole number from 0 to 65535',
     ],
     [['--max-requests-inflight=-1', '--bogus', '--secure-port=abc'], 'unknown flag: --bogus'],
-    [['--audit-log-path', 'x', 'y', '--bogus'], 'unexpected argument: y'],
+    [['--audit-webhook-mode', 'x', 'y', '--bogus'], 'unexpected argument: y'],
     [
       ['--watch-cache', '--event-ttl', '-x'],
       'invalid value "-x" for --event-ttl: must be a duration such as 90s or 1h30m',
@@ -391,11 +391,11 @@ describe('parseServeFlags', () => {
       'invalid value "" for --authorization-mode: at least one authorization-mode must be passed',
     ],
     [['--oidc-issuer-url', 'https://a'], `--oidc-issuer-url ${unsupported}`],
-    [['--http2-max-streams-per-connection=1'], `--http2-max-streams-per-connection ${unsupported}`],
+    [['--tls-min-version=VersionTLS13'], `--tls-min-version ${unsupported}`],
     [['--enable-admission-plugins=Foo'], 'enable-admission-plugins plugin "Foo" is unknown'],
     [['--disable-admission-plugins=Foo'], 'disable-admission-plugins plugin "Foo" is unknown'],
     [['--v=-1'], '--v can not be negative value'],
-    [['--audit-log-path=/x'], '--audit-log-path is not supported by this version of kapstan'],
+    [['--audit-webhook-mode=/x'], '--audit-webhook-mode is not supported by this version of kapstan'],
     [
       ['--encryption-provider-config-automatic-reload'],
       '--encryption-provider-config-automatic-reload must be set with --encryption-provider-config',

@@ -1,6 +1,7 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists.
 import { admissionNamesError } from '@kapstan/apiserver';
 import { type AuthorizationMode, authorizationModes } from './access-control.ts';
+import { type AuditFlags, auditFlagErrors, auditFlags } from './audit-flags.ts';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
 import { type FeatureGates, featureGatesFlag } from './feature-gates.ts';
 import {
@@ -27,7 +28,7 @@ import { fixedFlags, unsupportedFlags } from './unsupported-flags.ts';
 const maxInt = 2_147_483_647;
 
 /** The flags as read. Times are milliseconds but where the flag's name says seconds. */
-export interface ServeFlags extends StoreFlags, ServiceAccountFlags, KubeletFlags, RuntimeConfigFlags {
+export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags, KubeletFlags, RuntimeConfigFlags {
   readonly 'bind-address': string;
   readonly 'secure-port': number;
   readonly 'data-dir': string;
@@ -50,6 +51,7 @@ export interface ServeFlags extends StoreFlags, ServiceAccountFlags, KubeletFlag
   readonly 'disable-admission-plugins': readonly string[];
   readonly 'max-requests-inflight': number;
   readonly 'max-mutating-requests-inflight': number;
+  readonly 'http2-max-streams-per-connection': number;
   readonly 'request-timeout': number;
   /** Seconds, as in kube-apiserver. */
   readonly 'min-request-timeout': number;
@@ -118,6 +120,12 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     min: 0,
     max: maxInt,
   }),
+  'http2-max-streams-per-connection': intFlag('Requests at once on one HTTP/2 connection; 0 = 100.', {
+    default: 0,
+    min: 0,
+    max: maxInt,
+  }),
+  ...auditFlags,
   'request-timeout': durationFlag('Longest time for a request that is no watch; writes get at most 34s.', 60_000),
   'min-request-timeout': intFlag('Shortest time after which the server ends a watch, in seconds.', {
     default: 1800,
@@ -181,6 +189,7 @@ export function parseServeFlags(args: readonly string[]): ServeFlags {
   return parseFlags({ ...refused, ...fixedFlags, ...serveFlags }, spelled, (values) => [
     ...storeFlagErrors(values),
     ...certificateErrors(values),
+    ...auditFlagErrors(values),
     ...graceErrors(values),
     ...serviceAccountFlagErrors(values),
     ...kubeletFlagErrors(values),

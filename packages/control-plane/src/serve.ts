@@ -2,6 +2,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Logger } from '@kapstan/api';
+import { auditFlagWarnings, auditSettings } from './audit-flags.ts';
 import { consoleLogger } from './console-logger.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
@@ -44,7 +45,7 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
 }
 
 async function serving(flags: ServeFlags, logger: Logger, stop: StopSignal): Promise<number> {
-  for (const warning of flagWarnings(flags)) logger.warn(warning);
+  for (const warning of [...flagWarnings(flags), ...auditFlagWarnings(flags)]) logger.warn(warning);
   void stop.received.then((signal) => logger.info('Shutting down', { signal }));
   // One that a killed server left would say that this one is ready.
   await removeReadyFile(flags);
@@ -107,6 +108,8 @@ const flagOf: ReadonlyMap<string, keyof ServeFlags> = new Map([
   ['kubelet.clientKey', 'kubelet-client-key'],
   ['kubelet.ca', 'kubelet-certificate-authority'],
   ['tokens', 'token-auth-file'],
+  ['audit.policy', 'audit-policy-file'],
+  ['audit.path', 'audit-log-path'],
   ['serviceAccounts.signingKey', 'service-account-signing-key-file'],
   ['serviceAccounts.verificationKeys', 'service-account-key-file'],
   ['serviceClusterIpRange', 'service-cluster-ip-range'],
@@ -133,6 +136,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
   const cert = await read('tls-cert-file');
   const key = await read('tls-private-key-file');
   const etcd = await etcdOptions(flags);
+  const audit = await auditSettings(flags);
   return {
     dataDir: flags['data-dir'],
     ...(flags['runtime-config'].size === 0 ? {} : { runtimeConfig: flags['runtime-config'] }),
@@ -150,6 +154,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     port: flags['secure-port'],
     ...(flags['advertise-address'] === '' ? {} : { advertiseAddress: flags['advertise-address'] }),
     ...(tokens === undefined ? {} : { tokens: { text: tokens, fileName: flags['token-auth-file'] } }),
+    ...(audit === undefined ? {} : { audit }),
     serviceAccounts: await serviceAccountOptions(flags),
     ...(clientCa === undefined ? {} : { clientCa }),
     ...(cert === undefined || key === undefined ? {} : { serving: { cert, key } }),
@@ -165,17 +170,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     deleteCollectionWorkers: flags['delete-collection-workers'],
     collectsGarbage: flags['enable-garbage-collector'],
     admission: { enabled: flags['enable-admission-plugins'], disabled: flags['disable-admission-plugins'] },
-    maxRequestsInflight: flags['max-requests-inflight'],
-    maxMutatingRequestsInflight: flags['max-mutating-requests-inflight'],
-    requestTimeoutMs: flags['request-timeout'],
-    goawayChance: flags['goaway-chance'],
-    livezGraceMs: flags['livez-grace-period'],
-    shutdown: {
-      delayMs: flags['shutdown-delay-duration'],
-      sendsRetryAfter: flags['shutdown-send-retry-after'],
-      watchGraceMs: flags['shutdown-watch-termination-grace-period'],
-    },
-    minWatchMs: flags['min-request-timeout'] * 1000,
+    ...limitOptions(flags),
     allowsUnsafeDeletion: flags['feature-gates'].AllowUnsafeMalformedObjectDeletion,
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     kubelet: await kubeletOptions(flags),
@@ -189,6 +184,26 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
           retryPeriodMs: flags['leader-elect-retry-period'],
         }
       : 'off',
+  };
+}
+
+/** How much at once, and for how long. */
+function limitOptions(flags: ServeFlags): Partial<ControlPlaneOptions> {
+  return {
+    maxRequestsInflight: flags['max-requests-inflight'],
+    maxMutatingRequestsInflight: flags['max-mutating-requests-inflight'],
+    ...(flags['http2-max-streams-per-connection'] === 0
+      ? {}
+      : { maxConcurrentStreams: flags['http2-max-streams-per-connection'] }),
+    requestTimeoutMs: flags['request-timeout'],
+    goawayChance: flags['goaway-chance'],
+    livezGraceMs: flags['livez-grace-period'],
+    shutdown: {
+      delayMs: flags['shutdown-delay-duration'],
+      sendsRetryAfter: flags['shutdown-send-retry-after'],
+      watchGraceMs: flags['shutdown-watch-termination-grace-period'],
+    },
+    minWatchMs: flags['min-request-timeout'] * 1000,
   };
 }
 

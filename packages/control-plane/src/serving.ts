@@ -2,7 +2,13 @@
 // control-plane.ts and the API server.
 import { resolve } from 'node:path';
 import type { Clock, Logger } from '@kapstan/api';
-import { type ApiServer, type ApiServerOptions, startApiServer } from '@kapstan/apiserver';
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  type AuditOptions,
+  type HealthCheck,
+  startApiServer,
+} from '@kapstan/apiserver';
 import { clientAuthorities, type Pki } from './certificates.ts';
 import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
@@ -17,8 +23,11 @@ export interface ServerParts {
   readonly engines: StoreEngines;
   readonly pki: Pki;
   readonly resources: Resources;
+  /** Fails until the default roles are there. */
+  readonly bootstrapRoles: HealthCheck;
   readonly loops: RunningLoops;
   readonly encryption: EncryptionAtRest | undefined;
+  readonly audit: AuditOptions | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -36,7 +45,7 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engines, pki, resources, loops, encryption, clock, logger } = parts;
+  const { engines, pki, resources, bootstrapRoles, loops, encryption, audit, clock, logger } = parts;
   return {
     catalog: resources.served,
     authentication: {
@@ -51,27 +60,46 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     },
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
-    healthChecks: [...resources.healthChecks, ...loops.healthChecks],
-    metrics: [loops.metrics, resources.metrics, ...(encryption === undefined ? [] : [encryption.metrics.registry])],
+    healthChecks: [...resources.healthChecks, bootstrapRoles, ...loops.healthChecks],
+    metrics: [
+      loops.metrics,
+      resources.metrics,
+      ...(encryption === undefined ? [] : [encryption.metrics.registry]),
+      ...(audit === undefined ? [] : [audit.log.metrics]),
+    ],
+    ...(audit === undefined ? {} : { audit }),
     pages: [
       ...storePages({ engines, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),
     ],
-    ...(options.maxRequestsInflight === undefined ? {} : { maxRequestsInflight: options.maxRequestsInflight }),
-    ...(options.maxMutatingRequestsInflight === undefined
-      ? {}
-      : { maxMutatingRequestsInflight: options.maxMutatingRequestsInflight }),
-    ...(options.requestTimeoutMs === undefined ? {} : { requestTimeoutMs: options.requestTimeoutMs }),
-    ...(options.livezGraceMs === undefined ? {} : { livezGraceMs: options.livezGraceMs }),
-    ...(options.shutdown === undefined ? {} : { shutdown: options.shutdown }),
-    ...(options.goawayChance === undefined ? {} : { goawayChance: options.goawayChance }),
-    ...(options.allowsUnsafeDeletion === undefined ? {} : { allowsUnsafeDeletion: options.allowsUnsafeDeletion }),
-    ...(options.kubelet === undefined ? {} : { kubelet: options.kubelet }),
-    ...(options.minWatchMs === undefined ? {} : { minWatchMs: options.minWatchMs }),
+    ...given(options, passedOn),
     ...(options.http === 'off' ? {} : options.http),
     clock,
     logger,
   };
+}
+
+/** Options that the server takes as they are. */
+const passedOn = [
+  'maxRequestsInflight',
+  'maxMutatingRequestsInflight',
+  'maxConcurrentStreams',
+  'requestTimeoutMs',
+  'livezGraceMs',
+  'shutdown',
+  'goawayChance',
+  'allowsUnsafeDeletion',
+  'kubelet',
+  'minWatchMs',
+] as const;
+
+/** Those of the members that are there. */
+function given<T extends object, K extends keyof T>(
+  options: T,
+  names: readonly K[],
+): { [P in K]?: Exclude<T[P], undefined> } {
+  const present = names.filter((name) => options[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, options[name]])) as { [P in K]?: Exclude<T[P], undefined> };
 }
 
 /** That the port cannot be had is the port's fault or the address's. */

@@ -8,7 +8,7 @@ import { type AuditDecision, type AuditStage, isAtLeast } from './audit-policy.t
 import { formatGoDuration } from './go-duration.ts';
 
 /** The request, as it came. */
-export type AuditedStart = Pick<
+type AuditedStart = Pick<
   AuditEvent,
   'auditId' | 'requestUri' | 'verb' | 'user' | 'sourceIps' | 'userAgent' | 'objectRef' | 'receivedMs'
 >;

@@ -88,6 +88,8 @@ export interface ApiServerOptions {
   readonly dial?: TunnelTransportOptions['dial'];
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
   readonly goawayChance?: number;
+  /** Requests at once on one HTTP/2 connection. Default 100. */
+  readonly maxConcurrentStreams?: number;
   /** What is recorded of requests, and where. Default: nothing. */
   readonly audit?: AuditOptions;
   /** How long a close waits for running requests, in milliseconds. Default: the longest time that they may take. */
@@ -137,7 +139,7 @@ export interface ApiServer {
 /** Starts serving the catalog. Resolves when it listens. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const chain = new RequestChain(options);
-  const { tls, host, port, goawayChance, random, clock, logger } = options;
+  const { tls, host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
   const httpOptions: HttpServerOptions = {
     handle: (exchange) => chain.serve(exchange),
     upgrades: (request) => isConnectUrl(request.url ?? '/') || isWebSocketRequest(request),
@@ -145,6 +147,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     ...(host === undefined ? {} : { host }),
     ...(port === undefined ? {} : { port }),
     ...(goawayChance === undefined ? {} : { goawayChance }),
+    ...(maxConcurrentStreams === undefined ? {} : { maxConcurrentStreams }),
     ...(random === undefined ? {} : { random }),
     ...(clock === undefined ? {} : { clock }),
     ...(logger === undefined ? {} : { logger }),

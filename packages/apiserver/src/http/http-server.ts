@@ -32,7 +32,7 @@ export interface HttpServerOptions {
   readonly upgrades?: (request: IncomingMessage) => boolean;
   /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
   readonly keepAliveMs?: number;
-  /** Requests at once on one HTTP/2 connection. Default 250. */
+  /** Requests at once on one HTTP/2 connection. Default 100. */
   readonly maxConcurrentStreams?: number;
   /** Largest header of a request, its URL included, in bytes. Default 1 048 576. */
   readonly maxHeaderBytes?: number;
@@ -64,7 +64,8 @@ const defaults = {
   host: '127.0.0.1',
   port: 0,
   keepAliveMs: 180_000,
-  maxConcurrentStreams: 250,
+  // What a client takes for granted before it is told: one that opens more at once has meant it. Source: secure_serving.go.
+  maxConcurrentStreams: 100,
   maxHeaderBytes: 1_048_576,
   drainMs: 10_000,
 } as const satisfies Partial<HttpServerOptions>;
@@ -182,7 +183,10 @@ class Connections {
       session.once('close', () => this.#sessions.delete(session));
       session.on('error', (error) => this.#logger.debug('HTTP/2 session failed', { error: error.message }));
     });
-    server.on('tlsClientError', (error: Error) => this.#logger.debug('TLS handshake failed', { error: error.message }));
+    server.on('tlsClientError', (error: Error & { code?: string }, socket: TLSSocket) => {
+      this.#logger.debug('TLS handshake failed', { error: error.message });
+      if (error.code === 'ERR_SSL_HTTP_REQUEST') refusePlainHttp(socket);
+    });
     server.on('clientError', (error: Error & { code?: string }, socket: Socket) => refuseClient(error, socket));
   }
 
@@ -270,6 +274,11 @@ function refuseRequest(response: NodeResponse): void {
   response.setHeader('Content-Type', 'text/plain; charset=utf-8');
   if (!('stream' in response)) response.setHeader('Connection', 'close');
   response.end('400 Bad Request');
+}
+
+/** In the words of Go's server, on the connection below: no TLS will come of it. */
+function refusePlainHttp(socket: TLSSocket & { readonly _parent?: Socket }): void {
+  socket._parent?.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n');
 }
 
 /** What cannot be parsed gets the short answer of Go's server. */

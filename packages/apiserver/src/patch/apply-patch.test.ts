@@ -73,7 +73,7 @@ describe('JSON patch', () => {
       ],
       {},
     ],
-    ['move', [{ op: 'move', from: '/data/a', path: '/data/z' }], { z: '1' }],
+    ['move from one place to another', [{ op: 'move', from: '/data/a', path: '/data/z' }], { z: '1' }],
     ['copy', [{ op: 'copy', from: '/data/a', path: '/data/z' }], { a: '1', z: '1' }],
     ['replace of what is not there', [{ op: 'replace', path: '/data/none', value: 'x' }], { a: '1', none: 'x' }],
     ['test of absent for null', [{ op: 'test', path: '/data/none', value: null }], { a: '1' }],
@@ -112,7 +112,7 @@ describe('JSON patch', () => {
     [[{ op: 'remove', path: '/metadata/finalizers/-1' }], ['a']],
     [[{ op: 'replace', path: '/metadata/finalizers/1', value: 'c' }], ['a', 'c']],
     [[{ op: 'move', from: '/metadata/finalizers/0', path: '/metadata/finalizers/1' }], ['b', 'a']],
-  ])('lists: %j', (operations, finalizers) => {
+  ])('counts the places of a list: %j', (operations, finalizers) => {
     expect(patch('json', configMap({}, { finalizers: ['a', 'b'] }), operations).object?.metadata?.finalizers).toEqual(
       finalizers,
     );

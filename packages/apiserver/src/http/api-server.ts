@@ -304,7 +304,7 @@ class RequestChain {
   async #withinTime(exchange: Exchange, info: RequestInfo, work: () => Promise<void>): Promise<void> {
     if (isLongRunning(info)) return work();
     const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
-    const timeoutMs = requestTimeoutMs(info, exchange.query, maxMs);
+    const timeoutMs = this.#timeoutMs(exchange, info, maxMs);
     const cancel = this.#clock.setBackgroundTimer(() => {
       const message = 'request did not complete within requested timeout - context deadline exceeded';
       const late = newTimeout(message, 0);
@@ -314,6 +314,16 @@ class RequestChain {
     }, timeoutMs);
     exchange.onClose(cancel);
     await work();
+  }
+
+  /** Throws 400, which is recorded: nobody is known yet. Source: filters/request_deadline.go (withFailedRequestAudit). */
+  #timeoutMs(exchange: Exchange, info: RequestInfo, maxMs: number): number {
+    try {
+      return requestTimeoutMs(info, exchange.query, maxMs);
+    } catch (error) {
+      this.#audit?.begin(exchange, info, undefined);
+      throw error;
+    }
   }
 
   /** What is thrown is the answer; in the middle of one it can only be cut off. */

@@ -1,8 +1,10 @@
 import { Agent, request } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AuditLog } from '../audit/audit-log.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
 import { selfSigned } from '../testing/self-signed.ts';
@@ -83,6 +85,29 @@ describe('the time of a request', () => {
     expect((await on.send('GET', '/api/v1/namespaces?timeout=15s')).status).toBe(200);
   });
 
+  it('leaves an event in the audit log when nobody understands what is asked for', async () => {
+    const events: Record<string, unknown>[] = [];
+    const append = (line: Uint8Array): void => void events.push(JSON.parse(Buffer.from(line).toString()));
+    const audit = {
+      policy: { rules: [{ level: 'RequestResponse' as const }] },
+      log: new AuditLog({ target: { append } }),
+    };
+    const on = await start({ audit });
+    await on.send('GET', '/api/v1/namespaces?timeout=foo');
+    expect(events).toMatchObject([
+      {
+        stage: 'ResponseStarted',
+        requestURI: '/api/v1/namespaces?timeout=foo',
+        verb: 'list',
+        user: {},
+        responseStatus: {
+          code: 400,
+          message: 'invalid timeout specified in the request URL - time: invalid duration "foo"',
+        },
+      },
+    ]);
+  });
+
   it('is over with its failure: nothing of it is left', async () => {
     const on = await start({
       onRequest: () => undefined,
@@ -102,6 +127,36 @@ describe('the time of a request', () => {
     watch.close();
   });
 
+  it('is not that of a connection that is another’s by now', async () => {
+    const on = await start({ requestTimeoutMs: 60_000 });
+    const socket = connect(Number(new URL(on.url).port), '127.0.0.1');
+    const handshake = [
+      `GET ${configMaps}?watch=1&resourceVersion=1 HTTP/1.1`,
+      'Host: x',
+      `Authorization: Bearer ${adminToken}`,
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    ];
+    socket.write(`${handshake.join('\r\n')}\r\n\r\n`);
+    let text = '';
+    const heard = (what: string): Promise<void> =>
+      new Promise((resolve) => {
+        const look = (piece: Buffer | string): void => {
+          text += piece.toString();
+          if (text.includes(what)) resolve();
+        };
+        socket.on('data', look);
+        look('');
+      });
+    await heard('101 Switching Protocols');
+    await clock.advance(300_000);
+    await on.send('POST', configMaps, { body: { metadata: { name: 'late' } } });
+    await heard('"type":"ADDED"');
+    socket.destroy();
+  });
+
   it('is its own: the next one on the connection has all of it again', async () => {
     const on = await start({ requestTimeoutMs: 60_000 });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -114,7 +169,7 @@ describe('the time of a request', () => {
         });
         sent.on('error', reject).end();
       });
-    const answers = [];
+    const answers: [number | undefined, number | undefined][] = [];
     for (let i = 0; i < 4; i++) {
       answers.push(await get());
       await clock.advance(45_000);

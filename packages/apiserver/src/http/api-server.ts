@@ -67,9 +67,12 @@ export interface ApiServerOptions {
    * option is ignored. Default false, as the feature gate AllowUnsafeMalformedObjectDeletion.
    */
   readonly allowsUnsafeDeletion?: boolean;
-  /** Reads at once; 0 = no limit. Default 400. */
+  /**
+   * Reads at once; 0 = no limit. Default 400. When so many run they are shared: a user who has fewer than his share waits for a
+   * place, at most a quarter of the time of a request; who has his share gets 429. Neither holds for system:masters and probes.
+   */
   readonly maxRequestsInflight?: number;
-  /** Writes at once; 0 = no limit. Default 200. */
+  /** Writes at once, as above; 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number;
   /** Longest time for a request that is no watch, in milliseconds; writes get at most 34 000. Default 60 000. */
   readonly requestTimeoutMs?: number;
@@ -128,6 +131,9 @@ const defaults = {
   // As long as a kubelet keeps a silent stream. Source: streamingConnectionIdleTimeout.
   tunnelIdleMs: 14_400_000,
 } as const satisfies Partial<ApiServerOptions>;
+
+/** Longest wait for a place among the requests in flight. Source: flowcontrol's request wait limit. */
+const maxWaitMs = 60_000;
 
 export interface ApiServer {
   readonly url: string;
@@ -191,6 +197,8 @@ class RequestChain {
     this.#limit = new InflightLimit({
       maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
       maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
+      maxWaitMs: Math.min((options.requestTimeoutMs ?? defaults.requestTimeoutMs) / 4, maxWaitMs),
+      clock: this.#clock,
     });
     this.#metrics = new ServerMetrics({
       catalog: options.catalog,
@@ -261,8 +269,11 @@ class RequestChain {
     const user = await this.#access.actAs(exchange, info, requester);
     // Answered meanwhile, or nobody is there any more.
     if (exchange.signal.aborted) return;
-    const leave = this.#limit.enter(info, user);
+    const askedMs = this.#clock.monotonicNow();
+    const leave = await this.#limit.enter(info, user, exchange.signal);
+    exchange.audit?.spend('apf-queue-wait', this.#clock.monotonicNow() - askedMs);
     if (leave === undefined) {
+      if (exchange.signal.aborted) return;
       exchange.setHeader('Retry-After', '1');
       return sendText(exchange, 429, 'Too many requests, please try again later.\n');
     }

@@ -85,17 +85,7 @@ export class ServerMetrics {
       labelNames: ['group', 'version', 'resource', 'subresource', 'removed_release'],
       registers,
     });
-    new Gauge({
-      name: 'apiserver_current_inflight_requests',
-      help: 'Requests that run now.',
-      labelNames: ['request_kind'],
-      registers,
-      collect() {
-        const { reading, mutating } = sources.limit.counts();
-        this.set({ request_kind: 'readOnly' }, reading);
-        this.set({ request_kind: 'mutating' }, mutating);
-      },
-    });
+    addInflightGauges(this.#registry, sources.limit);
     new Gauge({
       name: 'apiserver_longrunning_requests',
       help: 'Watches that are open now.',
@@ -166,4 +156,23 @@ export class ServerMetrics {
     exchange.setHeader('Content-Type', this.#registry.contentType);
     exchange.send(200, Buffer.from(text));
   }
+}
+
+function addInflightGauges(registry: Registry, limit: InflightLimit): void {
+  const gauge = (name: string, help: string, counts: () => Readonly<Record<'reading' | 'mutating', number>>): Gauge =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['request_kind'],
+      registers: [registry],
+      collect() {
+        const { reading, mutating } = counts();
+        this.set({ request_kind: 'readOnly' }, reading);
+        this.set({ request_kind: 'mutating' }, mutating);
+      },
+    });
+  gauge('apiserver_current_inflight_requests', 'Requests that run now.', () => limit.counts());
+  gauge('apiserver_current_inqueue_requests', 'Requests that wait for a place among those that run.', () =>
+    limit.waiting(),
+  );
 }

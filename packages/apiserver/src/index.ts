@@ -89,7 +89,7 @@ export {
   type ComponentHealth,
   componentStatuses,
 } from './registry/core/componentstatuses/component-statuses.ts';
-export { firstServiceAddress } from './registry/core/services/ipv4.ts';
+export { firstServiceAddress, serviceNetwork } from './registry/core/services/ipv4.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
 export { InProcessClient, type InProcessClientOptions } from './registry/in-process-client.ts';
 export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';

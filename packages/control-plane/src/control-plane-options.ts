@@ -117,8 +117,9 @@ export interface ControlPlaneOptions {
    */
   readonly runtimeConfig?: RuntimeConfig;
   /**
-   * Who keeps the endpoints of the service "kubernetes" in "default", which is made when it is not there. 'lease': this server, with
-   * the others on its etcd. 'none': nobody here. 'off': the service is not made either. Without HTTP it is 'off'. Default 'off'.
+   * Who keeps the endpoints of the service "kubernetes" in "default", which is made when it is not there, as is the ServiceCIDR of the
+   * same name. 'lease': this server, with the others on its etcd. 'none': nobody here. 'off': neither of the two is made. Without
+   * HTTP it is 'off'. Default 'off'.
    */
   readonly endpointReconciler?: 'off' | 'none' | 'lease';
   /**

@@ -11,6 +11,7 @@ import {
   type ResourceCodecOptions,
   readSigningKey,
   readVerificationKeys,
+  serviceNetwork,
   type UserInfo,
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
@@ -26,6 +27,7 @@ import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/en
 import { createFirstObjects } from './first-objects.ts';
 import { checkAuthorities, checkKeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
+import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts';
 import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
 import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
@@ -170,11 +172,25 @@ async function announce(
   { closers, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
 ): Promise<void> {
   const records = [
+    defaultServiceCidr(options, parts),
     kubernetesService(options, parts),
     options.keepsIdentity ? serverIdentity(options, parts) : undefined,
   ].filter((record) => record !== undefined);
   for (const record of records) closers.push(() => record.close());
   await Promise.all(records.map((record) => record.start()));
+}
+
+/** Undefined where the service "kubernetes" is not made either. */
+function defaultServiceCidr(options: ControlPlaneOptions, parts: AnnouncedParts): DefaultServiceCidr | undefined {
+  const { endpointReconciler = 'off', serviceClusterIpRange = defaultServiceRange } = options;
+  if (endpointReconciler === 'off') return undefined;
+  const { resources, clock, logger } = parts;
+  return new DefaultServiceCidr({
+    client: resources.client,
+    cidrs: [serviceNetwork(serviceClusterIpRange)],
+    clock,
+    logger,
+  });
 }
 
 /** Undefined where it is off. */

@@ -26,3 +26,9 @@ export function parseIpv4Network(cidr: string): { readonly first: number; readon
 export function firstServiceAddress(cidr: string): string {
   return printIpv4(parseIpv4Network(cidr).first + 1);
 }
+
+/** The network that a text means, as Go prints it: "10.96.7.1/16" is "10.96.0.0/16". Throws TypeError for what is no network. */
+export function serviceNetwork(cidr: string): string {
+  const { first, size } = parseIpv4Network(cidr);
+  return `${printIpv4(first)}/${32 - Math.log2(size)}`;
+}

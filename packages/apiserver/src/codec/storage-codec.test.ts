@@ -7,6 +7,7 @@ import { definitionResource } from '../crd/definition-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { ResourceStack } from '../registry/resource-stack.ts';
+import { signedRequest } from '../testing/signed-request.ts';
 import { testContext, testDefinition } from '../testing/store-fixture.ts';
 import { type StorageMediaType, storageCodec, storageCodecOf, storageMediaTypes } from './storage-codec.ts';
 
@@ -26,7 +27,7 @@ const added: readonly (readonly [path: string, kind: string, fields: object])[] 
   [
     '/apis/certificates.k8s.io/v1/certificatesigningrequests',
     'CertificateSigningRequest',
-    { spec: { request: '', signerName: 'example.com/x', usages: ['client auth'] } },
+    { spec: { request: signedRequest, signerName: 'example.com/x', usages: ['client auth'] } },
   ],
   ['/apis/storage.k8s.io/v1/csistoragecapacities', 'CSIStorageCapacity', { storageClassName: 'x' }],
   [

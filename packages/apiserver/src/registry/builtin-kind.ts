@@ -88,6 +88,7 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
     | 'holdsDeletion'
     | 'prepareForDeletion'
     | 'finalizerNames'
+    | 'resetFields'
   >;
   readonly convert?: NonNullable<ResourceDefinition<T>['convert']>;
   readonly allocation?: ResourceAllocation<T>;

@@ -134,7 +134,7 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(cronJobs),
     define(autoscalers),
     define(autoscalersV1),
-    define(certificateSigningRequests),
+    define(certificateSigningRequests(server)),
     define(leases),
     define(eventsEvents(server)),
     define(endpointSlices),

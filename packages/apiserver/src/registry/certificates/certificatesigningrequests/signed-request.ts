@@ -1,0 +1,93 @@
+// Whether a PKCS#10 request is one, and signed by the key that it is for. By hand, because what validates is synchronous and the
+// X.509 library checks signatures in promises only. Source: crypto/x509 ParseCertificateRequest and CheckSignature of Go.
+import { createPublicKey, verify } from 'node:crypto';
+import { pemBlocks } from './pem-blocks.ts';
+
+interface DerValue {
+  readonly tag: number;
+  readonly content: Buffer;
+  /** With tag and length. */
+  readonly whole: Buffer;
+}
+
+const sequence = 0x30;
+const bitString = 0x03;
+const objectId = 0x06;
+
+interface Algorithm {
+  /** Undefined: the key says it. */
+  readonly hash: string | undefined;
+  readonly failure: string;
+}
+
+const rsaFailure = 'crypto/rsa: verification error';
+const ecdsaFailure = 'x509: ECDSA verification failure';
+
+/** By the bytes of their object identifiers. */
+const algorithms: ReadonlyMap<string, Algorithm> = new Map([
+  ['2a864886f70d01010b', { hash: 'sha256', failure: rsaFailure }],
+  ['2a864886f70d01010c', { hash: 'sha384', failure: rsaFailure }],
+  ['2a864886f70d01010d', { hash: 'sha512', failure: rsaFailure }],
+  ['2a8648ce3d040302', { hash: 'sha256', failure: ecdsaFailure }],
+  ['2a8648ce3d040303', { hash: 'sha384', failure: ecdsaFailure }],
+  ['2a8648ce3d040304', { hash: 'sha512', failure: ecdsaFailure }],
+  ['2b6570', { hash: undefined, failure: 'x509: Ed25519 verification failure' }],
+]);
+
+/** What is wrong with the request in `spec.request`, which is base64 of PEM; undefined = nothing. */
+export function requestFault(request: string): string | undefined {
+  const [first] = pemBlocks(Buffer.from(request, 'base64').toString('latin1'));
+  if (first?.type !== 'CERTIFICATE REQUEST') return 'PEM block type must be CERTIFICATE REQUEST';
+  try {
+    return signatureFault(first.der);
+  } catch (error) {
+    return `asn1: structure error: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function signatureFault(der: Buffer): string | undefined {
+  const [outer, ...more] = readAll(der);
+  if (more.length > 0) return 'asn1: syntax error: trailing data';
+  const [signed, algorithm, signature] = readAll(contentOf(outer, sequence));
+  const [, , key] = readAll(contentOf(signed, sequence));
+  const [id] = readAll(contentOf(algorithm, sequence));
+  const known = algorithms.get(contentOf(id, objectId).toString('hex'));
+  if (known === undefined) return 'x509: cannot verify signature: algorithm unimplemented';
+  const publicKey = createPublicKey({ key: contentIn(key), format: 'der', type: 'spki' });
+  // The first byte tells how many bits of the last are unused: none.
+  const bytes = contentOf(signature, bitString).subarray(1);
+  return verify(known.hash, contentIn(signed), publicKey, bytes) ? undefined : known.failure;
+}
+
+function contentIn(value: DerValue | undefined): Buffer {
+  contentOf(value, sequence);
+  return (value as DerValue).whole;
+}
+
+function contentOf(value: DerValue | undefined, tag: number): Buffer {
+  if (value === undefined) throw new TypeError('sequence truncated');
+  if (value.tag !== tag) throw new TypeError("tags don't match");
+  return value.content;
+}
+
+/** The values that stand one after the other. Throws TypeError. */
+function readAll(bytes: Buffer): readonly DerValue[] {
+  const values: DerValue[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const { start, length } = readLength(bytes, at + 1);
+    const end = start + length;
+    if (end > bytes.length) throw new TypeError('data truncated');
+    values.push({ tag: bytes[at] ?? 0, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
+    at = end;
+  }
+  return values;
+}
+
+function readLength(bytes: Buffer, at: number): { readonly start: number; readonly length: number } {
+  const first = bytes[at];
+  if (first === undefined) throw new TypeError('truncated tag or length');
+  if (first < 0x80) return { start: at + 1, length: first };
+  const count = first - 0x80;
+  if (count < 1 || count > 4 || at + count >= bytes.length) throw new TypeError('length too large');
+  return { start: at + 1 + count, length: bytes.readUIntBE(at + 1, count) };
+}

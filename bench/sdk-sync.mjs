@@ -1,12 +1,14 @@
 // An informer's first sync of 20,000 pods from a server of prebuilt bytes: CPU of the client per object, heap and peak RSS,
-// ours (by stream, its default, and by list) beside other clients' and beside JSON.parse of the same list, in turn.
+// ours (by stream, its default, and by list) beside other clients' and beside JSON.parse of the same list, in turn. The same of
+// the pods' metadata alone.
 import { figure, median } from './parts/figures.mjs';
 import { measureClients } from './parts/sdk-client.mjs';
 import { hasFluent } from './parts/sdk-libraries.mjs';
 
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 5);
-const libraries = ['kapstan', 'kapstan-list', 'json-parse', 'client-node', ...(hasFluent ? ['fluent'] : [])];
+const ours = ['kapstan', 'kapstan-list', 'kapstan-metadata', 'kapstan-metadata-list'];
+const libraries = [...ours, 'json-parse', 'client-node', ...(hasFluent ? ['fluent'] : [])];
 const { results, bytesPerPod } = await measureClients({ libraries, objects, runs });
 
 const bench = 'sdk-sync';
@@ -25,7 +27,6 @@ const peers = [
   recorded('client-go, typed JSON list', 65),
   recorded('client-go, typed JSON watch-list', 170),
   recorded('client-go, dynamic', 154),
-  recorded('client-go, metadata', 22),
   recorded('client-go, typed protobuf', 23),
 ];
 const targets = [
@@ -51,3 +52,13 @@ for (const [what, key, limit, others] of [
   const beside = [{ name: 'client-node 1.4', value: middle('client-node', key) }, ...others];
   figure({ bench, what, unit: 'MB', samples: of('kapstan', key), peers: beside, target: { atMost: limit } });
 }
+for (const [library, by, clientGo] of [
+  ['kapstan-metadata', 'streamed', [recorded('client-go, metadata, watch-list', 65)]],
+  ['kapstan-metadata-list', 'listed', [recorded('client-go, metadata, list', 22)]],
+]) {
+  const samples = of(library, 'cpuUsPerObject');
+  figure({ bench, what: `CPU per object, metadata only, ${by}`, unit: 'us', samples, peers: clientGo });
+}
+const heapSamples = of('kapstan-metadata', 'heapMb');
+const heapPeers = [recorded('client-go, metadata', 39)];
+figure({ bench, what: 'heap when synced, metadata only', unit: 'MB', samples: heapSamples, peers: heapPeers });

@@ -12,8 +12,11 @@ export const hasFluent = peersFolder !== undefined;
 
 /** Each: (url) => start; start({ onAdd, onUpdate }) begins to sync and returns what must stay referenced. */
 export const libraries = {
-  kapstan: (url) => kapstan(url, {}),
-  'kapstan-list': (url) => kapstan(url, { watchList: false }),
+  kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
+  'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods, { watchList: false })),
+  'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
+  'kapstan-metadata-list': (url) =>
+    kapstan(url, (factory, pods) => factory.metadataInformer(pods, { watchList: false })),
   async 'client-node'(url) {
     const k8s = await import('@kubernetes/client-node');
     const config = new k8s.KubeConfig();
@@ -79,14 +82,14 @@ async function jsonParse(url, keep) {
   };
 }
 
-async function kapstan(url, options) {
+async function kapstan(url, informerOf) {
   const { connect } = await import('@kapstan/client');
   const { SharedInformerFactory } = await import('@kapstan/informers');
   const { Pod } = await import('@kapstan/kinds/core/v1');
   const client = await connect({ config: { server: url } });
   await client.raw({ path: '/warm' }).catch(() => undefined);
   return ({ onAdd, onUpdate }) => {
-    const informer = new SharedInformerFactory(client).informer(Pod, options);
+    const informer = informerOf(new SharedInformerFactory(client), Pod);
     informer.addEventHandler({ onAdd, onUpdate: (_before, after) => onUpdate(after) });
     informer.start();
     return informer;

@@ -141,7 +141,8 @@ export class AuditTrail {
 
   #addLatencies(): void {
     const totalMs = this.#options.clock.monotonicNow() - this.#startMs;
-    if (totalMs <= slowMs || this.#latencies.size === 0) return;
+    // A watch is as long as its client wants.
+    if (this.#options.start.verb === 'watch' || totalMs <= slowMs) return;
     for (const [what, ms] of [...this.#latencies, ['total', totalMs] as const]) {
       if (ms > 0) this.annotate(`apiserver.latency.k8s.io/${what}`, formatGoDuration(ms));
     }

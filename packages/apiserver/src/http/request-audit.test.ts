@@ -287,7 +287,7 @@ describe('a request', () => {
     expect(JSON.stringify(events)).not.toContain('managedFields');
   });
 
-  it('that takes long says where the time went', async () => {
+  it('that takes long says where the time went, but for watches', async () => {
     const clock = new VirtualClock();
     const authorizer = {
       authorize: async () => {
@@ -295,12 +295,22 @@ describe('a request', () => {
         return { decision: 'allow', reason: '' } as const;
       },
     };
-    const { ask } = await start('Metadata', { clock, authorizer });
+    const { ask, stream, events } = await start('Metadata', { clock, authorizer });
     const [event] = await ask('GET', '/version');
     expect(event?.annotations).toMatchObject({
       'apiserver.latency.k8s.io/authorization': '700ms',
       'apiserver.latency.k8s.io/total': '700ms',
     });
+    const watch = await stream(`${configMaps}?watch=1&timeoutSeconds=1`);
+    const ended = watch.next();
+    await clock.advance(1_000);
+    await ended;
+    const last = events.at(-1);
+    expect([last?.verb, last?.stage, Object.keys(last?.annotations)]).toEqual([
+      'watch',
+      'ResponseComplete',
+      ['authorization.k8s.io/decision', 'authorization.k8s.io/reason'],
+    ]);
   });
 });
 

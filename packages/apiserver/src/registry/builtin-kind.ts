@@ -31,6 +31,7 @@ interface StatusRules<T extends KubernetesObject> {
   /** After everything but metadata and status was taken over from the old object. */
   prepare?(next: T, old: DeepReadonly<T>): void;
   validate?(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  warnings?(next: DeepReadonly<T>): readonly string[];
   /** True: labels, annotations, finalizers and owners stay as they were, too. */
   readonly keepsMetadata?: boolean;
   /** Default 'change'. */

@@ -73,6 +73,7 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
       },
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
     }),
+    ...statusWarningsOf(kind),
     resetFields: [['spec'], ...(kind.status?.resetFields ?? [])],
     updateMetadata: kind.status?.updateMetadata ?? 'change',
   };
@@ -162,4 +163,9 @@ function warningsOf<T extends KubernetesObject>(kind: BuiltinKind<T>): Partial<R
     warningsOnCreate: (object) => warnings(object, undefined),
     warningsOnUpdate: (next, old) => warnings(next, old),
   };
+}
+
+function statusWarningsOf<T extends KubernetesObject>(kind: BuiltinKind<T>): Partial<ResourceStrategy<T>> {
+  const warnings = kind.status?.warnings;
+  return warnings === undefined ? {} : { warningsOnUpdate: (next) => warnings(next) };
 }

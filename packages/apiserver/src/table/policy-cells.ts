@@ -84,7 +84,7 @@ export const csiDriverCells: Cells<CSIDriver> = (object, nowMs) => [
 
 export const csiNodeCells: Cells<CSINode> = (object, nowMs) => [
   nameOf(object),
-  object.spec.drivers.length,
+  object.spec.drivers?.length ?? 0,
   ageOf(object, nowMs),
 ];
 

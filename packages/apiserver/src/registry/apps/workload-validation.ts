@@ -77,6 +77,8 @@ interface ReplicaCounts {
   readonly replicas?: number;
   readonly readyReplicas?: number;
   readonly availableReplicas?: number;
+  readonly unavailableReplicas?: number;
+  readonly terminatingReplicas?: number;
   readonly updatedReplicas?: number;
   readonly fullyLabeledReplicas?: number;
   readonly currentReplicas?: number;
@@ -84,24 +86,39 @@ interface ReplicaCounts {
   readonly collisionCount?: number;
 }
 
-const parts = [
-  'updatedReplicas',
-  'fullyLabeledReplicas',
-  'currentReplicas',
-  'readyReplicas',
-  'availableReplicas',
+/** The counts that are parts of `replicas`; a kind may have others beside them. */
+const partsOf = {
+  deployment: ['updatedReplicas', 'readyReplicas', 'availableReplicas'],
+  replicaset: ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'],
+  statefulset: ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'],
+} as const;
+const otherCounts = [
+  'observedGeneration',
+  'replicas',
+  'unavailableReplicas',
+  'terminatingReplicas',
+  'collisionCount',
 ] as const;
 
 /** None is negative, and none of the parts is more than the whole. Source: ValidateDeploymentStatus and its like. */
-export function validateReplicaCounts(at: Field, status: ReplicaCounts | undefined): void {
-  const replicas = status?.replicas ?? 0;
-  for (const name of ['observedGeneration', 'replicas', ...parts, 'collisionCount'] as const)
-    at.child(name).nonNegative(status?.[name]);
+export function validateReplicaCounts(at: Field, kind: keyof typeof partsOf, status: ReplicaCounts | undefined): void {
+  const parts = partsOf[kind];
+  for (const name of [...otherCounts, ...parts]) at.child(name).nonNegative(status?.[name]);
   for (const name of parts) {
     const count = status?.[name] ?? 0;
-    if (count > replicas) at.child(name).invalid(count, 'cannot be greater than status.replicas');
+    if (count > (status?.replicas ?? 0)) at.child(name).invalid(count, 'cannot be greater than status.replicas');
   }
-  const ready = status?.readyReplicas ?? 0;
   const available = status?.availableReplicas ?? 0;
-  if (available > ready) at.child('availableReplicas').invalid(available, 'cannot be greater than readyReplicas');
+  if (available > (status?.readyReplicas ?? 0)) {
+    const ready = kind === 'statefulset' ? 'status.readyReplicas' : 'readyReplicas';
+    at.child('availableReplicas').invalid(available, `cannot be greater than ${ready}`);
+  }
+}
+
+/** Names of revisions are made with this count: it never goes back. Source: IsDecremented. */
+export function validateCollisions(at: Field, next: ReplicaCounts | undefined, old: ReplicaCounts | undefined): void {
+  const count = next?.collisionCount;
+  const before = old?.collisionCount;
+  if (before !== undefined && (count === undefined || count < before))
+    at.child('collisionCount').invalid(count ?? 0, 'cannot be decremented');
 }

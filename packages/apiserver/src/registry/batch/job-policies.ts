@@ -59,9 +59,10 @@ const operators = ['In', 'NotIn'];
 
 function validateExitCodes(
   at: Field,
-  { operator, containerName, values = [] }: NonNullable<DeepReadonly<PodFailurePolicyRule>['onExitCodes']>,
+  { operator, containerName, values: given }: NonNullable<DeepReadonly<PodFailurePolicyRule>['onExitCodes']>,
   names: ReadonlySet<string>,
 ): void {
+  const values = given ?? [];
   if (!operator) at.child('operator').required(`valid values: ${quoted(operators)}`);
   else at.child('operator').oneOf(operator, operators);
   if (containerName !== undefined && !names.has(containerName)) {
@@ -71,7 +72,7 @@ function validateExitCodes(
     );
   }
   const place = at.child('values');
-  if (values.length === 0) place.invalid(values, 'at least one value is required');
+  if (values.length === 0) place.invalid(null, 'at least one value is required');
   else if (values.length > maxExitCodes) place.tooMany(values.length, maxExitCodes);
   const seen = new Set<number>();
   place.each(values, (value, valuePlace) => {

@@ -43,15 +43,14 @@ export function validateConfiguration(at: Field, config: DeepReadonly<{ opaque?:
   if (config.opaque === undefined) return at.child('opaque').required();
   const place = at.child('opaque');
   validateDriverName(place.child('driver'), config.opaque.driver);
-  validateParameters(place.child('parameters'), config.opaque.parameters);
+  validateRawObject(place.child('parameters'), config.opaque.parameters);
 }
 
 /** Source: validateRawExtension. */
-function validateParameters(at: Field, parameters: unknown): void {
-  if (parameters === undefined || parameters === null) return at.required();
-  if (Buffer.byteLength(JSON.stringify(parameters)) > maxParametersBytes) return at.tooLong(maxParametersBytes);
-  if (typeof parameters !== 'object' || Array.isArray(parameters))
-    at.invalid('<value omitted>', 'must be a valid JSON object');
+export function validateRawObject(at: Field, value: unknown): void {
+  if (value === undefined || value === null) return at.required();
+  if (Buffer.byteLength(JSON.stringify(value)) > maxParametersBytes) return at.tooLong(maxParametersBytes);
+  if (typeof value !== 'object' || Array.isArray(value)) at.invalid('<value omitted>', 'must be a valid JSON object');
 }
 
 const identifierFormat = '[A-Za-z_][A-Za-z0-9_]*';

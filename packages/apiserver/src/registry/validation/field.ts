@@ -79,6 +79,11 @@ export class Field {
     this.#errors.push({ ...notFoundField(this.path, value), detail });
   }
 
+  /** The server could not look at the value. */
+  internal(detail: string): void {
+    this.#errors.push({ type: 'InternalError', field: this.path, detail });
+  }
+
   tooLong(maxBytes: number): void {
     this.#errors.push(tooLongField(this.path, maxBytes));
   }

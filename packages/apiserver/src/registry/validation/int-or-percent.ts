@@ -19,7 +19,8 @@ function percentOf(value: IntOrString | undefined): number | undefined {
   return typeof value === 'string' && percentErrors(value).length === 0 ? Number(value.slice(0, -1)) : undefined;
 }
 
-/** 0 or "0%"; absent is 0 too. */
+/** 0 or "0%"; absent is 0 too, and so is a text that is no number. Source: getIntOrPercentValue. */
 export function isZero(value: IntOrString | undefined): boolean {
-  return typeof value === 'string' ? percentOf(value) === 0 : (value ?? 0) === 0;
+  if (typeof value !== 'string') return (value ?? 0) === 0;
+  return (percentOf(value) ?? (/^[+-]?\d+$/.test(value) ? Number(value) : 0)) === 0;
 }

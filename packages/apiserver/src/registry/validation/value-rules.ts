@@ -68,6 +68,15 @@ export function cidrErrors(text: string): string[] {
   return isValid ? [] : [cidrExample];
 }
 
+/** An address with the length of its network. Source: IsValidInterfaceAddress. */
+export function interfaceAddressErrors(text: string): string[] {
+  const [address = '', length = ''] = text.replace(/(^|\.)0+(?=\d)/g, '$1').split('/');
+  if (cidrErrors(`${address}/${length}`).length > 0)
+    return ['must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)'];
+  const canonical = `${canonicalIp(address)}/${Number(length)}`;
+  return text === canonical ? [] : [`must be in canonical form (${JSON.stringify(canonical)})`];
+}
+
 /** As {@link cidrErrors}, and the text must be the one that Kubernetes would write. Source: IsValidCIDR. */
 export function canonicalCidrErrors(text: string): string[] {
   const errors = cidrErrors(text);

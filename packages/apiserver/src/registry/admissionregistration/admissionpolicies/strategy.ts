@@ -10,6 +10,7 @@ import type {
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { pathSegmentErrors } from '../../names.ts';
+import { validateConditions } from '../../validation/condition-validation.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
@@ -26,7 +27,7 @@ export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy>
     setMatchDefaults(spec.matchConstraints);
   },
   validate: (root, { metadata, spec }) => validateSpec(root.child('spec'), spec ?? {}, metadata?.name ?? ''),
-  status: { updateMetadata: 'none', keepsMetadata: true },
+  status: { updateMetadata: 'none', keepsMetadata: true, validate: validatePolicyStatus },
 };
 
 export const validatingAdmissionPolicyBindings: BuiltinKind<ValidatingAdmissionPolicyBinding> = {
@@ -44,6 +45,19 @@ export const validatingAdmissionPolicyBindings: BuiltinKind<ValidatingAdmissionP
     validateActions(at.child('validationActions'), spec?.validationActions ?? []);
   },
 };
+
+/** Source: validateValidatingAdmissionPolicyStatus. */
+function validatePolicyStatus(root: Field, { status }: DeepReadonly<ValidatingAdmissionPolicy>): void {
+  const at = root.child('status');
+  at.child('typeChecking', 'expressionWarnings').each(
+    status?.typeChecking?.expressionWarnings,
+    ({ warning, fieldRef }, place) => {
+      place.child('warning').present(warning);
+      place.child('fieldRef').present(fieldRef);
+    },
+  );
+  validateConditions(at.child('conditions'), status?.conditions);
+}
 
 function validateParamRef(
   at: Field,

@@ -8,7 +8,12 @@ import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { goLabelSelector, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
-import { isEmptySelector, validateSelectorUnchanged, validateTemplate } from '../workload-validation.ts';
+import {
+  isEmptySelector,
+  validateCollisions,
+  validateSelectorUnchanged,
+  validateTemplate,
+} from '../workload-validation.ts';
 
 /** The removed field spec.templateGeneration lives on as an annotation. */
 const templateGeneration = 'deprecated.daemonset.template.generation';
@@ -49,10 +54,11 @@ export const daemonSets: BuiltinKind<DaemonSet> = {
   validateChange: (root, next, old) =>
     validateSelectorUnchanged(root.child('spec'), next.spec?.selector, old.spec?.selector),
   status: {
-    validate: (root, { status }) => {
+    validate: (root, { status }, old) => {
       for (const [name, count] of Object.entries(status ?? {})) {
         if (typeof count === 'number') root.child('status', name).nonNegative(count);
       }
+      validateCollisions(root.child('status'), status, old.status);
     },
   },
 };

@@ -9,6 +9,7 @@ import type { Field } from '../../validation/field.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { selectorText } from '../../validation/selector-text.ts';
 import {
+  validateCollisions,
   validateReplicaCounts,
   validateSelectorAndTemplate,
   validateSelectorUnchanged,
@@ -51,7 +52,11 @@ export const deployments: BuiltinKind<Deployment> = {
       next.metadata =
         old.metadata?.labels === undefined ? metadata : { ...metadata, labels: { ...old.metadata.labels } };
     },
-    validate: (root, next) => validateReplicaCounts(root.child('status'), next.status),
+    validate: (root, next, old) => {
+      const at = root.child('status');
+      validateReplicaCounts(at, 'deployment', next.status);
+      validateCollisions(at, next.status, old.status);
+    },
     resetFields: [['metadata', 'labels']],
   },
   subresources: [

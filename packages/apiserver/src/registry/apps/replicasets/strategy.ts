@@ -30,7 +30,7 @@ export const replicaSets: BuiltinKind<ReplicaSet> = {
   },
   validateChange: (root, next, old) =>
     validateSelectorUnchanged(root.child('spec'), next.spec?.selector, old.spec?.selector),
-  status: { validate: (root, next) => validateReplicaCounts(root.child('status'), next.status) },
+  status: { validate: (root, next) => validateReplicaCounts(root.child('status'), 'replicaset', next.status) },
   subresources: [
     scaleSubresource<ReplicaSet>({
       resource: { group: 'apps', resource: 'replicasets' },

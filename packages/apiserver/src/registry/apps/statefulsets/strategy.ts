@@ -12,7 +12,7 @@ import { scaleSubresource } from '../../scale.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { selectorText } from '../../validation/selector-text.ts';
-import { validateReplicaCounts, validateSelectorAndTemplate } from '../workload-validation.ts';
+import { validateCollisions, validateReplicaCounts, validateSelectorAndTemplate } from '../workload-validation.ts';
 
 export const statefulSets: BuiltinKind<StatefulSet> = {
   id: 'apps/v1/statefulsets',
@@ -42,7 +42,13 @@ export const statefulSets: BuiltinKind<StatefulSet> = {
         "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
       );
   },
-  status: { validate: (root, next) => validateReplicaCounts(root.child('status'), next.status) },
+  status: {
+    validate: (root, next, old) => {
+      const at = root.child('status');
+      validateReplicaCounts(at, 'statefulset', next.status);
+      validateCollisions(at, next.status, old.status);
+    },
+  },
   subresources: [
     scaleSubresource<StatefulSet>({
       resource: { group: 'apps', resource: 'statefulsets' },

@@ -18,6 +18,7 @@ export function namespaces(): BuiltinKind<Namespace> {
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: (object) => {
+      object.status = { ...object.status, phase: object.status?.phase || 'Active' };
       const name = object.metadata?.name;
       // A generated name gets its label when it is there: prepareForCreate.
       if (name) object.metadata = { ...object.metadata, labels: { ...object.metadata?.labels, [nameLabel]: name } };

@@ -6,6 +6,7 @@ import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { cidrErrors } from '../../validation/value-rules.ts';
 import { nodeProxySubresource } from './proxy.ts';
+import { dropStatusConfig, validateNodeStatus, validateStatusChange } from './status-validation.ts';
 
 export function nodes(server: BuiltinServer): BuiltinKind<Node> {
   return {
@@ -27,9 +28,11 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
       if (status?.capacity !== undefined && status.allocatable === undefined)
         status.allocatable = { ...status.capacity };
     },
-    validate: (root, { spec }) => {
+    validate: (root, node) => {
+      const { spec } = node;
       validateTaints(root.child('metadata', 'taints'), spec?.taints);
-      root.child('spec', 'podCIDRs').each(spec?.podCIDRs, (cidr, place) => place.invalidAll(cidr, cidrErrors(cidr)));
+      validateNodeStatus(root.child('status'), node);
+      validatePodRanges(root.child('spec', 'podCIDRs'), spec?.podCIDRs);
     },
     validateChange: (root, next, old) => {
       const before = old.spec?.podCIDRs ?? [];
@@ -42,6 +45,7 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
         root.child('spec', 'providerID').forbidden('node updates may not change providerID except from "" to valid');
       }
     },
+    status: { prepare: dropStatusConfig, validate: validateStatusChange },
     fields: ({ spec }) => ({ 'spec.unschedulable': String(spec?.unschedulable ?? false) }),
     subresources: [nodeProxySubresource(server)],
   };
@@ -50,6 +54,20 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
 /** The kubelet takes its configuration from elsewhere. Source: dropDisabledFields. */
 function dropConfigSource({ spec }: Node): void {
   if (spec !== undefined) delete spec.configSource;
+}
+
+/** At most one of each family. */
+function validatePodRanges(at: Field, ranges: readonly string[] | undefined): void {
+  at.each(ranges, (cidr, place) => place.invalidAll(cidr, cidrErrors(cidr)));
+  if (ranges === undefined || ranges.length < 2) return;
+  const wrong = ranges.findIndex((cidr) => cidrErrors(cidr).length > 0);
+  if (wrong >= 0)
+    at.internal(
+      `invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${wrong}]: <nil> (invalid CIDR address: ${ranges[wrong]})`,
+    );
+  const families = new Set(ranges.map((cidr) => cidr.includes(':')));
+  if (wrong >= 0 || families.size < 2 || ranges.length > 2)
+    at.invalid(ranges, 'may specify no more than one CIDR for each IP family');
 }
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];

@@ -44,9 +44,13 @@ export function persistentVolumes(server: BuiltinServer): BuiltinKind<Persistent
     },
     status: {
       prepare: (next, old) => {
-        if (next.status !== undefined && next.status.phase !== old.status?.phase) {
-          next.status.lastPhaseTransitionTime = formatTime(server.clock.now());
-        }
+        const { status = {} } = next;
+        const before = old.status?.lastPhaseTransitionTime;
+        const given = status.lastPhaseTransitionTime;
+        if (status.phase !== old.status?.phase) {
+          if (given === undefined || given === before) status.lastPhaseTransitionTime = formatTime(server.clock.now());
+        } else if (given === undefined && before !== undefined) status.lastPhaseTransitionTime = before;
+        next.status = status;
       },
     },
   };

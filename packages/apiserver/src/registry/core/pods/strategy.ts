@@ -3,7 +3,6 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Pod, PodStatus } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import type { Field } from '../../validation/field.ts';
-import { ipErrors } from '../../validation/value-rules.ts';
 import { bindingSubresource } from './binding.ts';
 import { podProxySubresource, streamSubresources } from './connect.ts';
 import { evictionSubresource } from './eviction.ts';
@@ -14,6 +13,7 @@ import { validatePodSpec } from './pod-spec-validation.ts';
 import { validatePodChange } from './pod-update-validation.ts';
 import { hostNameWarnings, podWarnings } from './pod-warnings.ts';
 import { qosClassOf } from './qos-class.ts';
+import { podStatusWarnings, preparePodStatus, validatePodStatus } from './status-validation.ts';
 
 export function pods(server: BuiltinServer): BuiltinKind<Pod> {
   return {
@@ -47,8 +47,9 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     fields: podFields,
     indexedFields: ['spec.nodeName'],
     status: {
-      prepare: prepareStatus,
-      validate: validateStatus,
+      prepare: preparePodStatus,
+      validate: validatePodStatus,
+      warnings: podStatusWarnings,
       resetFields: [
         ['metadata', 'deletionTimestamp'],
         ['metadata', 'ownerReferences'],
@@ -99,27 +100,6 @@ function syncPodIps(status: PodStatus | undefined): void {
   const first = status.podIPs?.[0]?.ip;
   if (status.podIP && first !== status.podIP) status.podIPs = [{ ip: status.podIP }];
   else if (!status.podIP && first) status.podIP = first;
-}
-
-function prepareStatus(next: Pod, old: DeepReadonly<Pod>): void {
-  const { ownerReferences, ...metadata } = next.metadata ?? {};
-  const owners = old.metadata?.ownerReferences;
-  next.metadata =
-    owners === undefined ? metadata : { ...metadata, ownerReferences: owners.map((owner) => ({ ...owner })) };
-  const kept = old.status?.qosClass;
-  if (next.status !== undefined && !next.status.qosClass && kept !== undefined) next.status.qosClass = kept;
-}
-
-function validateStatus(root: Field, next: DeepReadonly<Pod>, old: DeepReadonly<Pod>): void {
-  const at = root.child('status');
-  if (next.status?.qosClass !== old.status?.qosClass)
-    at.child('qosClass').invalid(next.status?.qosClass ?? '', 'field is immutable');
-  const seen = new Set<string>();
-  at.child('podIPs').each(next.status?.podIPs, ({ ip }, place) => {
-    place.invalidAll(ip, ipErrors(ip));
-    if (seen.has(ip)) place.duplicate(ip);
-    seen.add(ip);
-  });
 }
 
 function podFields({ spec, status }: DeepReadonly<Pod>): Readonly<Record<string, string>> {

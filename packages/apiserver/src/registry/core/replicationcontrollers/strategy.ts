@@ -43,7 +43,7 @@ export const replicationControllers: BuiltinKind<ReplicationController> = {
     validateTemplate(at.child('template'), spec.template, { isMatch, owner: 'ReplicationController' });
   },
   fields: ({ status }) => ({ 'status.replicas': String(status?.replicas ?? 0) }),
-  status: { validate: (root, next) => validateReplicaCounts(root.child('status'), next.status) },
+  status: { validate: (root, next) => validateReplicaCounts(root.child('status'), 'replicaset', next.status) },
   subresources: [
     scaleSubresource<ReplicationController>({
       resource: { group: '', resource: 'replicationcontrollers' },

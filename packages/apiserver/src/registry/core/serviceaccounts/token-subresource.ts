@@ -92,7 +92,8 @@ function specOf(
   { spec = {} }: TokenRequest,
   { apiAudiences }: TokenIssuer,
 ): Required<Pick<TokenRequestSpec, 'audiences' | 'expirationSeconds'>> & Pick<TokenRequestSpec, 'boundObjectRef'> {
-  const { audiences = [], expirationSeconds: asked, boundObjectRef } = spec;
+  const { expirationSeconds: asked, boundObjectRef } = spec;
+  const audiences = spec.audiences ?? [];
   const expirationSeconds = Number(asked ?? defaultSeconds);
   const errors = collectFieldErrors((root) => {
     const at = root.child('spec', 'expirationSeconds');

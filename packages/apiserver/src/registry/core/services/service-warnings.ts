@@ -29,6 +29,12 @@ export function serviceWarnings({ metadata, spec = {} }: DeepReadonly<Service>):
   ];
 }
 
+export function serviceStatusWarnings({ status }: DeepReadonly<Service>): string[] {
+  return (status?.loadBalancer?.ingress ?? []).flatMap(({ ip }, index) =>
+    ipWarnings(`status.loadBalancer.ingress[${index}]`, ip ?? ''),
+  );
+}
+
 function when(isTold: boolean, warning: string): string[] {
   return isTold ? [warning] : [];
 }

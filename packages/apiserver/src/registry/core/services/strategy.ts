@@ -8,7 +8,7 @@ import { serviceProxySubresource } from './proxy.ts';
 import { ServiceAllocator } from './service-allocator.ts';
 import { hasNodePorts, needsClusterIp, needsExternalTraffic, needsHealthCheckPort } from './service-needs.ts';
 import { validateService, validateServiceChange, validateServiceStatus } from './service-validation.ts';
-import { serviceWarnings } from './service-warnings.ts';
+import { serviceStatusWarnings, serviceWarnings } from './service-warnings.ts';
 
 export function services(server: BuiltinServer): BuiltinKind<Service> {
   return {
@@ -17,8 +17,10 @@ export function services(server: BuiltinServer): BuiltinKind<Service> {
     warnings: serviceWarnings,
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
-    setDefaults: ({ spec }) => {
+    setDefaults: ({ spec, status }) => {
       if (spec !== undefined) setSpecDefaults(spec);
+      if (spec?.type !== 'LoadBalancer') return;
+      for (const ingress of status?.loadBalancer?.ingress ?? []) if (ingress.ip) ingress.ipMode ??= 'VIP';
     },
     prepareForUpdate: (next, old) => {
       if (next.spec !== undefined && old.spec !== undefined) dropTypeDependentFields(next.spec, old.spec);
@@ -29,7 +31,7 @@ export function services(server: BuiltinServer): BuiltinKind<Service> {
       validateService(root, object, old);
     },
     fields: ({ spec }) => ({ 'spec.type': spec?.type ?? '', 'spec.clusterIP': spec?.clusterIP ?? '' }),
-    status: { validate: validateServiceStatus },
+    status: { validate: validateServiceStatus, warnings: serviceStatusWarnings },
     subresources: [serviceProxySubresource(server)],
     allocation: new ServiceAllocator(server),
   };

@@ -2,6 +2,7 @@
 import type { PodDisruptionBudget } from '@kapstan/kinds/policy/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { nameIsPathSegment } from '../../names.ts';
+import { validateConditions } from '../../validation/condition-validation.ts';
 import { validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { goLabelSelector, validateLabelSelector } from '../../validation/label-rules.ts';
 
@@ -31,6 +32,7 @@ export const podDisruptionBudgets: BuiltinKind<PodDisruptionBudget> = {
   status: {
     updateMetadata: 'none',
     validate: (root, { status }) => {
+      validateConditions(root.child('status', 'conditions'), status?.conditions);
       for (const name of ['disruptionsAllowed', 'currentHealthy', 'desiredHealthy', 'expectedPods'] as const) {
         root.child('status', name).nonNegative(status?.[name]);
       }

@@ -35,7 +35,7 @@ export function validateDeviceClaim(at: Field, claim: DeepReadonly<DeviceClaim>)
 }
 
 /** "request" and "request/alternative". */
-function requestNames(claim: DeepReadonly<DeviceClaim>): ReadonlySet<string> {
+export function requestNames(claim: DeepReadonly<DeviceClaim>): ReadonlySet<string> {
   return new Set(
     (claim.requests ?? []).flatMap(({ name, firstAvailable }) => [
       name,
@@ -83,14 +83,20 @@ function validateConstraint(at: Field, constraint: DeepReadonly<DeviceConstraint
 }
 
 /** Source: validateRequestNameRef. */
-function validateReferences(at: Field, references: readonly string[] | undefined, names: ReadonlySet<string>): void {
+export function validateReference(at: Field, reference: string, names: ReadonlySet<string>): void {
   const unknown =
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
-  validateItems(at, references, (reference, place) => {
-    const segments = reference.split('/');
-    if (segments.length > 2) return place.invalid(reference, unknown);
-    for (const segment of segments) place.invalidAll(segment, dnsLabelErrors(segment));
-    if (!names.has(reference)) place.invalid(reference, unknown);
-  });
+  const segments = reference.split('/');
+  if (segments.length > 2) return at.invalid(reference, unknown);
+  for (const segment of segments) at.invalidAll(segment, dnsLabelErrors(segment));
+  if (!names.has(reference)) at.invalid(reference, unknown);
+}
+
+export function validateReferences(
+  at: Field,
+  references: readonly string[] | undefined,
+  names: ReadonlySet<string>,
+): void {
+  validateItems(at, references, (reference, place) => validateReference(place, reference, names));
   if ((references?.length ?? 0) <= maxListItems) validateUnique(at, references, (reference) => reference);
 }

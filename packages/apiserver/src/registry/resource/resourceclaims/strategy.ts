@@ -3,6 +3,7 @@ import type { ResourceClaim } from '@kapstan/kinds/resource.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { validateDeviceClaim } from './claim-validation.ts';
+import { dropDeallocated, validateClaimStatus } from './status-validation.ts';
 
 export const resourceClaims: BuiltinKind<ResourceClaim> = {
   id: 'resource.k8s.io/v1/resourceclaims',
@@ -19,5 +20,10 @@ export const resourceClaims: BuiltinKind<ResourceClaim> = {
   },
   validateCreate: (root, { spec }) => validateDeviceClaim(root.child('spec', 'devices'), spec.devices ?? {}),
   validateChange: (root, next, old) => root.child('spec').immutable(next.spec, jsonEqual(next.spec, old.spec)),
-  status: { keepsMetadata: true, resetFields: [['metadata']] },
+  status: {
+    keepsMetadata: true,
+    resetFields: [['metadata']],
+    prepare: dropDeallocated,
+    validate: validateClaimStatus,
+  },
 };

@@ -25,8 +25,7 @@ export const storageClasses: BuiltinKind<StorageClass> = {
         .child('provisioner')
         .invalidAll(object.provisioner.toLowerCase(), qualifiedNameErrors(object.provisioner.toLowerCase()));
     validateParameters(root.child('parameters'), object.parameters);
-    if (object.reclaimPolicy !== undefined)
-      root.child('reclaimPolicy').oneOf(object.reclaimPolicy, ['Delete', 'Retain']);
+    if (object.reclaimPolicy) root.child('reclaimPolicy').oneOf(object.reclaimPolicy, ['Delete', 'Retain']);
     if (object.volumeBindingMode === undefined) root.child('volumeBindingMode').required();
     else root.child('volumeBindingMode').oneOf(object.volumeBindingMode, ['Immediate', 'WaitForFirstConsumer']);
     validateTopologies(root.child('allowedTopologies'), object.allowedTopologies);
@@ -65,8 +64,9 @@ function validateTopologies(at: Field, terms: Topologies): void {
 /** The values of each key. Source: ValidateTopologySelectorTerm. */
 function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): Map<string, readonly string[]> {
   const valuesOf = new Map<string, readonly string[]>();
-  at.child('matchLabelExpressions').each(term.matchLabelExpressions, ({ key, values = [] }, place) => {
-    if ((values?.length ?? 0) === 0) place.child('values').required();
+  at.child('matchLabelExpressions').each(term.matchLabelExpressions, ({ key, values: given }, place) => {
+    const values = given ?? [];
+    if (values.length === 0) place.child('values').required();
     place.child('values').each(values, (value, valuePlace, index) => {
       if (values.indexOf(value) < index) valuePlace.duplicate(value);
     });

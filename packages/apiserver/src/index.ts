@@ -26,6 +26,7 @@ export {
   certificateAuthenticator,
 } from './authn/authenticator.ts';
 export { type IdentityReviewsOptions, identityReviews } from './authn/identity-reviews.ts';
+export { type SecretTokenClaims, type SecretTokenIssuer, SecretTokens } from './authn/secret-tokens.ts';
 export {
   generateSigningKey,
   type IssuerDocuments,

@@ -1,6 +1,6 @@
 // AccessControl: who may come in and what they may do: tokens, certificates, the authorizer, and the resources that tell
 // about them. Made by resources.ts, read by control-plane.ts.
-import type { Clock } from '@kapstan/api';
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   type Authenticator,
   type Authorizer,
@@ -15,6 +15,7 @@ import {
   RbacPolicy,
   type ResourceCatalog,
   rbacAuthorizer,
+  SecretTokens,
   type ServedResource,
   ServiceAccountTokens,
   type TokenAuthenticationOptions,
@@ -64,24 +65,31 @@ export interface AccessControl {
 /** As kubeadm calls it. */
 const defaultIssuer = 'https://kubernetes.default.svc.cluster.local';
 
-export function createAccessControl(
-  options: AccessControlOptions,
-  ports: { readonly catalog: ResourceCatalog; readonly clock: Clock },
-): AccessControl {
+export interface AccessControlPorts {
+  readonly catalog: ResourceCatalog;
+  readonly client: ResourceClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function createAccessControl(options: AccessControlOptions, ports: AccessControlPorts): AccessControl {
   const { signingKey, verificationKeys = [], issuers = [], apiAudiences = issuers } = options.serviceAccounts ?? {};
   const [issuer = defaultIssuer, ...otherIssuers] = issuers;
   const audiences = apiAudiences.length === 0 ? [issuer, ...otherIssuers] : apiAudiences;
+  const reader = new ObjectReader(ports.catalog);
   const serviceAccountTokens = new ServiceAccountTokens({
     issuer,
     otherIssuers,
     verificationKeys,
     apiAudiences: audiences,
-    reader: new ObjectReader(ports.catalog),
+    reader,
     clock: ports.clock,
     ...(signingKey === undefined ? {} : { signingKey }),
   });
+  const { signatures } = serviceAccountTokens;
+  const secretTokens = new SecretTokens({ signatures, apiAudiences: audiences, reader, ...ports });
   const tokens: TokenAuthenticationOptions = {
-    authenticators: [knownTokens(options.tokens ?? new Map(), audiences), serviceAccountTokens],
+    authenticators: [knownTokens(options.tokens ?? new Map(), audiences), secretTokens, serviceAccountTokens],
     apiAudiences: audiences,
   };
   const policy = new RbacPolicy();

@@ -130,8 +130,9 @@ export interface ControlPlaneOptions {
   readonly keepsIdentity?: boolean;
   /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
-   * HTTP there is no authority to publish, so root-ca-certificate-publisher-controller is left out. With `etcd` they run in one of
-   * the servers on it, see `leaderElection`; which authority is published is then that of the server that runs them.
+   * HTTP there is no authority to publish and nobody to take tokens, so root-ca-certificate-publisher-controller and
+   * serviceaccount-token-controller are left out. With `etcd` they run in one of the servers on it, see `leaderElection`; which
+   * authority is published, and whose key signs tokens that are kept in Secrets, is then that of the server that runs them.
    */
   readonly controlLoops?: readonly string[];
   /**

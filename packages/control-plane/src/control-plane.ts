@@ -126,10 +126,11 @@ function controlLoops(
   parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'> & { readonly caCert: string | undefined },
 ): RunningLoops {
   const { resources, ...ports } = parts;
-  const { client, catalog } = resources;
+  const { client, catalog, access } = resources;
+  const secretTokens = access.serviceAccountTokens;
   const names = selectControlLoops(list, { collectsGarbage });
   const graceMs = etcd === undefined ? namespaceGraceMs.ownStore : namespaceGraceMs.sharedStore;
-  const loops = { names, client, catalog, namespaceGraceMs: graceMs, ...ports };
+  const loops = { names, client, catalog, secretTokens, namespaceGraceMs: graceMs, ...ports };
   const isAlone = etcd === undefined || leaderElection === 'off' || names.length === 0;
   if (isAlone) return new ControlLoops(loops);
   try {

@@ -137,7 +137,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const managedFields = new FieldManager({ clock });
   const patching = objectPatching(managedFields);
   const admission = new AdmissionChain({ catalog, clock, ...options.admission });
-  const access = createAccessControl(options.access ?? {}, { catalog, clock });
+  const client = new InProcessClient({ catalog, clock, patching });
+  const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const open = new Set<ResourceStack>();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
@@ -187,7 +188,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     catalog,
     served,
     access,
-    client: new InProcessClient({ catalog, clock, patching }),
+    client,
     patching,
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),

@@ -1,12 +1,13 @@
 // ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
 // there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { type Clock, type DeepReadonly, isJsonObject, parseTime, type UnstructuredObject } from '@kapstan/api';
-import { CompactSign, type CompactVerifyResult, compactVerify, decodeProtectedHeader, errors } from 'jose';
+import { type Clock, type DeepReadonly, parseTime, type UnstructuredObject } from '@kapstan/api';
+import { CompactSign } from 'jose';
 import type { KubernetesClaims, TokenClaims, TokenIssuer } from '../registry/core/serviceaccounts/token-issuer.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { serviceAccountsGroup } from './authenticator.ts';
+import { type SecretTokenClaims, type SecretTokenIssuer, secretTokenClaims } from './secret-tokens.ts';
 import {
   readSigningKey,
   readVerificationKeys,
@@ -15,6 +16,7 @@ import {
   webKeyOf,
 } from './signing-key.ts';
 import type { TokenAuthenticator, TokenResult } from './token-authenticator.ts';
+import { audiencesOf, issuerOf, matchAudiences, type SignedClaims, TokenSignatures } from './token-signatures.ts';
 
 export interface ServiceAccountTokensOptions {
   /** The claim "iss": a URL. */
@@ -34,17 +36,6 @@ export interface ServiceAccountTokensOptions {
 
 /** Clocks may differ by this much, and what was deleted so long ago is gone. Source: jwt.DefaultLeeway. */
 const leewaySeconds = 60;
-/** Tokens whose signature was found good, so that it need not be looked at again. */
-const maxRemembered = 1024;
-
-interface SignedClaims {
-  readonly aud?: readonly string[];
-  readonly exp?: number;
-  readonly iat?: number;
-  readonly nbf?: number;
-  readonly jti?: string;
-  readonly 'kubernetes.io'?: KubernetesClaims;
-}
 
 /** What others need to verify tokens. */
 export interface IssuerDocuments {
@@ -62,14 +53,13 @@ export function generateSigningKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 }
 
-export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, IssuerDocuments {
+export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, TokenAuthenticator, IssuerDocuments {
   readonly apiAudiences: readonly string[];
+  /** By all keys, the own one first. */
+  readonly signatures: TokenSignatures;
   readonly #options: ServiceAccountTokensOptions;
   readonly #signingKey: SigningKey;
-  /** By key id, the own one first. */
-  readonly #keys: ReadonlyMap<string, VerificationKey>;
   readonly #issuers: ReadonlySet<unknown>;
-  readonly #verified = new Map<string, SignedClaims>();
 
   /** Throws TypeError for a key that is none, or of another kind. */
   constructor(options: ServiceAccountTokensOptions) {
@@ -79,7 +69,7 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
     this.#issuers = new Set([issuer, ...otherIssuers]);
     this.#signingKey = readSigningKey(options.signingKey ?? generateSigningKey());
     const keys = [this.#signingKey.verification, ...verificationKeys.flatMap(readVerificationKeys)];
-    this.#keys = new Map(keys.map((key) => [key.id, key]));
+    this.signatures = new TokenSignatures(keys);
   }
 
   issue({ id = randomUUID(), audiences, issuedAt, expires, kubernetes }: TokenClaims): Promise<string> {
@@ -94,6 +84,14 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
       nbf: issuedAt,
       sub: userName(namespace, serviceaccount.name),
     };
+    return this.#sign(payload);
+  }
+
+  issueForSecret(claims: SecretTokenClaims): Promise<string> {
+    return this.#sign(secretTokenClaims(claims));
+  }
+
+  #sign(payload: Readonly<Record<string, unknown>>): Promise<string> {
     const { privateKey, verification } = this.#signingKey;
     return new CompactSign(Buffer.from(JSON.stringify(payload)))
       .setProtectedHeader({ alg: verification.algorithm, kid: verification.id })
@@ -102,14 +100,10 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
 
   async authenticateToken(token: string, audiences: readonly string[]): Promise<TokenResult> {
     if (!this.#issuers.has(issuerOf(token))) return { type: 'unknown' };
-    const claims = await this.#verify(token);
+    const claims = await this.signatures.verify(token);
     if (typeof claims === 'string') return { type: 'refused', error: claims };
-    const forWhom = claims.aud ?? [];
-    const matching = forWhom.filter((audience) => audiences.includes(audience));
-    if (matching.length === 0) {
-      const error = `token audiences ${goTexts(forWhom)} is invalid for the target audiences ${goTexts(audiences)}`;
-      return { type: 'refused', error };
-    }
+    const matching = matchAudiences(audiencesOf(claims), audiences);
+    if (typeof matching === 'string') return { type: 'refused', error: matching };
     const error = this.#timeError(claims) ?? (await this.#bindingError(claims['kubernetes.io']));
     if (error !== undefined) return { type: 'refused', error };
     return { type: 'accepted', user: userOf(claims), audiences: matching };
@@ -130,40 +124,7 @@ export class ServiceAccountTokens implements TokenIssuer, TokenAuthenticator, Is
   }
 
   #all<T>(from: (key: VerificationKey) => T): T[] {
-    return [...this.#keys.values()].map(from);
-  }
-
-  /** The claims, or why the token is no good. */
-  async #verify(token: string): Promise<SignedClaims | string> {
-    const known = this.#verified.get(token);
-    if (known !== undefined) return known;
-    try {
-      const { payload } = await this.#checkSignature(token);
-      const claims = JSON.parse(Buffer.from(payload).toString()) as SignedClaims;
-      const [oldest] = this.#verified.keys();
-      if (oldest !== undefined && this.#verified.size >= maxRemembered) this.#verified.delete(oldest);
-      this.#verified.set(token, claims);
-      return claims;
-    } catch (error) {
-      if (error instanceof errors.JOSEError || error instanceof SyntaxError)
-        return 'the signature of the token is not valid';
-      throw error;
-    }
-  }
-
-  /** By the key that the token names, or by each in turn where it names none. Source: StaticPublicKeysGetter. */
-  async #checkSignature(token: string): Promise<CompactVerifyResult> {
-    const kid = keyIdOf(token);
-    const candidates = kid === undefined ? this.#all((key) => key) : [this.#keys.get(kid)];
-    for (const key of candidates) {
-      if (key === undefined) continue;
-      try {
-        return await compactVerify(token, key.publicKey, { algorithms: [key.algorithm] });
-      } catch (error) {
-        if (!(error instanceof errors.JOSEError)) throw error;
-      }
-    }
-    throw new errors.JWSSignatureVerificationFailed();
+    return this.signatures.keys.map(from);
   }
 
   #timeError({ exp = 0, iat = 0, nbf = 0 }: SignedClaims): string | undefined {
@@ -237,32 +198,4 @@ function userOf({ jti, 'kubernetes.io': claims }: SignedClaims): UserInfo {
     groups: [serviceAccountsGroup, `${serviceAccountsGroup}:${namespace}`],
     extra: Object.fromEntries([...extra].map(([key, value]) => [`authentication.kubernetes.io/${key}`, [value]])),
   };
-}
-
-/** The claim "iss" of something that may be a token, before anything in it is believed. */
-function issuerOf(token: string): unknown {
-  const [, payload = '', signature, ...more] = token.split('.');
-  if (signature === undefined || more.length > 0) return undefined;
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
-    return isJsonObject(claims) ? claims.iss : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/** The key that a token names, before anything in it is believed. */
-function keyIdOf(token: string): string | undefined {
-  try {
-    return decodeProtectedHeader(token).kid;
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
-}
-
-/** Go's %q of a list. */
-function goTexts(texts: readonly string[]): string {
-  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;
 }

@@ -3,6 +3,7 @@
 
 export const controlLoopNames = [
   'serviceaccount-controller',
+  'serviceaccount-token-controller',
   'root-ca-certificate-publisher-controller',
   'namespace-controller',
   'garbage-collector-controller',

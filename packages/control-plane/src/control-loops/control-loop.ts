@@ -1,6 +1,7 @@
 // What every control loop is: a function that works until its signal aborts, and what it is given. Started by
 // control-loops.ts; each loop has a file of its own.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { SecretTokenIssuer } from '@kapstan/apiserver';
 import { type Reconcile, ReconcileLoop, type ReconcileOutcome } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
@@ -14,6 +15,8 @@ export interface ControlLoopContext {
   readonly kinds: ServedKinds;
   /** PEM of the authority that signed the serving certificate. */
   readonly caCert: string;
+  /** Signs what the server lets in. */
+  readonly secretTokens: SecretTokenIssuer;
   /** How long content of a namespace may still arrive after its deletion, in milliseconds. */
   readonly namespaceGraceMs: number;
   readonly clock: Clock;

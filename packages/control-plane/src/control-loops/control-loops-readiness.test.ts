@@ -36,8 +36,8 @@ async function start(names: readonly ControlLoopName[], replaced: TestLoops = {}
   closers.push(() => engine.close());
   const resources = await openResources(singleEngine(engine), { clock, logger: silentLogger });
   closers.push(() => resources.close());
-  const { client, catalog } = resources;
-  const ports = { client, catalog, clock, logger: silentLogger };
+  const { client, catalog, access } = resources;
+  const ports = { client, catalog, secretTokens: access.serviceAccountTokens, clock, logger: silentLogger };
   const loops = new ControlLoops({ ...ports, names, loops: replaced, caCert: 'PEM', namespaceGraceMs: 500 });
   closers.push(() => loops.close());
   loops.start();
@@ -64,6 +64,22 @@ describe('control loops', () => {
     await loops.whenReady();
     expect(await health(loops)).toEqual(
       Object.fromEntries(controlLoopNames.map((name) => [`poststarthook/${name}`, 'ok'])),
+    );
+  });
+
+  it('leave out those that work for clients where there is no server', () => {
+    const ports = { client: {}, catalog: {}, clock, logger: silentLogger } as ControlLoopsOptions;
+    const secretTokens = { issueForSecret: async () => '' };
+    const loops = new ControlLoops({
+      ...ports,
+      names: controlLoopNames,
+      secretTokens,
+      caCert: undefined,
+      namespaceGraceMs: 0,
+    });
+    const forClients = ['root-ca-certificate-publisher-controller', 'serviceaccount-token-controller'];
+    expect(new Set(loops.healthChecks.map(({ name }) => name))).toEqual(
+      new Set(controlLoopNames.filter((name) => !forClients.includes(name)).map((name) => `poststarthook/${name}`)),
     );
   });
 

@@ -68,7 +68,9 @@ it('writes to the log that a kind cannot be listed or watched', async () => {
   const client = { listerWatcher: () => source } as unknown as ResourceClient;
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message) };
-  const ports = { client, catalog: {} as ControlLoopsOptions['catalog'], clock: new VirtualClock(), logger };
+  const secretTokens = { issueForSecret: async () => '' };
+  const catalog = {} as ControlLoopsOptions['catalog'];
+  const ports = { client, catalog, secretTokens, clock: new VirtualClock(), logger };
   const loops = new ControlLoops({ ...ports, names: ['serviceaccount-controller'], caCert: '', namespaceGraceMs: 0 });
   loops.start();
   await settle();

@@ -8,7 +8,7 @@ import {
   objectKey,
   type ResourceClient,
 } from '@kapstan/api';
-import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
+import type { HealthCheck, ResourceCatalog, SecretTokenIssuer } from '@kapstan/apiserver';
 import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { Registry } from 'prom-client';
@@ -21,14 +21,16 @@ import { namespaceController } from './namespace-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
+import { serviceAccountTokenController } from './serviceaccount-token-controller.ts';
 import { SupervisedLoop } from './supervised-loop.ts';
 
 export interface ControlLoopsOptions {
   readonly names: readonly ControlLoopName[];
   readonly client: ResourceClient;
   readonly catalog: ResourceCatalog;
-  /** PEM of the authority that signed the serving certificate. Absent: there is no server, so none is published. */
+  /** PEM of the authority that signed the serving certificate. Absent: there is no server, so none is published, nor tokens made. */
   readonly caCert: string | undefined;
+  readonly secretTokens: SecretTokenIssuer;
   /**
    * How long content of a namespace may still arrive after its deletion, in milliseconds: writes that were admitted before.
    * Kubernetes waits 5000, for the sake of other API servers on the same store.
@@ -51,11 +53,18 @@ export interface RunningLoops {
 
 const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'serviceaccount-controller': serviceAccountController,
+  'serviceaccount-token-controller': serviceAccountTokenController,
   'root-ca-certificate-publisher-controller': rootCaCertificatePublisher,
   'namespace-controller': namespaceController,
   'garbage-collector-controller': garbageCollectorController,
   'clusterrole-aggregation-controller': clusterRoleAggregationController,
 };
+
+/** Loops that work for those who come to the server. */
+const forClients: ReadonlySet<ControlLoopName> = new Set([
+  'root-ca-certificate-publisher-controller',
+  'serviceaccount-token-controller',
+]);
 
 /** Longer than the garbage collector waits for kinds that cannot be listed. */
 export const readyTimeoutMs = 60_000;
@@ -76,7 +85,7 @@ export class ControlLoops implements RunningLoops {
       logger.error('A handler of a control loop failed', { informer, key: change?.key, error });
     this.#informers = new SharedInformerFactory(client, { clock, logger, onHandlerError });
     this.#kinds = new ServedKinds({ catalog, informers: this.#informers, clock });
-    const wanted = names.filter((name) => name !== 'root-ca-certificate-publisher-controller' || caCert !== undefined);
+    const wanted = names.filter((name) => caCert !== undefined || !forClients.has(name));
     this.#loops = wanted.map((name) => this.#supervise(name));
   }
 
@@ -163,9 +172,10 @@ export class ControlLoops implements RunningLoops {
   }
 
   #supervise(name: ControlLoopName): SupervisedLoop {
-    const { client, caCert = '', namespaceGraceMs, clock } = this.#options;
+    const { client, caCert = '', secretTokens, namespaceGraceMs, clock } = this.#options;
     const logger = loggerOf(name, this.#options.logger);
-    const context = { client, informers: this.#informers, kinds: this.#kinds, caCert, namespaceGraceMs, clock, logger };
+    const shared = { informers: this.#informers, kinds: this.#kinds };
+    const context = { client, ...shared, caCert, secretTokens, namespaceGraceMs, clock, logger };
     return new SupervisedLoop({ name, loop: this.#options.loops?.[name] ?? loops[name], context });
   }
 }

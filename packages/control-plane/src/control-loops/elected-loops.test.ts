@@ -48,7 +48,7 @@ interface Run {
 async function server(options: Partial<ElectedLoopsOptions> = {}) {
   const resources = await settled(openResources(singleEngine(engine), { clock, logger: silentLogger }));
   closers.push(() => resources.close());
-  const { client, catalog } = resources;
+  const { client, catalog, access } = resources;
   for (const name of ['default', 'kube-system']) {
     await client.create(Namespace, { metadata: { name } }).catch(() => undefined);
   }
@@ -58,7 +58,8 @@ async function server(options: Partial<ElectedLoopsOptions> = {}) {
     context.onSynced();
     await new Promise<void>((end) => signal.addEventListener('abort', () => end(), { once: true }));
   };
-  const ports = { client, catalog, clock, logger: silentLogger, caCert: 'PEM', namespaceGraceMs: 500 };
+  const secretTokens = access.serviceAccountTokens;
+  const ports = { client, catalog, secretTokens, clock, logger: silentLogger, caCert: 'PEM', namespaceGraceMs: 500 };
   const loops = new ElectedLoops({
     ...ports,
     names: ['namespace-controller'],

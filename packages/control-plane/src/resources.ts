@@ -136,9 +136,10 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const catalog = new ResourceCatalog();
   const managedFields = new FieldManager({ clock });
   const patching = objectPatching(managedFields);
-  const admission = new AdmissionChain({ catalog, clock, ...options.admission });
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
+  const { authorizer } = access;
+  const admission = new AdmissionChain({ catalog, authorizer, clock, ...options.admission });
   const open = new Set<ResourceStack>();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,

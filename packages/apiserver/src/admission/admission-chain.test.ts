@@ -1,101 +1,25 @@
-import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ResourceCatalog } from '../registry/catalog.ts';
+import { alwaysAllow } from '../authz/authorizer.ts';
 import { defaultStrategy } from '../registry/default-strategy.ts';
-import { ResourceStack } from '../registry/resource-stack.ts';
-import type { ResourceStore } from '../registry/resource-store.ts';
-import {
-  type DefinitionChanges,
-  refusal,
-  StoreFixture,
-  testContext,
-  testDefinition,
-  unconditionalStrategy,
-} from '../testing/store-fixture.ts';
+import { AdmissionServer } from '../testing/admission-server.ts';
+import { refusal, StoreFixture, testContext } from '../testing/store-fixture.ts';
 import { AdmissionChain, type AdmissionChainOptions, admissionPluginNames } from './admission-chain.ts';
 
-/** The resources that the plug-ins look at, in a server of their own. */
-const resources: readonly DefinitionChanges[] = [
-  { resource: 'configmaps', kind: 'ConfigMap' },
-  {
-    resource: 'namespaces',
-    kind: 'Namespace',
-    namespaced: false,
-    strategy: {
-      ...unconditionalStrategy,
-      holdsDeletion: (object: DeepReadonly<UnstructuredObject>) => object.finalized !== true,
-      prepareForDeletion: (object: UnstructuredObject) => {
-        object.status = { phase: 'Terminating' };
-      },
-    },
-  },
-  { resource: 'pods', kind: 'Pod' },
-  { resource: 'nodes', kind: 'Node', namespaced: false },
-  { resource: 'serviceaccounts', kind: 'ServiceAccount' },
-  { resource: 'persistentvolumeclaims', kind: 'PersistentVolumeClaim' },
-  { group: 'networking.k8s.io', resource: 'ingresses', kind: 'Ingress' },
-  { group: 'networking.k8s.io', resource: 'ingressclasses', kind: 'IngressClass', namespaced: false },
-  { group: 'storage.k8s.io', resource: 'storageclasses', kind: 'StorageClass', namespaced: false },
-  { group: 'scheduling.k8s.io', resource: 'priorityclasses', kind: 'PriorityClass', namespaced: false },
-];
-
-class Server {
-  readonly fixture: StoreFixture;
-  readonly catalog = new ResourceCatalog();
-  readonly #stacks: ResourceStack[] = [];
-
-  constructor(fixture: StoreFixture) {
-    this.fixture = fixture;
-  }
-
-  async start(options: Partial<AdmissionChainOptions>): Promise<void> {
-    const { clock, engine } = this.fixture;
-    const admission = new AdmissionChain({ catalog: this.catalog, clock, random: () => 0, ...options });
-    for (const changes of resources) {
-      const stack = new ResourceStack(testDefinition(changes), { engine, clock, admission });
-      this.#stacks.push(stack);
-      this.catalog.install(stack.served);
-    }
-    await Promise.all(this.#stacks.map((stack) => stack.waitUntilReady()));
-  }
-
-  store(resource: string, group = ''): ResourceStore {
-    const served = this.catalog.find(group, 'v1', resource);
-    if (served === undefined) throw new Error(`no ${resource}`);
-    return served.store;
-  }
-
-  /** Creates an object, in namespace "default" unless it is cluster-scoped or says otherwise. */
-  async create(
-    resource: string,
-    object: Record<string, unknown> & { name?: string; namespace?: string; group?: string },
-  ) {
-    const { name = 'x', namespace = 'default', group = '', metadata, ...rest } = object;
-    const context = testContext({ namespace });
-    const body = { apiVersion: 'v1', kind: 'Test', metadata: { name, ...(metadata as object) }, ...rest };
-    return (await this.store(resource, group).create(context, body)).object as UnstructuredObject;
-  }
-
-  async close(): Promise<void> {
-    for (const stack of this.#stacks) await stack.close();
-    await this.fixture.close();
-  }
-}
-
-let server: Server;
+let server: AdmissionServer;
 const start = async (options: Partial<AdmissionChainOptions> = { disabled: ['ServiceAccount'] }): Promise<void> => {
   await server.start(options);
   await server.create('namespaces', { name: 'default' });
 };
 beforeEach(async () => {
-  server = new Server(await StoreFixture.open(openLmdbEngine));
+  server = new AdmissionServer(await StoreFixture.open(openLmdbEngine));
 });
 afterEach(() => server.close());
 
 describe('the admission chain', () => {
   const names = (options: Partial<AdmissionChainOptions>) =>
-    new AdmissionChain({ catalog: server.catalog, ...options }).pluginNames;
+    new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, ...options }).pluginNames;
 
   it('has the built-in plug-ins in the order of Kubernetes', () => {
     const built = names({});
@@ -120,7 +44,7 @@ describe('the admission chain', () => {
       validatedResources: ['deployments.apps'],
       validate: ({ resource }: { resource: { resource: string } }) => void seen.push(resource.resource),
     };
-    const chain = new AdmissionChain({ catalog: server.catalog, plugins: [plugin] });
+    const chain = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, plugins: [plugin] });
     const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
     expect([chain.validates(deployments), chain.validates({ group: '', resource: 'deployments' })]).toEqual([
       true,
@@ -141,6 +65,7 @@ describe('the admission chain', () => {
     expect(seen).toEqual(['deployments']);
     const everything = new AdmissionChain({
       catalog: server.catalog,
+      authorizer: alwaysAllow,
       plugins: [{ name: 'ResourceQuota', validate: () => undefined }],
     });
     expect(everything.validates({ group: '', resource: 'secrets' })).toBe(true);
@@ -150,8 +75,8 @@ describe('the admission chain', () => {
     [{ enabled: ['Nope'] }, 'enable-admission-plugins plugin "Nope" is unknown'],
     [{ disabled: ['Nope'] }, 'disable-admission-plugins plugin "Nope" is unknown'],
     [
-      { enabled: ['AlwaysPullImages'] },
-      'enable-admission-plugins plugin "AlwaysPullImages" is not built in this version',
+      { enabled: ['ImagePolicyWebhook'] },
+      'enable-admission-plugins plugin "ImagePolicyWebhook" is not built in this version',
     ],
     [
       { enabled: ['Priority'], disabled: ['Priority'] },
@@ -421,7 +346,7 @@ describe('ServiceAccount', () => {
 
 describe('a server without namespaces', () => {
   it('has no life cycle of them', async () => {
-    const admission = new AdmissionChain({ catalog: server.catalog });
+    const admission = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow });
     const store = server.fixture.store({ strategy: defaultStrategy }, { admission });
     await expect(store.create(testContext(), { metadata: { name: 'a' } })).resolves.toBeDefined();
   });

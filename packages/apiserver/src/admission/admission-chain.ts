@@ -1,22 +1,19 @@
 // AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
 // Implements the registry's AdmissionControl.
 import { type Clock, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
+import type { Authorizer } from '../authz/authorizer.ts';
 import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
 import { ResourceCatalog } from '../registry/catalog.ts';
-import { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
-import { defaultIngressClass, defaultStorageClass } from './default-class.ts';
-import { defaultTolerationSeconds } from './default-toleration-seconds.ts';
-import { NamespaceLifecycle } from './namespace-lifecycle.ts';
-import { Priority } from './priority.ts';
-import { ServiceAccount } from './service-account.ts';
-import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
+import { defaultPlugins, optionalPlugins } from './built-in-plugins.ts';
 
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
 export interface AdmissionChainOptions {
   /** Where plug-ins look at namespaces, service accounts, classes. */
   readonly catalog: ResourceCatalog;
+  /** Whom plug-ins ask what else a user may do. */
+  readonly authorizer: Authorizer;
   /** `--enable-admission-plugins`: beside those that are on by default. */
   readonly enabled?: readonly string[];
   /** `--disable-admission-plugins`. */
@@ -43,7 +40,6 @@ export const admissionPluginNames: readonly string[] = [
   'ImagePolicyWebhook',
   'PodSecurity',
   'PodNodeSelector',
-  'PodTopologyLabels',
   'Priority',
   'DefaultTolerationSeconds',
   'PodTolerationRestriction',
@@ -51,6 +47,7 @@ export const admissionPluginNames: readonly string[] = [
   'ExtendedResourceToleration',
   'DefaultStorageClass',
   'StorageObjectInUseProtection',
+  'PodGroupProtection',
   'OwnerReferencesPermissionEnforcement',
   'PersistentVolumeClaimResize',
   'RuntimeClass',
@@ -60,6 +57,11 @@ export const admissionPluginNames: readonly string[] = [
   'CertificateSubjectRestriction',
   'DefaultIngressClass',
   'DenyServiceExternalIPs',
+  'PodTopologyLabels',
+  'PodGroupWorkloadExists',
+  'NodeDeclaredFeatureValidator',
+  'JobValidation',
+  'PodResizeValidator',
   'MutatingAdmissionPolicy',
   'MutatingAdmissionWebhook',
   'ValidatingAdmissionPolicy',
@@ -73,12 +75,14 @@ export class AdmissionChain implements AdmissionControl {
 
   /** Throws TypeError, naming the flag, for names that are unknown, not built, or both switched on and off. */
   constructor(options: AdmissionChainOptions) {
-    const built = [...builtInPlugins(options), ...(options.plugins ?? [])];
-    const error = namesError(options, new Set(built.map((plugin) => plugin.name)));
+    const { enabled = [], disabled = [] } = options;
+    const ports = { clock: systemClock, random: Math.random, ...options };
+    const optional = optionalPlugins(ports);
+    const usual = [...defaultPlugins(ports), ...(options.plugins ?? [])];
+    const error = namesError(options, new Set([...optional, ...usual].map((plugin) => plugin.name)));
     if (error !== undefined) throw new TypeError(error);
-    const disabled = new Set(options.disabled ?? []);
-    this.#plugins = built
-      .filter((plugin) => !disabled.has(plugin.name))
+    this.#plugins = [...usual, ...optional.filter((plugin) => enabled.includes(plugin.name))]
+      .filter((plugin) => !disabled.includes(plugin.name))
       .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name));
   }
 
@@ -88,7 +92,11 @@ export class AdmissionChain implements AdmissionControl {
   }
 
   async admit(attributes: AdmissionAttributes): Promise<void> {
-    for (const plugin of this.#plugins) await plugin.admit?.(attributes);
+    for (const plugin of this.#plugins) {
+      // Most do at once what they have to do.
+      const pending = plugin.admit?.(attributes);
+      if (pending !== undefined) await pending;
+    }
   }
 
   validates(resource: GroupResource): boolean {
@@ -106,23 +114,13 @@ function isValidating({ validatedResources }: AdmissionPlugin, groupResource: st
   return validatedResources === undefined || validatedResources.includes(groupResource);
 }
 
-function builtInPlugins(options: AdmissionChainOptions): AdmissionPlugin[] {
-  const { catalog, clock = systemClock, random = Math.random } = options;
-  const reader = new ObjectReader(catalog);
-  return [
-    new NamespaceLifecycle(reader, clock),
-    new ServiceAccount({ reader, clock, random }),
-    taintNodesByCondition,
-    new Priority(reader),
-    defaultTolerationSeconds,
-    defaultStorageClass(reader),
-    defaultIngressClass(reader),
-  ];
-}
+/** Where only names are asked for. */
+const nobody: Authorizer = { authorize: () => ({ decision: 'noOpinion', reason: '' }) };
 
 /** What is wrong with the values of the flags, naming them, where no plug-ins come from elsewhere; undefined = nothing. */
 export function admissionNamesError(flags: AdmissionFlags): string | undefined {
-  const built = builtInPlugins({ catalog: new ResourceCatalog() });
+  const ports = { catalog: new ResourceCatalog(), authorizer: nobody, clock: systemClock, random: Math.random };
+  const built = [...defaultPlugins(ports), ...optionalPlugins(ports)];
   return namesError(flags, new Set(built.map((plugin) => plugin.name)));
 }
 

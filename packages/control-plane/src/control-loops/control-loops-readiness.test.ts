@@ -68,10 +68,13 @@ describe('control loops', () => {
   });
 
   it('leave out those that work for clients where there is no server', () => {
-    const ports = { client: {}, catalog: {}, clock, logger: silentLogger } as ControlLoopsOptions;
+    const [client, catalog] = [{}, {}] as [ControlLoopsOptions['client'], ControlLoopsOptions['catalog']];
     const secretTokens = { issueForSecret: async () => '' };
     const loops = new ControlLoops({
-      ...ports,
+      client,
+      catalog,
+      clock,
+      logger: silentLogger,
       names: controlLoopNames,
       secretTokens,
       caCert: undefined,

@@ -3,6 +3,7 @@
 import {
   type DeepReadonly,
   type FieldError,
+  formatApiVersion,
   invalidField,
   type KubernetesObject,
   newBadRequest,
@@ -12,10 +13,11 @@ import {
 } from '@kapstan/api';
 import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
+import { changeApplied } from '../registry/scale-managed-fields.ts';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import { defaultTable } from '../table/default-table.ts';
-import { readInteger, readText, writePath } from './dotted-path.ts';
+import { readInteger, readText, splitDottedPath, writePath } from './dotted-path.ts';
 
 export type ScalePaths = DeepReadonly<CustomResourceSubresourceScale>;
 
@@ -24,7 +26,7 @@ const maxInt32 = 2_147_483_647;
 const unset = -2_147_483_648;
 
 export function customScaleSubresource(
-  resource: { readonly group: string; readonly resource: string },
+  resource: { readonly group: string; readonly version: string; readonly resource: string },
   paths: ScalePaths,
 ): ObjectSubresource<UnstructuredObject> {
   return {
@@ -35,15 +37,19 @@ export function customScaleSubresource(
     schema: definitionSchema('autoscaling.v1.Scale'),
     table: defaultTable,
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
-    update: async (store, context, { name, change }) => {
+    update: async (store, context, { name, change, managedFields }) => {
+      const field = { apiVersion: formatApiVersion(resource), path: splitDottedPath(paths.specReplicasPath) };
       const transform = async (present: UnstructuredObject | undefined): Promise<UnstructuredObject> => {
         if (present === undefined) throw newNotFound(resource, name);
-        const scale = await change(scaleOf(paths, present, unset) as UnstructuredObject);
-        return applyScale(paths, present, scale);
+        const scale = scaleOf(paths, present, unset) as UnstructuredObject;
+        if (managedFields === undefined) return applyScale(paths, present, await change(scale));
+        return changeApplied(present, { scale, change, field }, (next) => applyScale(paths, present, next));
       };
-      const { stored } = await store.update(context, { name, transform, subresource: 'scale' });
+      const how = managedFields === undefined ? {} : { managedFields };
+      const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return knownScale(paths, stored.object);
     },
+    isApplicable: true,
   };
 }
 

@@ -21,6 +21,8 @@ import { embeddedResourceErrors } from './embedded-resources.ts';
 /** What the strategies need to know of a kind in one of its versions. */
 export interface CustomKind {
   readonly resource: GroupResource;
+  /** Name of the version that is served. */
+  readonly version: string;
   readonly jsonSchema: JsonSchema;
   readonly schema: SchemaNode;
   /** The status has an endpoint of its own. */

@@ -72,6 +72,7 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
   const jsonSchema = (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
   return {
     resource: { group: definition.spec.group, resource: names.plural },
+    version: version.name,
     jsonSchema,
     schema: structuralSchema(jsonSchema),
     hasStatus: version.subresources?.status !== undefined,
@@ -88,7 +89,9 @@ function subresourcesOf(kind: CustomKind): Subresource<UnstructuredObject>[] {
     ...(kind.hasStatus
       ? [{ type: 'strategy', name: 'status', verbs, strategy: customStatusStrategy(kind) } as const]
       : []),
-    ...(kind.scale === undefined ? [] : [customScaleSubresource(kind.resource, kind.scale)]),
+    ...(kind.scale === undefined
+      ? []
+      : [customScaleSubresource({ ...kind.resource, version: kind.version }, kind.scale)]),
   ];
 }
 

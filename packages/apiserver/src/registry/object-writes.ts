@@ -17,7 +17,7 @@ import type { ServedResource } from './catalog.ts';
 import type { FieldsCall } from './managed-fields-tracker.ts';
 import { checkNamespace, checkObjectName } from './object-name.ts';
 import type { RequestContext } from './request-context.ts';
-import type { Subresource } from './resource-definition.ts';
+import type { ObjectSubresource, ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { UpdateRequest } from './resource-store.ts';
 import { methodNotAllowed } from './route-errors.ts';
 
@@ -111,17 +111,17 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
   return updateStored(target, { transform: () => deepCopy(object), ...preconditions });
 }
 
-/** Throws 501 for an apply to a part that is an object of its own. */
+/** Throws 501 for an apply to a part that cannot be applied. */
 export async function patchAt(target: WriteTarget, patching: ObjectPatching, patch: PatchBody): Promise<WriteAnswer> {
   const { served, part, context, name } = target;
   const { definition } = served;
   const isApply = patch.type === 'apply';
-  if (isApply && part?.type === 'object') {
+  if (isApply && part?.type === 'object' && part.isApplicable !== true) {
     throw newNotImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
   }
   const subresource = part?.name ?? '';
   const change = patching.prepare(patch, {
-    definition,
+    definition: isApply && part?.type === 'object' ? definitionOf(definition, part) : definition,
     context,
     subresource,
     name,
@@ -133,7 +133,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
     checkObjectName(next, { name, namespace: context.namespace });
     return next;
   };
-  if (part?.type === 'object') return updatePart(target, patched);
+  if (part?.type === 'object') return updatePart(target, patched, isApply ? { managedFields: 'given' } : {});
   const transform = (present: UnstructuredObject | undefined): UnstructuredObject => {
     const next = patched(present);
     definition.applyDefaults(next);
@@ -142,6 +142,14 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   if (!isApply) return updateStored(target, { transform });
   // Subresources never create. Source: the kinds' StatusREST.Update.
   return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
+}
+
+/** The resource as if the part were all of it: fields of another kind, of which nothing is reset. */
+function definitionOf(
+  definition: ResourceDefinition,
+  { kind, schema = definition.schema }: ObjectSubresource<UnstructuredObject>,
+): ResourceDefinition {
+  return { ...definition, ...kind, schema, subresources: [] };
 }
 
 function schemaOf({ served, part }: WriteTarget): SchemaNode {
@@ -165,9 +173,10 @@ async function updateStored(
 async function updatePart(
   { served, part, context, name }: WriteTarget,
   next: (present: UnstructuredObject) => UnstructuredObject,
+  how: { readonly managedFields?: 'given' } = {},
 ): Promise<WriteAnswer> {
   if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
   const change = async (present: UnstructuredObject): Promise<UnstructuredObject> => next(present);
-  const object = await part.update(served.store, context, { name, change });
+  const object = await part.update(served.store, context, { name, change, ...how });
   return { type: 'object', object, created: false };
 }

@@ -34,12 +34,21 @@ export interface ObjectSubresource<T extends KubernetesObject> {
     context: RequestContext,
     call: { readonly name: string; readonly body: UnstructuredObject },
   ): Promise<KubernetesObject>;
-  /** `change` gives the new subresource object from the present one; it may run several times. */
+  /**
+   * `change` gives the new subresource object from the present one; it may run several times. managedFields 'given': it is an
+   * apply, which reads and writes those of the present one; only where {@link ObjectSubresource.isApplicable}.
+   */
   update?(
     store: ResourceStore<T>,
     context: RequestContext,
-    call: { readonly name: string; readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject> },
+    call: {
+      readonly name: string;
+      readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject>;
+      readonly managedFields?: 'given';
+    },
   ): Promise<KubernetesObject>;
+  /** Whether its object can be applied. Default false. */
+  readonly isApplicable?: boolean;
   /** In place of the functions above: exec, attach, portforward, proxy. */
   readonly connect?: Connecter<T>;
 }

@@ -2,7 +2,9 @@
 // Source: pkg/registry/apps/<resource>/storage ScaleREST.
 import {
   type DeepReadonly,
+  formatApiVersion,
   type KubernetesObject,
+  newConflict,
   newInvalid,
   newNotFound,
   type UnstructuredObject,
@@ -11,6 +13,7 @@ import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import { scaleTable } from '../table/scale-table.ts';
 import type { ObjectSubresource } from './resource-definition.ts';
+import { changeApplied } from './scale-managed-fields.ts';
 import { collectFieldErrors } from './validation/field.ts';
 
 /** What a kind can be scaled by. */
@@ -31,16 +34,23 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     },
     table: scaleTable,
     get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
-    update: async (store, context, { name, change }) => {
+    update: async (store, context, { name, change, managedFields }) => {
+      const field = { apiVersion: formatApiVersion({ group: kind.resource.group, version: 'v1' }), path: replicasPath };
       const transform = async (present: T | undefined): Promise<T> => {
         if (present === undefined) throw newNotFound(kind.resource, name);
-        return applyScale(kind, present, await change(scaleOf(kind, present as DeepReadonly<T>) as UnstructuredObject));
+        const scale = scaleOf(kind, present as DeepReadonly<T>) as UnstructuredObject;
+        if (managedFields === undefined) return applyScale(kind, present, await change(scale));
+        return changeApplied(present, { scale, change, field }, (next) => applyScale(kind, present, next));
       };
-      const { stored } = await store.update(context, { name, transform, subresource: 'scale' });
+      const how = managedFields === undefined ? {} : { managedFields };
+      const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return scaleOf(kind, stored.object);
     },
+    isApplicable: true,
   };
 }
+
+const replicasPath = ['spec', 'replicas'];
 
 function scaleOf<T extends KubernetesObject>(kind: ScaledKind<T>, object: DeepReadonly<T>): KubernetesObject {
   const { replicas, current, selector } = kind.read(object);
@@ -60,9 +70,22 @@ function applyScale<T extends KubernetesObject>(kind: ScaledKind<T>, object: T, 
   const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
   const errors = collectFieldErrors((root) => root.child('spec', 'replicas').nonNegative(replicas));
   if (errors.length > 0) throw newInvalid({ group: 'autoscaling', kind: 'Scale' }, object.metadata?.name ?? '', errors);
+  refuseOtherUid(kind, object, scale);
   kind.write(object, replicas);
   // A version in the scale is a precondition on the object. Source: scaleUpdatedObjectInfo.
   if (scale.metadata?.resourceVersion)
     object.metadata = { ...object.metadata, resourceVersion: scale.metadata.resourceVersion };
   return object;
+}
+
+/** Source: scaleUpdatedObjectInfo. */
+function refuseOtherUid<T extends KubernetesObject>(
+  { resource }: ScaledKind<T>,
+  { metadata }: T,
+  scale: UnstructuredObject,
+): void {
+  const uid = scale.metadata?.uid;
+  if (!uid || uid === metadata?.uid) return;
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata?.uid}`;
+  throw newConflict({ ...resource, resource: `${resource.resource}/scale` }, metadata?.name ?? '', why);
 }

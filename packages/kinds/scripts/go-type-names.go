@@ -1,5 +1,7 @@
 // Writes facts/gotypes.json: for each definition of schemas.json the JSON fields whose Go type is a named scalar, or a
-// list or map of one: {"core.v1.PodSpec": {"restartPolicy": "v1.RestartPolicy"}}. Go names these types in its complaints.
+// list or map of one: {"core.v1.PodSpec": {"restartPolicy": "v1.RestartPolicy"}}. Lists and maps that have a name of their
+// own, or keys of a named type, are objects: {"hard": {"collection": "v1.ResourceList"}}; their elements may be named too.
+// Go names these types in its complaints.
 //
 //	go run go-type-names.go $(go env GOMODCACHE)/k8s.io v0.36.3 ../facts/schemas.json > ../facts/gotypes.json
 //
@@ -20,9 +22,10 @@ import (
 )
 
 type goPackage struct {
-	definition string            // "core.v1."
-	name       string            // "v1"
-	scalars    map[string]string // named type → basic type
+	definition string              // "core.v1."
+	name       string              // "v1"
+	scalars    map[string]string   // named type → basic type
+	lists      map[string]ast.Expr // named list or map → what it is
 	structs    map[string]*ast.StructType
 	imports    map[string]string // local name → import path
 }
@@ -55,13 +58,13 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	facts := map[string]map[string]string{}
+	facts := map[string]map[string]any{}
 	for _, p := range packages {
 		if p.definition == "" {
 			continue
 		}
 		for name, s := range p.structs {
-			fields := map[string]string{}
+			fields := map[string]any{}
 			collect(p, s, fields)
 			if schemas.Definitions[p.definition+name] != nil && len(fields) > 0 {
 				facts[p.definition+name] = fields
@@ -87,7 +90,7 @@ func main() {
 
 func load(path, folder, definition string) {
 	files, _ := filepath.Glob(filepath.Join(folder, "*.go"))
-	p := &goPackage{definition: definition, scalars: map[string]string{}, structs: map[string]*ast.StructType{}, imports: map[string]string{}}
+	p := &goPackage{definition: definition, scalars: map[string]string{}, lists: map[string]ast.Expr{}, structs: map[string]*ast.StructType{}, imports: map[string]string{}}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") || strings.Contains(file, "zz_generated") || strings.Contains(file, "generated.pb") {
 			continue
@@ -115,6 +118,8 @@ func load(path, folder, definition string) {
 				if basic[t.Name] {
 					p.scalars[spec.Name.Name] = t.Name
 				}
+			case *ast.ArrayType, *ast.MapType:
+				p.lists[spec.Name.Name] = t
 			case *ast.StructType:
 				p.structs[spec.Name.Name] = t
 			}
@@ -125,7 +130,7 @@ func load(path, folder, definition string) {
 }
 
 // Fields of embedded structs stand in the JSON of the outer one.
-func collect(p *goPackage, s *ast.StructType, into map[string]string) {
+func collect(p *goPackage, s *ast.StructType, into map[string]any) {
 	for _, field := range s.Fields.List {
 		tag := ""
 		if field.Tag != nil {
@@ -141,8 +146,8 @@ func collect(p *goPackage, s *ast.StructType, into map[string]string) {
 		if name == "" || name == "-" {
 			continue
 		}
-		if scalar := scalarName(p, field.Type); scalar != "" {
-			into[name] = scalar
+		if fact := factOf(p, field.Type); fact != nil {
+			into[name] = fact
 		}
 	}
 }
@@ -159,23 +164,79 @@ func structOf(p *goPackage, e ast.Expr) (*ast.StructType, *goPackage) {
 	return nil, nil
 }
 
-func scalarName(p *goPackage, e ast.Expr) string {
+// A string names a scalar, here or inside lists and maps; an object names a list or map, or what is in it.
+func factOf(p *goPackage, e ast.Expr) any {
 	switch t := e.(type) {
 	case *ast.StarExpr:
-		return scalarName(p, t.X)
+		return factOf(p, t.X)
 	case *ast.ArrayType:
-		return scalarName(p, t.Elt)
+		return elementsOf(factOf(p, t.Elt))
 	case *ast.MapType:
-		return scalarName(p, t.Value)
-	case *ast.Ident:
-		if p.scalars[t.Name] != "" {
-			return p.name + "." + t.Name
+		if typeName(p, t.Key) != "string" {
+			return collection(typeName(p, e), factOf(p, t.Value))
 		}
-	case *ast.SelectorExpr:
-		owner := packages[p.imports[t.X.(*ast.Ident).Name]]
-		if owner != nil && owner.scalars[t.Sel.Name] != "" {
-			return owner.name + "." + t.Sel.Name
+		return elementsOf(factOf(p, t.Value))
+	case *ast.Ident, *ast.SelectorExpr:
+		owner, name := named(p, e)
+		if owner == nil {
+			return nil
+		}
+		if owner.scalars[name] != "" {
+			return owner.name + "." + name
+		}
+		switch inner := owner.lists[name].(type) {
+		case *ast.ArrayType:
+			return collection(owner.name+"."+name, factOf(owner, inner.Elt))
+		case *ast.MapType:
+			return collection(owner.name+"."+name, factOf(owner, inner.Value))
 		}
 	}
-	return ""
+	return nil
+}
+
+func elementsOf(fact any) any {
+	if object, ok := fact.(map[string]any); ok {
+		return map[string]any{"elements": object}
+	}
+	return fact
+}
+
+func collection(name string, elements any) any {
+	if elements == nil {
+		return map[string]any{"collection": name}
+	}
+	return map[string]any{"collection": name, "elements": elements}
+}
+
+func named(p *goPackage, e ast.Expr) (*goPackage, string) {
+	switch t := e.(type) {
+	case *ast.Ident:
+		return p, t.Name
+	case *ast.SelectorExpr:
+		return packages[p.imports[t.X.(*ast.Ident).Name]], t.Sel.Name
+	}
+	return nil, ""
+}
+
+// As Go's reflection prints it.
+func typeName(p *goPackage, e ast.Expr) string {
+	switch t := e.(type) {
+	case *ast.MapType:
+		return "map[" + typeName(p, t.Key) + "]" + typeName(p, t.Value)
+	case *ast.ArrayType:
+		return "[]" + typeName(p, t.Elt)
+	case *ast.StarExpr:
+		return "*" + typeName(p, t.X)
+	case *ast.Ident:
+		if basic[t.Name] {
+			return t.Name
+		}
+		return p.name + "." + t.Name
+	case *ast.SelectorExpr:
+		if owner, name := named(p, e); owner != nil {
+			return owner.name + "." + name
+		}
+		return t.X.(*ast.Ident).Name + "." + t.Sel.Name
+	}
+	panic(e)
 }

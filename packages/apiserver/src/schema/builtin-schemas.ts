@@ -1,7 +1,7 @@
 // Schemas of the built-in kinds as SchemaNodes, made from the facts' OpenAPI definitions on first use. Above:
 // decoding, patches, apply, OpenAPI. Below: @kapstan/kinds/facts.
 import { getOwn } from '@kapstan/api';
-import { goTypeFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
+import { type GoTypeName, goTypeFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
 import { embeddedStructs } from './embedded-structs.ts';
 import type { SchemaNode } from './schema-node.ts';
 
@@ -51,10 +51,10 @@ const freeFormTypes = new Set([...freeForm].map(goTypeOf));
 interface GoNames {
   readonly goType?: string;
   readonly definition?: string;
-  /** Of the scalars in its fields. */
-  readonly fields?: ReadonlyMap<string, string>;
-  /** Of the scalars in a list or map. */
-  readonly elements?: string;
+  /** Of its fields. */
+  readonly fields?: ReadonlyMap<string, GoTypeName>;
+  /** Of what is in a list or map. */
+  readonly elements?: GoTypeName;
 }
 
 /** Reads the OpenAPI words of one place; members become nodes when they are looked at. */
@@ -154,24 +154,28 @@ class LazySchemaNode implements SchemaNode {
 
 /**
  * A reference may carry words of its own (list and patch strategies of the field): they win over the definition's.
- * `scalar` names the Go type of the value, or of the elements of a list or map.
+ * `name` is that of the Go type of the value, or of what is in it.
  */
-function nodeOf(raw: RawSchema, scalar: string | undefined): SchemaNode {
-  if (typeof raw.$ref !== 'string') {
-    if (scalar === undefined) return new LazySchemaNode(raw, {});
-    const isCollection = raw.items !== undefined || raw.additionalProperties !== undefined;
-    return new LazySchemaNode(raw, isCollection ? { elements: scalar } : { goType: scalar });
-  }
+function nodeOf(raw: RawSchema, name: GoTypeName | undefined): SchemaNode {
+  if (typeof raw.$ref !== 'string') return new LazySchemaNode(raw, goNamesOf(raw, name));
   const { $ref, ...own } = raw;
   const target = definitionSchema($ref);
   if (Object.keys(own).length === 0) return target;
   return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, namesOf($ref));
 }
 
-function namesOf(definition: string): GoNames {
-  return { goType: goTypeOf(definition), definition, fields: scalarsOf(definition) };
+function goNamesOf(raw: RawSchema, name: GoTypeName | undefined): GoNames {
+  if (name === undefined) return {};
+  const isCollection = raw.items !== undefined || raw.additionalProperties !== undefined;
+  if (typeof name === 'string') return isCollection ? { elements: name } : { goType: name };
+  const { collection: goType, elements } = name;
+  return { ...(goType === undefined ? {} : { goType }), ...(elements === undefined ? {} : { elements }) };
 }
 
-function scalarsOf(name: string): ReadonlyMap<string, string> {
+function namesOf(definition: string): GoNames {
+  return { goType: goTypeOf(definition), definition, fields: fieldNamesOf(definition) };
+}
+
+function fieldNamesOf(name: string): ReadonlyMap<string, GoTypeName> {
   return new Map(Object.entries(goTypeFacts()[name] ?? {}));
 }

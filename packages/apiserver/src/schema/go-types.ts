@@ -18,7 +18,7 @@ export function goKindName(node: SchemaNode): string {
     case 'string':
       return node.format === 'byte' ? '[]uint8' : 'string';
     case 'integer':
-      return node.format === 'int32' ? 'int32' : 'int64';
+      return node.format === 'int32' || node.format === 'uint8' ? node.format : 'int64';
     case 'number':
       return 'float64';
     case 'boolean':

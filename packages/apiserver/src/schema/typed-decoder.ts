@@ -42,6 +42,8 @@ export function decodeTyped(value: unknown, options: TypedDecodeOptions): unknow
   return decoded;
 }
 
+const byteNode: SchemaNode = { type: 'integer', format: 'uint8' };
+
 class TypedDecoder {
   readonly #options: TypedDecodeOptions;
   /** Names of fields down to here, as they stand in Go's errors; without map keys and indexes. */
@@ -150,6 +152,7 @@ class TypedDecoder {
   #scalar(value: unknown, node: SchemaNode): unknown {
     switch (node.type) {
       case 'string':
+        if (node.format === 'byte' && Array.isArray(value)) return this.#bytes(value);
         return typeof value === 'string' ? this.#string(value, node) : this.#wrongType(value, node);
       case 'boolean':
         return typeof value === 'boolean' ? value : this.#wrongType(value, node);
@@ -177,6 +180,17 @@ class TypedDecoder {
       if (!(error instanceof GoTimeError)) throw error;
       throw new DecodeError(error.message, { cause: error });
     }
+  }
+
+  /** Bytes may also come one by one. */
+  #bytes(value: readonly unknown[]): string {
+    const bytes = value.map((item) => {
+      const byte = Number(this.decode(item, byteNode) ?? 0);
+      // The converter of maps takes the lowest bits.
+      if (this.#options.words === 'json' && (byte < 0 || byte > 255)) this.#wrongNumber(byte, byteNode);
+      return byte;
+    });
+    return Buffer.from(bytes).toString('base64');
   }
 
   #integer(value: unknown, node: SchemaNode): unknown {

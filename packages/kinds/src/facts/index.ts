@@ -118,8 +118,14 @@ export interface BehaviourFacts {
   readonly resources: Readonly<Record<string, ResourceBehaviour>>;
 }
 
-/** Definition → field → Go type of the scalar in it: "core.v1.PodSpec" → "restartPolicy" → "v1.RestartPolicy". */
-export type GoTypeFacts = Readonly<Record<string, Readonly<Record<string, string>>>>;
+/**
+ * Names that Go has for the type of a field: a text names its scalar, also where that is in a list or map; an object
+ * names the list or map itself ("v1.ResourceList", "map[v1.ResourceName]v1.ClaimResourceStatus"), or what is in it.
+ */
+export type GoTypeName = string | { readonly collection?: string; readonly elements?: GoTypeName };
+
+/** Definition → field → name: "core.v1.PodSpec" → "restartPolicy" → "v1.RestartPolicy". */
+export type GoTypeFacts = Readonly<Record<string, Readonly<Record<string, GoTypeName>>>>;
 
 /** The roles and bindings that a server makes for itself, as they are written: whole objects. */
 export interface RbacPolicyFacts {

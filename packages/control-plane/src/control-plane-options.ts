@@ -92,7 +92,7 @@ export interface ControlPlaneOptions {
   readonly maxRequestsInflight?: number;
   /** 0 = no limit. Default 200. */
   readonly maxMutatingRequestsInflight?: number;
-  /** Requests at once on one HTTP/2 connection. Default 100. */
+  /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
   /** What is recorded of requests, and where. Default: nothing. */
   readonly audit?: AuditSettings;

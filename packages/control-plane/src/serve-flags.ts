@@ -120,7 +120,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     min: 0,
     max: maxInt,
   }),
-  'http2-max-streams-per-connection': intFlag('Requests at once on one HTTP/2 connection; 0 = 100.', {
+  'http2-max-streams-per-connection': intFlag('Requests at once on one HTTP/2 connection; 0 = 250.', {
     default: 0,
     min: 0,
     max: maxInt,

@@ -62,7 +62,7 @@ describe('a port for HTTPS', () => {
 
 describe('an HTTP/2 connection', () => {
   it.each([
-    [{}, 100],
+    [{}, 250],
     [{ maxConcurrentStreams: 7 }, 7],
   ])('may have so many requests at once: %j', async (options, expected) => {
     const session = open(await start(options));

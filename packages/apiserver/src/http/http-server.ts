@@ -32,7 +32,7 @@ export interface HttpServerOptions {
   readonly upgrades?: (request: IncomingMessage) => boolean;
   /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
   readonly keepAliveMs?: number;
-  /** Requests at once on one HTTP/2 connection. Default 100. */
+  /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
   /** Largest header of a request, its URL included, in bytes. Default 1 048 576. */
   readonly maxHeaderBytes?: number;
@@ -65,7 +65,7 @@ const defaults = {
   port: 0,
   keepAliveMs: 180_000,
   // What a client takes for granted before it is told: one that opens more at once has meant it. Source: secure_serving.go.
-  maxConcurrentStreams: 100,
+  maxConcurrentStreams: 250,
   maxHeaderBytes: 1_048_576,
   drainMs: 10_000,
 } as const satisfies Partial<HttpServerOptions>;

@@ -359,7 +359,7 @@ describe('HTTP/2', () => {
     post.resume().end(JSON.stringify({ metadata: { name: 'a' } }));
     const line = await new Promise((resolve) => watch.once('data', (chunk) => resolve(JSON.parse(String(chunk)))));
     expect(line).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'a' } } });
-    expect(session.remoteSettings.maxConcurrentStreams).toBe(100);
+    expect(session.remoteSettings.maxConcurrentStreams).toBe(250);
     const ended = new Promise((resolve) => watch.once('end', resolve));
     watch.resume();
     await Promise.all([running.close(), ended]);

@@ -1,6 +1,9 @@
 // Authenticators: from a request's credentials to a user. Tokens from a file, client certificates, anonymous.
 // Source: apiserver pkg/authentication.
-import type { UserInfo } from '../registry/request-context.ts';
+import type { RequestContext, UserInfo } from '../registry/request-context.ts';
+
+/** Where authenticators say what the answer and the audit log have to tell of the credentials. */
+export type AuthenticationRemarks = Pick<RequestContext, 'warn' | 'annotate'>;
 
 /** What a request brought along. */
 export interface Credentials {
@@ -12,6 +15,8 @@ export interface Credentials {
   readonly certificate?: CertificateSubject;
   /** A client certificate was sent, but cannot be trusted: why. */
   readonly certificateError?: string;
+  /** Absent: nobody wants to know. */
+  readonly remarks?: AuthenticationRemarks;
 }
 
 export interface CertificateSubject {

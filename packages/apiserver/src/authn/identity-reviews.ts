@@ -27,9 +27,9 @@ function tokenReviews(tokens: TokenAuthenticationOptions): VirtualKind<TokenRevi
     validate: ({ spec }) => {
       if (!spec.token) throw newBadRequest('token is required for TokenReview in authentication');
     },
-    answer: async (review) => {
+    answer: async (review, remarks) => {
       const { token, audiences = [] } = review.spec;
-      const result = await authenticateToken(tokens, token, audiences);
+      const result = await authenticateToken(tokens, token, { audiences, remarks });
       if (result.type === 'refused') return { ...review, status: { user: {}, error: result.error } };
       const asked = audiences.length === 0 ? tokens.apiAudiences : audiences;
       if (asked.length > 0 && result.audiences.length === 0) throw newInternalError('error validating audiences');

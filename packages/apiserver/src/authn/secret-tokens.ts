@@ -5,7 +5,7 @@ import { type Clock, type DeepReadonly, formatTime, type Logger, type ResourceCl
 import { Secret, type ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { UserInfo } from '../registry/request-context.ts';
-import { serviceAccountsGroup } from './authenticator.ts';
+import { type AuthenticationRemarks, serviceAccountsGroup } from './authenticator.ts';
 import type { TokenAuthenticator, TokenResult } from './token-authenticator.ts';
 import { audiencesOf, issuerOf, matchAudiences, type SignedClaims, type TokenSignatures } from './token-signatures.ts';
 
@@ -16,6 +16,10 @@ const secretTokenIssuer = 'kubernetes/serviceaccount';
 const lastUsedLabel = 'kubernetes.io/legacy-token-last-used';
 /** Of a Secret: its token does not count any more. kube-controller-manager sets it on those that nobody uses. */
 const invalidSinceLabel = 'kubernetes.io/legacy-token-invalid-since';
+
+/** How annotations of these tokens in the audit log begin. */
+const annotation = 'authentication.k8s.io/legacy-';
+const noRemarks: AuthenticationRemarks = { warn: () => undefined };
 
 const claim = {
   namespace: 'kubernetes.io/serviceaccount/namespace',
@@ -75,41 +79,55 @@ export class SecretTokens implements TokenAuthenticator {
     this.#options = options;
   }
 
-  async authenticateToken(token: string, audiences: readonly string[]): Promise<TokenResult> {
+  async authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    remarks: AuthenticationRemarks = noRemarks,
+  ): Promise<TokenResult> {
     if (issuerOf(token) !== secretTokenIssuer) return { type: 'unknown' };
     const { signatures, apiAudiences } = this.#options;
     const signed = await signatures.verify(token);
     if (typeof signed === 'string') return { type: 'refused', error: signed };
     const named = audiencesOf(signed);
+    if (named.length === 0) remarks.annotate?.(`${annotation}token`, signed.sub ?? '');
     const matching = matchAudiences(named.length === 0 ? apiAudiences : named, audiences);
     if (typeof matching === 'string') return { type: 'refused', error: matching };
     const claims = readClaims(signed);
     if (typeof claims === 'string') return { type: 'refused', error: claims };
-    const error = await this.#error(token, claims);
+    const error = await this.#error(token, claims, remarks);
     if (error !== undefined) return { type: 'refused', error };
     return { type: 'accepted', user: userOf(claims), audiences: matching };
   }
 
-  async #error(token: string, claims: SecretTokenClaims): Promise<string | undefined> {
+  async #error(token: string, claims: SecretTokenClaims, remarks: AuthenticationRemarks): Promise<string | undefined> {
     const { namespace, account } = claims;
     const secret = await this.#secret(token, claims);
     if (secret === undefined || secret.metadata?.deletionTimestamp !== undefined) return 'Token has been invalidated';
     if (!holds(secret, token)) return "Token does not match server's copy";
-    const error = await this.#accountError(claims);
-    if (error !== undefined) return error;
+    const owner = await this.#account(claims);
+    if (typeof owner === 'string') return owner;
     await this.#noteUse(secret);
-    if ((secret.metadata?.labels?.[invalidSinceLabel] ?? '') === '') return undefined;
+    if ((secret.metadata?.labels?.[invalidSinceLabel] ?? '') === '') {
+      remark(remarks, claims.secret, owner);
+      return undefined;
+    }
+    remarks.annotate?.(`${annotation}token-invalidated`, `${claims.secret}/${namespace}`);
     return `the token in secret ${namespace}/${claims.secret} for service account ${namespace}/${account} has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${invalidSinceLabel}' label from the secret to temporarily allow use of this token`;
   }
 
-  async #accountError({ namespace, account: name, accountUid }: SecretTokenClaims): Promise<string | undefined> {
+  /** Or why it is none that could come in. */
+  async #account({
+    namespace,
+    account: name,
+    accountUid,
+  }: SecretTokenClaims): Promise<DeepReadonly<ServiceAccount> | string> {
     const isMeant = ({ metadata }: DeepReadonly<ServiceAccount>): boolean => metadata?.uid === accountUid;
     const account = await this.#find('serviceaccounts', { namespace, name }, isMeant);
     if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
     const { uid = '', deletionTimestamp } = account.metadata ?? {};
     if (deletionTimestamp !== undefined) return `ServiceAccount ${namespace}/${name} has been deleted`;
     if (uid !== accountUid) return `ServiceAccount UID (${uid}) does not match claim (${accountUid})`;
-    return undefined;
+    return account;
   }
 
   #secret(token: string, { namespace, secret: name }: SecretTokenClaims): Promise<DeepReadonly<Secret> | undefined> {
@@ -143,6 +161,16 @@ export class SecretTokens implements TokenAuthenticator {
       logger.error('The use of a token could not be noted in its Secret', { namespace, name, error: String(error) });
     }
   }
+}
+
+/** A Secret that its account names was made by a kube-controller-manager of old, and not by a person. */
+function remark(remarks: AuthenticationRemarks, secret: string, { secrets = [] }: DeepReadonly<ServiceAccount>): void {
+  const isMadeByItself = secrets.some(({ name }) => name === secret);
+  remarks.annotate?.(`${annotation}token-${isMadeByItself ? 'autogenerated' : 'manual'}-secret`, secret);
+  if (!isMadeByItself) return;
+  remarks.warn(
+    'Use tokens from the TokenRequest API or manually created secret-based tokens instead of auto-generated secret-based tokens.',
+  );
 }
 
 /** What is asked of the claims, in the order in which it is told. */

@@ -1,7 +1,7 @@
 // TokenAuthenticator: from a bearer token to a user, for certain audiences. The union of several answers requests
 // (bearerAuthenticator) and token reviews. Source: apiserver pkg/authentication/token, request/bearertoken.
 import type { UserInfo } from '../registry/request-context.ts';
-import { type Authenticator, bearerToken } from './authenticator.ts';
+import { type AuthenticationRemarks, type Authenticator, bearerToken } from './authenticator.ts';
 
 /** Accepted, and for which of the asked audiences; "unknown": not this authenticator's; `error`: its own, but no good. */
 export type TokenResult =
@@ -11,7 +11,11 @@ export type TokenResult =
 
 export interface TokenAuthenticator {
   /** `audiences`: the token must be for at least one of them. */
-  authenticateToken(token: string, audiences: readonly string[]): TokenResult | Promise<TokenResult>;
+  authenticateToken(
+    token: string,
+    audiences: readonly string[],
+    remarks?: AuthenticationRemarks,
+  ): TokenResult | Promise<TokenResult>;
 }
 
 export interface TokenAuthenticationOptions {
@@ -23,16 +27,22 @@ export interface TokenAuthenticationOptions {
 
 const invalidBearerToken = 'invalid bearer token';
 
-/** Asks all. When none accepts, the texts say why as kube-apiserver does. `audiences` empty = those of the server. */
+export interface TokenCall {
+  /** Empty = those of the server. */
+  readonly audiences?: readonly string[];
+  readonly remarks?: AuthenticationRemarks | undefined;
+}
+
+/** Asks all. When none accepts, the texts say why as kube-apiserver does. */
 export async function authenticateToken(
   { authenticators, apiAudiences }: TokenAuthenticationOptions,
   token: string,
-  audiences: readonly string[] = [],
+  { audiences = [], remarks }: TokenCall = {},
 ): Promise<Exclude<TokenResult, { type: 'unknown' }>> {
   const asked = audiences.length === 0 ? apiAudiences : audiences;
   const errors: string[] = [];
   for (const authenticator of authenticators) {
-    const result = await authenticator.authenticateToken(token, asked);
+    const result = await authenticator.authenticateToken(token, asked, remarks);
     if (result.type === 'accepted') return result;
     if (result.type === 'refused') errors.push(result.error);
   }
@@ -43,10 +53,10 @@ export async function authenticateToken(
 /** `Authorization: Bearer …` of requests. */
 export function bearerAuthenticator(options: TokenAuthenticationOptions): Authenticator {
   return {
-    authenticate: async ({ authorization }) => {
+    authenticate: async ({ authorization, remarks }) => {
       const token = bearerToken(authorization);
       if (token === undefined) return 'none';
-      const result = await authenticateToken(options, token);
+      const result = await authenticateToken(options, token, { remarks });
       return result.type === 'accepted' ? result.user : 'invalid';
     },
   };

@@ -18,7 +18,7 @@ export function isTokenProtocol(protocol: string): boolean {
 /** A token among the subprotocols of a WebSocket. There has to be another subprotocol, which the answer can name. */
 export function webSocketAuthenticator(options: TokenAuthenticationOptions): Authenticator {
   return {
-    authenticate: async ({ webSocketProtocols = [] }) => {
+    authenticate: async ({ webSocketProtocols = [], remarks }) => {
       const tokens = webSocketProtocols.filter(isTokenProtocol);
       const [first] = tokens;
       if (first === undefined) return 'none';
@@ -26,7 +26,7 @@ export function webSocketAuthenticator(options: TokenAuthenticationOptions): Aut
       if (tokens.length > 1 || token === undefined) return 'invalid';
       if (token === '') return 'none';
       if (tokens.length === webSocketProtocols.length) return 'invalid';
-      const result = await authenticateToken(options, token);
+      const result = await authenticateToken(options, token, { remarks });
       return result.type === 'accepted' ? result.user : 'invalid';
     },
   };

@@ -292,6 +292,7 @@ class RequestChain {
     const route = isRooted ? routeResource(this.#options.catalog, info, exchange.method) : 'unknown';
     if (route === 'unknown') return sendPageNotFound(exchange);
     const warnings = new WarningRecorder();
+    for (const text of exchange.earlyWarnings) warnings.add(text);
     const { served, subresource, name } = route;
     const requireVerb: ResourceCall['requireVerb'] = (verb, describe) =>
       this.#access.requireVerb({ info, user }, verb, describe);

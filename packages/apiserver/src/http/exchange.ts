@@ -42,6 +42,10 @@ export class Exchange {
   auditId = '';
   /** What the request leaves in the audit log. Undefined = nothing. */
   audit: AuditTrail | undefined;
+  /** What was found out before the trail began: it is the first in it. */
+  readonly earlyAnnotations: (readonly [key: string, value: string])[] = [];
+  /** Warnings from before it was known what answers. */
+  readonly earlyWarnings: string[] = [];
   /** The bytes of the query, for texts. */
   readonly rawQuery: string;
   #bodyBytes: number | undefined;

@@ -101,6 +101,10 @@ export class RequestAccess {
     const authorization = exchange.header('authorization');
     const webSocketProtocols = webSocketProtocolsOf(exchange);
     const credentials = {
+      remarks: {
+        warn: (text: string) => void exchange.earlyWarnings.push(text),
+        annotate: (key: string, value: string) => void exchange.earlyAnnotations.push([key, value]),
+      },
       ...(authorization === undefined ? {} : { authorization }),
       ...(webSocketProtocols === undefined ? {} : { webSocketProtocols }),
       ...certificateCredentials(exchange.socket, clock),

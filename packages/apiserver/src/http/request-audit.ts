@@ -53,6 +53,7 @@ export class RequestAudit {
       clock: this.#clock,
       isLongRunning: user === undefined || isLongRunning(info),
     });
+    for (const [key, value] of exchange.earlyAnnotations) trail.annotate(key, value);
     if (user !== undefined && !trail.receive()) {
       log.countRejection();
       return false;

@@ -8,6 +8,7 @@ import type { AdmissionPlugin } from './admission-plugin.ts';
 import { alwaysAdmit, alwaysDeny } from './always.ts';
 import { alwaysPullImages } from './always-pull-images.ts';
 import { certificateSigners } from './certificate-signers.ts';
+import { certificateSubjectRestriction } from './certificate-subject-restriction.ts';
 import { defaultIngressClass, defaultStorageClass } from './default-class.ts';
 import { defaultTolerationSeconds } from './default-toleration-seconds.ts';
 import { denyServiceExternalIPs } from './deny-service-external-ips.ts';
@@ -47,6 +48,7 @@ export function defaultPlugins({ catalog, authorizer, clock, random }: PluginPor
     persistentVolumeClaimResize(reader),
     runtimeClass(reader),
     ...certificateSigners(authorizer),
+    certificateSubjectRestriction,
     defaultIngressClass(reader),
     podTopologyLabels(reader),
   ];

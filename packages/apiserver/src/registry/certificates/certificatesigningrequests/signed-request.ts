@@ -1,18 +1,10 @@
 // Whether a PKCS#10 request is one, and signed by the key that it is for. By hand, because what validates is synchronous and the
 // X.509 library checks signatures in promises only. Source: crypto/x509 ParseCertificateRequest and CheckSignature of Go.
 import { createPublicKey, verify } from 'node:crypto';
+import { contentOf, type DerValue, objectId, readAll, sequence } from './der-values.ts';
 import { pemBlocks } from './pem-blocks.ts';
 
-interface DerValue {
-  readonly tag: number;
-  readonly content: Buffer;
-  /** With tag and length. */
-  readonly whole: Buffer;
-}
-
-const sequence = 0x30;
 const bitString = 0x03;
-const objectId = 0x06;
 
 interface Algorithm {
   /** Undefined: the key says it. */
@@ -62,32 +54,4 @@ function signatureFault(der: Buffer): string | undefined {
 function contentIn(value: DerValue | undefined): Buffer {
   contentOf(value, sequence);
   return (value as DerValue).whole;
-}
-
-function contentOf(value: DerValue | undefined, tag: number): Buffer {
-  if (value === undefined) throw new TypeError('sequence truncated');
-  if (value.tag !== tag) throw new TypeError("tags don't match");
-  return value.content;
-}
-
-/** The values that stand one after the other. Throws TypeError. */
-function readAll(bytes: Buffer): readonly DerValue[] {
-  const values: DerValue[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const { start, length } = readLength(bytes, at + 1);
-    const end = start + length;
-    if (end > bytes.length) throw new TypeError('data truncated');
-    values.push({ tag: bytes[at] ?? 0, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
-    at = end;
-  }
-  return values;
-}
-
-function readLength(bytes: Buffer, at: number): { readonly start: number; readonly length: number } {
-  const first = bytes[at];
-  if (first === undefined) throw new TypeError('truncated tag or length');
-  if (first < 0x80) return { start: at + 1, length: first };
-  const count = first - 0x80;
-  if (count < 1 || count > 4 || at + count >= bytes.length) throw new TypeError('length too large');
-  return { start: at + 1 + count, length: bytes.readUIntBE(at + 1, count) };
 }

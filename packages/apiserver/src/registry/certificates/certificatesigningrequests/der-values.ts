@@ -1,0 +1,41 @@
+// The values of a DER text, as far as a request for a certificate needs them. Read by signed-request.ts and request-subject.ts.
+// Source: encoding/asn1 of Go.
+
+export interface DerValue {
+  readonly tag: number;
+  readonly content: Buffer;
+  /** With tag and length. */
+  readonly whole: Buffer;
+}
+
+export const sequence = 0x30;
+export const objectId = 0x06;
+
+/** What is in a value that must be there and of that kind. Throws TypeError. */
+export function contentOf(value: DerValue | undefined, tag: number): Buffer {
+  if (value === undefined) throw new TypeError('sequence truncated');
+  if (value.tag !== tag) throw new TypeError("tags don't match");
+  return value.content;
+}
+
+/** The values that stand one after the other. Throws TypeError. */
+export function readAll(bytes: Buffer): readonly DerValue[] {
+  const values: DerValue[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const { start, length } = readLength(bytes, at + 1);
+    const end = start + length;
+    if (end > bytes.length) throw new TypeError('data truncated');
+    values.push({ tag: bytes[at] ?? 0, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) });
+    at = end;
+  }
+  return values;
+}
+
+function readLength(bytes: Buffer, at: number): { readonly start: number; readonly length: number } {
+  const first = bytes[at];
+  if (first === undefined) throw new TypeError('truncated tag or length');
+  if (first < 0x80) return { start: at + 1, length: first };
+  const count = first - 0x80;
+  if (count < 1 || count > 4 || at + count >= bytes.length) throw new TypeError('length too large');
+  return { start: at + 1 + count, length: bytes.readUIntBE(at + 1, count) };
+}

@@ -3,6 +3,7 @@ import { dnsSubdomainErrors } from '@kapstan/api';
 import type { FlowSchema } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { validateConditions } from '../conditions.ts';
+import { validateMandatorySchema } from '../mandatory-specs.ts';
 import { validateRule } from './rule-validation.ts';
 
 const maxPrecedence = 10_000;
@@ -30,6 +31,7 @@ export const flowSchemas: BuiltinKind<FlowSchema> = {
     if (level === '') at.child('priorityLevelConfiguration', 'name').required('must reference a priority level');
     else at.child('priorityLevelConfiguration', 'name').invalidAll(level, dnsSubdomainErrors(level));
     at.child('rules').each(spec?.rules, (rule, rulePlace) => validateRule(rulePlace, rule));
+    validateMandatorySchema(at, spec, metadata?.name ?? '');
     validateConditions(root.child('status', 'conditions'), status?.conditions);
   },
   status: {

@@ -9,6 +9,7 @@ import type {
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateConditions } from '../conditions.ts';
+import { validateMandatoryLevel } from '../mandatory-specs.ts';
 
 export const priorityLevelConfigurations: BuiltinKind<PriorityLevelConfiguration> = {
   id: 'flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
@@ -32,6 +33,7 @@ export const priorityLevelConfigurations: BuiltinKind<PriorityLevelConfiguration
     if (metadata?.annotations?.[keepZeroShares] !== undefined)
       root.child('metadata', 'annotations').forbidden(`annotation '${keepZeroShares}' is forbidden`);
     validateSpec(root.child('spec'), spec ?? {}, metadata?.name ?? '');
+    validateMandatoryLevel(root.child('spec'), spec ?? {}, metadata?.name ?? '');
     validateConditions(root.child('status', 'conditions'), status?.conditions);
   },
   status: {

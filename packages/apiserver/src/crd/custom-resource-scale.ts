@@ -37,7 +37,7 @@ export function customScaleSubresource(
     schema: definitionSchema('autoscaling.v1.Scale'),
     table: defaultTable,
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
-    update: async (store, context, { name, change, managedFields }) => {
+    update: async (store, context, { name, change, managedFields, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion(resource), path: splitDottedPath(paths.specReplicasPath) };
       const transform = async (present: UnstructuredObject | undefined): Promise<UnstructuredObject> => {
         if (present === undefined) throw newNotFound(resource, name);
@@ -45,7 +45,7 @@ export function customScaleSubresource(
         if (managedFields === undefined) return applyScale(paths, present, await change(scale));
         return changeApplied(present, { scale, change, field }, (next) => applyScale(paths, present, next));
       };
-      const how = managedFields === undefined ? {} : { managedFields };
+      const how = { ...preconditions, ...(managedFields !== undefined && { managedFields }) };
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return knownScale(paths, stored.object);
     },

@@ -104,10 +104,10 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
 export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
   const { served, part, context, name } = target;
   checkObjectName(object, { name, namespace: context.namespace });
-  if (part?.type === 'object') return updatePart(target, () => deepCopy(object));
-  served.definition.applyDefaults(object);
   const uid = object.metadata?.uid ?? '';
   const preconditions = uid === '' ? {} : { preconditions: { uid } };
+  if (part?.type === 'object') return updatePart(target, () => deepCopy(object), preconditions);
+  served.definition.applyDefaults(object);
   return updateStored(target, { transform: () => deepCopy(object), ...preconditions });
 }
 
@@ -173,7 +173,7 @@ async function updateStored(
 async function updatePart(
   { served, part, context, name }: WriteTarget,
   next: (present: UnstructuredObject) => UnstructuredObject,
-  how: { readonly managedFields?: 'given' } = {},
+  how: { readonly managedFields?: 'given'; readonly preconditions?: { readonly uid: string } } = {},
 ): Promise<WriteAnswer> {
   if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
   const change = async (present: UnstructuredObject): Promise<UnstructuredObject> => next(present);

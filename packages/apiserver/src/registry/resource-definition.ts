@@ -45,6 +45,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
       readonly name: string;
       readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject>;
       readonly managedFields?: 'given';
+      /** Of the object that it is a part of. */
+      readonly preconditions?: { readonly uid: string };
     },
   ): Promise<KubernetesObject>;
   /** Whether its object can be applied. Default false. */

@@ -121,6 +121,10 @@ describe('applying a Scale', () => {
     expect(json.message).toMatch(
       /^Operation cannot be fulfilled on deployments\/scale\.apps "t": Precondition failed: UID in precondition: other, UID in object meta: /,
     );
+    const put = { metadata: { ...metadata, uid: 'other' }, spec: { replicas: 7 } };
+    expect((await server.send('PUT', `${deployments}/t/scale`, { body: put })).json.message).toMatch(
+      /^Operation cannot be fulfilled on deployments\.apps "t": StorageError: invalid object, Code: 4, .*Precondition failed: UID in precondition: other, /,
+    );
     const missing = await apply('none', scaleOf('none', { spec: { replicas: 1 } }), 'fieldManager=hpa');
     expect(missing.json).toMatchObject({ code: 404, message: 'deployments.apps "none" not found' });
   });

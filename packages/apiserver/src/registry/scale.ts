@@ -34,7 +34,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     },
     table: scaleTable,
     get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
-    update: async (store, context, { name, change, managedFields }) => {
+    update: async (store, context, { name, change, managedFields, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion({ group: kind.resource.group, version: 'v1' }), path: replicasPath };
       const transform = async (present: T | undefined): Promise<T> => {
         if (present === undefined) throw newNotFound(kind.resource, name);
@@ -42,7 +42,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
         if (managedFields === undefined) return applyScale(kind, present, await change(scale));
         return changeApplied(present, { scale, change, field }, (next) => applyScale(kind, present, next));
       };
-      const how = managedFields === undefined ? {} : { managedFields };
+      const how = { ...preconditions, ...(managedFields !== undefined && { managedFields }) };
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return scaleOf(kind, stored.object);
     },

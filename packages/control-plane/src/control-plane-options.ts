@@ -123,11 +123,12 @@ export interface ControlPlaneOptions {
    */
   readonly endpointReconciler?: 'off' | 'none' | 'lease';
   /**
-   * Whether the server keeps in "kube-system" what others look for: a Lease of its own, renewed every 10 s and taken away at the end,
-   * and the config maps extension-apiserver-authentication and kube-apiserver-legacy-service-account-token-tracking, without which a
-   * kube-controller-manager complains. Leases of servers that are gone are removed every hour. Without HTTP it is false. Default false.
+   * What the server keeps of itself in "kube-system" for others to find. 'on': a Lease of its own, renewed every 10 s and taken away at
+   * the end, and the config maps extension-apiserver-authentication and kube-apiserver-legacy-service-account-token-tracking, without
+   * which a kube-controller-manager complains; leases of servers that are gone are removed every hour. 'without lease': the config maps
+   * alone, so that nothing is written while nobody asks. Without HTTP it is 'off'. Default 'off'.
    */
-  readonly keepsIdentity?: boolean;
+  readonly identity?: 'off' | 'without lease' | 'on';
   /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
    * HTTP there is no authority to publish and nobody to take tokens, so root-ca-certificate-publisher-controller and

@@ -175,7 +175,7 @@ async function announce(
   const records = [
     defaultServiceCidr(options, parts),
     kubernetesService(options, parts),
-    options.keepsIdentity ? serverIdentity(options, parts) : undefined,
+    serverIdentity(options, parts),
   ].filter((record) => record !== undefined);
   for (const record of records) closers.push(() => record.close());
   await Promise.all(records.map((record) => record.start()));
@@ -218,11 +218,25 @@ function kubernetesService(options: ControlPlaneOptions, parts: AnnouncedParts):
   return new KubernetesService({ client: resources.client, clusterIp, address, port, leases, isAlone, clock, logger });
 }
 
-function serverIdentity({ clientCa }: ControlPlaneOptions, parts: AnnouncedParts): ServerIdentity {
+/** Undefined where it is off. */
+function serverIdentity(
+  { clientCa, identity = 'off' }: ControlPlaneOptions,
+  parts: AnnouncedParts,
+): ServerIdentity | undefined {
+  if (identity === 'off') return undefined;
   const { pki, resources, port, clock, logger } = parts;
   const authorities = clientAuthorities(pki, clientCa);
   const { client } = resources;
-  return new ServerIdentity({ client, hostname: hostname(), port, clientAuthorities: authorities, clock, logger });
+  const hasLease = identity === 'on';
+  return new ServerIdentity({
+    client,
+    hostname: hostname(),
+    port,
+    clientAuthorities: authorities,
+    hasLease,
+    clock,
+    logger,
+  });
 }
 
 /** As in the options. */

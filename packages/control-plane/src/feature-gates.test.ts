@@ -8,8 +8,9 @@ describe('--feature-gates', () => {
     expect(parse('')).toEqual(defaults);
     expect(parse('WatchList=true, kube:APIServingWithRoutine=0,MultiCIDRServiceAllocator=T')).toEqual(defaults);
     const gate = 'AllowUnsafeMalformedObjectDeletion';
-    expect(parse(`${gate}=true`)).toEqual({ [gate]: true });
-    expect(parse(`${gate}=true,kube:${gate}=false`)).toEqual({ [gate]: false });
+    expect(parse(`${gate}=true`)).toEqual({ ...defaults, [gate]: true });
+    expect(parse(`${gate}=true,kube:${gate}=false`)).toEqual(defaults);
+    expect(parse('APIServerIdentity=false')).toEqual({ ...defaults, APIServerIdentity: false });
   });
 
   it.each([

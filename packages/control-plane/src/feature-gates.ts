@@ -4,11 +4,13 @@ import { gatesOff, gatesOn } from './feature-gate-defaults.ts';
 import { type Flag, FlagRefusal, notSupported } from './flag-set.ts';
 
 export interface FeatureGates {
+  /** The server has a Lease in kube-system by which others see that it lives. */
+  readonly APIServerIdentity: boolean;
   /** Objects that the store cannot read may be deleted, with ignoreStoreReadErrorWithClusterBreakingPotential. */
   readonly AllowUnsafeMalformedObjectDeletion: boolean;
 }
 
-const defaults: FeatureGates = { AllowUnsafeMalformedObjectDeletion: false };
+const defaults: FeatureGates = { APIServerIdentity: true, AllowUnsafeMalformedObjectDeletion: false };
 
 export function featureGatesFlag(help: string): Flag<FeatureGates> {
   return { parse: parseGates, default: defaults, help, shown: '', separator: ',' };

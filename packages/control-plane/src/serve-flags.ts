@@ -152,7 +152,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     0,
   ),
   'feature-gates': featureGatesFlag(
-    'Gates as name=true or name=false. AllowUnsafeMalformedObjectDeletion can be turned on; others stay at their defaults.',
+    'Gates as name=true or name=false. AllowUnsafeMalformedObjectDeletion can be turned on, APIServerIdentity off; others stay at their defaults.',
   ),
   'service-cluster-ip-range': stringFlag('Addresses given to services.', '10.96.0.0/16'),
   'advertise-address': ipFlag('Address under which others reach this server; goes into its certificate.'),

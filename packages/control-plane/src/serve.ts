@@ -175,7 +175,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     serviceClusterIpRange: flags['service-cluster-ip-range'],
     kubelet: await kubeletOptions(flags),
     endpointReconciler: flags['endpoint-reconciler-type'],
-    keepsIdentity: true,
+    identity: flags['feature-gates'].APIServerIdentity ? 'on' : 'without lease',
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']
       ? {

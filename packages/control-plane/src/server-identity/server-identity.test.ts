@@ -36,7 +36,16 @@ afterEach(async () => {
 
 function identity(options: Partial<ServerIdentityOptions> = {}): ServerIdentity {
   const logger = { ...silentLogger, error: (_text: string, fields?: LogFields) => void errors.push(fields ?? {}) };
-  return new ServerIdentity({ client, hostname: 'vm', port: 6443, clientAuthorities: [], clock, logger, ...options });
+  return new ServerIdentity({
+    client,
+    hostname: 'vm',
+    port: 6443,
+    clientAuthorities: [],
+    hasLease: true,
+    clock,
+    logger,
+    ...options,
+  });
 }
 
 const leases = async () => client.list(Lease, { namespace });
@@ -140,6 +149,14 @@ it('begins to track tokens on its first day', async () => {
   await kept.close();
 });
 
+it('has no lease where it must not write by itself, and the config maps nevertheless', async () => {
+  const kept = identity({ hasLease: false });
+  await kept.start();
+  expect(await leases()).toEqual([]);
+  expect((await client.get(ConfigMap, tracking)).data).toEqual({ since: '2026-03-01' });
+  await kept.close();
+});
+
 it('tells the log what the store refuses, and starts and ends nevertheless', async () => {
   await plane.close();
   const kept = identity();
@@ -156,7 +173,7 @@ it('is kept by a server that is asked to, and by no other', async () => {
   expect(await quiet.client.list(Lease, { namespace })).toEqual([]);
   await expect(quiet.client.get(ConfigMap, tracking)).rejects.toSatisfy(isNotFound);
   await quiet.close();
-  const server = await startControlPlane({ dataDir: dirs[1], keepsIdentity: true });
+  const server = await startControlPlane({ dataDir: dirs[1], identity: 'on' });
   expect(await server.client.list(Lease, { namespace })).toHaveLength(1);
   expect((await server.client.get(ConfigMap, authentication)).data?.['client-ca-file']).toContain(server.caCert.trim());
   await server.close();

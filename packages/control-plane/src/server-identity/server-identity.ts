@@ -12,6 +12,8 @@ export interface ServerIdentityOptions {
   readonly port: number;
   /** What client certificates are verified against, PEM, each with one certificate or several. */
   readonly clientAuthorities: readonly string[];
+  /** False: nothing tells that this server lives. */
+  readonly hasLease: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -40,7 +42,7 @@ export class ServerIdentity {
 
   /** Resolves when all was looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
   async start(): Promise<void> {
-    await this.#told('lease', () => this.#lease.remove());
+    await this.#removeLease();
     const all = this.#kept();
     await Promise.all(all.map(({ name, keep }) => this.#told(name, keep)));
     this.#running = Promise.all(all.map((kept) => this.#run(kept)));
@@ -53,10 +55,13 @@ export class ServerIdentity {
   }
 
   #kept(): readonly Kept[] {
-    const { client, clock, clientAuthorities } = this.#options;
-    return [
+    const { client, clock, clientAuthorities, hasLease } = this.#options;
+    const leases: readonly Kept[] = [
       { name: 'lease', intervalMs: 10_000, keep: () => this.#lease.renew() },
       { name: 'leases of others', intervalMs: 3_600_000, keep: () => removeExpiredIdentities(client, clock) },
+    ];
+    return [
+      ...(hasLease ? leases : []),
       {
         name: 'client authorities',
         intervalMs: 60_000,
@@ -82,10 +87,14 @@ export class ServerIdentity {
     const late = delay(this.#options.clock, leaveTimeoutMs, over.signal).catch(() => undefined);
     const leave = async (): Promise<void> => {
       await this.#running;
-      await this.#told('lease', () => this.#lease.remove());
+      await this.#removeLease();
     };
     await Promise.race([leave(), late]);
     over.abort();
+  }
+
+  async #removeLease(): Promise<void> {
+    if (this.#options.hasLease) await this.#told('lease', () => this.#lease.remove());
   }
 
   async #told(kept: string, work: () => Promise<void>): Promise<void> {

@@ -35,5 +35,7 @@ it('leaves the garbage collector out where it is disabled, and refuses its name'
 
 it('knows the short names that kube-controller-manager still takes', () => {
   expect(controlLoopNamed('root-ca-cert-publisher')).toBe('root-ca-certificate-publisher-controller');
+  expect(controlLoopNamed('pvc-protection')).toBe('persistentvolumeclaim-protection-controller');
+  expect(controlLoopNamed('pv-protection')).toBe('persistentvolume-protection-controller');
   expect(controlLoopNamed('controller')).toBeUndefined();
 });

@@ -8,6 +8,9 @@ export const controlLoopNames = [
   'namespace-controller',
   'garbage-collector-controller',
   'clusterrole-aggregation-controller',
+  'persistentvolumeclaim-protection-controller',
+  'persistentvolume-protection-controller',
+  'volumeattributesclass-protection-controller',
 ] as const;
 
 export type ControlLoopName = (typeof controlLoopNames)[number];
@@ -16,6 +19,8 @@ export type ControlLoopName = (typeof controlLoopNames)[number];
 const aliases: ReadonlyMap<string, ControlLoopName> = new Map([
   ['root-ca-cert-publisher', 'root-ca-certificate-publisher-controller'],
   ['garbagecollector', 'garbage-collector-controller'],
+  ['pvc-protection', 'persistentvolumeclaim-protection-controller'],
+  ['pv-protection', 'persistentvolume-protection-controller'],
 ]);
 
 const garbageCollector: ControlLoopName = 'garbage-collector-controller';

@@ -18,11 +18,14 @@ import { controlLoopMetrics } from './control-loop-metrics.ts';
 import type { ControlLoopName } from './control-loop-names.ts';
 import { garbageCollectorController } from './garbage-collector-controller.ts';
 import { namespaceController } from './namespace-controller.ts';
+import { persistentVolumeProtectionController } from './persistentvolume-protection-controller.ts';
+import { persistentVolumeClaimProtectionController } from './persistentvolumeclaim-protection-controller.ts';
 import { rootCaCertificatePublisher } from './root-ca-certificate-publisher-controller.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { defaultAccountName, serviceAccountController } from './serviceaccount-controller.ts';
 import { serviceAccountTokenController } from './serviceaccount-token-controller.ts';
 import { SupervisedLoop } from './supervised-loop.ts';
+import { volumeAttributesClassProtectionController } from './volumeattributesclass-protection-controller.ts';
 
 export interface ControlLoopsOptions {
   readonly names: readonly ControlLoopName[];
@@ -58,6 +61,9 @@ const loops: Readonly<Record<ControlLoopName, ControlLoop>> = {
   'namespace-controller': namespaceController,
   'garbage-collector-controller': garbageCollectorController,
   'clusterrole-aggregation-controller': clusterRoleAggregationController,
+  'persistentvolumeclaim-protection-controller': persistentVolumeClaimProtectionController,
+  'persistentvolume-protection-controller': persistentVolumeProtectionController,
+  'volumeattributesclass-protection-controller': volumeAttributesClassProtectionController,
 };
 
 /** Loops that work for those who come to the server. */

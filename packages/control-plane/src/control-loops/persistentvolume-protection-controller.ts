@@ -1,0 +1,13 @@
+// persistentvolume-protection-controller: a volume goes when no claim is bound to it. Source: pkg/controller/volume/pvprotection.
+import { PersistentVolume } from '@kapstan/kinds/core/v1';
+import type { ControlLoop } from './control-loop.ts';
+import { protect } from './protected-objects.ts';
+
+export const persistentVolumeProtectionController: ControlLoop = protect({
+  resource: PersistentVolume,
+  finalizer: 'kubernetes.io/pv-protection',
+  queueName: 'pvprotection',
+  // Its own phase tells.
+  followUsers: () => [],
+  isUsed: (_context, { status }) => status?.phase === 'Bound',
+});

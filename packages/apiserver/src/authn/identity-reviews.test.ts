@@ -14,15 +14,19 @@ const refusing: TokenAuthenticator = { authenticateToken: () => ({ type: 'refuse
 async function review(
   resource: string,
   object: UnstructuredObject,
-  options: { readonly authenticators?: readonly TokenAuthenticator[]; readonly user?: UserInfo } = {},
+  options: {
+    readonly authenticators?: readonly TokenAuthenticator[];
+    readonly user?: UserInfo;
+    readonly warn?: (text: string) => void;
+  } = {},
 ): Promise<UnstructuredObject> {
-  const { authenticators = [known], user = { name: 'alice', groups: [] } } = options;
+  const { authenticators = [known], user = { name: 'alice', groups: [] }, warn = () => undefined } = options;
   const clock = new VirtualClock();
   const served = identityReviews({ tokens: { authenticators, apiAudiences: ['api'] }, clock }).find(
     ({ definition }) => definition.resource === resource,
   );
   const context = { user, namespace: '', dryRun: false, fieldManager: '', fieldValidation: 'Warn' as const };
-  const stored = await served?.store.create({ ...context, warn: () => undefined }, object);
+  const stored = await served?.store.create({ ...context, warn }, object);
   return stored?.object as UnstructuredObject;
 }
 
@@ -50,6 +54,22 @@ describe('a review of a token', () => {
       user: {},
       error: '[invalid bearer token, it is stale]',
     });
+  });
+
+  it('passes on what authenticators remark on it', async () => {
+    const remarking: TokenAuthenticator = {
+      authenticateToken: (token, audiences, remarks) => {
+        remarks?.warn(`${token} is old`);
+        return known.authenticateToken(token, audiences);
+      },
+    };
+    const warnings: string[] = [];
+    const warn = (text: string): void => void warnings.push(text);
+    await review('tokenreviews', { spec: { token: 'good' } } as UnstructuredObject, {
+      authenticators: [remarking],
+      warn,
+    });
+    expect(warnings).toEqual(['good is old']);
   });
 
   it('refuses to review nothing, and an authenticator that forgets the audiences', async () => {

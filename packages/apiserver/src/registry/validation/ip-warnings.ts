@@ -1,4 +1,5 @@
-// Addresses that are taken but should be written otherwise. Source: apimachinery util/validation GetWarningsForIP.
+// Addresses and networks that are taken but should be written otherwise. Source: apimachinery util/validation
+// GetWarningsForIP, GetWarningsForCIDR.
 import { isIPv6 } from 'node:net';
 import { canonicalIp } from './value-rules.ts';
 
@@ -10,5 +11,17 @@ export function ipWarnings(path: string, text: string): string[] {
     ? []
     : [
         `${path}: IPv6 address ${JSON.stringify(text)} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`,
+      ];
+}
+
+/** The same for a network: "spec.podCIDRs[0]". */
+export function cidrWarnings(path: string, text: string): string[] {
+  const [address = '', length = ''] = text.split('/');
+  if (!isIPv6(address) || address.includes('%')) return [];
+  const canonical = `${canonicalIp(address)}/${Number(length)}`;
+  return canonical === text
+    ? []
+    : [
+        `${path}: IPv6 CIDR value ${JSON.stringify(text)} should be in RFC 5952 canonical format (${JSON.stringify(canonical)})`,
       ];
 }

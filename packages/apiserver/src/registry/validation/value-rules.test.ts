@@ -7,6 +7,7 @@ import {
   percentErrors,
   portErrors,
   specialIpErrors,
+  strictCidrErrors,
   wildcardSubdomainErrors,
 } from './value-rules.ts';
 
@@ -19,6 +20,24 @@ describe('single values', () => {
     ['no IPv4 in IPv6', ipErrors('::ffff:10.0.0.1'), ['must not be an IPv4-mapped IPv6 address']],
     ['a network', cidrErrors('10.0.0.0/8'), []],
     ['an IPv6 network', cidrErrors('2001:db8::/64'), []],
+    ['a network without other bits', strictCidrErrors('10.0.0.0/8'), []],
+    ['no bits beyond the mask', strictCidrErrors('10.1.0.0/8'), ['must not have bits set beyond the prefix length']],
+    [
+      'no leading zeros in a network',
+      strictCidrErrors('01.0.0.0/8'),
+      ['must not have leading 0s in IP or prefix length'],
+    ],
+    ['no leading zeros in a mask', strictCidrErrors('1.0.0.0/08'), ['must not have leading 0s in IP or prefix length']],
+    [
+      'no network of IPv4 in IPv6',
+      strictCidrErrors('::ffff:10.0.0.0/104'),
+      ['must not have an IPv4-mapped IPv6 address'],
+    ],
+    [
+      'no network that is none',
+      strictCidrErrors('x'),
+      ['must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'],
+    ],
     [
       'no mask above 32',
       cidrErrors('10.0.0.0/33'),

@@ -68,6 +68,21 @@ export function cidrErrors(text: string): string[] {
   return isValid ? [] : [cidrExample];
 }
 
+/** As {@link cidrErrors}, for fields that once took what nobody can be sure of. Source: IsValidCIDRForLegacyField, strict. */
+export function strictCidrErrors(text: string): string[] {
+  if (cidrErrors(text).length > 0) {
+    const withoutZeros = text.replace(/(^|[./])0+(?=\d)/g, '$1');
+    return cidrErrors(withoutZeros).length === 0 ? ['must not have leading 0s in IP or prefix length'] : [cidrExample];
+  }
+  const [address = '', length = ''] = text.split('/');
+  if (/^0\d/.test(length)) return ['must not have leading 0s in IP or prefix length'];
+  if (isMapped(address)) return ['must not have an IPv4-mapped IPv6 address'];
+  const hasMore = addressBits(address).slice(Number(length)).includes('1');
+  return hasMore ? ['must not have bits set beyond the prefix length'] : [];
+}
+
+const isMapped = (address: string): boolean => ipErrors(address).includes('must not be an IPv4-mapped IPv6 address');
+
 /** An address with the length of its network. Source: IsValidInterfaceAddress. */
 export function interfaceAddressErrors(text: string): string[] {
   const [address = '', length = ''] = text.replace(/(^|\.)0+(?=\d)/g, '$1').split('/');
@@ -82,8 +97,7 @@ export function canonicalCidrErrors(text: string): string[] {
   const errors = cidrErrors(text);
   if (errors.length > 0) return errors;
   const [address = '', length = ''] = text.split('/');
-  if (ipErrors(address).includes('must not be an IPv4-mapped IPv6 address'))
-    return ['must not have an IPv4-mapped IPv6 address'];
+  if (isMapped(address)) return ['must not have an IPv4-mapped IPv6 address'];
   if (addressBits(address).slice(Number(length)).includes('1'))
     return ['must not have bits set beyond the prefix length'];
   const canonical = `${canonicalIp(address)}/${Number(length)}`;

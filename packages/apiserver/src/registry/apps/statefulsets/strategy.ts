@@ -3,6 +3,7 @@ import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '@kapstan/kinds/apps/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { validateClaimSpec } from '../../core/persistentvolumeclaims/claim-validation.ts';
+import { claimSpecWarnings } from '../../core/persistentvolumeclaims/claim-warnings.ts';
 import { setClaimDefaults } from '../../core/persistentvolumeclaims/strategy.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
@@ -14,11 +15,19 @@ import { validateAtMost100Percent, validateIntOrPercent } from '../../validation
 import { selectorText } from '../../validation/selector-text.ts';
 import { validateCollisions, validateReplicaCounts, validateSelectorAndTemplate } from '../workload-validation.ts';
 
+const keepsAll =
+  'spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended';
+
 export const statefulSets: BuiltinKind<StatefulSet> = {
   id: 'apps/v1/statefulsets',
   warnings: (next, old) => [
     ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
     ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+    ...(next.spec?.volumeClaimTemplates ?? []).flatMap(({ spec }, index) =>
+      // As Kubernetes shows the place.
+      claimSpecWarnings(spec, `spec.volumeClaimTemplates[${index}]${old === undefined ? '' : '.Spec'}`),
+    ),
+    ...((next.spec?.revisionHistoryLimit ?? 0) < 0 ? [keepsAll] : []),
   ],
   validateName: nameIsDnsLabel,
   setDefaults: ({ spec }) => {

@@ -4,7 +4,8 @@ import type { Node, Taint } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
-import { cidrErrors } from '../../validation/value-rules.ts';
+import { cidrWarnings } from '../../validation/ip-warnings.ts';
+import { cidrErrors, strictCidrErrors } from '../../validation/value-rules.ts';
 import { nodeProxySubresource } from './proxy.ts';
 import { dropStatusConfig, validateNodeStatus, validateStatusChange } from './status-validation.ts';
 
@@ -19,6 +20,7 @@ export function nodes(server: BuiltinServer): BuiltinKind<Node> {
         ? []
         : ['spec.configSource: the feature is no longer supported, and this field will be ignored']),
       ...(spec?.externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []),
+      ...(spec?.podCIDRs ?? []).flatMap((cidr, index) => cidrWarnings(`spec.podCIDRs[${index}]`, cidr)),
     ],
     prepareForCreate: dropConfigSource,
     prepareForUpdate: dropConfigSource,
@@ -58,7 +60,7 @@ function dropConfigSource({ spec }: Node): void {
 
 /** At most one of each family. */
 function validatePodRanges(at: Field, ranges: readonly string[] | undefined): void {
-  at.each(ranges, (cidr, place) => place.invalidAll(cidr, cidrErrors(cidr)));
+  at.each(ranges, (cidr, place) => place.invalidAll(cidr, strictCidrErrors(cidr)));
   if (ranges === undefined || ranges.length < 2) return;
   const wrong = ranges.findIndex((cidr) => cidrErrors(cidr).length > 0);
   if (wrong >= 0)

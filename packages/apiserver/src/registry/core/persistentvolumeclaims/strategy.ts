@@ -8,6 +8,7 @@ import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { amount } from '../../validation/resource-rules.ts';
 import { validateClaimSpec } from './claim-validation.ts';
+import { claimWarnings } from './claim-warnings.ts';
 
 /** Source: SetDefaults_PersistentVolumeClaim. Also for the claim templates of stateful sets. */
 export function setClaimDefaults(claim: PersistentVolumeClaim): void {
@@ -18,6 +19,7 @@ export function setClaimDefaults(claim: PersistentVolumeClaim): void {
 export const persistentVolumeClaims: BuiltinKind<PersistentVolumeClaim> = {
   id: 'v1/persistentvolumeclaims',
   returnsDeletedObject: true,
+  warnings: claimWarnings,
   setDefaults: setClaimDefaults,
   prepareForCreate: (object) => {
     object.status = { phase: 'Pending' };

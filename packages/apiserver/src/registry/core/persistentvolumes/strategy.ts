@@ -12,12 +12,14 @@ import { validateNodeSelector } from '../pods/scheduling-validation.ts';
 import { setSourceDefaults } from '../pods/volume-defaults.ts';
 import { validateSecretName, validateVolumeSource } from '../pods/volume-source-validation.ts';
 import { refusedAs } from '../pods/volume-validation.ts';
+import { volumeWarnings } from './volume-warnings.ts';
 
 export function persistentVolumes(server: BuiltinServer): BuiltinKind<PersistentVolume> {
   return {
     id: 'v1/persistentvolumes',
     strategy: { updateMetadata: 'both' },
     returnsDeletedObject: true,
+    warnings: volumeWarnings,
     repeatsValidation: true,
     setDefaults: ({ spec, status }) => {
       if (status !== undefined) status.phase ||= 'Pending';

@@ -114,13 +114,12 @@ function portNameWarnings(containers: readonly PlacedContainer[]): string[] {
   const first = new Map<string, string>();
   return placedPorts(containers).flatMap(({ port: { name }, path }) => {
     if (!name) return [];
-    const where = fieldChild(path, 'name');
     const other = first.get(name);
     if (other === undefined) {
-      first.set(name, where);
+      first.set(name, path);
       return [];
     }
     const why = `services and probes that select ports by name will use ${other}`;
-    return [`${where}: duplicate port name ${JSON.stringify(name)} with ${other}, ${why}`];
+    return [`${path}: duplicate port name ${JSON.stringify(name)} with ${other}, ${why}`];
   });
 }

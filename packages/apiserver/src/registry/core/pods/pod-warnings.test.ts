@@ -66,7 +66,7 @@ describe('warnings about a pod', () => {
         ],
       }),
       [
-        'spec.containers[1].ports[0].name: duplicate port name "web" with spec.containers[0].ports[0].name, services and probes that select ports by name will use spec.containers[0].ports[0].name',
+        'spec.containers[1].ports[0]: duplicate port name "web" with spec.containers[0].ports[0], services and probes that select ports by name will use spec.containers[0].ports[0]',
       ],
     ],
     [

@@ -11,6 +11,9 @@ import {
   type ObjectMeta,
 } from '@kapstan/api';
 import type { NodeSelectorTerm, PodAffinity, PodAntiAffinity, PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import { ipWarnings } from '../../validation/ip-warnings.ts';
+import { deprecatedNodeLabels, labelKeyWarnings, termWarnings } from '../../validation/node-label-warnings.ts';
+import { claimSpecWarnings } from '../persistentvolumeclaims/claim-warnings.ts';
 import { containerWarnings, placedContainers } from './container-warnings.ts';
 
 interface PodLike {
@@ -30,6 +33,16 @@ export function podWarnings({ metadata = {}, spec }: PodLike, path = ''): string
     ...containerWarnings(spec, at),
     ...graceWarnings(spec, at),
     ...affinityWarnings(spec, at),
+    ...addressWarnings(spec, at),
+  ];
+}
+
+function addressWarnings({ dnsConfig, hostAliases }: DeepReadonly<PodSpec>, at: string): string[] {
+  const servers = ['dnsConfig', 'nameservers'].reduce(fieldChild, at);
+  const aliases = fieldChild(at, 'hostAliases');
+  return [
+    ...(dnsConfig?.nameservers ?? []).flatMap((ip, index) => ipWarnings(fieldIndex(servers, index), ip)),
+    ...(hostAliases ?? []).flatMap(({ ip }, index) => ipWarnings(fieldChild(fieldIndex(aliases, index), 'ip'), ip)),
   ];
 }
 
@@ -51,14 +64,6 @@ export function hostNameWarnings({ metadata }: DeepReadonly<KubernetesObject>, w
   return [`metadata.name: ${why}: [${messages.join(' ')}]`];
 }
 
-const deprecatedLabels: ReadonlyMap<string, string> = new Map([
-  ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
-  ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
-  ['failure-domain.beta.kubernetes.io/region', 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],
-  ['failure-domain.beta.kubernetes.io/zone', 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'],
-  ['beta.kubernetes.io/instance-type', 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'],
-]);
-
 function nodeLabelWarnings(
   { nodeSelector, affinity, topologySpreadConstraints }: DeepReadonly<PodSpec>,
   at: string,
@@ -68,10 +73,7 @@ function nodeLabelWarnings(
   const required = ['requiredDuringSchedulingIgnoredDuringExecution', 'nodeSelectorTerms'].reduce(fieldChild, path);
   const preferred = fieldChild(path, 'preferredDuringSchedulingIgnoredDuringExecution');
   return [
-    ...Object.keys(nodeSelector ?? {}).flatMap((key) => {
-      const why = deprecatedLabels.get(key);
-      return why === undefined ? [] : [`${fieldKey(fieldChild(at, 'nodeSelector'), key)}: ${why}`];
-    }),
+    ...labelKeyWarnings(nodeSelector, (key) => fieldKey(fieldChild(at, 'nodeSelector'), key)),
     ...(node?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []).flatMap((term, index) =>
       termWarnings(term, fieldIndex(required, index)),
     ),
@@ -81,21 +83,13 @@ function nodeLabelWarnings(
     }),
     ...(topologySpreadConstraints ?? []).flatMap(({ topologyKey, labelSelector }, index) => {
       const where = fieldIndex(fieldChild(at, 'topologySpreadConstraints'), index);
-      const why = deprecatedLabels.get(topologyKey);
+      const why = deprecatedNodeLabels.get(topologyKey);
       return [
         ...(why === undefined ? [] : [`${fieldChild(where, 'topologyKey')}: ${topologyKey} is ${why}`]),
         ...(labelSelector === undefined ? [matchesNothing(where)] : []),
       ];
     }),
   ];
-}
-
-function termWarnings({ matchExpressions = [] }: DeepReadonly<NodeSelectorTerm>, at: string): string[] {
-  return matchExpressions.flatMap(({ key }, index) => {
-    const why = deprecatedLabels.get(key);
-    const where = fieldChild(fieldIndex(fieldChild(at, 'matchExpressions'), index), 'key');
-    return why === undefined ? [] : [`${where}: ${key} is ${why}`];
-  });
 }
 
 function valueWarnings({ matchExpressions = [] }: DeepReadonly<NodeSelectorTerm>, at: string): string[] {
@@ -148,12 +142,20 @@ const deprecatedSources: Readonly<Record<string, string>> = {
   rbd: 'deprecated in v1.28, non-functional in v1.31+',
 };
 
+/** Where Kubernetes does not use the field's name. */
+const shownAs: Readonly<Record<string, string>> = { storageos: 'storageOS' };
+
 function volumeWarnings({ volumes }: DeepReadonly<PodSpec>, at: string): string[] {
-  return (volumes ?? []).flatMap((volume, index) =>
-    Object.keys(volume)
-      .filter((name) => Object.hasOwn(deprecatedSources, name))
-      .map((name) => `${fieldChild(fieldIndex(fieldChild(at, 'volumes'), index), name)}: ${deprecatedSources[name]}`),
-  );
+  return (volumes ?? []).flatMap((volume, index) => {
+    const where = fieldIndex(fieldChild(at, 'volumes'), index);
+    const claim = ['ephemeral', 'volumeClaimTemplate', 'spec'].reduce(fieldChild, where);
+    return [
+      ...Object.keys(volume)
+        .filter((name) => Object.hasOwn(deprecatedSources, name))
+        .map((name) => `${fieldChild(where, shownAs[name] ?? name)}: ${deprecatedSources[name]}`),
+      ...claimSpecWarnings(volume.ephemeral?.volumeClaimTemplate?.spec, claim),
+    ];
+  });
 }
 
 /** Lists that are merged by a key, so that apply would drop what repeats it. */

@@ -3,7 +3,13 @@ import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErr
 import type { Service, ServicePort, ServiceSpec } from '@kapstan/kinds/core/v1';
 import type { Field } from '../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
-import { cidrErrors, ipErrors, portErrors, portNumberErrors, specialIpErrors } from '../../validation/value-rules.ts';
+import {
+  ipErrors,
+  portErrors,
+  portNumberErrors,
+  specialIpErrors,
+  strictCidrErrors,
+} from '../../validation/value-rules.ts';
 import { validateAddressChange, validateClusterIps, validateFamilyChange } from './service-families.ts';
 import { isHeadless, needsExternalTraffic, needsHealthCheckPort } from './service-needs.ts';
 
@@ -73,10 +79,10 @@ function validateSourceRanges(
   if (hasField) {
     const before = new Set(old?.spec?.loadBalancerSourceRanges?.map((range) => range.trim()));
     at.each(spec?.loadBalancerSourceRanges, (range, place) => {
-      if (!before.has(range.trim())) place.invalidAll(range.trim(), cidrErrors(range.trim()));
+      if (!before.has(range.trim())) place.invalidAll(range.trim(), strictCidrErrors(range.trim()));
     });
   } else if (text !== old?.metadata?.annotations?.[sourceRanges] && text?.trim()) {
-    for (const range of text.split(',')) at.invalidAll(range.trim(), cidrErrors(range.trim()));
+    for (const range of text.split(',')) at.invalidAll(range.trim(), strictCidrErrors(range.trim()));
   }
 }
 

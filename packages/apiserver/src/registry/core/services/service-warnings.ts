@@ -1,7 +1,7 @@
 // What a service says without effect. Source: pkg/api/service GetWarningsForService.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
-import { ipWarnings } from '../../validation/ip-warnings.ts';
+import { cidrWarnings, ipWarnings } from '../../validation/ip-warnings.ts';
 
 const hints = 'service.kubernetes.io/topology-aware-hints';
 
@@ -51,5 +51,8 @@ function addressWarnings(spec: DeepReadonly<ServiceSpec>): string[] {
   const listed = (['clusterIPs', 'externalIPs'] as const).flatMap((name) =>
     (spec[name] ?? []).flatMap((ip, index) => ipWarnings(`spec.${name}[${index}]`, ip)),
   );
-  return [...listed, ...ipWarnings('spec.loadBalancerIP', spec.loadBalancerIP ?? '')];
+  const ranges = (spec.loadBalancerSourceRanges ?? []).flatMap((range, index) =>
+    cidrWarnings(`spec.loadBalancerSourceRanges[${index}]`, range),
+  );
+  return [...listed, ...ipWarnings('spec.loadBalancerIP', spec.loadBalancerIP ?? ''), ...ranges];
 }

@@ -4,8 +4,9 @@ import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } fro
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { parseIpv4Network } from '../../core/services/ipv4.ts';
 import type { Field } from '../../validation/field.ts';
+import { cidrWarnings } from '../../validation/ip-warnings.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
-import { cidrErrors, portErrors, portNumberErrors } from '../../validation/value-rules.ts';
+import { portErrors, portNumberErrors, strictCidrErrors } from '../../validation/value-rules.ts';
 
 export const networkPolicies: BuiltinKind<NetworkPolicy> = {
   id: 'networking.k8s.io/v1/networkpolicies',
@@ -16,6 +17,7 @@ export const networkPolicies: BuiltinKind<NetworkPolicy> = {
     for (const rule of [...(spec.ingress ?? []), ...(spec.egress ?? [])])
       for (const port of rule.ports ?? []) port.protocol ??= 'TCP';
   },
+  warnings: policyWarnings,
   validate: (root, { spec }) => {
     const at = root.child('spec');
     validateLabelSelector(at.child('podSelector'), spec?.podSelector);
@@ -48,6 +50,21 @@ function validatePort(at: Field, port: DeepReadonly<NetworkPolicyPort>): void {
   at.child('endPort').invalidAll(port.endPort, portNumberErrors(port.endPort));
 }
 
+function policyWarnings({ spec }: DeepReadonly<NetworkPolicy>): string[] {
+  const inbound = (spec?.ingress ?? []).flatMap(({ from }, index) => peerWarnings(from, `spec.ingress[${index}].from`));
+  const outbound = (spec?.egress ?? []).flatMap(({ to }, index) => peerWarnings(to, `spec.egress[${index}].to`));
+  return [...inbound, ...outbound];
+}
+
+function peerWarnings(peers: readonly DeepReadonly<NetworkPolicyPeer>[] | undefined, at: string): string[] {
+  return (peers ?? []).flatMap(({ ipBlock }, index) => [
+    ...cidrWarnings(`${at}[${index}].ipBlock.cidr`, ipBlock?.cidr ?? ''),
+    ...(ipBlock?.except ?? []).flatMap((except, place) =>
+      cidrWarnings(`${at}[${index}].ipBlock.except[${place}]`, except),
+    ),
+  ]);
+}
+
 function validatePeer(at: Field, peer: DeepReadonly<NetworkPolicyPeer>): void {
   const count = [peer.podSelector, peer.namespaceSelector].filter((selector) => selector !== undefined).length;
   validateLabelSelector(at.child('podSelector'), peer.podSelector);
@@ -59,10 +76,10 @@ function validatePeer(at: Field, peer: DeepReadonly<NetworkPolicyPeer>): void {
 
 function validateBlock(at: Field, block: DeepReadonly<IPBlock>): void {
   if (block.cidr === '') return at.child('cidr').required();
-  const errors = cidrErrors(block.cidr);
+  const errors = strictCidrErrors(block.cidr);
   at.child('cidr').invalidAll(block.cidr, errors);
   at.child('except').each(block.except, (except, place) => {
-    const own = cidrErrors(except);
+    const own = strictCidrErrors(except);
     place.invalidAll(except, own);
     if (errors.length + own.length === 0 && !isStrictSubset(except, block.cidr))
       place.invalid(except, 'must be a strict subset of `cidr`');

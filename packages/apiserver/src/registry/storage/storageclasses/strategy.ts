@@ -6,6 +6,7 @@ import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
+import { deprecatedNodeLabels } from '../../validation/node-label-warnings.ts';
 
 const maxParameters = 512;
 const maxParameterBytes = 256 * 1024;
@@ -14,6 +15,15 @@ export const storageClasses: BuiltinKind<StorageClass> = {
   id: 'storage.k8s.io/v1/storageclasses',
   returnsDeletedObject: true,
   strategy: { updateMetadata: 'both' },
+  warnings: ({ allowedTopologies = [] }) =>
+    allowedTopologies.flatMap(({ matchLabelExpressions = [] }, index) =>
+      matchLabelExpressions.flatMap(({ key }, expression) => {
+        const why = deprecatedNodeLabels.get(key);
+        return why === undefined
+          ? []
+          : [`allowedTopologies[${index}].matchLabelExpressions[${expression}].key: ${why}`];
+      }),
+    ),
   setDefaults: (object) => {
     object.reclaimPolicy ??= 'Delete';
     object.volumeBindingMode ??= 'Immediate';

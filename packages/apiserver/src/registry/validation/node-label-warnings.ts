@@ -1,0 +1,35 @@
+// Labels of nodes that have another name today, wherever something selects nodes by them. Source: pkg/api/node/util.go (1.36).
+import { type DeepReadonly, fieldChild, fieldIndex } from '@kapstan/api';
+import type { NodeSelectorTerm } from '@kapstan/kinds/core/v1';
+
+/** What is said of a label of nodes. */
+export const deprecatedNodeLabels: ReadonlyMap<string, string> = new Map([
+  ['beta.kubernetes.io/arch', 'deprecated since v1.14; use "kubernetes.io/arch" instead'],
+  ['beta.kubernetes.io/os', 'deprecated since v1.14; use "kubernetes.io/os" instead'],
+  ['failure-domain.beta.kubernetes.io/region', 'deprecated since v1.17; use "topology.kubernetes.io/region" instead'],
+  ['failure-domain.beta.kubernetes.io/zone', 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'],
+  ['beta.kubernetes.io/instance-type', 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'],
+  ['app.kubernetes.io/created-by', 'deprecated since v1.9'],
+  ['scheduler.alpha.kubernetes.io/preferAvoidPods', 'deprecated since v1.22; use Taints and Tolerations instead'],
+  ['node-role.kubernetes.io/master', 'use "node-role.kubernetes.io/control-plane" instead'],
+]);
+
+/** `at`: the term, or what else has matchExpressions. */
+export function termWarnings(term: Pick<DeepReadonly<NodeSelectorTerm>, 'matchExpressions'>, at: string): string[] {
+  return (term.matchExpressions ?? []).flatMap(({ key }, index) => {
+    const why = deprecatedNodeLabels.get(key);
+    const where = fieldChild(fieldIndex(fieldChild(at, 'matchExpressions'), index), 'key');
+    return why === undefined ? [] : [`${where}: ${key} is ${why}`];
+  });
+}
+
+/** Keys of a map, each told at the place that `where` gives it. */
+export function labelKeyWarnings(
+  labels: Readonly<Record<string, string>> | undefined,
+  where: (key: string) => string,
+): string[] {
+  return Object.keys(labels ?? {}).flatMap((key) => {
+    const why = deprecatedNodeLabels.get(key);
+    return why === undefined ? [] : [`${where(key)}: ${why}`];
+  });
+}

@@ -58,6 +58,7 @@ export interface AccessControl {
   /** What RBAC decides by: empty until it is filled. */
   readonly policy: RbacPolicy;
   readonly serviceAccountTokens: ServiceAccountTokens;
+  readonly secretTokens: SecretTokens;
   /** Reviews of access and identity. */
   reviews(options: VirtualResourceOptions): ServedResource[];
 }
@@ -101,6 +102,7 @@ export function createAccessControl(options: AccessControlOptions, ports: Access
     authorizer,
     policy,
     serviceAccountTokens,
+    secretTokens,
     reviews: (virtual) => [
       ...accessReviews(authorizer, virtual),
       ...identityReviews({ ...virtual, tokens, clock: ports.clock }),

@@ -94,7 +94,7 @@ export interface Resources {
   isReady(): boolean;
   /** No watch of what is in this store may begin before this revision any more: it was compacted to it. */
   forgetBefore(engine: Engine, revision: Revision): void;
-  /** What stores and watch caches count, in the text format of Prometheus. */
+  /** What stores, watch caches and authenticators count, in the text format of Prometheus. */
   readonly metrics: { metrics(): Promise<string> };
   close(): Promise<void>;
 }
@@ -114,9 +114,10 @@ function inspectedStores(open: ReadonlySet<ResourceStack>, polls: StorePolls): I
   });
 }
 
-function formatStorageMetrics(open: ReadonlySet<ResourceStack>, polls: StorePolls): string {
+function formatOwnMetrics(open: ReadonlySet<ResourceStack>, polls: StorePolls, access: AccessControl): string {
   const stores = storeMetrics(inspectedStores(open, polls));
-  return formatMetrics([...stores, ...sizeMetrics(polls.storedBytes), ...cacherMetrics(inspected(open))]);
+  const { metrics: tokens } = access.secretTokens;
+  return formatMetrics([...stores, ...sizeMetrics(polls.storedBytes), ...cacherMetrics(inspected(open)), ...tokens]);
 }
 
 /** Under the names that kube-apiserver gives its clusters: etcd-0, etcd-1, … */
@@ -193,7 +194,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     patching,
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
-    metrics: { metrics: async () => formatStorageMetrics(open, polls) },
+    metrics: { metrics: async () => formatOwnMetrics(open, polls, access) },
     forgetBefore: (engine, revision) => {
       for (const { cacher, served } of open) {
         if (engines.engineFor(served.definition) === engine) cacher?.forgetBefore(revision);

@@ -227,6 +227,21 @@ describe('the use of a token', () => {
     }
   });
 
+  it('is counted, by what became of it', async () => {
+    const counts = (): number[] => tokens.metrics.map(({ samples: [sample] }) => Number(sample?.value));
+    await verdict();
+    await client.patch(ServiceAccount, account, { type: 'merge', body: { secrets: [{ name: 'bot-token' }] } });
+    await verdict();
+    await verdict();
+    await label({ [invalidSince]: '2026-02-01' });
+    await verdict();
+    await verdict(await signed({}, generateSigningKey()));
+    expect(counts()).toEqual([4, 1, 2, 1]);
+    await client.delete(Secret, target);
+    await verdict();
+    expect(counts()).toEqual([5, 1, 2, 1]);
+  });
+
   it('is not noted when the token is refused', async () => {
     await client.delete(ServiceAccount, account);
     await verdict();

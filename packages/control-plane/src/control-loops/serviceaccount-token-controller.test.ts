@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text as streamText } from 'node:stream/consumers';
 import { isNotFound, type ResourceClient } from '@kapstan/api';
 import { Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -53,6 +54,17 @@ const filled = (name: string): Promise<Secret> =>
 const gone = (name: string): Promise<void> =>
   eventually(() => expect(get(name)).rejects.toSatisfy(isNotFound) as Promise<void>);
 const text = (secret: Secret, key: string): string => Buffer.from(secret.data?.[key] ?? '', 'base64').toString();
+
+function metrics(): Promise<string> {
+  const headers = { authorization: `Bearer ${plane.token}` };
+  return new Promise((resolve, reject) => {
+    const sent = request(new URL('/metrics', plane.url), { ca: plane.caCert, headers, agent: false }, (answer) =>
+      resolve(streamText(answer)),
+    );
+    sent.on('error', reject);
+    sent.end();
+  });
+}
 
 /** Who the server takes one with this token for. */
 function ask(token: string): Promise<{ readonly status: number; readonly user: unknown }> {
@@ -159,6 +171,11 @@ describe('serviceaccount-token-controller', () => {
 
   it('fills what was there before it', async () => {
     expect((await ask(text(await filled('early-token'), 'token'))).status).toBe(201);
+  });
+
+  it('makes tokens whose uses stand in /metrics', async () => {
+    await ask(text(await filled('early-token'), 'token'));
+    expect(await metrics()).toMatch(/^serviceaccount_legacy_manual_token_uses_total [1-9]/m);
   });
 
   it('goes on from where it was when the server comes back, whose key is the same', async () => {

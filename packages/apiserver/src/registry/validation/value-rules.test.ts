@@ -53,6 +53,7 @@ describe('single values', () => {
       specialIpErrors('127.0.0.1'),
       ['may not be in the loopback range (127.0.0.0/8, ::1/128)'],
     ],
+    ['an address with leading zeros, which is told elsewhere', specialIpErrors('01.1.1.1'), []],
     ['no unspecified address', specialIpErrors('::'), ['may not be unspecified (0.0.0.0 or ::)']],
     [
       'no link-local address',

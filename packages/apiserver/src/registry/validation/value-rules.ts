@@ -123,8 +123,9 @@ const binary = (digits: string, radix: number, width: number): string =>
 
 /** Addresses that no endpoint may have. Source: ValidateNonSpecialIP. */
 export function specialIpErrors(text: string): string[] {
-  if (isIP(text) === 0) return ['must be a valid IP address'];
-  const lower = text.toLowerCase();
+  // Leading zeros are told by others.
+  const lower = text.replace(/(^|\.)0+(?=\d)/g, '$1').toLowerCase();
+  if (isIP(lower) === 0) return ['must be a valid IP address'];
   if (/^(0\.0\.0\.0|::)$/.test(lower)) return ['may not be unspecified (0.0.0.0 or ::)'];
   if (lower.startsWith('127.') || lower === '::1') return ['may not be in the loopback range (127.0.0.0/8, ::1/128)'];
   if (lower.startsWith('169.254.') || /^fe[89ab]/.test(lower))

@@ -6,7 +6,7 @@ import { parseIpv4Network } from '../../core/services/ipv4.ts';
 import type { Field } from '../../validation/field.ts';
 import { cidrWarnings } from '../../validation/ip-warnings.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
-import { portErrors, portNumberErrors, strictCidrErrors } from '../../validation/value-rules.ts';
+import { cidrErrors, portErrors, portNumberErrors, strictCidrErrors } from '../../validation/value-rules.ts';
 
 export const networkPolicies: BuiltinKind<NetworkPolicy> = {
   id: 'networking.k8s.io/v1/networkpolicies',
@@ -76,12 +76,11 @@ function validatePeer(at: Field, peer: DeepReadonly<NetworkPolicyPeer>): void {
 
 function validateBlock(at: Field, block: DeepReadonly<IPBlock>): void {
   if (block.cidr === '') return at.child('cidr').required();
-  const errors = strictCidrErrors(block.cidr);
-  at.child('cidr').invalidAll(block.cidr, errors);
+  at.child('cidr').invalidAll(block.cidr, strictCidrErrors(block.cidr));
   at.child('except').each(block.except, (except, place) => {
-    const own = strictCidrErrors(except);
-    place.invalidAll(except, own);
-    if (errors.length + own.length === 0 && !isStrictSubset(except, block.cidr))
+    place.invalidAll(except, strictCidrErrors(except));
+    // What can be read can be compared, however it is written.
+    if ([block.cidr, except].every((cidr) => cidrErrors(cidr).length === 0) && !isStrictSubset(except, block.cidr))
       place.invalid(except, 'must be a strict subset of `cidr`');
   });
 }

@@ -13,7 +13,7 @@ import { deletionHandlingKey } from '@kapstan/informers';
 import { type ControlLoop, type ControlLoopContext, loopQueue, runQueue, settledBefore } from './control-loop.ts';
 
 /** Handlers on those who use the objects. */
-export interface UserHandlers {
+interface UserHandlers {
   whenSynced(): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -9,6 +9,7 @@ import {
   VirtualClock,
 } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { emitProcessWarning } from './process-warning.ts';
 import { SharedInformer } from './shared-informer.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 
@@ -71,6 +72,31 @@ describe('trouble that no callback takes', () => {
     expect((warnings[1] as Error & { detail?: string }).detail).toMatch(
       /^Error: from a handler\n +at .*process-warning/s,
     );
+  });
+
+  it('shows the line of an index function that throws, behind the error that names the object', async () => {
+    const node = (): never => {
+      throw new Error('no node');
+    };
+    await runIntoTrouble({ indexers: { node } });
+    const ours = 'Error: unable to calculate an index entry for key "default/a" on index "node": no node';
+    const detail = (warnings[1] as Error & { detail: string }).detail;
+    const [outer = '', inner] = detail.split('\ncaused by: ');
+    expect(outer).toContain(`${ours}\n    at `);
+    expect(inner).toMatch(/^Error: no node\n +at .*process-warning\.test\.ts/);
+  });
+
+  it('ends where causes go round in a circle, and shows one that is no error', async () => {
+    const [circle, other] = [new Error('first'), new Error('outer', { cause: 'a string' })];
+    circle.cause = new Error('second', { cause: circle });
+    informer = new SharedInformer<TestPod>(source);
+    for (const error of [circle, other]) emitProcessWarning('text', error);
+    await settle();
+    const details = warnings.map((warning) => (warning as Error & { detail: string }).detail);
+    expect(details.map((detail) => detail.replace(/\n +at .*/g, ''))).toEqual([
+      'Error: first\ncaused by: Error: second',
+      'Error: outer\ncaused by: a string',
+    ]);
   });
 
   it.each([

@@ -7,9 +7,18 @@ import type { Logger } from '@kapstan/api';
 export type Warn = (text: string, error?: unknown) => void;
 
 export const emitProcessWarning: Warn = (text, error) => {
-  const stack = error instanceof Error ? error.stack : undefined;
+  const stack = error instanceof Error ? stacksOf(error) : undefined;
   process.emitWarning(text, stack === undefined ? {} : { detail: stack });
 };
+
+/** An error's stack and those of its causes: where the error is one of ours, the user's line is in a cause. */
+function stacksOf(error: Error): string {
+  // By error: causes may go round in a circle.
+  const stacks = new Map<unknown, string>();
+  for (let at: unknown = error; at !== undefined && !stacks.has(at); at = at instanceof Error ? at.cause : undefined)
+    stacks.set(at, at instanceof Error ? (at.stack ?? at.message) : String(at));
+  return [...stacks.values()].join('\ncaused by: ');
+}
 
 /** Tells the logger, and the process where there is none or it throws. */
 export function warningTo(logger: Logger | undefined): Warn {

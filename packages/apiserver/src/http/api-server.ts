@@ -91,7 +91,7 @@ export interface ApiServerOptions {
   readonly dial?: TunnelTransportOptions['dial'];
   /** Share of requests, in [0, 1], after which an HTTP/2 client is asked to connect anew. Default 0. */
   readonly goawayChance?: number;
-  /** Requests at once on one HTTP/2 connection. Default 100. */
+  /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
   /** What is recorded of requests, and where. Default: nothing. */
   readonly audit?: AuditOptions;

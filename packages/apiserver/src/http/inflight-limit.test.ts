@@ -42,6 +42,18 @@ describe('requests in flight', () => {
     expect(fill('ann', 5)).toHaveLength(1);
   });
 
+  it('of one user leave an eighth of the places to others; his next ones wait for his own', async () => {
+    const { fill, come, limit } = limitOf(16);
+    const places = fill('ann', 16);
+    expect(places).toHaveLength(14);
+    expect(limit.waiting().reading).toBe(2);
+    expect(come('ann')).toBeUndefined();
+    expect(fill('bob', 2)).toHaveLength(2);
+    places[0]?.();
+    await nextTurn();
+    expect([limit.waiting().reading, limit.counts().reading]).toEqual([1, 16]);
+  });
+
   it.each([
     ['a write', 'POST', '/api/v1/namespaces/a/pods', true],
     ['a watch', 'GET', '/api/v1/pods?watch=1', true],

@@ -76,12 +76,15 @@ interface Share {
 }
 
 /**
- * While there is room everybody comes in. When there is none, the places are shared by those who are here: who has his share gets
- * none, who has less waits, and a place that is given back goes to the waiter with the fewest.
- * Invariant: nobody waits while there is room.
+ * While there is room everybody comes in, but an eighth of the places no one user gets: who holds his for long, by a body that
+ * does not come, keeps nobody else out. When there is no room, the places are shared by those who are here: who has his share
+ * gets none, who has less waits, and a place that is given back goes to the waiter with the fewest.
+ * Invariant: while there is room nobody waits but who has the most that one may have.
  */
 class Lane {
   readonly #limit: number;
+  /** That one user gets. */
+  readonly #most: number;
   readonly #maxWaitMs: number;
   readonly #clock: Clock;
   readonly #shares = new Map<string, Share>();
@@ -92,6 +95,7 @@ class Lane {
 
   constructor(limit: number, maxWaitMs: number, clock: Clock) {
     this.#limit = limit;
+    this.#most = limit - Math.floor(limit / 8);
     this.#maxWaitMs = maxWaitMs;
     this.#clock = clock;
   }
@@ -114,8 +118,8 @@ class Lane {
 
   enter(user: string, signal: AbortSignal): LeavePlace | undefined | Promise<LeavePlace | undefined> {
     if (this.#limit === 0) return this.enterExempt();
-    if (this.#taken < this.#limit) return this.#take(user);
     const { running, waiting } = this.#shares.get(user) ?? { running: 0, waiting: 0 };
+    if (this.#taken < this.#limit && running < this.#most) return this.#take(user);
     const hasShare = running + waiting >= this.#shareOf(user);
     return hasShare || this.#waiters.size >= this.#limit || signal.aborted ? undefined : this.#wait(user, signal);
   }
@@ -172,7 +176,7 @@ class Lane {
     let fewest = Number.POSITIVE_INFINITY;
     for (const waiter of this.#waiters) {
       const running = this.#shares.get(waiter.user)?.running ?? 0;
-      if (running >= fewest) continue;
+      if (running >= fewest || running >= this.#most) continue;
       next = waiter;
       fewest = running;
     }

@@ -15,6 +15,7 @@ import { type HealthCheck, HealthEndpoints } from './health.ts';
 import { negotiatePlainOutput, notAcceptableHere } from './negotiation.ts';
 import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
 import { type Page, servePage } from './page.ts';
+import { trimSlashes } from './request-info.ts';
 import type { ServerMetrics } from './server-metrics.ts';
 import { outputRequestOf, sendPageNotFound, sendValue } from './status-response.ts';
 
@@ -78,7 +79,7 @@ export class PathRouter {
   }
 
   #serveDiscovery(exchange: Exchange): void {
-    const [, root = '', ...rest] = exchange.path.replace(/\/+$/, '').split('/');
+    const [root = '', ...rest] = trimSlashes(exchange.path).split('/');
     const index = this.#discovery.current();
     if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
     if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;

@@ -119,8 +119,12 @@ function tryParse(text: string): FieldSelector | undefined {
   }
 }
 
-function trimSlashes(path: string): string {
-  return path.replace(/^\/+/, '').replace(/\/+$/, '');
+/** Without slashes at its ends. By index: a pattern for the end looks at each run of slashes within, from each of its places. */
+export function trimSlashes(path: string): string {
+  let [start, end] = [0, path.length];
+  while (path[start] === '/') start += 1;
+  while (end > start && path[end - 1] === '/') end -= 1;
+  return path.slice(start, end);
 }
 
 /** Watches, subresources that stay open and debugging: no request timeout, not counted as in flight. */

@@ -230,6 +230,24 @@ describe('ReconcileLoop', () => {
     expect([queue.length, queue.processing, queue.delayed]).toEqual([0, 0, 0]);
   });
 
+  it('tells of a run that fails after the stop, which nobody tries again', async () => {
+    const clock = new VirtualClock();
+    const queue = new RateLimitingQueue<string>({ clock });
+    const logged: unknown[] = [];
+    const logger = { ...silentLogger, error: (message: string, fields?: LogFields) => logged.push([message, fields]) };
+    const stop = new AbortController();
+    const late = new Error('late');
+    let fail: () => void = () => undefined;
+    const reconcile = () => new Promise<undefined>((_, reject) => (fail = () => reject(late)));
+    const finished = new ReconcileLoop({ queue, clock, logger, reconcile }).run(stop.signal);
+    queue.add('a');
+    await turn();
+    stop.abort();
+    fail();
+    await finished;
+    expect(logged).toEqual([['Error syncing; not trying again after the stop', { key: 'a', error: late }]]);
+  });
+
   it('aborts reconciles at once where there is no grace period', async () => {
     const { clock, queue, stop, finished, outcomes } = start(
       async (_request, { signal }) => {

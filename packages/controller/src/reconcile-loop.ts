@@ -194,7 +194,8 @@ export class ReconcileLoop {
       return this.#queue.addRateLimited(key, priority);
     }
     this.#queue.forget(key);
-    if (isTerminalError(error)) this.#logger.error('Error syncing; waiting for the next change', fields);
+    const next = isTerminalError(error) ? 'waiting for the next change' : 'not trying again after the stop';
+    this.#logger.error(`Error syncing; ${next}`, fields);
   }
 }
 

@@ -1,6 +1,7 @@
 import { type KubernetesObject, resource } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
+import { bind, createToken, evict, getScale, updateScale } from './subresources.ts';
 import { json, ScriptedServer } from './testing/scripted-server.ts';
 
 interface ConfigMap extends KubernetesObject {
@@ -257,6 +258,58 @@ describe('Client', () => {
       await expect(call(answered)).rejects.toMatchObject(failure('ConfigMap of v1'));
       const beta = { kind: 'Deployment', apiVersion: 'apps/v1beta1', metadata: target };
       await expect(call(beta)).rejects.toMatchObject(failure('Deployment of apps/v1beta1'));
+      expect(server.requests).toHaveLength(0);
+    });
+
+    const body = { metadata: {} };
+    it.each<[string, (wrong: never) => Promise<unknown>]>([
+      ['get', (wrong) => client.get(ConfigMap, wrong)],
+      ['get of the status', (wrong) => client.get(ConfigMap, wrong, { subresource: 'status' })],
+      ['get of metadata', (wrong) => client.metadata.get(ConfigMap, wrong)],
+      ['delete', (wrong) => client.delete(ConfigMap, wrong)],
+      ['patch', (wrong) => client.patch(ConfigMap, wrong, { type: 'merge', body: {} })],
+      ['jsonPatch', (wrong) => client.jsonPatch(ConfigMap, wrong, { body: [] })],
+      ['update', (wrong) => client.update(ConfigMap, { metadata: wrong })],
+      ['apply', (wrong) => client.apply(ConfigMap, { metadata: wrong }, { fieldManager: 'me' })],
+      [
+        'createSubresource',
+        (wrong: object) =>
+          client.createSubresource(ConfigMap, { ...target, name: '', ...wrong, subresource: 'x' }, { body }),
+      ],
+      ['getScale', (wrong) => getScale(client, Deployment, wrong)],
+      ['updateScale', (wrong) => updateScale(client, Deployment, { scale: { metadata: wrong } })],
+      ['evict', (wrong) => evict(client, wrong)],
+      ['bind', (wrong) => bind(client, wrong, { node: 'n' })],
+      ['createToken', (wrong) => createToken(client, wrong)],
+      ['podLog', (wrong) => client.podLog(wrong)],
+      ['exec', (wrong) => client.exec(wrong, { command: ['ls'] })],
+      ['attach', (wrong) => client.attach(wrong)],
+      ['dialPort', (wrong) => client.dialPort(wrong, 80)],
+      ['portForward', (wrong) => client.portForward(wrong, { ports: [':80'] })],
+    ])('%s of an object without a name that is a string', async (_, call) => {
+      for (const name of [undefined, null, '', 5, {}, ['a']])
+        await expect(call({ namespace: 'n', name } as never)).rejects.toMatchObject({
+          name: 'TypeError',
+          message: expect.stringMatching(/name (may not be empty|is required|must be)/),
+        });
+      for (const wrong of ['a', undefined, null, ['a'], {}])
+        await expect(call(wrong as never)).rejects.toMatchObject({
+          name: 'TypeError',
+          message: expect.stringMatching(/must be an object|name (may not be empty|is required|must be)/),
+        });
+      expect(server.requests).toHaveLength(0);
+    });
+
+    it('a collection whose options are no object, and subresources and namespaces that are no string', async () => {
+      const refusals: [Promise<unknown>, string][] = [
+        [client.deleteCollection(Node, 'a' as never), 'options, such as { namespace }, must be an object, not "a"'],
+        [client.listPage(Node, 'a' as never), 'options, such as { namespace }, must be an object, not "a"'],
+        [client.create(ConfigMap, undefined as never), 'what is written must be an object, not undefined'],
+        [client.get(ConfigMap, { name: 'a', namespace: 5 as never }), 'namespace must be a string, not 5'],
+        [client.get(ConfigMap, target, { subresource: null as never }), 'subresource must be a string, not null'],
+        [client.createSubresource(ConfigMap, target as never, { body }), 'subresource must be a string, not undefined'],
+      ];
+      for (const [call, message] of refusals) await expect(call).rejects.toMatchObject({ name: 'TypeError', message });
       expect(server.requests).toHaveLength(0);
     });
 

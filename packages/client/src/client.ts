@@ -38,7 +38,16 @@ import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
 import type { RawAnswer, RawRequest } from './raw-request.ts';
-import { formatQuery, listQuery, requestPath, subjectOf, watchQuery, writeQuery } from './request-path.ts';
+import {
+  collectionPath,
+  formatQuery,
+  listQuery,
+  objectPath,
+  subjectOf,
+  subresourcePath,
+  watchQuery,
+  writeQuery,
+} from './request-path.ts';
 import { RestMapper } from './rest-mapper.ts';
 import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
 import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
@@ -52,7 +61,7 @@ import type { HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
 import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
-import { applyBody, deleteBody, objectBody, writeTarget } from './write-body.ts';
+import { applyBody, deleteBody, metadataOf, objectBody, writeTarget } from './write-body.ts';
 
 const json = 'application/json';
 const patchTypes = {
@@ -102,7 +111,7 @@ export class Client implements ResourceClient {
     options: GetOptions & SubresourceOptions = {},
   ): Promise<T> {
     const { subresource, resourceVersion } = options;
-    const path = requestPath(token, { ...target, subresource }, { resourceVersion });
+    const path = objectPath(token, target, { subresource, query: { resourceVersion } });
     return await this.#object<T>(requestOf(token, { method: 'GET', path, name: target.name }), options);
   }
 
@@ -120,8 +129,8 @@ export class Client implements ResourceClient {
   }
 
   async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    const { namespace, name } = object.metadata ?? {};
-    const path = requestPath(token, { namespace }, writeQuery(options));
+    const { namespace, name } = metadataOf(object);
+    const path = collectionPath(token, { namespace }, writeQuery(options));
     if (token.scope === 'Namespaced' && !namespace)
       throw new TypeError(`${subjectOf(token, name)}: an empty namespace may not be set during creation`);
     const body = objectBody(token, object);
@@ -133,9 +142,10 @@ export class Client implements ResourceClient {
     object: T,
     options: WriteOptions & SubresourceOptions = {},
   ): Promise<T> {
-    const target = writeTarget(object, options.subresource);
-    const path = requestPath(token, target, writeQuery(options));
-    const body = objectBody(token, object, options.subresource);
+    const { subresource } = options;
+    const target = writeTarget(object);
+    const path = objectPath(token, target, { subresource, query: writeQuery(options) });
+    const body = objectBody(token, object, subresource);
     return await this.#write<T>(token, requestOf(token, { method: 'PUT', path, body, name: target.name }), options);
   }
 
@@ -144,7 +154,7 @@ export class Client implements ResourceClient {
     target: ObjectTarget,
     patch: Patch & SubresourceOptions & WriteOptions,
   ): Promise<T> {
-    const path = requestPath(token, { ...target, subresource: patch.subresource }, writeQuery(patch));
+    const path = objectPath(token, target, { subresource: patch.subresource, query: writeQuery(patch) });
     const body = stringifyJson(patch.body);
     const parts = { method: 'PATCH', path, body, contentType: patchTypes[patch.type], name: target.name } as const;
     return await this.#write<T>(token, requestOf(token, parts), patch);
@@ -183,8 +193,9 @@ export class Client implements ResourceClient {
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
     const body = applyBody(token, object, options);
-    const target = writeTarget(object, options.subresource);
-    const path = requestPath(token, target, writeQuery(options));
+    const { subresource } = options;
+    const target = writeTarget(object);
+    const path = objectPath(token, target, { subresource, query: writeQuery(options) });
     const contentType = 'application/apply-patch+yaml';
     const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
     return await this.#write<T>(token, requestOf(token, parts), options);
@@ -195,7 +206,7 @@ export class Client implements ResourceClient {
     target: ObjectTarget,
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
-    const path = requestPath(token, target);
+    const path = objectPath(token, target);
     const parts = { method: 'DELETE', path, body: deleteBody(options), name: target.name } as const;
     const answer = await this.#write<KubernetesObject>(token, requestOf(token, parts), options);
     return answer.kind === 'Status' ? undefined : (answer as T);
@@ -205,7 +216,7 @@ export class Client implements ResourceClient {
     token: Resource<T>,
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
-    const path = requestPath(token, { namespace: options.namespace }, listQuery(options));
+    const path = collectionPath(token, options, listQuery(options));
     const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
     const request = requestOf(token, { method: 'DELETE', path, body: deleteBody(options) });
     await this.#transport.call(request, limits, bodyText);
@@ -216,7 +227,7 @@ export class Client implements ResourceClient {
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    const path = requestPath(token, target);
+    const path = subresourcePath(token, target);
     const parts = { method: 'POST', path, body: stringifyJson(call.body), name: target.name } as const;
     return await this.#object<KubernetesObject>(requestOf(token, parts), call);
   }
@@ -382,7 +393,7 @@ export class Client implements ResourceClient {
     options: ListOptions,
     accept: string,
   ): Promise<ListResult<T>> {
-    const path = requestPath(token, { namespace: options.namespace }, listQuery(options));
+    const path = collectionPath(token, options, listQuery(options));
     const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
     const request = requestOf(token, { method: 'GET', path, accept });
     return await this.#transport.call(request, limits, (answer) => readList(answer, token));
@@ -390,7 +401,7 @@ export class Client implements ResourceClient {
 
   #watchCall(token: Resource, options: WatchOptions, accept = json): WatchCall {
     const { openTimeoutMs, maxEventBytes } = this.#options;
-    const path = requestPath(token, { namespace: options.namespace }, watchQuery(options));
+    const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, { method: 'GET', path, accept });
     const { signal, onOpen } = options;
     return { transport: this.#transport, request, signal, onOpen, openTimeoutMs, maxEventBytes };

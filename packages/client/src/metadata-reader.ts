@@ -18,7 +18,7 @@ import {
 import { map, type Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import type { ResolvedClientOptions } from './client-config.ts';
-import { listQuery, type Query, requestPath, watchQuery } from './request-path.ts';
+import { collectionPath, listQuery, objectPath, watchQuery } from './request-path.ts';
 import type { HttpRequest } from './transport/http-request.ts';
 import type { Transport } from './transport/transport.ts';
 import { observeWatch } from './watch.ts';
@@ -44,14 +44,15 @@ export class MetadataReader {
 
   async get(token: Resource, target: ObjectTarget, options: GetOptions = {}): Promise<KubernetesObject> {
     const { resourceVersion, signal, timeoutMs = this.#ports.options.timeoutMs } = options;
-    const path = requestPath(token, target, { resourceVersion });
+    const path = objectPath(token, target, { query: { resourceVersion } });
     const request = { ...requestOf(token, path, 'PartialObjectMetadata'), name: target.name };
     return cut(await this.#ports.transport.call(request, { signal, timeoutMs }, readObject<KubernetesObject>));
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    const { namespace, signal, timeoutMs = this.#ports.options.listTimeoutMs } = options;
-    const request = requestOf(token, pathOf(token, namespace, listQuery(options)), 'PartialObjectMetadataList');
+    const { signal, timeoutMs = this.#ports.options.listTimeoutMs } = options;
+    const path = collectionPath(token, options, listQuery(options));
+    const request = requestOf(token, path, 'PartialObjectMetadataList');
     const read = (answer: Parameters<typeof readObject>[0]): Promise<ListResult<T>> =>
       readList(answer, partial as Resource<T>);
     const page = await this.#ports.transport.call(request, { signal, timeoutMs }, read);
@@ -67,8 +68,9 @@ export class MetadataReader {
   /** As the client's: cold; no replay; errors, completes and delivers as that. */
   watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
     const { transport, options: own } = this.#ports;
-    const { namespace, signal, onOpen } = options;
-    const request = requestOf(token, pathOf(token, namespace, watchQuery(options)), 'PartialObjectMetadata');
+    const { signal, onOpen } = options;
+    const path = collectionPath(token, options, watchQuery(options));
+    const request = requestOf(token, path, 'PartialObjectMetadata');
     const { openTimeoutMs, maxEventBytes } = own;
     return observeWatch<T>({ transport, request, signal, onOpen, openTimeoutMs, maxEventBytes }).pipe(
       map((event) => (event.type === 'BOOKMARK' ? event : { ...event, object: cut(event.object) })),
@@ -85,10 +87,6 @@ export class MetadataReader {
       watch: (options) => this.watch(token, { ...options, ...scope }),
     };
   }
-}
-
-function pathOf(token: Resource, namespace: string | undefined, query: Query): string {
-  return requestPath(token, { namespace }, query);
 }
 
 function requestOf(token: Resource, path: string, kind: string): HttpRequest {

@@ -1,6 +1,6 @@
 // The log subresource of pods: its options and its URL.
 import { type CallOptions, type ObjectTarget, type Resource, resource } from '@kapstan/api';
-import { requestPath } from './request-path.ts';
+import { objectPath } from './request-path.ts';
 
 /** `timeoutMs` bounds the time to the answer's headers. Source: core/v1 PodLogOptions. */
 export interface PodLogOptions extends CallOptions {
@@ -26,10 +26,9 @@ const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 export function podLogPath(target: ObjectTarget, options: PodLogOptions): string {
   const { container, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
   const { follow, previous, timestamps } = options;
-  return requestPath(
-    pod,
-    { ...target, subresource: 'log' },
-    {
+  return objectPath(pod, target, {
+    subresource: 'log',
+    query: {
       container,
       follow: follow || undefined,
       previous: previous || undefined,
@@ -39,5 +38,5 @@ export function podLogPath(target: ObjectTarget, options: PodLogOptions): string
       tailLines,
       limitBytes,
     },
-  );
+  });
 }

@@ -1,6 +1,6 @@
 // URLs of pods and of their subresources that become streams: exec, attach, portforward.
 import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
-import { requestPath } from './request-path.ts';
+import { objectPath } from './request-path.ts';
 import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
 
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
@@ -9,21 +9,21 @@ const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 export function execPath(target: ObjectTarget, options: ExecOptions): string {
   const { command } = options;
   if (command.length === 0) throw new TypeError('you must specify at least one command for the container');
-  return requestPath(pod, { ...target, subresource: 'exec' }, { command, ...streamQuery(options) });
+  return objectPath(pod, target, { subresource: 'exec', query: { command, ...streamQuery(options) } });
 }
 
 export function attachPath(target: ObjectTarget, options: AttachOptions): string {
-  return requestPath(pod, { ...target, subresource: 'attach' }, streamQuery(options));
+  return objectPath(pod, target, { subresource: 'attach', query: streamQuery(options) });
 }
 
 export function podPath(target: ObjectTarget): string {
-  return requestPath(pod, target);
+  return objectPath(pod, target);
 }
 
 export function portForwardPath(target: ObjectTarget, port: number): string {
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new TypeError(`a port is an integer from 1 to 65535, got ${port}`);
-  return requestPath(pod, { ...target, subresource: 'portforward' }, { ports: port });
+  return objectPath(pod, target, { subresource: 'portforward', query: { ports: port } });
 }
 
 function streamQuery(options: AttachOptions) {

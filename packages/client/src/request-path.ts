@@ -3,7 +3,11 @@ import { inspect } from 'node:util';
 import {
   type ApplyOptions,
   type ListOptions,
+  type ObjectTarget,
   type Resource,
+  requireObject,
+  requireString,
+  requireTarget,
   resourcePath,
   type WatchOptions,
   type WriteOptions,
@@ -12,29 +16,58 @@ import {
 /** A list becomes one parameter a value. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-export interface PathTarget {
-  readonly namespace?: string | undefined;
-  readonly name?: string | undefined;
+/** What of an object is asked for, and how. */
+export interface ObjectPart {
   readonly subresource?: string | undefined;
+  readonly query?: Query;
 }
 
-/** Path of a resource or object with its query. Throws TypeError for what is no token, and for a name that cannot stand in a path. */
-export function requestPath(token: Resource, target: PathTarget, query: Query = {}): string {
+/**
+ * Path of an object, or of its subresource, with the query. Throws TypeError for what is no token, and for a target whose
+ * name is missing or cannot stand in a path: never is it the path of the collection.
+ */
+export function objectPath(
+  token: Resource,
+  target: ObjectTarget,
+  { subresource, query = {} }: ObjectPart = {},
+): string {
   checkToken(token);
-  const { namespace, name, subresource } = target;
+  requireTarget(target);
+  const { namespace, name } = target;
   if (namespace) checkSegment('namespace', namespace);
-  if (name !== undefined) checkSegment('resource name', name);
-  for (const segment of subresource?.split('/') ?? []) checkSubresource(segment);
-  if (name !== undefined && token.scope === 'Namespaced' && !namespace)
+  checkSegment('resource name', name);
+  if (subresource !== undefined) checkSubresource(subresource);
+  if (token.scope === 'Namespaced' && !namespace)
     throw new TypeError(
       `${subjectOf(token, name)}: an empty namespace may not be set when a resource name is provided`,
     );
   const path = resourcePath(token, {
+    name,
     ...(namespace ? { namespace } : {}),
-    ...(name === undefined ? {} : { name }),
     ...(subresource === undefined ? {} : { subresource }),
   });
   return `${path}${formatQuery(query)}`;
+}
+
+/** As {@link objectPath}. Throws TypeError also without a subresource: its POST would go to the object. */
+export function subresourcePath(token: Resource, target: ObjectTarget & { readonly subresource: string }): string {
+  checkToken(token);
+  requireTarget(target);
+  requireString(target.subresource, 'subresource');
+  return objectPath(token, target, { subresource: target.subresource });
+}
+
+/** Path of all objects of a resource, of one namespace or of all, with the query. Throws TypeError for what is no token or no scope. */
+export function collectionPath(
+  token: Resource,
+  scope: { readonly namespace?: string | undefined },
+  query: Query = {},
+): string {
+  checkToken(token);
+  requireObject(scope, 'options, such as { namespace },');
+  const { namespace } = scope;
+  if (namespace) checkSegment('namespace', namespace);
+  return `${resourcePath(token, namespace ? { namespace } : {})}${formatQuery(query)}`;
 }
 
 /** "?a=1&b=x&b=y", without members that are undefined or ""; "" when none is left. */
@@ -100,7 +133,7 @@ export function checkToken(token: Resource): void {
 
 // Source: apimachinery path.IsValidPathSegmentName and client-go rest.Request.
 function checkSegment(what: string, segment: string): void {
-  if (segment === '') throw new TypeError(`${what} may not be empty`);
+  requireString(segment, what);
   const faults =
     segment === '.' || segment === '..'
       ? [`may not be '${segment}'`]
@@ -108,7 +141,9 @@ function checkSegment(what: string, segment: string): void {
   if (faults.length > 0) throw new TypeError(`invalid ${what} ${JSON.stringify(segment)}: [${faults.join(' ')}]`);
 }
 
-function checkSubresource(segment: string): void {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(segment))
-    throw new TypeError(`invalid subresource ${JSON.stringify(segment)}`);
+function checkSubresource(subresource: string): void {
+  requireString(subresource, 'subresource');
+  for (const segment of subresource.split('/'))
+    if (!/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(segment))
+      throw new TypeError(`invalid subresource ${JSON.stringify(segment)}`);
 }

@@ -9,7 +9,7 @@ import type {
   ResourceClient,
   WriteOptions,
 } from '@kapstan/api';
-import { resource } from '@kapstan/api';
+import { requireObject, requireTarget, resource } from '@kapstan/api';
 import type { BoundObjectReference, TokenRequest } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Scale } from '@kapstan/kinds/autoscaling/v1';
 import type { Binding } from '@kapstan/kinds/core/v1';
@@ -25,6 +25,7 @@ export async function getScale(
   token: Resource,
   target: ObjectTarget & GetOptions,
 ): Promise<Scale> {
+  requireTarget(target);
   const { name, namespace, ...options } = target;
   const object = namespace === undefined ? { name } : { name, namespace };
   return await client.get(token as Resource<Scale>, object, { ...options, subresource });
@@ -36,12 +37,14 @@ export async function updateScale(
   token: Resource,
   { scale, ...options }: { readonly scale: Scale } & WriteOptions,
 ): Promise<Scale> {
+  requireObject(scale, 'a scale');
   const object = { ...scale, apiVersion: 'autoscaling/v1', kind: 'Scale' };
   return await client.update(token as Resource<Scale>, object, { ...options, subresource });
 }
 
 /** Deletes a pod unless that breaks a PodDisruptionBudget, which is a 429: whether and when to try again is the caller's. */
 export async function evict(client: ResourceClient, target: ObjectTarget, options: DeleteOptions = {}): Promise<void> {
+  requireTarget(target);
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
   const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, dryRun: dryRun ? ['All'] : undefined };
   const deleteOptions = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined));
@@ -61,6 +64,7 @@ export interface BindOptions extends CallOptions {
 
 /** Puts a pod on a node: what a scheduler does. A pod that is on one already is a 409. */
 export async function bind(client: ResourceClient, target: ObjectTarget, options: BindOptions): Promise<void> {
+  requireTarget(target);
   const body: Binding = {
     apiVersion: 'v1',
     kind: 'Binding',
@@ -85,6 +89,7 @@ export async function createToken(
   target: ObjectTarget,
   options: CreateTokenOptions = {},
 ): Promise<TokenRequest> {
+  requireTarget(target);
   const { audiences, expirationSeconds, boundObjectRef } = options;
   const body: TokenRequest = {
     apiVersion: 'authentication.k8s.io/v1',

@@ -4,11 +4,13 @@ import {
   apiVersionOf,
   type DeleteOptions,
   type KubernetesObject,
+  type ObjectTarget,
   type Resource,
+  requireObject,
   type SubresourceOptions,
   stringifyJson,
 } from '@kapstan/api';
-import { checkToken, type PathTarget, subjectOf } from './request-path.ts';
+import { checkToken, subjectOf } from './request-path.ts';
 
 /** JSON of an object, with the token's apiVersion and kind where it has none. Throws TypeError where it has others. */
 export function objectBody(token: Resource, object: KubernetesObject, subresource?: string): string {
@@ -16,11 +18,17 @@ export function objectBody(token: Resource, object: KubernetesObject, subresourc
   return stringifyJson(typed(token, object, subresource));
 }
 
+/** Throws TypeError for what is no object. */
+export function metadataOf(object: KubernetesObject): NonNullable<KubernetesObject['metadata']> {
+  requireObject(object, 'what is written');
+  return object.metadata ?? {};
+}
+
 /** Where an object is written. Throws TypeError when it has no name. */
-export function writeTarget(object: KubernetesObject, subresource: string | undefined): PathTarget & { name: string } {
-  const { name, namespace } = object.metadata ?? {};
+export function writeTarget(object: KubernetesObject): ObjectTarget {
+  const { name, namespace } = metadataOf(object);
   if (!name) throw new TypeError('name is required');
-  return { name, namespace, subresource };
+  return namespace === undefined ? { name } : { name, namespace };
 }
 
 export function applyBody(
@@ -28,9 +36,9 @@ export function applyBody(
   object: KubernetesObject,
   options: ApplyOptions & SubresourceOptions,
 ): string {
-  const { metadata } = object;
+  const metadata = metadataOf(object);
   if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
-  if (!metadata?.name) throw new TypeError('metadata.name must be provided to apply');
+  if (!metadata.name) throw new TypeError('metadata.name must be provided to apply');
   if (metadata.managedFields !== undefined)
     throw new TypeError('cannot apply an object with managed fields already set');
   const { owner, subresource } = options;

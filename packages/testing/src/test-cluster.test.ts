@@ -93,6 +93,21 @@ describe('a test cluster', () => {
     await leaks.assertNone();
   });
 
+  it('deletes nothing where a call names nothing, in process or over HTTPS', async () => {
+    const cluster = await start();
+    const kept = (await cluster.client.create(ConfigMap, map('a'))).metadata?.uid;
+    for (const client of [cluster.client, await cluster.connect()])
+      for (const wrong of [
+        { namespace: 'default', name: undefined },
+        { namespace: 'default', name: '' },
+        'a',
+        undefined,
+      ])
+        for (const call of [client.delete(ConfigMap, wrong as never), client.get(ConfigMap, wrong as never)])
+          await expect(call).rejects.toThrow(TypeError);
+    expect((await cluster.client.get(ConfigMap, target('a'))).metadata?.uid).toBe(kept);
+  });
+
   it('runs without HTTP', async () => {
     await using cluster = await start({ http: 'off' });
     await cluster.client.create(ConfigMap, map('a'));

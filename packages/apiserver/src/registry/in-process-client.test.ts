@@ -256,12 +256,41 @@ describe('the in-process client', () => {
     expect(items.map((item) => item.metadata?.name)).toEqual(['a']);
   });
 
-  it('answers 404 for a resource that is not served, 400 for an object without a name', async () => {
+  it('answers 404 for a resource that is not served', async () => {
     const client = server.client();
     const nothing = resource({ group: 'x.io', version: 'v1', kind: 'Nothing' });
     expect((await refusal(client.get(nothing, target))).message).toBe(
       'the server could not find the requested resource',
     );
-    expect((await refusal(client.update(testConfigMaps, { metadata: {} }))).code).toBe(400);
+  });
+
+  it('refuses a call on one object that names none, as over HTTP', async () => {
+    const client = server.client({ patching });
+    await client.create(testConfigMaps, named('a'));
+    const body = { kind: 'Scale' };
+    const calls: ((wrong: never) => Promise<unknown>)[] = [
+      (wrong) => client.get(testConfigMaps, wrong),
+      (wrong) => client.delete(testConfigMaps, wrong),
+      (wrong) => client.patch(testConfigMaps, wrong, { type: 'merge', body: {} }),
+      (wrong) => client.update(testConfigMaps, { metadata: wrong }),
+      (wrong) => client.apply(testConfigMaps, { metadata: wrong }, { fieldManager: 'm' }),
+      (wrong: object) =>
+        client.createSubresource(testConfigMaps, { name: '', ...wrong, subresource: 'scale' }, { body }),
+    ];
+    const message = expect.stringMatching(/^resource name (may not be empty|must be a string)|must be an object/);
+    for (const call of calls) {
+      for (const name of [undefined, null, '', 5])
+        await expect(call({ namespace: 'default', name } as never)).rejects.toMatchObject({
+          name: 'TypeError',
+          message,
+        });
+      for (const wrong of ['a', undefined, null, {}])
+        await expect(call(wrong as never)).rejects.toMatchObject({ name: 'TypeError', message });
+    }
+    const all = client.deleteCollection(testConfigMaps, 'a' as never);
+    await expect(all).rejects.toMatchObject({ name: 'TypeError', message });
+    const nothing = client.create(testConfigMaps, undefined as never);
+    await expect(nothing).rejects.toMatchObject({ name: 'TypeError', message });
+    expect((await client.listPage(testConfigMaps)).items).toHaveLength(1);
   });
 });

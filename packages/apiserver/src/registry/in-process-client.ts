@@ -13,13 +13,15 @@ import {
   type ListerWatcher,
   type ListOptions,
   type ListResult,
-  newBadRequest,
   newNotImplemented,
   ObjectList,
   type ObjectTarget,
   type Patch,
   type Resource,
   type ResourceClient,
+  requireObject,
+  requireString,
+  requireTarget,
   type SubresourceOptions,
   stringifyJson,
   systemClock,
@@ -67,7 +69,7 @@ export interface InProcessClientOptions {
 
 const defaultUser: UserInfo = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Reads and writes through the registry: same rules, same errors as over HTTP. All methods reject with `StatusError`. */
+/** Reads and writes through the registry: same rules, same errors as over HTTP. All methods reject with `StatusError`, with TypeError for a wrong call. */
 export class InProcessClient implements ResourceClient {
   readonly #catalog: ResourceCatalog;
   readonly #options: InProcessClientOptions;
@@ -126,6 +128,7 @@ export class InProcessClient implements ResourceClient {
 
   create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
     return withinTime(this.#clock, options, async (timed) => {
+      requireObject(object, 'what is written');
       const served = this.#find(token);
       const context = this.#context(served, object.metadata?.namespace, timed);
       requireCollectionVerb(served, 'create', context.namespace);
@@ -199,6 +202,7 @@ export class InProcessClient implements ResourceClient {
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
     return withinTime(this.#clock, options, async (timed) => {
+      requireObject(options, 'options, such as { namespace },');
       const {
         gracePeriodSeconds,
         preconditions,
@@ -228,7 +232,10 @@ export class InProcessClient implements ResourceClient {
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
     return withinTime(this.#clock, call, async (timed) => {
+      requireTarget(target);
       const { subresource } = target;
+      requireString(subresource, 'subresource');
+      if (subresource === '') throw new TypeError('subresource may not be empty');
       const item = this.#item(token, target, { verb: 'create', subresource, ...timed });
       if (item.part?.type === 'object' && item.part.connect !== undefined) throw leadsElsewhere(item.part.name);
       if (item.part?.type !== 'object') throw methodNotAllowed();
@@ -237,16 +244,16 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  /** Throws 400, 404 and 405 for what HTTP has no path and method for. */
+  /** Throws TypeError for a target without a name, 404 and 405 for what HTTP has no path and method for. */
   #item(
     token: Resource,
     target: ObjectTarget,
     { verb, subresource = '', ...options }: { readonly verb: Verb } & WriteOptions & SubresourceOptions,
   ): WriteTarget {
+    requireTarget(target);
     const served = this.#find(token);
     const { name } = target;
     const context = this.#context(served, target.namespace, options);
-    if (name === '') throw newBadRequest('name must be provided');
     if (served.definition.namespaced && context.namespace === '') throw resourceNotFound();
     if (subresource !== '')
       return { served, name, context, part: requireSubresource(served, { name, subresource }, verb) };
@@ -294,8 +301,9 @@ function jsonOf(value: unknown): Uint8Array {
   return Buffer.from(stringifyJson(value));
 }
 
-function nameOf({ metadata }: KubernetesObject): ObjectTarget {
-  const { name = '', namespace } = metadata ?? {};
+function nameOf(object: KubernetesObject): ObjectTarget {
+  requireObject(object, 'what is written');
+  const { name = '', namespace } = object.metadata ?? {};
   return { name, ...(namespace === undefined ? {} : { namespace }) };
 }
 

@@ -198,7 +198,10 @@ function formatBinary(value: bigint): string {
 /** The shortest mantissa with an exponent that is a multiple of three. */
 function formatDecimal(unscaled: bigint, scale: number, format: QuantityFormat): string {
   const all = unscaled.toString();
-  const trimmed = all.replace(/0+$/, '');
+  // By index: a pattern for the end looks at each run of zeros within, from each of its places.
+  let digits = all.length;
+  while (all[digits - 1] === '0') digits -= 1;
+  const trimmed = all.slice(0, digits);
   const exponent = scale + all.length - trimmed.length;
   const excess = ((exponent % 3) + 3) % 3;
   const mantissa = trimmed + '0'.repeat(excess);

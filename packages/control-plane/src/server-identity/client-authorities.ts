@@ -31,14 +31,27 @@ export async function keepClientAuthorities(
   await client.update(ConfigMap, next);
 }
 
-const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+const begin = '-----BEGIN CERTIFICATE-----';
+const end = '-----END CERTIFICATE-----';
 
-/** Each certificate once, in the order of their first appearance. */
+/** Each certificate once, in the order of their first appearance. What cannot be read, and others may have written, is left out. */
 function combined(bundles: readonly string[], nowMs: number): string {
   const all = new Map<string, string>();
-  for (const [pem] of bundles.join('\n').matchAll(certificate)) {
-    const { fingerprint256, validTo } = new X509Certificate(pem);
-    if (parseTime(validTo) >= nowMs && !all.has(fingerprint256)) all.set(fingerprint256, `${pem}\n`);
+  for (const block of bundles.join('\n').split(begin).slice(1)) {
+    const length = block.indexOf(end);
+    const pem = `${begin}${block.slice(0, length)}${end}`;
+    const parsed = length < 0 ? undefined : parse(pem);
+    if (parsed === undefined || parseTime(parsed.validTo) < nowMs) continue;
+    if (!all.has(parsed.fingerprint256)) all.set(parsed.fingerprint256, `${pem}\n`);
   }
   return [...all.values()].join('');
+}
+
+function parse(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
 }

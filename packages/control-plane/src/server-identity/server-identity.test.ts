@@ -113,7 +113,8 @@ it('removes the leases of servers that have said nothing for as long as they las
 
 it('publishes the authorities of its clients beside those of other servers, without those that have run out', async () => {
   const [own, others, old] = [await authority(nowMs), await authority(nowMs), await authority(nowMs - 11 * dayMs)];
-  const data = { 'client-ca-file': `${others}${old}`, 'requestheader-allowed-names': '[]' };
+  const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n-----BEGIN CERTIFICATE-----\n';
+  const data = { 'client-ca-file': `junk ${others}${old}${broken}`, 'requestheader-allowed-names': '[]' };
   await client.create(ConfigMap, { metadata: authentication, data });
   const kept = identity({ clientAuthorities: [own, own] });
   await kept.start();

@@ -69,6 +69,21 @@ describe('SharedInformerFactory', () => {
   });
 
   it.each([
+    ['kind', { ...testPods, kind: 'PodTemplate' }, 'PodTemplate (Namespaced)'],
+    ['scope', { ...testPods, scope: 'Cluster' }, 'Pod (Cluster)'],
+  ] as const)('refuses a token of another %s with the same plural, and needs nothing then', async (_, other, text) => {
+    open();
+    const handle = factory.acquire(testPods);
+    const metadata = factory.acquireMetadata(testPods);
+    const refusal = new TypeError(`pods.v1. is shared as Pod (Namespaced): it cannot be ${text} too`);
+    for (const request of ['informer', 'acquire', 'metadataInformer', 'acquireMetadata'] as const)
+      expect(() => factory[request](other as typeof testPods)).toThrow(refusal);
+    await Promise.all([handle.close(), metadata.close()]);
+    expect([handle.informer.isStopped, metadata.informer.isStopped]).toEqual([true, true]);
+    expect(() => factory.informer(other as typeof testPods)).not.toThrow();
+  });
+
+  it.each([
     ['where the source can', true, [], [{ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }]],
     [
       'and lists where it cannot',

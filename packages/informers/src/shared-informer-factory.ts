@@ -68,6 +68,7 @@ export interface InformerHandle<T extends KubernetesObject> {
 /** An informer and who needs it. */
 interface SharedEntry {
   readonly key: string;
+  readonly token: Resource;
   readonly informer: SharedInformer<KubernetesObject>;
   handles: number;
   /** Asked for without a handle: it stays until it is removed. */
@@ -92,7 +93,8 @@ export class SharedInformerFactory {
 
   /**
    * The informer of a resource, made at the first request; {@link start} starts it. It stays until {@link removeInformer} or
-   * {@link close}. Indexers that it does not have are added. Throws Error on a closed factory.
+   * {@link close}. Indexers that it does not have are added. Throws Error on a closed factory,
+   * and TypeError where the informer is shared as that of another kind or scope.
    */
   informer<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
     return keep(this.#whole(token, options));
@@ -209,12 +211,13 @@ export class SharedInformerFactory {
   ): SharedEntry {
     const existing = this.#entries.get(key);
     if (existing !== undefined) {
+      requireSameKind(existing.token, token);
       addMissingIndexers(informerOf<T>(existing), options.indexers ?? {});
       return existing;
     }
     if (this.#isClosed) throw new Error('the informer factory is closed');
     const informer = create() as unknown as SharedInformer<KubernetesObject>;
-    const entry: SharedEntry = { key, informer, handles: 0, isKept: false };
+    const entry: SharedEntry = { key, token, informer, handles: 0, isKept: false };
     this.#entries.set(key, entry);
     const { isServed } = this.#options;
     if (isServed !== undefined)
@@ -262,6 +265,13 @@ const informerOf = <T extends KubernetesObject>({ informer }: SharedEntry): Shar
 function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T> {
   entry.isKept = true;
   return informerOf<T>(entry);
+}
+
+/** The first request's token decides what comes; one that says otherwise would get objects of that kind unnoticed. */
+function requireSameKind(first: Resource, token: Resource): void {
+  if (first.kind === token.kind && first.scope === token.scope) return;
+  const [has, wanted] = [first, token].map(({ kind, scope }) => `${kind} (${scope})`);
+  throw new TypeError(`${keyOf(token)} is shared as ${has}: it cannot be ${wanted} too`);
 }
 
 function addMissingIndexers<T extends KubernetesObject>(informer: SharedInformer<T>, indexers: Indexers<T>): void {

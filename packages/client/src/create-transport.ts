@@ -25,6 +25,12 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
   const server = serverUrl(config.server, tls);
   const chosenProxy = config.proxyUrl === undefined ? proxyFromEnvironment(server, process.env) : config.proxyUrl;
   const proxyUrl = chosenProxy ? checkProxyUrl(chosenProxy) : undefined;
+  // What may be refused comes before the share, which nobody would give back.
+  const headers = {
+    'user-agent': options.userAgent ?? defaultUserAgent(),
+    ...impersonationHeaders(config.impersonate),
+  };
+  const limiter = rateLimit === undefined ? undefined : new RateLimiter(rateLimit, clock);
   const { credentials, lease } = shareLink(
     connectionKey(config, { server, proxyUrl, clock }),
     logger,
@@ -39,8 +45,8 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
     server,
     pool: lease,
     credentials,
-    headers: { 'user-agent': options.userAgent ?? defaultUserAgent(), ...impersonationHeaders(config.impersonate) },
-    limiter: rateLimit === undefined ? undefined : new RateLimiter(rateLimit, clock),
+    headers,
+    limiter,
     onWarning: options.onWarning ?? logWarningsOnce(logger),
     options,
   });

@@ -39,18 +39,21 @@ describe('clients that are configured alike', () => {
     expect(server.requests.map(({ headers }) => headers['impersonate-user'])).toEqual([undefined, 'bob']);
   });
 
-  it.each<[string, Partial<ClientConfig>, ClientOptions]>([
-    ['token', { token: 'u' }, {}],
-    ['base path', {}, {}],
-    ['TLS server name', { tls: { serverName: 'x' } }, {}],
-    ['clock', {}, { clock: new VirtualClock() }],
-  ])('but for the %s have connections of their own', async (what, config, options) => {
+  it.each<[string, Partial<ClientConfig>, ClientOptions, string]>([
+    ['token', { token: 'u' }, {}, 'Bearer u'],
+    ['base path', {}, {}, 'Bearer t'],
+    ['TLS server name', { tls: { serverName: 'x' } }, {}, 'Bearer t'],
+    ['clock', {}, { clock: new VirtualClock() }, 'Bearer t'],
+  ])('but for the %s have connections of their own', async (what, config, options, authorization) => {
     await connect().get(Node, target);
+    // Idle: whoever shares it would use it.
+    await settle();
     await connect({ ...config, ...(what === 'base path' ? { server: `${server.url}/base` } : {}) }, options).get(
       Node,
       target,
     );
     expect(server.connections).toBe(2);
+    expect(server.requests.map(({ headers }) => headers.authorization)).toEqual(['Bearer t', authorization]);
   });
 
   it('leave the connections of the others alone when one is closed, and the last one ends them', async () => {
@@ -66,6 +69,21 @@ describe('clients that are configured alike', () => {
     while (server.sockets.size > 0) await new Promise(setImmediate);
     await connect().get(Node, target);
     expect(server.connections).toBe(2);
+  });
+
+  it('hold nothing when their configuration was refused', async () => {
+    const client = connect();
+    await client.get(Node, target);
+    const [first] = server.sockets;
+    const ended = new Promise((resolve) => first?.once('close', resolve));
+    expect(() => connect({ impersonate: { groups: ['x'] } })).toThrow(TypeError);
+    expect(() => connect({}, { rateLimit: { qps: 0, burst: 1 } })).toThrow(TypeError);
+    await settle();
+    await client.close();
+    // Were the pool left, this one would find its idle connection.
+    await connect().get(Node, target);
+    expect(server.connections).toBe(2);
+    await ended;
   });
 
   it('end their own calls and watches with close(), and none of the others', async () => {

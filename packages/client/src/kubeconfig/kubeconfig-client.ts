@@ -3,7 +3,14 @@ import type { ClientConfig, Impersonation } from '../client-config.ts';
 import { checkExecConfig, type ExecConfig } from '../credentials/exec-plugin.ts';
 import { checkOidcConfig, type OidcConfig } from '../credentials/oidc.ts';
 import type { TlsConfig } from '../tls-config.ts';
-import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigExec, KubeconfigUser } from './kubeconfig.ts';
+import {
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigContext,
+  type KubeconfigExec,
+  type KubeconfigUser,
+  requireBase64,
+} from './kubeconfig.ts';
 import { checkUsable, clusterFaults, contextFaults, userFaults } from './kubeconfig-faults.ts';
 import { type TokenPlace, tokenWriter } from './persist-tokens.ts';
 
@@ -38,7 +45,7 @@ export function clientConfigOf(kubeconfig: Kubeconfig, contextName?: string): Cl
 
 function contextOf(kubeconfig: Kubeconfig, contextName: string | undefined): [string, KubeconfigContext] {
   if (isEmptyKubeconfig(kubeconfig) && !contextName)
-    throw new TypeError('invalid configuration: no configuration has been provided, try setting KUBECONFIG');
+    throw new TypeError(`invalid configuration: no configuration has been provided${whereSearched(kubeconfig)}`);
   const name = contextName || kubeconfig.currentContext;
   if (name === '') throw new TypeError('no context chosen');
   const context = kubeconfig.contexts.get(name);
@@ -47,6 +54,12 @@ function contextOf(kubeconfig: Kubeconfig, contextName: string | undefined): [st
   throw new TypeError(
     contextName ? `context ${quoted} does not exist` : `context was not found for specified context: ${name}`,
   );
+}
+
+function whereSearched({ files = [] }: Kubeconfig): string {
+  return files.length === 0
+    ? ', try setting KUBECONFIG'
+    : ` in ${files.map((file) => JSON.stringify(file)).join(', ')}`;
 }
 
 interface EntryQuery {
@@ -122,6 +135,7 @@ function oidc(user: KubeconfigUser, place: TokenPlace | undefined): Partial<Clie
 function oidcConfig(user: KubeconfigUser): OidcConfig {
   const config = user['auth-provider']?.config ?? {};
   const ca = config['idp-certificate-authority-data'];
+  if (ca) requireBase64(ca, 'idp-certificate-authority-data');
   const optional = {
     clientSecret: config['client-secret'],
     idToken: config['id-token'],

@@ -66,6 +66,21 @@ describe('loadKubeconfig', () => {
     expect(warnings).toEqual(['Config not found: /no/a, /no/b']);
   });
 
+  it('names the files in which nothing is configured, and those whose data cannot be read', async () => {
+    const empty = await file('empty', '');
+    const bare = await file('bare', 'kind: Config');
+    const at = (path: string): string => JSON.stringify(path);
+    const message = 'invalid configuration: no configuration has been provided in';
+    const byPath = await loadKubeconfig({ path: empty });
+    expect(() => clientConfigOf(byPath)).toThrow(new TypeError(`${message} ${at(empty)}`));
+    const listed = await loadKubeconfig({ env: { KUBECONFIG: [empty, '/nonexistent', bare].join(delimiter) } });
+    expect(() => clientConfigOf(listed)).toThrow(new TypeError(`${message} ${at(empty)}, ${at(bare)}`));
+    const broken = await file('broken', 'users: [{name: u, user: {client-key-data: "!"}}]');
+    await expect(loadKubeconfig({ path: broken })).rejects.toThrow(
+      `error loading config file ${at(broken)}: user "u": client-key-data: illegal base64 data`,
+    );
+  });
+
   it('names each file that is unreadable', async () => {
     const bad = await file('bad', 'clusters: 3');
     const worse = await file('worse', '{');
@@ -108,12 +123,31 @@ describe('parseKubeconfig', () => {
     ['[]', 'a kubeconfig must be a mapping'],
     ['kind: Pod', 'no kind "Pod" is registered for version "v1"'],
     ['contexts: [x]', 'an entry of contexts is no mapping'],
+    ...(
+      [
+        ['cluster', 'certificate-authority-data'],
+        ['user', 'client-certificate-data'],
+        ['user', 'client-key-data'],
+      ] as const
+    ).flatMap(([kind, field]) =>
+      ['"!!!"', 'Qw', 'Qw=', '"Q w="', 'Q-_=', '-----BEGIN', '5'].map((data): [string, string] => [
+        `${kind}s: [{name: x, ${kind}: {${field}: ${data}}}]`,
+        `${kind} "x": ${field}: illegal base64 data`,
+      ]),
+    ),
   ])('refuses %s', (text, message) => {
     expect(() => parseKubeconfig(text)).toThrow(message);
   });
 
   it('reads an empty file and empty lists as nothing', () => {
     for (const text of ['', 'clusters: null\nusers: []\n']) expect(parseKubeconfig(text).clusters.size).toBe(0);
+  });
+
+  it('reads data over several lines, and none', () => {
+    const { users } = parseKubeconfig(
+      'users: [{name: x, user: {client-key-data: "Q0\\r\\nM=\\n", client-certificate-data: null}}]',
+    );
+    expect(users.get('x')?.['client-key-data']).toBe('Q0\r\nM=\n');
   });
 
   it('reads JSON, and a name like __proto__', () => {
@@ -210,6 +244,16 @@ describe('clientConfigOf', () => {
       'authProvider cannot be provided in combination with an exec plugin for u',
     ],
     [{ 'auth-provider': { name: 'oidc' } }, {}, 'Must provide idp-issuer-url'],
+    [
+      {
+        'auth-provider': {
+          name: 'oidc',
+          config: { 'idp-issuer-url': 'https://i', 'client-id': 'c', 'idp-certificate-authority-data': '!' },
+        },
+      },
+      {},
+      'idp-certificate-authority-data: illegal base64 data',
+    ],
     [{ 'as-groups': ['g'] }, {}, 'requesting uid, groups or user-extra for u without impersonating a user'],
     [{ 'as-uid': '1' }, {}, 'requesting uid, groups or user-extra for u without impersonating a user'],
     [{ 'as-user-extra': { k: ['v'] } }, {}, 'requesting uid, groups or user-extra for u without impersonating a user'],

@@ -56,6 +56,8 @@ export interface Kubeconfig {
   readonly contexts: ReadonlyMap<string, KubeconfigContext>;
   /** The file that each user came from: refreshed tokens are written there. Absent for a text: they are not kept. */
   readonly userFiles?: ReadonlyMap<string, string>;
+  /** The files that were read, for the texts of errors. Absent for a text. */
+  readonly files?: readonly string[];
 }
 
 /** Reads YAML or JSON. Throws TypeError for what is no kubeconfig, and for a name given twice. */
@@ -74,6 +76,21 @@ export function parseKubeconfig(text: string): Kubeconfig {
   };
 }
 
+const dataFields = ['certificate-authority-data', 'client-certificate-data', 'client-key-data'] as const;
+
+/** Throws TypeError for what is no padded base64 of the standard alphabet; line ends count for nothing. Source: Go encoding/base64. */
+export function requireBase64(value: unknown, what: string): void {
+  const isBase64 =
+    typeof value === 'string' &&
+    /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ''));
+  if (!isBase64) throw new TypeError(`${what}: illegal base64 data`);
+}
+
+function checkData(entry: Readonly<Record<string, unknown>>, what: string): void {
+  for (const field of dataFields)
+    if (entry[field] !== undefined && entry[field] !== null) requireBase64(entry[field], `${what}: ${field}`);
+}
+
 function namedEntries<T>(list: unknown, field: string): Map<string, T> {
   const entries = new Map<string, T>();
   if (list === undefined || list === null) return entries;
@@ -83,7 +100,9 @@ function namedEntries<T>(list: unknown, field: string): Map<string, T> {
     const name = typeof item.name === 'string' ? item.name : '';
     if (entries.has(name))
       throw new TypeError(`error converting ${field}s: duplicate name ${JSON.stringify(name)} in list`);
-    entries.set(name, (isJsonObject(item[field]) ? item[field] : {}) as T);
+    const entry = isJsonObject(item[field]) ? item[field] : {};
+    checkData(entry, `${field} ${JSON.stringify(name)}`);
+    entries.set(name, entry as T);
   }
   return entries;
 }

@@ -44,7 +44,11 @@ export function kubeconfigFiles(env: Environment): string[] {
 async function readKubeconfig(file: string): Promise<Kubeconfig> {
   try {
     const config = absolutePaths(parseKubeconfig(await readFile(file, 'utf8')), dirname(resolve(file)));
-    return { ...config, userFiles: new Map([...config.users.keys()].map((name) => [name, resolve(file)])) };
+    return {
+      ...config,
+      files: [file],
+      userFiles: new Map([...config.users.keys()].map((name) => [name, resolve(file)])),
+    };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw new Error(`error loading config file ${JSON.stringify(file)}: ${message}`, { cause: error });
@@ -64,6 +68,7 @@ function merge(configs: readonly Kubeconfig[]): Kubeconfig {
     clusters: new Map(reversed.flatMap((config) => [...config.clusters])),
     users: new Map(reversed.flatMap((config) => [...config.users])),
     contexts: new Map(reversed.flatMap((config) => [...config.contexts])),
+    files: configs.flatMap((config) => config.files ?? []),
     userFiles: new Map(reversed.flatMap((config) => [...(config.userFiles ?? [])])),
   };
 }

@@ -61,6 +61,16 @@ describe('a request for a client certificate', () => {
     expect(await objectionTo(csr)).toEqual(expected);
   });
 
+  it.each<[string, (block: string) => string]>([
+    ['that does not begin a line', (block) => `x ${block}`],
+    ['with a letter of base64 too many', (block) => block.replace('\n-----END', 'A\n-----END')],
+    ['with more than blanks after its end', (block) => `${block.trimEnd()}junk\n`],
+  ])('is not hidden by a block %s, which who signs passes over', async (_case, spoil) => {
+    const text = (csr: string): string => Buffer.from(csr, 'base64').toString('latin1');
+    const hidden = Buffer.from(spoil(text(request(name(commonName, 'x')))) + text(real)).toString('base64');
+    expect(await objectionTo(hidden)).toEqual(refusal);
+  });
+
   it.each<[string, Partial<AdmissionAttributes>, string?]>([
     ['of another signer', {}, 'kubernetes.io/kube-apiserver-client-kubelet'],
     ['that is changed', { operation: 'UPDATE' }],

@@ -199,7 +199,7 @@ describe('the blocks of a PEM text', () => {
   const block = (type: string, body: string): string => `-----BEGIN ${type}-----\n${body}\n-----END ${type}-----\n`;
 
   it('are found among other things, with and without headers', () => {
-    const text = `hello\n${block('A', 'YQ==')}between${block('B', 'x: y\n\nYg\n==')}${block('C', '!')}-----BEGIN D-----\n`;
+    const text = `hello\n${block('A', 'YQ==')}between\n${block('B', 'x: y\n\nYg\n==')}${block('C', '!')}-----BEGIN D-----\n`;
     expect(pemBlocks(text).map(({ type, hasHeaders, der }) => [type, hasHeaders, der.toString()])).toEqual([
       ['A', false, 'a'],
       ['B', true, 'b'],
@@ -211,6 +211,7 @@ describe('the blocks of a PEM text', () => {
     ['beginnings without end', '-----BEGIN A-----\n'.repeat(80_000)],
     ['beginnings before one end', `${'-----BEGIN A-----\n'.repeat(80_000)}-----END B-----`],
     ['blanks before what is no base64', block('A', `${' '.repeat(1_400_000)}!`)],
+    ['ends without beginning', '\n-----END A-----'.repeat(80_000)],
     ['headers and nothing else', block('A', 'a:\n'.repeat(400_000))],
   ])('take no longer than their length asks for: %s', (_what, text) => {
     expect(pemBlocks(text).every(({ der }) => der.length === 0)).toBe(true);

@@ -138,6 +138,14 @@ describe('serviceaccount-token-controller', () => {
     await filled('again-new');
   });
 
+  it.each(['a/b', '..', '%', 'A_'])(
+    'removes a Secret for the account %j, which no account can be named',
+    async (account) => {
+      await createSecret('impossible-token', account);
+      await gone('impossible-token');
+    },
+  );
+
   it('puts back what was changed beside the token, and makes a new token where it was taken away', async () => {
     await createAccount('mended');
     await createSecret('mended-token', 'mended');

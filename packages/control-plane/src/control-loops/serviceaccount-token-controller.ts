@@ -1,6 +1,6 @@
 // serviceaccount-token-controller: fills Secrets that are asked to keep a token of a service account, and removes them with their
 // account. Source: pkg/controller/serviceaccount/tokens_controller.go.
-import { type DeepReadonly, isConflict, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { type DeepReadonly, dnsSubdomainErrors, isConflict, isNotFound, type KubernetesObject } from '@kapstan/api';
 import { type DeletedFinalStateUnknown, isDeletedFinalStateUnknown } from '@kapstan/informers';
 import { Secret, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { type ControlLoop, type ControlLoopContext, loopQueue, runQueue, settledBefore } from './control-loop.ts';
@@ -104,6 +104,8 @@ class SecretTokenLoop {
   }
 
   async #readAccount(account: AccountIdentity): Promise<ServiceAccount | undefined> {
+    // The server refuses to look for it, each time.
+    if (dnsSubdomainErrors(account.name).length > 0) return undefined;
     const { client } = this.#context;
     return meant(await unlessNotFound(client.get(ServiceAccount, targetOf(account), this.#call)), account);
   }

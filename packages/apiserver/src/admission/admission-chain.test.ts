@@ -190,6 +190,7 @@ describe('what pods and nodes get', () => {
 
   it.each<[object, string]>([
     [{ priorityClassName: 'nothing' }, 'no PriorityClass with name nothing was found'],
+    [{ priorityClassName: 'a/b' }, 'no PriorityClass with name a/b was found'],
     [
       { priority: 5 },
       'the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name',

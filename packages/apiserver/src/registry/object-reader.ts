@@ -2,6 +2,7 @@
 // authenticators and the catalog.
 import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog } from './catalog.ts';
+import { pathSegmentErrors } from './names.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** 'cached': any state that was true once. 'live': the state now. */
@@ -18,14 +19,14 @@ export class ObjectReader {
     return this.#catalog.find(group, version, resource) !== undefined;
   }
 
-  /** Undefined when there is no such object. `namespace` is "" for cluster-scoped ones. */
+  /** Undefined when there is no such object, as for a name that none can have. `namespace` is "" for cluster-scoped ones. */
   async get(
     resource: GroupVersionResource,
     { namespace, name }: { readonly namespace: string; readonly name: string },
     freshness: ReadFreshness,
   ): Promise<DeepReadonly<UnstructuredObject> | undefined> {
     const served = this.#catalog.find(resource.group, resource.version, resource.resource);
-    if (served === undefined) return undefined;
+    if (served === undefined || pathSegmentErrors(name).length > 0) return undefined;
     const version = freshness === 'cached' ? { resourceVersion: '0' } : {};
     try {
       return (await served.store.get(contextIn(namespace), name, version)).object;

@@ -1,9 +1,17 @@
-import type { KubernetesObject, ListerWatcher, Resource } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  type ListerWatcher,
+  type Logger,
+  type Resource,
+  silentLogger,
+} from '@kapstan/api';
 import {
   configMap,
   FakeListerWatcher,
   LeakCheck,
   pod,
+  type TestPod,
   testConfigMaps,
   testPods,
   VirtualClock,
@@ -145,6 +153,26 @@ describe('SharedInformerFactory', () => {
     const informer = factory.informer(testPods, { indexers: { node: (p) => [p.spec?.nodeName] } });
     factory.informer(testPods, { indexers: { node: () => [], phase: (p) => [p.status?.phase] } });
     expect(Object.keys(informer.indexer.getIndexers())).toEqual(['namespace', 'node', 'phase']);
+  });
+
+  it('warns once of an option that comes after the informer was made and differs from its own', () => {
+    const told: string[] = [];
+    const transform = (object: DeepReadonly<TestPod>): DeepReadonly<TestPod> => object;
+    const logger: Logger = { ...silentLogger, warn: (text) => void told.push(text) };
+    open({ logger, resyncMs: 1000, customResyncMs: [[testConfigMaps, 2000]] });
+    factory.informer(testPods, { transform });
+    factory.informer(testConfigMaps);
+    for (const same of [{}, { transform }, { resyncMs: 1000, fifo: 'delta', retryOnError: false } as const])
+      factory.informer(testPods, same);
+    factory.informer(testConfigMaps, { resyncMs: 2000 });
+    expect(told).toEqual([]);
+    for (let request = 0; request < 2; request++)
+      factory.acquire(testPods, { resyncMs: 5000, transform: (object) => object });
+    factory.informer(testPods, { retryOnError: true, resyncMs: 7000 });
+    expect(told).toEqual([
+      'pods: already shared: resyncMs, transform of a later request have no effect',
+      'pods: already shared: retryOnError of a later request has no effect',
+    ]);
   });
 
   it('passes namespace and selectors on to the client', async () => {

@@ -40,7 +40,7 @@ export interface SharedInformerFactoryOptions extends CommonOptions {
   readonly isServed?: (token: Resource) => Promise<boolean>;
 }
 
-/** What one informer adds to the factory's options. Only the first request for a resource decides, but indexers are added by each. */
+/** What one informer adds to the factory's options. Only the first request for a resource decides: what differs in a later one is warned of once. Indexers are added by each. */
 export interface InformerOptions<T extends KubernetesObject> {
   /** Added to those that the informer has; a name that it has keeps its function. */
   readonly indexers?: Indexers<T>;
@@ -65,11 +65,18 @@ export interface InformerHandle<T extends KubernetesObject> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What the first request for a resource decides. */
+const firstDecides = ['resyncMs', 'transform', 'fifo', 'retryOnError', 'onHandlerError'] as const;
+type Decided = Partial<Pick<InformerOptions<KubernetesObject>, (typeof firstDecides)[number]>>;
+
 /** An informer and who needs it. */
 interface SharedEntry {
   readonly key: string;
   readonly token: Resource;
   readonly informer: SharedInformer<KubernetesObject>;
+  readonly decided: Decided;
+  /** Options of later requests that were told to have no effect. */
+  readonly told: Set<keyof Decided>;
   handles: number;
   /** Asked for without a handle: it stays until it is removed. */
   isKept: boolean;
@@ -212,12 +219,21 @@ export class SharedInformerFactory {
     const existing = this.#entries.get(key);
     if (existing !== undefined) {
       requireSameKind(existing.token, token);
+      this.#tellOfIgnored(existing, options as unknown as Decided);
       addMissingIndexers(informerOf<T>(existing), options.indexers ?? {});
       return existing;
     }
     if (this.#isClosed) throw new Error('the informer factory is closed');
     const informer = create() as unknown as SharedInformer<KubernetesObject>;
-    const entry: SharedEntry = { key, token, informer, handles: 0, isKept: false };
+    const entry: SharedEntry = {
+      key,
+      token,
+      informer,
+      decided: this.#decided(token, options as unknown as Decided),
+      told: new Set(),
+      handles: 0,
+      isKept: false,
+    };
     this.#entries.set(key, entry);
     const { isServed } = this.#options;
     if (isServed !== undefined)
@@ -228,6 +244,25 @@ export class SharedInformerFactory {
         onGone: (reason) => void this.#remove(entry, reason),
       });
     return entry;
+  }
+
+  #decided(token: Resource, options: Decided): Decided {
+    return {
+      fifo: 'delta',
+      retryOnError: false,
+      ...this.#options,
+      ...options,
+      resyncMs: this.#resyncMs(token, options),
+    };
+  }
+
+  #tellOfIgnored({ token, decided, told }: SharedEntry, options: Decided): void {
+    const differs = (name: keyof Decided): boolean => options[name] !== undefined && options[name] !== decided[name];
+    const ignored = firstDecides.filter((name) => differs(name) && !told.has(name));
+    if (ignored.length === 0) return;
+    for (const name of ignored) told.add(name);
+    const have = ignored.length === 1 ? 'has' : 'have';
+    this.#warn(`${sourceName(token)}: already shared: ${ignored.join(', ')} of a later request ${have} no effect`);
   }
 
   #scope(): ListerWatcherScope {
@@ -241,15 +276,18 @@ export class SharedInformerFactory {
     options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource'>,
   ): SharedInformer<T> {
     const { namespace: _, tweakListOptions, transform, customResyncMs: __, isServed: ___, ...common } = this.#options;
-    const resyncMs = options.resyncMs ?? this.#customResyncMs.get(keyOf(token)) ?? common.resyncMs ?? 0;
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
       ...(transform === undefined ? {} : { transform: transform as unknown as Transform<T> }),
       ...tweakListOptions?.(token),
       resource: token,
       ...options,
-      resyncMs,
+      resyncMs: this.#resyncMs(token, options),
     });
+  }
+
+  #resyncMs(token: Resource, { resyncMs }: { readonly resyncMs?: number }): number {
+    return resyncMs ?? this.#customResyncMs.get(keyOf(token)) ?? this.#options.resyncMs ?? 0;
   }
 }
 

@@ -44,6 +44,29 @@ export async function openAudit(
   return { policy, log: new AuditLog({ target, logger, ...(format && { format }), ...(mode && { mode }) }) };
 }
 
-function streamTarget(stream: Writable): AuditLogTarget {
-  return { append: (lines) => void stream.write(lines) };
+/** Bytes that a reader may leave unread before lines are lost: those of mode batch, once more. */
+const maxUnreadBytes = 64 * 1024 * 1024;
+
+const toldToWriter = (): void => undefined;
+
+/** Lines to a stream whose reader may be slow, or go away. */
+export function streamTarget(stream: Writable): AuditLogTarget {
+  // Without a listener a reader that goes away would end the process, also after the log is closed: it stays, once.
+  if (!stream.listeners('error').includes(toldToWriter)) stream.on('error', toldToWriter);
+  const requireRoom = (bytes: number): void => {
+    const unread = stream.writableLength;
+    if (unread > 0 && unread + bytes > maxUnreadBytes) throw new Error(`${unread} bytes wait for the reader`);
+  };
+  return {
+    append(lines) {
+      requireRoom(lines.length);
+      stream.write(lines);
+      // A pipe without a reader says so at once; the standard output forgets it before the next line.
+      if (stream.errored !== null) throw stream.errored;
+    },
+    appendLater: (lines) =>
+      new Promise((resolve, reject) => {
+        stream.write(lines, (error) => (error ? reject(error) : resolve()));
+      }),
+  };
 }

@@ -1,3 +1,4 @@
+import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import type { AuditEvent } from './audit-event.ts';
 import { AuditLog, type AuditLogOptions, type AuditLogTarget } from './audit-log.ts';
@@ -129,6 +130,55 @@ describe('an audit log in mode batch', () => {
     slow.release();
     await log.close();
     expect(slow.ids).toEqual(['a', 'b', 'c']);
+  });
+
+  it('drops and counts what comes while so many bytes wait or are being written', async () => {
+    const slow = new Slow();
+    const memory = new Memory();
+    logOf(memory).log.write(event('a'));
+    const bytes = Buffer.byteLength(memory.pieces.join(''));
+    const { log, count } = logOf(slow, { mode: 'batch', maxWaitingBytes: 2 * bytes });
+    for (const id of ['a', 'é']) log.write(event(id));
+    expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(1);
+    log.write(event('b'));
+    await nextTurn();
+    log.write(event('c'));
+    expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
+    slow.release();
+    await nextTurn();
+    for (const id of ['d', 'e', 'f']) log.write(event(id));
+    expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(3);
+    await nextTurn();
+    slow.release();
+    await log.close();
+    expect(slow.ids).toEqual(['a', 'b', 'd', 'e']);
+  });
+
+  it('is closed in time when the disk hangs, and counts what is lost', async () => {
+    const slow = new Slow();
+    const clock = new VirtualClock();
+    const { log, told, count } = logOf(slow, { mode: 'batch', clock });
+    log.write(event('a'));
+    await nextTurn();
+    for (const id of ['b', 'c']) log.write(event(id));
+    const closed = log.close();
+    await clock.advance(10_000);
+    await closed;
+    expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
+    expect(told).toEqual(['The audit log does not take what waits; events are lost']);
+    expect(slow.closes).toBe(0);
+    slow.release();
+    await nextTurn();
+    expect(slow.ids).toEqual(['a']);
+    expect(slow.closes).toBe(1);
+  });
+
+  it('leaves no timer when it is closed in time', async () => {
+    const clock = new VirtualClock();
+    const { log } = logOf(new Memory(), { mode: 'batch', clock });
+    log.write(event('a'));
+    await log.close();
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('goes on after what could not be written', async () => {

@@ -1,6 +1,6 @@
 // AuditLog: where audit events go: a file or the standard output, at once or by and by. Whatever happens there, requests go on,
 // unless it is asked otherwise. Source: apiserver plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
-import { type Logger, silentLogger } from '@kapstan/api';
+import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { Counter, Registry } from 'prom-client';
 import { type AuditEvent, formatJsonEvent, formatLegacyEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-policy.ts';
@@ -32,13 +32,26 @@ export interface AuditLogOptions {
   readonly mode?: AuditLogMode;
   /** Events that may wait in mode batch. Default 10 000. */
   readonly maxWaiting?: number;
+  /** Bytes of them, with those that are being written. Default 64 MiB. */
+  readonly maxWaitingBytes?: number;
+  /** How long {@link AuditLog.close} waits for what waits. Default 10 s. */
+  readonly closeTimeoutMs?: number;
+  readonly clock?: Clock;
   readonly logger?: Logger;
 }
 
-const defaults = { format: 'json', mode: 'blocking', maxWaiting: 10_000 } as const satisfies Partial<AuditLogOptions>;
+const mebibyte = 1024 * 1024;
+const defaults = {
+  format: 'json',
+  mode: 'blocking',
+  maxWaiting: 10_000,
+  maxWaitingBytes: 64 * mebibyte,
+  closeTimeoutMs: 10_000,
+  clock: systemClock,
+} as const satisfies Partial<AuditLogOptions>;
 
-/** Lines written in one go, in characters. */
-const batchLength = 1024 * 1024;
+/** Lines written in one go: so many bytes, and the line that goes beyond. */
+const batchBytes = mebibyte;
 
 export class AuditLog {
   /** Under kube-apiserver's names. */
@@ -49,7 +62,9 @@ export class AuditLog {
   readonly #errors: Counter<'plugin'>;
   readonly #levels: Counter<'level'>;
   readonly #rejections: Counter;
-  readonly #waiting: string[] = [];
+  readonly #waiting: Uint8Array[] = [];
+  /** Of those that wait and those that are being written. */
+  #waitingBytes = 0;
   #writing: Promise<void> | undefined;
   #isFailing = false;
 
@@ -99,10 +114,21 @@ export class AuditLog {
     return isWritten || mode === 'blocking';
   }
 
-  /** Resolves when all that waits is written, or lost. */
+  /** Resolves when all that waits is written, or lost: with what a disk that hangs does not take in time. */
   async close(): Promise<void> {
-    await this.#writing;
-    this.#options.target.close?.();
+    const written = (this.#writing ?? Promise.resolve()).then(() => this.#options.target.close?.());
+    const { clock, closeTimeoutMs } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      const cancel = clock.setTimer(() => {
+        // Whoever writes them still has the target; it is closed after that.
+        const lost = this.#waiting.splice(0);
+        for (const { length } of lost) this.#waitingBytes -= length;
+        this.#errors.inc({ plugin: 'buffered' }, lost.length);
+        this.#logger.error('The audit log does not take what waits; events are lost', { events: lost.length });
+        resolve();
+      }, closeTimeoutMs);
+      written.then(resolve, reject).finally(cancel);
+    });
   }
 
   #append(line: string): boolean {
@@ -117,11 +143,14 @@ export class AuditLog {
   }
 
   #enqueue(line: string): void {
-    if (this.#waiting.length >= this.#options.maxWaiting) {
+    const bytes = Buffer.from(line);
+    const { maxWaiting, maxWaitingBytes } = this.#options;
+    if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes.length > maxWaitingBytes) {
       this.#errors.inc({ plugin: 'buffered' });
       return;
     }
-    this.#waiting.push(line);
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
     this.#writing ??= this.#writeWaiting();
   }
 
@@ -134,22 +163,24 @@ export class AuditLog {
     this.#writing = undefined;
   }
 
-  #takeBatch(): readonly string[] {
-    let length = 0;
+  #takeBatch(): readonly Uint8Array[] {
+    let bytes = 0;
     let count = 0;
-    while (count < this.#waiting.length && length < batchLength) length += this.#waiting[count++]?.length ?? 0;
+    while (count < this.#waiting.length && bytes < batchBytes) bytes += this.#waiting[count++]?.length ?? 0;
     return this.#waiting.splice(0, count);
   }
 
-  async #appendLater(lines: readonly string[]): Promise<void> {
+  async #appendLater(lines: readonly Uint8Array[]): Promise<void> {
     const { target } = this.#options;
-    const bytes = Buffer.from(lines.join(''));
+    const bytes = Buffer.concat(lines);
     try {
       if (target.appendLater === undefined) target.append(bytes);
       else await target.appendLater(bytes);
       this.#recover();
     } catch (error) {
       this.#fail(error, lines.length);
+    } finally {
+      this.#waitingBytes -= bytes.length;
     }
   }
 

@@ -73,6 +73,15 @@ describe('an informer with retryOnError', () => {
     expect([errors.length, told.length]).toEqual([3, 3]);
   });
 
+  it('counts as synced with an empty cache where nothing can be cached, and tells of each attempt', async () => {
+    for (const name of ['a', 'b']) source.add(pod({ name }));
+    bad.add('a').add('b');
+    await start();
+    expect([await informer.whenSynced(), cached(), errors.length]).toEqual([true, [], 2]);
+    await clock.advance(1000);
+    expect([cached(), errors.length]).toEqual([[], 4]);
+  });
+
   it('does not try earlier because of what happens to others, and holds up none of them', async () => {
     bad.add('b').add('c');
     for (const name of ['b', 'c']) source.add(pod({ name }));

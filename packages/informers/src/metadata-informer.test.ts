@@ -1,4 +1,12 @@
-import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource, WatchEvent } from '@kapstan/api';
+import {
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListerWatcherScope,
+  type Logger,
+  type Resource,
+  silentLogger,
+  type WatchEvent,
+} from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, pod, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -118,6 +126,24 @@ describe('SharedInformerFactory: informers of metadata', () => {
     expect(resyncs).toBe(2);
     expect(() => informer.lister.namespace('default').get('b')).toThrow('pods "b" not found');
     await other.close();
+  });
+
+  it('are told apart from those of whole objects in warnings', async () => {
+    const told: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (text) => void told.push(text) };
+    const both = new SharedInformerFactory(client, { clock, random: () => 0, watchList: false, logger });
+    for (const informer of [both.informer(testPods), both.metadataInformer(testPods)])
+      informer.addEventHandler({
+        onAdd: () => {
+          throw new Error('no');
+        },
+      });
+    source.add(pod(metadata));
+    both.start();
+    await both.waitForCacheSync();
+    const text = 'a handler failed (added default/a): no';
+    expect(told).toEqual([`pods: ${text}`, `pods (metadata): ${text}`]);
+    await both.close();
   });
 
   it('report an object without metadata and go on', async () => {

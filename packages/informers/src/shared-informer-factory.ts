@@ -17,7 +17,7 @@ export interface ListerWatcherSource {
 
 type CommonOptions = Omit<
   SharedInformerOptions<KubernetesObject>,
-  'resource' | 'indexers' | 'transform' | 'resyncMs' | 'labelSelector' | 'fieldSelector'
+  'resource' | 'name' | 'indexers' | 'transform' | 'resyncMs' | 'labelSelector' | 'fieldSelector'
 >;
 
 export interface SharedInformerFactoryOptions extends CommonOptions {
@@ -207,6 +207,8 @@ export class SharedInformerFactory {
       return this.#create(token as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
         ...options,
         resource,
+        // Not that of the informer of whole objects, whose trouble is another.
+        name: `${sourceName(token)} (metadata)`,
       });
     });
   }
@@ -273,7 +275,7 @@ export class SharedInformerFactory {
   #create<T extends KubernetesObject>(
     token: Resource<T>,
     listerWatcher: ListerWatcher<T>,
-    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource'>,
+    options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name'>,
   ): SharedInformer<T> {
     const { namespace: _, tweakListOptions, transform, customResyncMs: __, isServed: ___, ...common } = this.#options;
     return new SharedInformer<T>(listerWatcher, {

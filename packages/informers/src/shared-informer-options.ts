@@ -14,6 +14,8 @@ export interface SharedInformerOptions<T extends KubernetesObject>
    * and left out. Default: that of the ListerWatcher, and where it does not say a nameless one.
    */
   readonly resource?: Pick<Resource, 'group' | 'plural'> & Partial<Pick<Resource, 'version' | 'kind'>>;
+  /** What is listed, for warnings and `onHandlerError`. Default: that of the resource: "pods", "deployments.apps". */
+  readonly name?: string;
   /** Indexes beside `namespace`, which is always there. */
   readonly indexers?: Indexers<T>;
   /** Default resync period of handlers, and the period at which the informer looks for due ones, in milliseconds. 0 (default) = none. */

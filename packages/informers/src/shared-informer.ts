@@ -75,7 +75,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     const resource = options.resource ?? listerWatcher.resource;
-    this.#name = sourceName(resource);
+    this.#name = options.name ?? sourceName(resource);
     this.#warn = warningTo(options.logger);
     this.#transform = options.transform;
     const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);

@@ -36,6 +36,8 @@ export interface AuditLogOptions {
   readonly maxWaitingBytes?: number;
   /** How long {@link AuditLog.close} waits for what waits. Default 10 s. */
   readonly closeTimeoutMs?: number;
+  /** Bytes of an object in an event; a larger one is left out, and the event says so. Default 10 MiB. */
+  readonly maxObjectBytes?: number;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
@@ -47,6 +49,7 @@ const defaults = {
   maxWaiting: 10_000,
   maxWaitingBytes: 64 * mebibyte,
   closeTimeoutMs: 10_000,
+  maxObjectBytes: 10 * mebibyte,
   clock: systemClock,
 } as const satisfies Partial<AuditLogOptions>;
 
@@ -91,6 +94,10 @@ export class AuditLog {
       help: 'Requests that were refused as they could not be recorded.',
       registers,
     });
+  }
+
+  get maxObjectBytes(): number {
+    return this.#options.maxObjectBytes;
   }
 
   countLevel(level: AuditLevel): void {

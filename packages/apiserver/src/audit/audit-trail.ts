@@ -16,7 +16,7 @@ type AuditedStart = Pick<
 export interface AuditTrailOptions {
   readonly start: AuditedStart;
   readonly decision: AuditDecision;
-  readonly log: Pick<AuditLog, 'write'>;
+  readonly log: Pick<AuditLog, 'write' | 'maxObjectBytes'>;
   readonly clock: Clock;
   /** Its answer may go on for long: there is an event when it begins. */
   readonly isLongRunning: boolean;
@@ -51,6 +51,11 @@ export class AuditTrail {
   /** Whether {@link AuditTrail.request} keeps the object. */
   get keepsRequest(): boolean {
     return isAtLeast(this.#options.decision.level, 'Request');
+  }
+
+  /** Bytes of an answer beyond which it is left out. */
+  get maxObjectBytes(): number {
+    return this.#options.log.maxObjectBytes;
   }
 
   /** The first event. False: it could not be recorded, and the request should not go on. */
@@ -97,12 +102,24 @@ export class AuditTrail {
     const { kind, apiVersion } = value as Partial<KubernetesObject>;
     if (kind === undefined || apiVersion === undefined) return;
     if (kind === 'Status') this.#responseStatus = statusMembers(value as Status);
-    if (this.keepsResponse) this.#responseObject = recordObject(value, this.#managedFields);
+    if (!this.keepsResponse) return;
+    const recorded = recordObject(value, this.#managedFields);
+    if (Buffer.byteLength(recorded) > this.maxObjectBytes) this.truncate();
+    else this.#responseObject = recorded;
   }
 
   /** The same from bytes that are JSON, and no Status. */
   respondJson(bytes: Uint8Array): void {
-    if (this.keepsResponse) this.#responseObject = recordJson(bytes, this.#managedFields);
+    if (!this.keepsResponse) return;
+    if (bytes.length > this.maxObjectBytes) this.truncate();
+    else this.#responseObject = recordJson(bytes, this.#managedFields);
+  }
+
+  /** The answer is too large to be recorded: no object is, and the event says so. Source: plugin/pkg/audit/truncate. */
+  truncate(): void {
+    this.#requestObject = undefined;
+    this.#responseObject = undefined;
+    this.annotate('audit.k8s.io/truncated', 'true');
   }
 
   /** The head of the answer goes out. */

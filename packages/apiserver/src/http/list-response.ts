@@ -4,6 +4,7 @@
 import type { Clock } from '@kapstan/api';
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { StoredList } from '@kapstan/storage';
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { envelopeAround } from '../codec/protobuf-envelope.ts';
 import { messageNamed, messageOfKind } from '../codec/protobuf-messages.ts';
@@ -56,7 +57,7 @@ export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<
   const { form, list } = answer;
   const shape = shapeOf(exchange, answer);
   exchange.setHeader('Content-Type', form.format.mediaType);
-  if (exchange.audit?.keepsResponse) exchange.audit.respondJson(wholeJson(shape, list));
+  if (exchange.audit?.keepsResponse) recordList(exchange.audit, shape, list);
   const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
   try {
     if (form.format.name === 'protobuf') return await sendProtobufList(writer, answer);
@@ -162,15 +163,22 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
   };
 }
 
-/** All of it at once, as the audit log takes it. */
-function wholeJson(shape: ListShape, list: StoredList<UnstructuredObject>): Uint8Array {
-  const items = list.items.flatMap((stored, index) => [
-    Buffer.from(`${index === 0 ? '' : ','}${shape.opening}`),
-    shape.bytes(stored),
-  ]);
+/** All of it at once, as the audit log takes it; of a list that is too large only that. */
+function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<UnstructuredObject>): void {
   const head = `${stringifyJson(shape.fields).slice(0, -1)},"${shape.itemsField}":`;
-  if (items.length === 0) return Buffer.from(`${head}${shape.empty}}`);
-  return Buffer.concat([Buffer.from(`${head}[`), ...items, Buffer.from(']}')]);
+  if (list.items.length === 0) return audit.respondJson(Buffer.from(`${head}${shape.empty}}`));
+  const pieces: Uint8Array[] = [Buffer.from(`${head}[${shape.opening}`)];
+  const separator = Buffer.from(`,${shape.opening}`);
+  let size = 0;
+  for (const [index, stored] of list.items.entries()) {
+    const bytes = shape.bytes(stored);
+    size += bytes.length;
+    // Not one item more is encoded here: the rest of the list has its turns while it is sent.
+    if (size > audit.maxObjectBytes) return audit.truncate();
+    if (index > 0) pieces.push(separator);
+    pieces.push(bytes);
+  }
+  audit.respondJson(Buffer.concat([...pieces, Buffer.from(']}')]));
 }
 
 function prettyParts(shape: ListShape): ListParts {

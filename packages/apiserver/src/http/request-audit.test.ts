@@ -33,13 +33,18 @@ interface Audited extends TestServer {
 
 async function start(
   policy: AuditLevel | AuditPolicy = 'RequestResponse',
-  { mode, append, ...options }: TestServerOptions & { mode?: AuditLogMode; append?: () => void } = {},
+  {
+    mode,
+    append,
+    maxObjectBytes,
+    ...options
+  }: TestServerOptions & { mode?: AuditLogMode; append?: () => void; maxObjectBytes?: number } = {},
 ): Promise<Audited> {
   const events: Line[] = [];
   const target = {
     append: append ?? ((line: Uint8Array) => void events.push(JSON.parse(Buffer.from(line).toString()))),
   };
-  const log = new AuditLog({ target, ...(mode && { mode }) });
+  const log = new AuditLog({ target, ...(mode && { mode }), ...(maxObjectBytes && { maxObjectBytes }) });
   const rules = typeof policy === 'string' ? { rules: [{ level: policy }] } : policy;
   const audit = { policy: rules, log };
   server = await startTestServer(openLmdbEngine, {
@@ -285,6 +290,36 @@ describe('a request', () => {
     await send('GET', `/api/v1/namespaces/default/${path}`);
     expect(events).toHaveLength(4);
     expect(JSON.stringify(events)).not.toContain('managedFields');
+  });
+
+  it.each(['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io', 'application/yaml'])(
+    'whose answer is too large is recorded without it: %s',
+    async (accept) => {
+      const { send, ask } = await start('RequestResponse', { maxObjectBytes: 4000 });
+      const labels = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`label-${at}`, 'v'.repeat(60)]));
+      for (const name of ['a', 'b', 'c']) await send('POST', configMaps, { body: { metadata: { name, labels } } });
+      const [large] = await ask('GET', configMaps, { headers: { accept } });
+      expect(large).toMatchObject({ level: 'RequestResponse', stage: 'ResponseComplete', responseStatus: status(200) });
+      expect(large?.annotations).toMatchObject({ 'audit.k8s.io/truncated': 'true' });
+      expect(large).not.toHaveProperty('responseObject');
+      const [small] = await ask('GET', `${configMaps}?limit=1`);
+      expect(small?.responseObject.items).toHaveLength(1);
+      expect(small?.annotations).not.toHaveProperty(['audit.k8s.io/truncated']);
+    },
+  );
+
+  it('whose object is too large is recorded without it, also without the one that came', async () => {
+    const { ask } = await start('RequestResponse', { maxObjectBytes: 4000 });
+    const body = { metadata: { name: 'a' }, data: { k: 'v'.repeat(5000) } };
+    for (const [method, path] of [
+      ['POST', configMaps],
+      ['GET', `${configMaps}/a`],
+    ] as const) {
+      const [event] = await ask(method, path, method === 'POST' ? { body } : {});
+      expect(event?.annotations).toMatchObject({ 'audit.k8s.io/truncated': 'true' });
+      expect(event).not.toHaveProperty('requestObject');
+      expect(event).not.toHaveProperty('responseObject');
+    }
   });
 
   it('that takes long says where the time went, but for watches', async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import { defineResource, isDefinedResource } from './define-resource.ts';
+import {
+  defineResource,
+  isDefinedResource,
+  type ObjectSchema,
+  type ResourceDefinitionSpec,
+} from './define-resource.ts';
 import { type ObjectOf, resource } from './resource.ts';
 
 const Echo = defineResource({
@@ -84,5 +89,21 @@ describe('defineResource', () => {
     expect(isDefinedResource(Echo)).toBe(true);
     expect(isDefinedResource(resource({ group: 'demo.dev', version: 'v1', kind: 'Echo' }))).toBe(false);
     expect(() => defineResource({ group: '', version: 'v1', kind: 'A', spec: {} })).toThrow(TypeError);
+  });
+
+  it.each([
+    [{ group: 'Demo.dev' }, 'a custom resource needs a group such as "demo.dev", not "Demo.dev"'],
+    [{ version: '1' }, 'a custom resource needs a version such as "v1", not "1"'],
+    [{ version: undefined }, 'a custom resource needs a version such as "v1", not undefined'],
+    [{ kind: 'site x' }, 'a custom resource needs a kind such as "CronTab", not "site x"'],
+    [{ kind: '' }, 'a custom resource needs a kind such as "CronTab", not ""'],
+    [{ plural: 'Sites' }, 'a custom resource needs a plural such as "crontabs", not "Sites"'],
+    [{ kind: 'A'.repeat(64) }, `a custom resource needs a kind such as "CronTab", not "${'A'.repeat(64)}"`],
+  ])('refuses names that no server takes: %j', (wrong, message) => {
+    const spec = { group: 'demo.dev', version: 'v1', kind: 'Site', spec: {}, ...wrong } as ResourceDefinitionSpec<
+      ObjectSchema,
+      ObjectSchema
+    >;
+    expect(() => defineResource(spec)).toThrow(new TypeError(message));
   });
 });

@@ -1,6 +1,7 @@
 // defineResource: a resource of one's own from its schema: the token, the static type of its objects, and the definition that
 // a server needs. Beside resource.ts, which makes tokens of what is defined elsewhere.
 import type { KubernetesObject } from './kubernetes-object.ts';
+import { dnsLabelErrors, dnsSubdomainErrors } from './qualified-name.ts';
 import { type Resource, type ResourceSpec, resource } from './resource.ts';
 
 /** A structural OpenAPI v3 schema, as custom resource definitions take it; the server checks it when it is installed. */
@@ -81,7 +82,8 @@ export interface DefinedResource<T extends KubernetesObject = KubernetesObject> 
 }
 
 /**
- * Makes the token of a custom resource; the type of its objects is that of the schemas. Throws TypeError without a group.
+ * Makes the token of a custom resource; the type of its objects is that of the schemas. Throws TypeError for
+ * names that no server takes. Source: apiextensions ValidateCustomResourceDefinitionNames, without the server's own words.
  *
  *     const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo',
  *       spec: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } });
@@ -89,9 +91,25 @@ export interface DefinedResource<T extends KubernetesObject = KubernetesObject> 
 export function defineResource<const Spec extends ObjectSchema, const Status extends ObjectSchema = ObjectSchema>(
   spec: ResourceDefinitionSpec<Spec, Status>,
 ): DefinedResource<DefinedObject<Spec, Status>> {
-  if (spec.group === '') throw new TypeError('a custom resource needs a group');
+  requireName('group', 'demo.dev', spec.group);
+  requireName('version', 'v1', spec.version);
+  requireName('kind', 'CronTab', spec.kind);
   const token = resource<DefinedObject<Spec, Status>>(spec);
+  requireName('plural', 'crontabs', token.plural);
   return { ...token, definition: definitionOf(token, spec) };
+}
+
+/** Throws TypeError. */
+function requireName(field: 'group' | 'version' | 'kind' | 'plural', example: string, name: unknown): void {
+  if (typeof name === 'string' && isValid(field, name)) return;
+  throw new TypeError(`a custom resource needs a ${field} such as "${example}", not ${JSON.stringify(name)}`);
+}
+
+function isValid(field: 'group' | 'version' | 'kind' | 'plural', name: string): boolean {
+  if (field === 'group') return dnsSubdomainErrors(name).length === 0;
+  const label = field === 'kind' ? name.toLowerCase() : name;
+  // Source: IsDNS1035Label, which also wants a letter first.
+  return /^[a-z]/.test(label) && dnsLabelErrors(label).length === 0;
 }
 
 /** Whether a token can be installed. */

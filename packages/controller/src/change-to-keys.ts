@@ -1,4 +1,5 @@
 // From changes of objects to keys of the queue: whose they are, and how urgent. Used by controller-runner.ts.
+import { inspect } from 'node:util';
 import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
 import { isDeletedFinalStateUnknown, type ObjectChange, type ResourceEventHandler } from '@kapstan/informers';
 import type { ReconcileKeys } from './controller-builder.ts';
@@ -6,9 +7,26 @@ import type { ReconcileKeys } from './controller-builder.ts';
 /** Source: controller-runtime handler.LowPriority. */
 const lowPriority = -100;
 
-/** As the queue has them: "namespace/name", or "name". */
+/** As the queue has them: "namespace/name", or "name". Throws TypeError for what is no list of keys. */
 export function textsOf(keys: ReconcileKeys): readonly string[] {
-  return keys.map((key) => (typeof key === 'string' ? key : objectKey(key.namespace ?? '', key.name)));
+  if (!Array.isArray(keys)) throw new TypeError(`a map gives a list of keys, not ${inspect(keys)}`);
+  return (keys as ReconcileKeys).map(textOf);
+}
+
+function textOf(key: unknown): string {
+  if (typeof key === 'string') return key;
+  const { namespace = '', name } = (key ?? {}) as { readonly namespace?: unknown; readonly name?: unknown };
+  if (typeof name === 'string' && typeof namespace === 'string') return objectKey(namespace, name);
+  throw new TypeError(`a key is "namespace/name" or { namespace, name }, not ${inspect(key)}`);
+}
+
+/** Why no object of the kind can have this key; undefined = one can. */
+export function keyProblem(key: string, { kind, scope }: Resource): string | undefined {
+  const parts = key.split('/');
+  if (parts.length > 2) return '"namespace/name" has one slash';
+  if (parts.at(-1) === '') return 'the name is empty';
+  if (scope === 'Cluster') return parts.length === 1 ? undefined : `${kind} is cluster-scoped: "name"`;
+  return parts.length === 2 && parts[0] !== '' ? undefined : `${kind} is namespaced: "namespace/name"`;
 }
 
 /** What comes only because a program began, or once more, may wait. */

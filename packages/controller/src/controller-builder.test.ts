@@ -35,7 +35,7 @@ describe('controller()', () => {
   it('refuses an empty name and a finalizer without a domain', () => {
     expect(() => controller(testPods, { name: '' })).toThrow('a controller needs a name');
     const finalize = async (): Promise<void> => undefined;
-    for (const name of ['clean', 'a/b/c', '/b', ''])
+    for (const name of ['clean', 'a/b/c', '/b', '', 'De mo/x y', 'Demo.dev/x', 'demo.dev/', undefined as never])
       expect(() => controller(testPods).finalize(name, finalize)).toThrow('a finalizer is "domain/name"');
   });
 
@@ -73,7 +73,28 @@ describe('controller()', () => {
     });
   });
 
+  it('refuses the same finalizer twice', () => {
+    const finalize = async (): Promise<void> => undefined;
+    const once = controller(testPods).finalize('demo.dev/clean', finalize);
+    expect(() => once.finalize('demo.dev/clean', finalize)).toThrow(
+      new TypeError('the finalizer demo.dev/clean is given twice'),
+    );
+  });
+
   it('names a result', () => {
     expect(after(5)).toEqual({ requeueAfterMs: 5 });
+    expect(after(0)).toEqual({ requeueAfterMs: 0 });
+  });
+
+  it.each([
+    [Number.NaN, 'NaN'],
+    [-1, '-1'],
+    [Number.POSITIVE_INFINITY, 'Infinity'],
+    ['10s', "'10s'"],
+    [undefined, 'undefined'],
+  ])('refuses to come back after %s', (ms, text) => {
+    expect(() => after(ms as number)).toThrow(
+      new TypeError(`after() takes milliseconds, a finite number of at least 0, not ${text}`),
+    );
   });
 });

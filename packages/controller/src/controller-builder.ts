@@ -1,7 +1,13 @@
 // controller(Kind): says what a controller watches and what it does. Plain data that nothing runs yet: controller-runner.ts
 // does, for the manager. What users see first.
 import { inspect } from 'node:util';
-import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  type ObjectTarget,
+  qualifiedNameErrors,
+  type Resource,
+} from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
 import type { CacheReader } from './informer-cache.ts';
@@ -97,7 +103,7 @@ export interface ControllerBuilder<T extends KubernetesObject> {
   ): ControllerBuilder<T>;
   /**
    * Reconciles what the function names for each value of an observable, promise or async iterable. Subscribed to while the
-   * controller works; one that fails or ends is logged and gives nothing more.
+   * controller works; one that fails or ends is logged (an end at level info) and gives nothing more.
    */
   on<V>(trigger: ObservableInput<V>, map: (value: V) => ReconcileKeys): ControllerBuilder<T>;
   /** Only these changes of the reconciled kind count; of several, all must agree. */
@@ -116,8 +122,10 @@ export interface ControllerBuilder<T extends KubernetesObject> {
   reconcile(reconcile: Reconciler<T>): Controller;
 }
 
-/** Come back after this time, in milliseconds. */
+/** Come back after this time, in milliseconds, finite. 0 = at once, rate limited. Throws TypeError for anything else. */
 export function after(requeueAfterMs: number): ReconcileResult {
+  if (!(Number.isFinite(requeueAfterMs) && requeueAfterMs >= 0))
+    throw new TypeError(`after() takes milliseconds, a finite number of at least 0, not ${inspect(requeueAfterMs)}`);
   return { requeueAfterMs };
 }
 
@@ -160,8 +168,9 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
       return builder({ ...spec, when: (change) => before(change) && also(change) });
     },
     finalize: (name, finalize) => {
-      if (!/^[^/]+\/[^/]+$/.test(name))
-        throw new TypeError(`a finalizer is "domain/name", not ${JSON.stringify(name)}`);
+      requireFinalizerName(name);
+      if (spec.finalizers.some((finalizer) => finalizer.name === name))
+        throw new TypeError(`the finalizer ${name} is given twice`);
       const added = { name, finalize: requireFunction<Finalizer['finalize']>(finalize, 'finalize()') };
       return builder({ ...spec, finalizers: [...spec.finalizers, added] });
     },
@@ -190,6 +199,14 @@ function requireKind(kind: unknown, where: string): Resource {
 function requireFunction<F>(given: unknown, where: string): F {
   if (typeof given === 'function') return given as F;
   throw new TypeError(`${where} takes a function, not ${inspect(given)}`);
+}
+
+/** Source: apimachinery ValidateFinalizerName, and its rule that those of others than Kubernetes have a domain. */
+function requireFinalizerName(name: unknown): void {
+  const problems = typeof name === 'string' && name.includes('/') ? qualifiedNameErrors(name) : [''];
+  if (problems.length === 0) return;
+  const why = problems.filter(Boolean).join('; ');
+  throw new TypeError(`a finalizer is "domain/name", not ${JSON.stringify(name)}${why === '' ? '' : `: ${why}`}`);
 }
 
 function requireSettings({ workers = 1, timeoutMs = 0, slowAfterMs = 0 }: ControllerSettings<never>): void {

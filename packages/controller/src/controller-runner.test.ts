@@ -165,6 +165,62 @@ describe('a controller that runs', () => {
     ]);
   });
 
+  it('tells once each way in which a key can never match, and drops it', async () => {
+    const runs: string[] = [];
+    const trigger = new Subject<string>();
+    maps.add(configMap({ name: 'a' }));
+    await run(
+      controller(testConfigMaps, { name: 'main' })
+        .on(trigger, (key) => [key])
+        .reconcile(async ({ metadata }) => void runs.push(metadata?.name ?? '')),
+    );
+    for (const key of ['p1', '', 'a/b/c', 'p2', 'default/', '/a', 'default/a']) trigger.next(key);
+    await settle();
+    expect(runs).toEqual(['a', 'a']);
+    const wrong = (problem: string, key: string) => [
+      'A key can never name an object; it is dropped, and others like it from now on',
+      { controller: 'main', key, problem },
+    ];
+    expect(errors).toEqual([
+      wrong('ConfigMap is namespaced: "namespace/name"', 'p1'),
+      wrong('the name is empty', ''),
+      wrong('"namespace/name" has one slash', 'a/b/c'),
+    ]);
+  });
+
+  it('names what a map gives that is no list of keys', async () => {
+    const trigger = new Subject<unknown>();
+    await run(
+      controller(testConfigMaps, { name: 'main' })
+        .on(trigger, (keys) => keys as never)
+        .reconcile(async () => undefined),
+    );
+    for (const keys of [undefined, 'default/a', [null], [{ namespace: 'default' }]]) trigger.next(keys);
+    const lost = (error: string) => [
+      'A value could not be mapped to objects; it is lost',
+      { controller: 'main', error: new TypeError(error) },
+    ];
+    expect(errors).toEqual([
+      lost('a map gives a list of keys, not undefined'),
+      lost("a map gives a list of keys, not 'default/a'"),
+      lost('a key is "namespace/name" or { namespace, name }, not null'),
+      lost(`a key is "namespace/name" or { namespace, name }, not { namespace: 'default' }`),
+    ]);
+  });
+
+  it('says when a trigger has ended', async () => {
+    const trigger = new Subject<string>();
+    const infos: unknown[] = [];
+    const info = (message: string, fields?: LogFields) => void infos.push([message, fields]);
+    const one = controller(testConfigMaps)
+      .on(trigger, (key) => [key])
+      .reconcile(async () => undefined);
+    running = new Manager([one], { client, clock, logger: { ...logger, info } }).run(stop.signal);
+    await settle();
+    trigger.complete();
+    expect(infos).toContainEqual(['A trigger has ended', { controller: 'configmap' }]);
+  });
+
   it('reconciles once what fails for good, although the run put finalizers on, under the name of its controller', async () => {
     const runs: unknown[] = [];
     await run(

@@ -3,7 +3,7 @@
 import type { Clock, DeepReadonly, KubernetesObject, LogFields, Logger, Resource, ResourceClient } from '@kapstan/api';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
-import { changeHandler, defaultPriority, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
+import { changeHandler, defaultPriority, keyProblem, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -59,6 +59,8 @@ export class ControllerRunner {
   readonly #registrations: EventHandlerRegistration[] = [];
   readonly #runs: RunsUnderWay;
   readonly #log: Logger;
+  /** What was wrong with keys that a map gave, each told once. */
+  readonly #wrongKeys = new Set<string>();
 
   /** Registers its handlers: the informers are started afterwards. Throws TypeError on bad settings. */
   constructor(controller: Controller, ports: ControllerPorts) {
@@ -150,10 +152,25 @@ export class ControllerRunner {
     // Both states: who was named before must hear that it is not any more. Each once: a worker takes the first at once.
     const objects = change.type === 'updated' ? [change.oldObject, change.object] : [change.object];
     const keys = objects.flatMap((object) =>
-      object === undefined ? [] : this.#ask(() => textsOf(keysOf(object)), none),
+      object === undefined ? [] : this.#ask(() => this.#matching(textsOf(keysOf(object))), none),
     );
     const urgency = this.#ask(() => priority(change), usual);
     for (const key of new Set(keys)) this.#queue.add(key, urgency);
+  }
+
+  /** Without those that can never name an object. */
+  #matching(keys: readonly string[]): readonly string[] {
+    return keys.filter((key) => {
+      const problem = keyProblem(key, this.#controller.kind);
+      if (problem === undefined) return true;
+      if (!this.#wrongKeys.has(problem))
+        this.#log.error('A key can never name an object; it is dropped, and others like it from now on', {
+          key,
+          problem,
+        });
+      this.#wrongKeys.add(problem);
+      return false;
+    });
   }
 
   /** What a function of the user answers. What it throws must not cost the change: it is told, and another answer counts. */
@@ -171,10 +188,12 @@ export class ControllerRunner {
       if (source.type !== 'trigger') return [];
       const none = { otherwise: [], problem: 'A value could not be mapped to objects; it is lost', fields: {} };
       const next = (value: unknown): void => {
-        for (const key of new Set(this.#ask(() => textsOf(source.map(value)), none))) this.#queue.add(key);
+        const keys = this.#ask(() => this.#matching(textsOf(source.map(value))), none);
+        for (const key of new Set(keys)) this.#queue.add(key);
       };
       const error = (failure: unknown): void => this.#log.error('A trigger failed', { error: failure });
-      return [from(source.trigger).subscribe({ next, error })];
+      const complete = (): void => this.#log.info('A trigger has ended');
+      return [from(source.trigger).subscribe({ next, error, complete })];
     });
   }
 

@@ -80,5 +80,5 @@ function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {
   if (!(renewDeadlineMs > 0)) return 'renewDeadline must be greater than zero';
   if (!(retryPeriodMs > 0)) return 'retryPeriod must be greater than zero';
   if (identity === '') return 'Lock identity is empty';
-  return name === '' ? 'Lock name is empty' : undefined;
+  return typeof name !== 'string' || name === '' ? 'Lock name is empty' : undefined;
 }

@@ -1,11 +1,13 @@
 import {
   type Clock,
   deepCopy,
+  type LogFields,
   newAlreadyExists,
   newConflict,
   newForbidden,
   newNotFound,
   type ResourceClient,
+  silentLogger,
 } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
@@ -122,6 +124,26 @@ function shifted(clock: VirtualClock, pausedMs: () => number): Clock {
 const spec = (server: LeaseServer) => server.lease?.spec;
 
 describe('LeaderElector', () => {
+  it('warns of what keeps it from the Lease once, again when that changes or came back', async () => {
+    const clock = new VirtualClock();
+    const server = new LeaseServer();
+    const warnings: unknown[] = [];
+    const warn = (_message: string, { error }: LogFields = {}) => void warnings.push((error as Error).message);
+    let trouble: string | undefined = 'down';
+    server.fault = async () => {
+      if (trouble !== undefined) throw new Error(trouble);
+    };
+    const { stop, finished } = candidate(server, clock, { logger: { ...silentLogger, warn }, releasesOnStop: false });
+    for (const next of ['down', 'still down', undefined, 'still down']) {
+      await clock.advance(6000);
+      trouble = next;
+    }
+    await clock.advance(6000);
+    expect(warnings).toEqual(['down', 'still down', 'still down']);
+    stop.abort();
+    await finished;
+  });
+
   it('creates the Lease where there is none, and works', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock({ startMs: Date.UTC(2026, 0, 2) })];
     const { log, elector } = candidate(server, clock);

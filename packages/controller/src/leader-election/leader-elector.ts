@@ -50,6 +50,7 @@ export class LeaderElector {
   #hasWritten = false;
   /** What the last attempt was refused with, for want of rights. */
   #refusal: unknown;
+  #toldFailure: string | undefined;
   #isStarted = false;
 
   /** Throws TypeError on bad options. */
@@ -166,10 +167,20 @@ export class LeaderElector {
       }
     } catch (error) {
       if (isForbidden(error) || isUnauthorized(error)) this.#refusal = error;
-      this.#options.logger.warn('Failed to acquire or renew the lease', { lease: this.#options.name, error });
+      this.#tellFailure(error);
       return false;
     }
+    this.#toldFailure = undefined;
     return this.#extendTerm(startedAtMs);
+  }
+
+  /** Each attempt fails alike while something is broken: it is told once, and when it changes. */
+  #tellFailure(error: unknown): void {
+    const { logger, name } = this.#options;
+    const text = error instanceof Error ? error.message : String(error);
+    const level = text === this.#toldFailure ? 'debug' : 'warn';
+    logger[level]('Failed to acquire or renew the lease', { lease: name, error });
+    this.#toldFailure = text;
   }
 
   /** Straight from what was written last; false when that was overtaken. Source: client-go's fast path. */

@@ -8,16 +8,21 @@ export interface CacheProblem {
   readonly error?: unknown;
 }
 
+/** Whether this run has installed the definitions of its kinds. */
+export type Installation = 'wasInstalled' | 'notInstalled';
+
 /** "Foo (foos.v1.demo.dev): …". */
-export function problemText({ kind, error }: CacheProblem): string {
+export function problemText({ kind, error }: CacheProblem, installation: Installation): string {
   const { plural, version, group } = kind;
-  return `${kind.kind} (${[plural, version, ...(group === '' ? [] : [group])].join('.')}): ${reasonOf(kind, error)}`;
+  return `${kind.kind} (${[plural, version, ...(group === '' ? [] : [group])].join('.')}): ${reasonOf({ kind, error }, installation)}`;
 }
 
-function reasonOf(kind: Resource, error: unknown): string {
+function reasonOf({ kind, error }: CacheProblem, installation: Installation): string {
   if (error === undefined) return 'no answer yet';
   // A list of a kind that is served is never 404.
   if (!isNotFound(error)) return error instanceof Error ? error.message : String(error);
+  if (isDefinedResource(kind) && installation === 'wasInstalled')
+    return 'the server does not serve it: its CustomResourceDefinition went after the start, a restart installs it again';
   if (isDefinedResource(kind))
     return 'the server does not serve it: its CustomResourceDefinition is missing, which installCrds: true installs';
   return 'the server does not serve it: is its CustomResourceDefinition installed?';

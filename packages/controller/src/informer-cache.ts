@@ -15,7 +15,7 @@ import {
   SharedInformerFactory,
   type SharedInformerFactoryOptions,
 } from '@kapstan/informers';
-import { type CacheProblem, problemText } from './cache-problem.ts';
+import type { CacheProblem } from './cache-problem.ts';
 
 /** Its informers wait for a kind that is gone, so that its controllers go on when it is back. */
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
@@ -124,7 +124,13 @@ export class InformerCache {
   }
 
   /** Tells why a kind cannot be listed or watched: once a reason, until it is well again. To be called before the start. */
-  followProblems(tell: (problem: string) => void): void {
+  followProblems({
+    textOf,
+    tell,
+  }: {
+    readonly textOf: (problem: CacheProblem) => string;
+    readonly tell: (problem: string) => void;
+  }): void {
     for (const { kind, informers } of this.#cached.values()) {
       const told = new Set<string>();
       for (const informer of informers)
@@ -132,7 +138,7 @@ export class InformerCache {
           if (phase === 'live') told.clear();
           // A watch that ended, perhaps with its server: what comes of it is seen with the next attempt.
           if (error === undefined || phase === 'stale') return;
-          const text = problemText({ kind, error });
+          const text = textOf({ kind, error });
           if (!told.has(text)) tell(text);
           told.add(text);
         });

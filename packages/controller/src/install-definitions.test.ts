@@ -1,8 +1,17 @@
 import process from 'node:process';
-import { defineResource, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
+import {
+  defineResource,
+  type LogFields,
+  newForbidden,
+  newInternalError,
+  newServiceUnavailable,
+  newTooManyRequests,
+  type ResourceClient,
+  silentLogger,
+} from '@kapstan/api';
 import { FakeListerWatcher, settle, VirtualClock } from '@kapstan/api/testing';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { controller } from './controller-builder.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { Manager } from './manager.ts';
@@ -64,4 +73,59 @@ it('is told of through the logger of a manager, as its caches are', async () => 
   const refused = expect(runningOther).rejects.toThrow(`stopped before the caches had synced: ${trouble}`);
   stopOther.abort();
   await refused;
+});
+
+describe('while the server cannot be reached', () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:6443'), { code: 'ECONNREFUSED' });
+  const flaky = (answers: readonly Error[]) => {
+    const broken = brokenAtFirst();
+    const state = { applied: 0 };
+    const apply = async () => {
+      const error = answers[state.applied++];
+      if (error !== undefined) throw error;
+      return Echo.definition;
+    };
+    return { ...broken, state, client: { ...broken.client, apply } as unknown as ResourceClient };
+  };
+
+  it.each([
+    ['the connection is refused', refused],
+    ['the server fails', newInternalError('down')],
+    ['the server is not ready', newServiceUnavailable('starting')],
+    ['the server is overloaded', newTooManyRequests('later', 1)],
+  ])('applies a definition again when %s, and warns once', async (_what, error) => {
+    const { source, client, logger, warnings, clock, state } = flaky([error, error]);
+    const installing = installDefinitions([Echo], { client, fieldManager: 'test', clock, logger, timeoutMs: 120_000 });
+    source.add(established);
+    await clock.advance(60_000);
+    await installing;
+    expect(state.applied).toBe(3);
+    expect(warnings.filter((text) => text.startsWith('Failed to apply'))).toEqual([
+      `Failed to apply the definition echos.demo.dev, trying again: ${error.message}`,
+    ]);
+  });
+
+  it.each([
+    ['is refused', newForbidden({ group: 'demo.dev', resource: 'echos' }, 'x', 'no rights')],
+    ['is a mistake of the program', new TypeError('wrong')],
+  ])('gives up at once on what %s', async (_what, error) => {
+    const { client, logger, clock } = flaky([error]);
+    const options = { client, fieldManager: 'test', clock, logger, timeoutMs: 120_000 };
+    await expect(installDefinitions([Echo], options)).rejects.toBe(error);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is given up by a manager when the time for its caches is over, which names the error', async () => {
+    const { client, logger, clock } = flaky(Array.from({ length: 1000 }, () => refused));
+    const reconciler = controller(Echo).reconcile(async () => undefined);
+    const options = { client, clock, logger, installCrds: true, cacheSyncTimeoutMs: 5000 };
+    const ended = new Manager([reconciler], options).run(new AbortController().signal).catch((error: unknown) => error);
+    await clock.advance(4999);
+    expect(clock.pendingTimers).toBeGreaterThan(0);
+    await clock.advance(1);
+    expect(await ended).toMatchObject({
+      message: `timed out after 5000 ms waiting for definitions to be installed: ${refused.message}`,
+    });
+    expect(clock.pendingTimers).toBe(0);
+  });
 });

@@ -1,56 +1,120 @@
 // Installs the definitions of a program's own resources and waits until their objects are served. Used by the manager.
 import {
+  Backoff,
   type Clock,
   type DeepReadonly,
   type DefinedResource,
+  delay,
+  isStatusError,
   type Logger,
   type ResourceClient,
+  retryAfterSeconds,
   systemClock,
 } from '@kapstan/api';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { warningLogger } from './warning-logger.ts';
 
 export interface InstallDefinitionsOptions {
   readonly client: ResourceClient;
   /** Owns the definitions' fields. */
   readonly fieldManager: string;
   readonly clock?: Clock;
-  /** Told when the definitions cannot be listed or watched, which is tried again. Default: process warnings. */
+  /** Told when the definitions cannot be applied, listed or watched, which is tried again. Default: process warnings. */
   readonly logger?: Logger;
+  /** Gives up after this time, in milliseconds, with the last error. 0 (default) = never. */
+  readonly timeoutMs?: number;
   /** Gives up, and the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
+/** As those of the informers: a server that is away is tried as often for definitions as for objects. */
+const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0, resetAfterMs: 0 } as const;
+
 /**
- * Applies the definitions and resolves when all are established. Rejects when one is refused, when its names are taken by
- * another (which waiting does not help), and when the signal aborts.
+ * Applies the definitions and resolves when all are established. While the server cannot be reached, fails or is overloaded, that
+ * is tried again. Rejects when a definition is refused, when its names are taken by another (which waiting does not help), when
+ * the time is over, and when the signal aborts.
  */
 export async function installDefinitions(
   resources: readonly DefinedResource[],
   options: InstallDefinitionsOptions,
 ): Promise<void> {
-  await Promise.all(resources.map((resource) => installDefinition(resource, options)));
+  const { clock = systemClock, timeoutMs = 0, signal } = options;
+  const over = new AbortController();
+  const cancel = timeoutMs === 0 ? () => undefined : clock.setTimer(() => over.abort(), timeoutMs);
+  const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+  const installations = resources.map((resource) => new Installation(resource, { ...options, clock, signal: ends }));
+  try {
+    await Promise.all(installations.map((installation) => installation.run()));
+  } catch (error) {
+    if (!over.signal.aborted || signal?.aborted) throw error;
+    const problem = installations.map((installation) => installation.problem).find((text) => text !== undefined);
+    const why = problem === undefined ? '' : `: ${problem}`;
+    throw new Error(`timed out after ${timeoutMs} ms waiting for definitions to be installed${why}`, { cause: error });
+  } finally {
+    cancel();
+    // One was refused: the others are not to go on unseen.
+    over.abort();
+  }
 }
 
-async function installDefinition({ definition }: DefinedResource, options: InstallDefinitionsOptions): Promise<void> {
-  const { client, fieldManager, signal, logger, clock = systemClock } = options;
-  await client.apply(CustomResourceDefinition, definition as CustomResourceDefinition, {
-    fieldManager,
-    force: true,
-    ...(signal === undefined ? {} : { signal }),
-  });
-  const { name } = definition.metadata;
-  await using informer = new SharedInformer(client.listerWatcher(CustomResourceDefinition), {
-    resource: CustomResourceDefinition,
-    fieldSelector: `metadata.name=${name}`,
-    clock,
-    ...(logger === undefined ? {} : { logger }),
-  });
-  informer.start();
-  for await (const event of informer.events(signal === undefined ? {} : { signal })) {
-    if (isEstablished(event)) return;
+class Installation {
+  readonly #definition: DefinedResource['definition'];
+  readonly #options: InstallDefinitionsOptions & { readonly clock: Clock; readonly signal: AbortSignal };
+  /** What kept the definition from being applied the last time. */
+  problem: string | undefined;
+
+  constructor(
+    { definition }: DefinedResource,
+    options: InstallDefinitionsOptions & { readonly clock: Clock; readonly signal: AbortSignal },
+  ) {
+    this.#definition = definition;
+    this.#options = options;
   }
-  signal?.throwIfAborted();
+
+  async run(): Promise<void> {
+    await this.#apply();
+    const { client, clock, logger, signal } = this.#options;
+    await using informer = new SharedInformer(client.listerWatcher(CustomResourceDefinition), {
+      resource: CustomResourceDefinition,
+      fieldSelector: `metadata.name=${this.#definition.metadata.name}`,
+      clock,
+      ...(logger === undefined ? {} : { logger }),
+    });
+    informer.start();
+    for await (const event of informer.events({ signal })) {
+      if (isEstablished(event)) return;
+    }
+    signal.throwIfAborted();
+  }
+
+  async #apply(): Promise<void> {
+    const { client, fieldManager, clock, logger = warningLogger, signal } = this.#options;
+    const definition = this.#definition as CustomResourceDefinition;
+    const backoff = new Backoff(pauses, { clock });
+    for (;;) {
+      try {
+        await client.apply(CustomResourceDefinition, definition, { fieldManager, force: true, signal });
+        this.problem = undefined;
+        return;
+      } catch (error) {
+        if (signal.aborted || !isPassing(error)) throw error;
+        const { name } = this.#definition.metadata;
+        const text = error.message;
+        if (text !== this.problem) logger.warn(`Failed to apply the definition ${name}, trying again: ${text}`);
+        this.problem = text;
+        await delay(clock, Math.max(backoff.next(), (retryAfterSeconds(error) ?? 0) * 1000), signal);
+      }
+    }
+  }
+}
+
+/** Whether the server was not reached, failed or asked to come back later. What has a code but no status failed below HTTP. */
+function isPassing(error: unknown): error is Error {
+  if (isStatusError(error)) return error.code === 429 || error.code >= 500;
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return error instanceof Error && !(error instanceof TypeError) && typeof code === 'string';
 }
 
 /** Throws Error when the names are not accepted. */

@@ -203,6 +203,22 @@ describe('a manager that is made wrongly', () => {
     expect(() => new Manager(controllers as unknown as Controller[], { client })).toThrow(message);
   });
 
+  it.each([
+    ['an election without a name', { leaderElection: {} }, "leaderElection takes { name }, the Lease's, not {}"],
+    ['an election that is true', { leaderElection: true }, "leaderElection takes { name }, the Lease's, not true"],
+    [
+      'a logger without all its levels',
+      { logger: { error: () => undefined } },
+      'logger needs the functions debug, info, warn and error; it has no debug',
+    ],
+    ['a namespace without a list', { namespaces: 'default' }, "namespaces takes a list of names, not 'default'"],
+    ['namespaces that are no names', { namespaces: [5] }, 'namespaces takes a list of names, not [ 5 ]'],
+  ])('refuses %s', (_what, options, message) => {
+    expect(() => new Manager([idle], { client, ...options } as unknown as ManagerOptions)).toThrow(
+      new TypeError(message),
+    );
+  });
+
   it.each(['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'])('refuses a negative %s', (name) => {
     expect(() => new Manager([idle], { client, [name]: -1 })).toThrow(
       new TypeError(`${name} must be a number of at least 0, not -1`),

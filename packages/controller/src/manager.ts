@@ -1,6 +1,7 @@
 // Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
 // order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
+import { inspect } from 'node:util';
 import {
   type Clock,
   type DefinedResource,
@@ -12,7 +13,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
-import { problemText } from './cache-problem.ts';
+import { type CacheProblem, problemText } from './cache-problem.ts';
 import type { Controller } from './controller-builder.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerRunner } from './controller-runner.ts';
@@ -45,7 +46,8 @@ export interface ManagerOptions {
   /** How long a reconcile waits for the caches to show what its object's last one wrote, in milliseconds. Default 5000. */
   readonly ownWritesTimeoutMs?: number;
   /**
-   * How long the caches may take to be filled before the run rejects, naming the kinds that are not and why, in milliseconds.
+   * How long the caches may take to be filled before the run rejects, naming the kinds that are not and why, in milliseconds;
+   * before them the definitions that `installCrds` installs may take as long.
    * 0 = for ever. Default 120 000. Source: controller-runtime CacheSyncTimeout.
    */
   readonly cacheSyncTimeoutMs?: number;
@@ -84,6 +86,7 @@ export class Manager {
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
     requireControllers(controllers);
+    requireOptions(options);
     const { clock = systemClock, logger = warningLogger, registry } = options;
     this.#options = { ...options, ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
@@ -104,7 +107,10 @@ export class Manager {
     this.#recorders = recorders;
     this.#runners = this.#createRunners(client);
     if (options.informers?.onWatchError === undefined)
-      this.#cache.followProblems((problem) => logger.warn(`Failed to list or watch, trying again: ${problem}`));
+      this.#cache.followProblems({
+        textOf: this.#textOf,
+        tell: (problem) => logger.warn(`Failed to list or watch, trying again: ${problem}`),
+      });
     this.#ready = new Promise((resolve, reject) => {
       this.#becomeReady = resolve;
       this.#failReady = reject;
@@ -188,12 +194,15 @@ export class Manager {
     cancel();
     if (isFilled) return true;
     const problems = this.#cache.unsynced();
-    const text = problems.map(problemText).join('; ');
+    const text = problems.map(this.#textOf).join('; ');
     if (!stop.aborted) throw new Error(`timed out after ${cacheSyncTimeoutMs} ms waiting for caches to sync: ${text}`);
     if (problems.some(({ error }) => error !== undefined))
       throw new Error(`stopped before the caches had synced: ${text}`);
     return false;
   }
+
+  readonly #textOf = (problem: CacheProblem): string =>
+    problemText(problem, this.#options.installCrds === true ? 'wasInstalled' : 'notInstalled');
 
   async #work(signals: { readonly stop: AbortSignal; readonly lost: AbortSignal }): Promise<void> {
     const { logger } = this.#options;
@@ -279,10 +288,11 @@ export class Manager {
   }
 
   async #installDefinitions(signal: AbortSignal): Promise<void> {
-    const { installCrds = false, client, clock, logger, leaderElection } = this.#options;
+    const { installCrds = false, client, clock, logger, leaderElection, cacheSyncTimeoutMs } = this.#options;
     if (!installCrds) return;
     const fieldManager = (leaderElection || this.#controllers[0])?.name ?? '';
-    await installDefinitions(definedResources(this.#controllers), { client, clock, signal, fieldManager, logger });
+    const options = { client, clock, signal, fieldManager, logger, timeoutMs: cacheSyncTimeoutMs };
+    await installDefinitions(definedResources(this.#controllers), options);
   }
 
   async #listen(): Promise<void> {
@@ -324,6 +334,20 @@ function requireControllers(controllers: readonly Controller[]): void {
   const names = controllers.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
+}
+
+/** Throws TypeError for what JavaScript lets through and what would fail late or not at all. */
+function requireOptions(options: ManagerOptions): void {
+  const { leaderElection = false, logger, namespaces = [] } = options as unknown as Readonly<Record<string, unknown>>;
+  const lease = (typeof leaderElection === 'object' && leaderElection) || {};
+  if (leaderElection !== false && !('name' in lease && typeof lease.name === 'string'))
+    throw new TypeError(`leaderElection takes { name }, the Lease's, not ${inspect(leaderElection)}`);
+  if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
+    throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
+  const levels = logger as Partial<Logger> | undefined;
+  const missing = (['debug', 'info', 'warn', 'error'] as const).find((level) => typeof levels?.[level] !== 'function');
+  if (levels !== undefined && missing !== undefined)
+    throw new TypeError(`logger needs the functions debug, info, warn and error; it has no ${missing}`);
 }
 
 /** Those that the controllers reconcile, own or watch; each once. */

@@ -1,12 +1,18 @@
+import { execFileSync } from 'node:child_process';
 import {
+  closeSync,
+  constants,
   existsSync,
   lstatSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -119,5 +125,104 @@ describe('the file of the audit log', () => {
   it('cannot be a directory', () => {
     expect(() => open({ path: directory })).toThrow('EISDIR');
     expect(existsSync(path())).toBe(false);
+  });
+
+  it.each(['append', 'appendLater'] as const)(
+    'does not grow by what it failed to write after somebody has cut it: %s',
+    async (append) => {
+      open();
+      await file?.[append](Buffer.from('one\n'));
+      truncateSync(path());
+      // No bytes: the system is not even asked, as if it had refused them.
+      const refused = { length: 4 } as Uint8Array;
+      await expect((async () => file?.[append](refused))()).rejects.toThrow('argument must be of type');
+      await file?.[append](Buffer.from('two\n'));
+      expect(readFileSync(path(), 'utf8')).toBe('two\n');
+    },
+  );
+
+  it.each(['append', 'appendLater'] as const)('takes nothing after it was closed: %s', async (append) => {
+    open().close();
+    await expect((async () => file?.[append](Buffer.from('late\n')))()).rejects.toThrow('the audit log is closed');
+    expect(readFileSync(path(), 'utf8')).toBe('');
+  });
+});
+
+describe('a pipe as the file of the audit log', () => {
+  let reader = -1;
+  const pipe = () => join(directory, 'pipe');
+  beforeEach(() => {
+    execFileSync('mkfifo', [pipe()]);
+    reader = openSync(pipe(), constants.O_RDONLY | constants.O_NONBLOCK);
+  });
+  afterEach(() => closeSync(reader));
+
+  /** Whether there was nothing to read, or no room. */
+  function refuses(act: () => void): boolean {
+    try {
+      act();
+      return false;
+    } catch (error) {
+      expect(String(error)).toContain('EAGAIN');
+      return true;
+    }
+  }
+
+  /** What is in the pipe. */
+  function read(): string {
+    const bytes = Buffer.alloc(mebibyte);
+    let length = 0;
+    refuses(() => {
+      length = readSync(reader, bytes);
+    });
+    return bytes.subarray(0, length).toString();
+  }
+
+  it('loses lines when it is full, and stops nothing', () => {
+    open({ path: pipe() });
+    let taken = 0;
+    const fill = () => {
+      for (; taken < 10_000; taken++) file?.append(line('a', 4096));
+    };
+    expect(fill).toThrow('EAGAIN');
+    expect(() => file?.append(line('b', 10))).toThrow('EAGAIN');
+    expect(read()).toHaveLength(taken * 4096);
+    file?.append(line('c', 10));
+    expect(read()).toBe(String(line('c', 10)));
+  });
+
+  it('gets the rest of a line that it took in part before the next', () => {
+    const long = String(line('a', 100_000));
+    open({ path: pipe() }).append(Buffer.from(long));
+    expect(() => file?.append(line('b', 10))).toThrow('EAGAIN');
+    let text = '';
+    const next = () => file?.append(line('c', 10));
+    // As often as the pipe is smaller than the rest.
+    do text += read();
+    while (refuses(next));
+    expect(text + read() === long + line('c', 10)).toBe(true);
+  });
+
+  it('is waited for in mode batch', async () => {
+    open({ path: pipe() });
+    const long = String(line('a', 100_000));
+    let isWritten = false;
+    const written = file?.appendLater(Buffer.from(long)).then(() => {
+      isWritten = true;
+    });
+    let text = '';
+    while (!isWritten) {
+      while (clock.pendingTimers === 0 && !isWritten) await new Promise((resolve) => setImmediate(resolve));
+      text += read();
+      await clock.advance(20);
+    }
+    await written;
+    expect(text + read() === long).toBe(true);
+  });
+
+  it('cannot be opened while nobody reads it', () => {
+    closeSync(reader);
+    expect(() => open({ path: pipe() })).toThrow('ENXIO');
+    reader = openSync(pipe(), constants.O_RDONLY | constants.O_NONBLOCK);
   });
 });

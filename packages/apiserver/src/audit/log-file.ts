@@ -2,6 +2,7 @@
 // files that were put aside are those of lumberjack, which kube-apiserver uses.
 import {
   closeSync,
+  constants,
   fstatSync,
   ftruncateSync,
   mkdirSync,
@@ -33,14 +34,22 @@ const defaults = { maxMebibytes: 100, maxBackups: 100, maxDays: 366 } as const s
 const mebibyte = 1024 * 1024;
 const dayMs = 86_400_000;
 
+/** A pipe that is full says so, and nobody waits for its reader but who means to. Files do not know of it. */
+const openFlags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+/** A full pipe is tried again after that. */
+const fullPipeMs = 20;
+
 interface OpenFile {
   readonly descriptor: number;
   size: number;
+  /** Of a line that a pipe took in part: it stands before the next. */
+  rest: Uint8Array;
 }
 
 export class AuditLogFile {
   readonly #options: Required<AuditLogFileOptions>;
   #open: OpenFile | undefined;
+  #isClosed = false;
 
   /** Opens the file. Throws what the system says when that cannot be. */
   constructor(options: AuditLogFileOptions) {
@@ -50,23 +59,29 @@ export class AuditLogFile {
     this.#removeOld();
   }
 
-  /** Adds whole lines. Throws when that cannot be; nothing of them is in the file then. */
+  /** Adds whole lines; a pipe that takes them in part gets the rest with the next. Throws when that cannot be: nothing is added then. */
   append(lines: Uint8Array): void {
     const file = this.#room(lines.length);
+    let at = 0;
     try {
-      for (let at = 0; at < lines.length; ) at += writeSync(file.descriptor, lines, at);
+      while (file.rest.length > 0) file.rest = file.rest.subarray(writeSync(file.descriptor, file.rest));
+      while (at < lines.length) at += writeSync(file.descriptor, lines, at);
       file.size += lines.length;
     } catch (error) {
-      this.#giveUp(file);
+      if (!isPipeFull(error)) this.#giveUp(file);
+      else if (at > 0) {
+        file.rest = lines.subarray(at);
+        return;
+      }
       throw error;
     }
   }
 
-  /** The same without waiting for the disk. One at a time. */
+  /** The same without waiting for the disk; a full pipe is waited for. One at a time. */
   async appendLater(lines: Uint8Array): Promise<void> {
     const file = this.#room(lines.length);
     try {
-      for (let at = 0; at < lines.length; ) at += await writeLater(file.descriptor, lines, at);
+      for (let at = 0; at < lines.length; ) at += await this.#writeLater(file, lines, at);
       file.size += lines.length;
     } catch (error) {
       this.#giveUp(file);
@@ -74,10 +89,26 @@ export class AuditLogFile {
     }
   }
 
+  /** What comes later is refused. */
   close(): void {
+    this.#isClosed = true;
+    this.#release();
+  }
+
+  #release(): void {
     const file = this.#open;
     this.#open = undefined;
     if (file !== undefined) closeSync(file.descriptor);
+  }
+
+  async #writeLater({ descriptor }: OpenFile, lines: Uint8Array, at: number): Promise<number> {
+    try {
+      return await writeLater(descriptor, lines, at);
+    } catch (error) {
+      if (!isPipeFull(error)) throw error;
+      await new Promise<void>((resolve) => void this.#options.clock.setBackgroundTimer(resolve, fullPipeMs));
+      return 0;
+    }
   }
 
   /** The file to write so many bytes to: a new one where the old one is full. */
@@ -85,9 +116,10 @@ export class AuditLogFile {
     const { maxMebibytes, path } = this.#options;
     const maxBytes = maxMebibytes === 0 ? Number.POSITIVE_INFINITY : maxMebibytes * mebibyte;
     if (bytes > maxBytes) throw new Error(`write length ${bytes} exceeds maximum file size ${maxBytes}`);
+    if (this.#isClosed) throw new Error('the audit log is closed');
     this.#open ??= this.#openFile();
     if (this.#open.size === 0 || this.#open.size + bytes <= maxBytes) return this.#open;
-    this.close();
+    this.#release();
     renameSync(path, this.#backupPath());
     this.#open = this.#openFile();
     this.#removeOld();
@@ -95,16 +127,17 @@ export class AuditLogFile {
   }
 
   #openFile(): OpenFile {
-    const descriptor = openSync(this.#options.path, 'a', 0o600);
-    return { descriptor, size: fstatSync(descriptor).size };
+    const descriptor = openSync(this.#options.path, openFlags, 0o600);
+    return { descriptor, size: fstatSync(descriptor).size, rest: new Uint8Array() };
   }
 
   /** What was begun is taken back, and the next line looks for the file anew. */
   #giveUp(file: OpenFile): void {
     this.#open = undefined;
     try {
-      // A pipe has no length to be cut to.
-      if (fstatSync(file.descriptor).isFile()) ftruncateSync(file.descriptor, file.size);
+      const status = fstatSync(file.descriptor);
+      // A pipe has no length to be cut to; a file that somebody else has cut meanwhile must not grow.
+      if (status.isFile()) ftruncateSync(file.descriptor, Math.min(status.size, file.size));
     } finally {
       closeSync(file.descriptor);
     }
@@ -142,6 +175,10 @@ function backupTime(path: string, file: string): number {
   const stamp = file.slice(name.length + 1, file.length - ext.length);
   const [, day, hour, minute, second] = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d\.\d{3})$/.exec(stamp) ?? [];
   return day === undefined ? Number.NaN : parseTime(`${day}T${hour}:${minute}:${second}Z`);
+}
+
+function isPipeFull(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EAGAIN';
 }
 
 function writeLater(descriptor: number, bytes: Uint8Array, at: number): Promise<number> {

@@ -56,6 +56,13 @@ describe('ObservedClient', () => {
     expect(reported).toEqual([]);
   });
 
+  it('deletes no collection for options that are no object', async () => {
+    const { client, calls } = fake();
+    const own = new ObservedClient({ client, signal: new AbortController().signal });
+    await expect(own.deleteCollection(testConfigMaps, 'a' as never)).rejects.toThrow('must be an object, not "a"');
+    expect(calls).toEqual([]);
+  });
+
   it('sends no write that is not admitted, but reads', async () => {
     const { client, calls } = fake();
     const admit = (): void => {

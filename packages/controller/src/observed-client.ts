@@ -16,6 +16,7 @@ import {
   type Patch,
   type Resource,
   type ResourceClient,
+  requireObject,
   type SubresourceOptions,
   type WriteObserver,
   type WriteOptions,
@@ -98,6 +99,8 @@ export class ObservedClient implements ResourceClient {
     token: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
+    // Before it is spread: what is no object must not become options that select everything.
+    if (options !== undefined) requireObject(options, 'options, such as { namespace },');
     await this.#write(token, options, (limited) => this.#client.deleteCollection(token, limited).then(() => undefined));
   }
 

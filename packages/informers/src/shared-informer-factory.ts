@@ -100,8 +100,8 @@ export class SharedInformerFactory {
 
   /**
    * The informer of a resource, made at the first request; {@link start} starts it. It stays until {@link removeInformer} or
-   * {@link close}. Indexers that it does not have are added. Throws Error on a closed factory,
-   * and TypeError where the informer is shared as that of another kind or scope.
+   * {@link close}. Indexers that it does not have are added. A closed factory gives those that it has, stopped.
+   * Throws Error on a closed factory that has none, and TypeError where the informer is shared as that of another kind or scope.
    */
   informer<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
     return keep(this.#whole(token, options));

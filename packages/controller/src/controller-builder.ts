@@ -122,11 +122,14 @@ export interface ControllerBuilder<T extends KubernetesObject> {
   reconcile(reconcile: Reconciler<T>): Controller;
 }
 
-/** Come back after this time, in milliseconds, finite. 0 = at once, rate limited. Throws TypeError for anything else. */
+/**
+ * Come back after this time, in milliseconds. 0 = at once, rate limited; so is a time that has passed, below 0. Throws TypeError for
+ * what is no finite number.
+ */
 export function after(requeueAfterMs: number): ReconcileResult {
-  if (!(Number.isFinite(requeueAfterMs) && requeueAfterMs >= 0))
-    throw new TypeError(`after() takes milliseconds, a finite number of at least 0, not ${inspect(requeueAfterMs)}`);
-  return { requeueAfterMs };
+  if (!Number.isFinite(requeueAfterMs))
+    throw new TypeError(`after() takes milliseconds, a finite number, not ${inspect(requeueAfterMs)}`);
+  return { requeueAfterMs: Math.max(0, requeueAfterMs) };
 }
 
 /**

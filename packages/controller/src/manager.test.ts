@@ -81,6 +81,33 @@ describe('a manager whose caches cannot be filled', () => {
     await ended;
   });
 
+  it('says that a restart helps where the definition went after it was installed', async () => {
+    const definitions = new FakeListerWatcher();
+    definitions.add({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'x' },
+      status: { conditions: [{ type: 'Established', status: 'True' }] },
+    } as never);
+    refuse(pods, missing);
+    const defined = { ...testPods, definition: { metadata: { name: 'x' } } };
+    const listerWatcher = ({ kind }: Resource) => (kind === testPods.kind ? pods : definitions);
+    const client = { listerWatcher, apply: async () => undefined } as unknown as ResourceClient;
+    const ended = run(
+      controller(defined as typeof testPods).reconcile(async () => undefined),
+      {
+        client,
+        installCrds: true,
+      },
+    );
+    await settle();
+    expect(warnings).toEqual([
+      'Failed to list or watch, trying again: Pod (pods.v1): the server does not serve it: its CustomResourceDefinition went after the start, a restart installs it again',
+    ]);
+    stop.abort();
+    await ended;
+  });
+
   it('names each that is not filled, also one that has not answered, after a time of the user', async () => {
     refuse(pods, forbidden);
     const deaf = { ...maps, list: () => new Promise(() => undefined), watch: () => new Promise(() => undefined) };
@@ -114,7 +141,7 @@ describe('a manager whose caches cannot be filled', () => {
   it('waits for ever with 0, begins when it may, and warns anew of what comes later', async () => {
     for (let times = 0; times < 30; times++)
       for (const verb of ['watch', 'list'] as const) pods.failNext(verb, forbidden);
-    const ended = run(idle, { cacheSyncTimeoutMs: 0 });
+    const ended = run(idle, { cacheSyncTimeoutMs: 0, informers: { random: () => 0.5 } });
     await clock.advance(3_600_000);
     expect([warnings.length, pods.openWatches]).toEqual([1, 1]);
     refuse(pods, missing);

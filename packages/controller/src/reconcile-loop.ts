@@ -153,7 +153,7 @@ export class ReconcileLoop {
       }
       const outcome = await this.#runOnce(key, signals);
       // Before done(): the key must not be handed to another worker between the two.
-      this.#requeue(key, outcome);
+      this.#requeue(key, outcome, signals);
       this.#queue.done(key);
       this.#tell(outcome);
     }
@@ -178,7 +178,7 @@ export class ReconcileLoop {
     }
   }
 
-  #requeue(key: string, outcome: ReconcileOutcome): void {
+  #requeue(key: string, outcome: ReconcileOutcome, { stop, abort }: Signals): void {
     const priority = this.#queue.priorityOf(key);
     if (outcome.type === 'succeeded') {
       const { requeueAfterMs } = outcome;
@@ -194,6 +194,8 @@ export class ReconcileLoop {
       return this.#queue.addRateLimited(key, priority);
     }
     this.#queue.forget(key);
+    // It heeded its signal: that is how a stop is meant to go.
+    if ([stop, abort].some((signal) => signal.aborted && error === signal.reason)) return;
     const next = isTerminalError(error) ? 'waiting for the next change' : 'not trying again after the stop';
     this.#logger.error(`Error syncing; ${next}`, fields);
   }

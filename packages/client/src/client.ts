@@ -6,7 +6,6 @@ import {
   type DeleteOptions,
   type GetOptions,
   groupVersionResourceOf,
-  isForbidden,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -36,7 +35,7 @@ import { createTransport } from './create-transport.ts';
 import { Discovery } from './discovery.ts';
 import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
-import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
+import { PodStreams } from './pod-streams.ts';
 import type { RawAnswer, RawRequest } from './raw-request.ts';
 import {
   collectionPath,
@@ -49,17 +48,10 @@ import {
   writeQuery,
 } from './request-path.ts';
 import { RestMapper } from './rest-mapper.ts';
-import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
-import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
-import {
-  type AttachOptions,
-  type ExecOptions,
-  RemoteCommand,
-  remoteCommandProtocols,
-} from './streaming/remote-command.ts';
+import type { PortForward, PortForwardOptions } from './streaming/port-forward.ts';
+import type { AttachOptions, ExecOptions, RemoteCommand } from './streaming/remote-command.ts';
 import type { HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
-import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
 import { applyBody, deleteBody, metadataOf, objectBody, writeTarget } from './write-body.ts';
 
@@ -83,6 +75,7 @@ export class Client implements ResourceClient {
   /** Metadata of objects without the rest. */
   readonly metadata: MetadataReader;
   readonly #transport: Transport;
+  readonly #streams: PodStreams;
   readonly #options: ResolvedClientOptions;
   readonly #writeObservers = new Set<WriteObserver>();
 
@@ -90,6 +83,7 @@ export class Client implements ResourceClient {
   constructor(config: ClientConfig, options: ClientOptions = {}) {
     this.#options = resolveClientOptions(options);
     this.#transport = createTransport(config, this.#options);
+    this.#streams = new PodStreams({ transport: this.#transport, options: this.#options });
     this.namespace = config.namespace || 'default';
     this.discovery = new Discovery((request) => this.raw(request));
     this.mapper = new RestMapper(this.discovery);
@@ -277,12 +271,12 @@ export class Client implements ResourceClient {
    * server's `StatusError`, or with `TransportError`, code EPROTONOSUPPORT where the server speaks SPDY only.
    */
   async exec(target: ObjectTarget, options: ExecOptions): Promise<RemoteCommand> {
-    return await this.#remoteCommand(execPath(target, options), options);
+    return await this.#streams.exec(target, options);
   }
 
   /** The main process of a container, as {@link Client.exec}. */
   async attach(target: ObjectTarget, options: AttachOptions = {}): Promise<RemoteCommand> {
-    return await this.#remoteCommand(attachPath(target, options), options);
+    return await this.#streams.attach(target, options);
   }
 
   /**
@@ -290,9 +284,7 @@ export class Client implements ResourceClient {
    * its last answer. A port on which nobody listens shows as the stream's error, code ECONNABORTED.
    */
   async dialPort(target: ObjectTarget, port: number, options: CallOptions = {}): Promise<Duplex> {
-    const { signal } = options;
-    const opened = await this.#upgrade(portForwardPath(target, port), options, portForwardProtocols);
-    return portStream({ opened, clock: this.#options.clock, signal, port });
+    return await this.#streams.dialPort(target, port, options);
   }
 
   /**
@@ -300,15 +292,7 @@ export class Client implements ResourceClient {
    * there; that one may not forward, or that nobody listens in the pod, shows with the first connection.
    */
   async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
-    const { timeoutMs, onConnectionError } = options;
-    const limit = timeoutMs === undefined ? {} : { timeoutMs };
-    const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
-    return await PortForward.listen({
-      dial: (port, signal) => this.dialPort(target, port, { ...limit, signal }),
-      check: () => this.#checkPod(target, options),
-      options,
-      onConnectionError: onConnectionError ?? log,
-    });
+    return await this.#streams.portForward(target, options);
   }
 
   /**
@@ -349,25 +333,6 @@ export class Client implements ResourceClient {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  // Who may forward need not be allowed to read.
-  async #checkPod(target: ObjectTarget, { signal, timeoutMs = this.#options.timeoutMs }: CallOptions): Promise<void> {
-    try {
-      await this.#transport.call({ method: 'GET', path: podPath(target) }, { signal, timeoutMs }, bodyText);
-    } catch (error) {
-      if (!isForbidden(error)) throw error;
-    }
-  }
-
-  async #remoteCommand(path: string, options: AttachOptions): Promise<RemoteCommand> {
-    const opened = await this.#upgrade(path, options, remoteCommandProtocols);
-    return new RemoteCommand({ opened, clock: this.#options.clock, options });
-  }
-
-  #upgrade(path: string, options: CallOptions, protocols: readonly string[]): Promise<OpenWebSocket> {
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.openTimeoutMs };
-    return this.#transport.upgrade({ method: 'GET', path }, limits, protocols);
   }
 
   async #object<T>(request: HttpRequest, options: CallOptions): Promise<T> {

@@ -1,0 +1,75 @@
+// PodStreams: the connections of a client that lead into a pod: commands and ports. Called by client.ts, which says what each does.
+import type { Duplex } from 'node:stream';
+import { type CallOptions, isForbidden, type ObjectTarget } from '@kapstan/api';
+import type { ResolvedClientOptions } from './client-config.ts';
+import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
+import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
+import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
+import {
+  type AttachOptions,
+  type ExecOptions,
+  RemoteCommand,
+  remoteCommandProtocols,
+} from './streaming/remote-command.ts';
+import { bodyText, type Transport } from './transport/transport.ts';
+import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
+
+export interface PodStreamsPorts {
+  readonly transport: Transport;
+  readonly options: ResolvedClientOptions;
+}
+
+export class PodStreams {
+  readonly #transport: Transport;
+  readonly #options: ResolvedClientOptions;
+
+  constructor({ transport, options }: PodStreamsPorts) {
+    this.#transport = transport;
+    this.#options = options;
+  }
+
+  exec(target: ObjectTarget, options: ExecOptions): Promise<RemoteCommand> {
+    return this.#remoteCommand(execPath(target, options), options);
+  }
+
+  attach(target: ObjectTarget, options: AttachOptions): Promise<RemoteCommand> {
+    return this.#remoteCommand(attachPath(target, options), options);
+  }
+
+  async dialPort(target: ObjectTarget, port: number, options: CallOptions): Promise<Duplex> {
+    const { signal } = options;
+    const opened = await this.#upgrade(portForwardPath(target, port), options, portForwardProtocols);
+    return portStream({ opened, clock: this.#options.clock, signal, port });
+  }
+
+  portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
+    const { timeoutMs, onConnectionError } = options;
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
+    return PortForward.listen({
+      dial: (port, signal) => this.dialPort(target, port, { ...limit, signal }),
+      check: () => this.#checkPod(target, options),
+      options,
+      onConnectionError: onConnectionError ?? log,
+    });
+  }
+
+  // Who may forward need not be allowed to read.
+  async #checkPod(target: ObjectTarget, { signal, timeoutMs = this.#options.timeoutMs }: CallOptions): Promise<void> {
+    try {
+      await this.#transport.call({ method: 'GET', path: podPath(target) }, { signal, timeoutMs }, bodyText);
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+    }
+  }
+
+  async #remoteCommand(path: string, options: AttachOptions): Promise<RemoteCommand> {
+    const opened = await this.#upgrade(path, options, remoteCommandProtocols);
+    return new RemoteCommand({ opened, clock: this.#options.clock, options });
+  }
+
+  #upgrade(path: string, options: CallOptions, protocols: readonly string[]): Promise<OpenWebSocket> {
+    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.openTimeoutMs };
+    return this.#transport.upgrade({ method: 'GET', path }, limits, protocols);
+  }
+}

@@ -1,4 +1,3 @@
-export { RequestMetrics } from '@kapstan/api';
 export { Client } from './client.ts';
 export type { ClientConfig, ClientOptions, Impersonation } from './client-config.ts';
 export { type ConnectOptions, connect } from './connect.ts';

@@ -234,7 +234,7 @@ describe('the opening of a WebSocket', () => {
       (await server.peer()).exit(0);
       expect(await remote.exited).toBe(0);
       expect(logins).toEqual([`Basic ${Buffer.from('u:p@').toString('base64')}`]);
-      await expect(client.exec(target, command)).rejects.toThrow('Proxy response (407)');
+      await expect(client.exec(target, command)).rejects.toThrow('proxy connect: 407 X');
       proxy.closeAllConnections();
       proxy.close();
     });

@@ -2,11 +2,9 @@
 // equal clients (shared-pools.ts), each of which has a lease (pool-lease.ts). New certificates get a new pool; the old one drains.
 import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
-import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
 import type { TlsConfig } from '../tls-config.ts';
-import { isSocks } from './proxy.ts';
-import { proxyTunnel } from './proxy-tunnel.ts';
-import { socksTunnel } from './socks-tunnel.ts';
+import { type Connect, connectorOf } from './connector.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
 
 export interface ConnectionPoolOptions {
@@ -17,9 +15,7 @@ export interface ConnectionPoolOptions {
   readonly clock: Clock;
 }
 
-// Source of the figures: client-go transport/cache.go. Idle time is Go's default; a shorter Keep-Alive hint of the server wins.
-const connectTimeoutMs = 30_000;
-const tcpKeepAliveMs = 30_000;
+// Go's default; a shorter Keep-Alive hint of the server wins. Source: client-go transport/cache.go.
 const idleMs = 90_000;
 // How often a client certificate's files are looked at while nothing but streams is open. Source: client-go transport/cert_rotation.go.
 const certificateCheckMs = 300_000;
@@ -29,7 +25,7 @@ const timeouts = { headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: idleMs, 
 /** What is made of one set of certificates. */
 export interface Generation {
   readonly texts: TlsTexts;
-  readonly connect: ReturnType<typeof buildConnector>;
+  readonly connect: Connect;
   readonly pool: Dispatcher;
 }
 
@@ -37,8 +33,9 @@ export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   #current: Generation | undefined;
   readonly #draining = new Set<Dispatcher>();
-  /** Each with what to do when the client certificate is replaced. */
-  readonly #streams = new Map<Dispatcher, () => void>();
+  readonly #streams = new Map<Dispatcher, StreamEntry>();
+  /** Ends connections that do not stand yet and that no call in particular waits for. */
+  readonly #closing = new AbortController();
   #cancelCheck: CancelTimer | undefined;
   #isClosed = false;
 
@@ -57,48 +54,34 @@ export class ConnectionPool {
    * `onReplaced` is called when the client certificate has changed: the stream should end.
    */
   openStream(generation: Generation, onReplaced: () => void): Dispatcher {
-    const { proxyUrl, server } = this.#options;
-    const dispatcher =
-      proxyUrl === undefined || isSocks(proxyUrl)
-        ? new Client(server.origin, { ...timeouts, connect: generation.connect })
-        : this.#proxy(generation.texts, proxyUrl);
-    this.#streams.set(dispatcher, onReplaced);
+    const connecting = new AbortController();
+    const connect: buildConnector.connector = (options, callback) =>
+      generation.connect(options, connecting.signal, callback);
+    const dispatcher = new Client(this.#options.server.origin, { ...timeouts, connect });
+    this.#streams.set(dispatcher, { onReplaced, connecting });
     this.#checkLater();
     return dispatcher;
   }
 
   /** Ends the connection of a stream. */
   async release(dispatcher: Dispatcher): Promise<void> {
+    this.#streams.get(dispatcher)?.connecting.abort();
     this.#streams.delete(dispatcher);
     if (this.#streams.size === 0) this.#stopChecks();
     await dispatcher.destroy();
   }
 
   /** A bare connection, for an upgrade; it belongs to the caller. Rejects with network errors and the signal's reason. */
-  async dial(generation: Generation, signal: AbortSignal): Promise<Socket> {
-    const { server, proxyUrl } = this.#options;
-    const isHttpProxy = proxyUrl !== undefined && !isSocks(proxyUrl);
-    const httpSocket = isHttpProxy ? await proxyTunnel({ proxyUrl, server, signal }) : undefined;
-    const isDone = httpSocket !== undefined && server.protocol === 'http:';
-    return isDone ? httpSocket : await this.#dial(generation.connect, { httpSocket, signal });
-  }
-
-  #dial(connect: Generation['connect'], how: DialOptions): Promise<Socket> {
+  dial(generation: Generation, signal: AbortSignal): Promise<Socket> {
     const { protocol, hostname, host, port } = this.#options.server;
     const servername = this.#options.tls.serverName;
+    const target = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port };
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        how.httpSocket?.destroy();
-        reject(how.signal.reason);
-      };
-      how.signal.addEventListener('abort', onAbort, { once: true });
-      const target = { protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), host, port };
-      const over = how.httpSocket === undefined ? {} : { httpSocket: how.httpSocket };
-      connect({ ...target, ...over, ...(servername ? { servername } : {}) }, (error, socket) => {
-        how.signal.removeEventListener('abort', onAbort);
-        if (how.signal.aborted) socket?.destroy();
-        else if (error === null) resolve(socket);
-        else reject(error);
+      generation.connect({ ...target, ...(servername ? { servername } : {}) }, signal, (error, socket) => {
+        if (error !== null) return reject(signal.aborted ? signal.reason : error);
+        if (!signal.aborted) return resolve(socket);
+        socket.destroy();
+        reject(signal.reason);
       });
     });
   }
@@ -107,6 +90,8 @@ export class ConnectionPool {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopChecks();
+    this.#closing.abort();
+    for (const { connecting } of this.#streams.values()) connecting.abort();
     const open = [
       ...this.#streams.keys(),
       ...this.#draining,
@@ -139,7 +124,7 @@ export class ConnectionPool {
     // Who a stream is stays as it was when it connected; whom it trusts was settled then. Source: client-go
     // transport/cert_rotation.go closes connections for a new certificate, transport/ca_rotation.go only idle ones.
     if (old.texts.cert === texts.cert && old.texts.key === texts.key) return;
-    const streams = [...this.#streams.values()];
+    const streams = [...this.#streams.values()].map(({ onReplaced }) => onReplaced);
     for (const onReplaced of streams) onReplaced();
   }
 
@@ -164,51 +149,40 @@ export class ConnectionPool {
   }
 
   #create(texts: TlsTexts): Generation {
-    const { server, proxyUrl } = this.#options;
+    const { server, proxyUrl, tls } = this.#options;
     // One connector for pool and streams: they share the cache of TLS sessions.
-    const direct = buildConnector({ ...this.#tls(texts), timeout: connectTimeoutMs });
-    const connect = proxyUrl !== undefined && isSocks(proxyUrl) ? overSocks(proxyUrl, server, direct) : direct;
-    const pool =
-      connect !== direct || proxyUrl === undefined
-        ? new Pool(server.origin, { ...timeouts, connect, pipelining: 1 })
-        : this.#proxy(texts, proxyUrl);
-    return { texts, connect, pool };
+    const isInsecure = tls.insecureSkipVerify === true;
+    const connect = connectorOf({ server, proxyUrl, texts, serverName: tls.serverName, isInsecure });
+    return { texts, connect, pool: this.#pool(connect) };
   }
 
-  #proxy(texts: TlsTexts, uri: string): Dispatcher {
-    return new ProxyAgent({ ...timeouts, uri, requestTls: this.#tls(texts), connectTimeout: connectTimeoutMs });
-  }
-
-  #tls(texts: TlsTexts): buildConnector.BuildOptions {
-    const { tls } = this.#options;
-    return {
-      keepAlive: true,
-      keepAliveInitialDelay: tcpKeepAliveMs,
-      minVersion: 'TLSv1.2',
-      rejectUnauthorized: tls.insecureSkipVerify !== true,
-      ...(texts.ca === undefined ? {} : { ca: texts.ca }),
-      ...(texts.cert === undefined ? {} : { cert: texts.cert }),
-      ...(texts.key === undefined ? {} : { key: texts.key }),
-      ...(tls.serverName ? { servername: tls.serverName } : {}),
-    };
+  // Invariant: undici connects within the dispatch of the one call that the connection is made for (pipelining 1), unless an idle
+  // connection broke beneath it; and forgets the connection with its error.
+  #pool(connect: Connect): Dispatcher {
+    let caller: AbortSignal | undefined;
+    const connectForCaller: buildConnector.connector = (options, callback) =>
+      connect(options, caller ?? this.#closing.signal, callback);
+    const pool = new Pool(this.#options.server.origin, { ...timeouts, connect: connectForCaller, pipelining: 1 });
+    return pool.compose((dispatch) => (options: Dispatcher.DispatchOptions & CallSignal, handler) => {
+      caller = options.signal;
+      try {
+        return dispatch(options, handler);
+      } finally {
+        caller = undefined;
+      }
+    });
   }
 }
 
-/** Connects through the proxy first; TLS is with the server behind it. */
-function overSocks(proxyUrl: string, server: URL, direct: Generation['connect']): Generation['connect'] {
-  return (options, callback) => {
-    const connected = (httpSocket: Socket): void => {
-      if (server.protocol === 'http:') callback(null, httpSocket);
-      else direct({ ...options, httpSocket }, callback);
-    };
-    const tunnel = socksTunnel({ proxyUrl, server, timeoutMs: connectTimeoutMs });
-    tunnel.then(connected, (error: Error) => callback(error, null));
-  };
+interface StreamEntry {
+  /** What to do when the client certificate is replaced. */
+  readonly onReplaced: () => void;
+  readonly connecting: AbortController;
 }
 
-interface DialOptions {
-  readonly httpSocket: Socket | undefined;
-  readonly signal: AbortSignal;
+/** request() hands its signal down, which the type of the options leaves out. */
+interface CallSignal {
+  readonly signal?: AbortSignal;
 }
 
 function isSame(a: TlsTexts, b: TlsTexts): boolean {

@@ -1,20 +1,31 @@
-// A tunnel through an HTTP proxy (CONNECT) for connections that become WebSockets; calls use undici's ProxyAgent. Its
-// sibling for SOCKS5 is socks-tunnel.ts.
+// A tunnel through an HTTP proxy (CONNECT). Its sibling for SOCKS5 is socks-tunnel.ts.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
 
 export interface TunnelOptions {
   readonly proxyUrl: string;
   readonly server: URL;
-}
-
-export interface ProxyTunnelOptions extends TunnelOptions {
+  /** How long the proxy may be silent, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends it. */
   readonly signal: AbortSignal;
 }
 
+export interface ProxyTunnelOptions extends TunnelOptions {
+  /** For a proxy with TLS. */
+  readonly proxyTls: { readonly secureContext?: SecureContext; readonly rejectUnauthorized: boolean };
+}
+
 /** The socket behind which the server listens. Rejects when the proxy cannot be reached or refuses. */
-export function proxyTunnel({ proxyUrl, server, signal }: ProxyTunnelOptions): Promise<Socket> {
+export async function proxyTunnel({
+  proxyUrl,
+  server,
+  timeoutMs,
+  proxyTls,
+  signal,
+}: ProxyTunnelOptions): Promise<Socket> {
   const proxy = new URL(proxyUrl);
   const port = server.port || (server.protocol === 'https:' ? '443' : '80');
   const path = `${server.hostname}:${port}`;
@@ -22,15 +33,29 @@ export function proxyTunnel({ proxyUrl, server, signal }: ProxyTunnelOptions): P
   const login = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
   const headers = { host: path, ...(username ? { 'proxy-authorization': `Basic ${login}` } : {}) };
   const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     const target = { host: proxy.hostname.replace(/^\[(.*)\]$/, '$1'), port: proxy.port || undefined };
-    const request = send({ ...target, method: 'CONNECT', path, headers, signal, agent: false });
+    const request = send({
+      ...target,
+      method: 'CONNECT',
+      path,
+      headers,
+      signal,
+      timeout: timeoutMs,
+      agent: false,
+      ...proxyTls,
+    });
     request.once('error', reject);
+    request.once('timeout', () => {
+      const message = `proxy connect: the proxy is silent for ${timeoutMs} ms`;
+      request.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }));
+    });
     request.once('connect', (response, socket) => {
+      socket.setTimeout(0);
       if (response.statusCode === 200) return resolve(socket);
       socket.destroy();
-      const message = `Proxy response (${response.statusCode}) !== 200 when HTTP Tunneling`;
-      return reject(Object.assign(new Error(message), { code: 'UND_ERR_ABORTED' }));
+      const message = `proxy connect: ${response.statusCode} ${response.statusMessage}`;
+      return reject(Object.assign(new Error(message), { code: 'ECONNREFUSED' }));
     });
     request.end();
   });

@@ -1,15 +1,19 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { resource } from '@kapstan/api';
-import { describe, expect, it } from 'vitest';
+import { type KubernetesObject, resource } from '@kapstan/api';
+import { settle } from '@kapstan/api/testing';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
-import { testAuthority } from '../testing/certificates.ts';
-import { json, ScriptedServer } from '../testing/scripted-server.ts';
+import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
+import { json, ScriptedServer, stream } from '../testing/scripted-server.ts';
+import { StreamServer } from '../testing/stream-server.ts';
 import { checkProxyUrl, proxyFromEnvironment } from './proxy.ts';
 
-const Node = resource({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
+const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
+const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } };
 
 describe('proxyFromEnvironment', () => {
   const both = { HTTPS_PROXY: 'http://s:1', HTTP_PROXY: 'http://p:1' };
@@ -44,17 +48,28 @@ describe('proxyFromEnvironment', () => {
   });
 });
 
+interface ProxyRow {
+  readonly name: string;
+  readonly scheme: 'http' | 'https';
+  readonly login?: string;
+  readonly authorization?: string;
+}
+
 describe('a client with a proxy', () => {
-  it('reaches the server through a CONNECT tunnel, with TLS end to end', async () => {
-    const authority = await testAuthority();
-    await using server = await ScriptedServer.start(await authority.issue('server', ['127.0.0.1']));
-    server.always(json({ kind: 'Node', metadata: { name: 'a' } }));
-    const tunnels: string[] = [];
-    const open = new Set<Duplex>();
-    const proxy = createServer();
-    proxy.on('connect', (request: IncomingMessage, socket: Duplex) => {
-      tunnels.push(request.url ?? '');
-      const [host, port] = (request.url ?? '').split(':');
+  let authority: TestAuthority;
+  let proxy: Server;
+  let tunnels: [path: string, authorization: string | undefined][];
+  const open = new Set<Duplex>();
+  beforeAll(async () => {
+    authority = await testAuthority();
+  });
+  const startProxy = async (scheme: ProxyRow['scheme']): Promise<string> => {
+    tunnels = [];
+    proxy =
+      scheme === 'http' ? createServer() : createTlsServer({ ...(await authority.issue('proxy', ['127.0.0.1'])) });
+    proxy.on('connect', ({ url = '', headers }: IncomingMessage, socket: Duplex) => {
+      tunnels.push([url, headers['proxy-authorization']]);
+      const [host, port] = url.split(':');
       const upstream = connectTcp(Number(port), host, () => {
         socket.write('HTTP/1.1 200 OK\r\n\r\n');
         upstream.pipe(socket).pipe(upstream);
@@ -65,13 +80,85 @@ describe('a client with a proxy', () => {
       }
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-    {
-      await using client = new Client({ server: server.url, proxyUrl, tls: { ca: authority.ca } });
-      expect(await client.get(Node, { name: 'a' })).toMatchObject({ kind: 'Node' });
-    }
-    expect(tunnels).toEqual([new URL(server.url).host]);
+    return `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  };
+  afterEach(async () => {
     for (const end of open) end.destroy();
-    await new Promise<void>((resolve) => void proxy.close(() => resolve()));
+    proxy.closeAllConnections();
+    await new Promise((resolve) => proxy.close(resolve));
+  });
+  const scripted = async (): Promise<ScriptedServer> => {
+    const server = await ScriptedServer.start(await authority.issue('server', ['127.0.0.1']));
+    const event = `${JSON.stringify({ type: 'ADDED', object: node })}\n`;
+    return server.always((response, request) => {
+      ('watch' in request.query ? stream(event) : json(node))(response, request);
+    });
+  };
+
+  it('reaches the server through a CONNECT tunnel, with TLS end to end', async () => {
+    await using server = await scripted();
+    const proxyUrl = `http://${await startProxy('http')}`;
+    await using client = new Client({ server: server.url, proxyUrl, tls: { ca: authority.ca } });
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    await settle();
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    expect(tunnels).toEqual([[new URL(server.url).host, undefined]]);
+  });
+
+  it.each<ProxyRow>([
+    { name: 'without TLS', scheme: 'http' },
+    { name: 'with a login', scheme: 'http', login: 'u:p%40@', authorization: basic('u:p@') },
+    { name: 'with a name that has no password', scheme: 'http', login: 'u@', authorization: basic('u:') },
+    { name: 'with TLS', scheme: 'https' },
+    { name: 'with TLS and a login', scheme: 'https', login: 'u:p@', authorization: basic('u:p') },
+  ])('makes calls, watches and upgrades through one $name', async ({ scheme, login = '', authorization }) => {
+    await using server = await scripted();
+    await using pods = await StreamServer.start({ tls: await authority.issue('server', ['127.0.0.1']) });
+    const proxyUrl = `${scheme}://${login}${await startProxy(scheme)}`;
+    const tls = { ca: authority.ca };
+    await using client = new Client({ server: server.url, proxyUrl, tls });
+    await using execs = new Client({ server: pods.url, proxyUrl, tls });
+    expect(await client.get(Node, { name: 'a' })).toEqual(node);
+    const watch = client.watchEvents(Node);
+    expect((await watch.next()).value).toMatchObject({ type: 'ADDED' });
+    await watch.return();
+    await execs.exec({ namespace: 'n', name: 'p' }, { command: ['true'] });
+    const [host, podsHost] = [server, pods].map(({ url }) => new URL(url).host);
+    expect(tunnels).toEqual([host, host, podsHost].map((path) => [path, authorization]));
+  });
+
+  it('with TLS trusts it as it trusts the server', async () => {
+    await using server = await scripted();
+    const proxyUrl = `https://${await startProxy('https')}`;
+    const other = await testAuthority();
+    await using stranger = new Client({ server: server.url, proxyUrl, tls: { ca: other.ca } });
+    await expect(stranger.get(Node, { name: 'a' })).rejects.toThrow(/certificate/);
+    expect(tunnels).toEqual([]);
+    await using trusting = new Client({ server: server.url, proxyUrl, tls: { insecureSkipVerify: true } });
+    expect(await trusting.get(Node, { name: 'a' })).toEqual(node);
+  });
+
+  it('fails its calls with what the proxy says', async () => {
+    await using server = await scripted();
+    const proxyUrl = `http://${await startProxy('http')}`;
+    proxy.removeAllListeners('connect').on('connect', (_, socket: Duplex) => {
+      open.add(socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
+    });
+    await using client = new Client({ server: server.url, proxyUrl, tls: { ca: authority.ca } });
+    const outcomes = [client.get(Node, { name: 'a' }), client.watchEvents(Node).next()];
+    const refused = { code: 'ECONNREFUSED', message: /proxy connect: 407 Proxy Authentication Required$/ };
+    await Promise.all(outcomes.map((outcome) => expect(outcome).rejects.toMatchObject(refused)));
+  });
+
+  it('fails its calls, not the process, for a certificate that is none', async () => {
+    await using server = await scripted();
+    const proxyUrl = `http://${await startProxy('http')}`;
+    const tls = { ca: authority.ca, cert: 'none', key: 'none' };
+    await using client = new Client({ server: server.url, proxyUrl, tls });
+    await expect(client.get(Node, { name: 'a' })).rejects.toThrow(/PEM/i);
   });
 });
+
+function basic(login: string): string {
+  return `Basic ${Buffer.from(login).toString('base64')}`;
+}

@@ -59,7 +59,12 @@ describe('a SOCKS5 proxy', () => {
   };
   const url = (login = ''): string => `socks5://${login}127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const tunnel = (server: string, login = '', timeoutMs = 60_000): Promise<Socket> =>
-    socksTunnel({ proxyUrl: url(login), server: new URL(server), timeoutMs });
+    socksTunnel({
+      proxyUrl: url(login),
+      server: new URL(server),
+      timeoutMs,
+      signal: new AbortController().signal,
+    });
 
   it('carries calls, watches and upgrades, TLS end to end', async () => {
     const tls = await authority.issue('server', ['127.0.0.1']);

@@ -3,11 +3,6 @@
 import { connect, isIP, type Socket } from 'node:net';
 import type { TunnelOptions } from './proxy-tunnel.ts';
 
-export interface SocksTunnelOptions extends TunnelOptions {
-  /** Time for all of it, in milliseconds. */
-  readonly timeoutMs: number;
-}
-
 const version = 5;
 const methods = { none: 0, login: 2 } as const;
 const addressTypes = { ipv4: 1, name: 3, ipv6: 4 } as const;
@@ -26,15 +21,20 @@ const refusals: readonly string[] = [
 ];
 
 /** The socket behind which the server listens. Rejects when the proxy cannot be reached or refuses. */
-export async function socksTunnel({ proxyUrl, server, timeoutMs }: SocksTunnelOptions): Promise<Socket> {
+export async function socksTunnel({ proxyUrl, server, timeoutMs, signal }: TunnelOptions): Promise<Socket> {
   const proxy = new URL(proxyUrl);
   const socket = connect({ host: unbracketed(proxy.hostname), port: Number(proxy.port || 1080), noDelay: true });
   socket.setTimeout(timeoutMs, () => {
     const message = `socks connect: the proxy is silent for ${timeoutMs} ms`;
     socket.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }));
   });
+  const onAbort = (): void => {
+    socket.destroy();
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
   try {
     const answers = new Answers(socket);
+    signal.throwIfAborted();
     await negotiate(socket, answers, proxy);
     socket.write(connectRequest(server));
     const [, code = 1, , type] = await answers.take(4);
@@ -48,6 +48,8 @@ export async function socksTunnel({ proxyUrl, server, timeoutMs }: SocksTunnelOp
   } catch (error) {
     socket.destroy();
     throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 

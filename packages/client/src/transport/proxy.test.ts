@@ -49,7 +49,6 @@ describe('proxyFromEnvironment', () => {
 });
 
 interface ProxyRow {
-  readonly name: string;
   readonly scheme: 'http' | 'https';
   readonly login?: string;
   readonly authorization?: string;
@@ -105,13 +104,13 @@ describe('a client with a proxy', () => {
     expect(tunnels).toEqual([[new URL(server.url).host, undefined]]);
   });
 
-  it.each<ProxyRow>([
-    { name: 'without TLS', scheme: 'http' },
-    { name: 'with a login', scheme: 'http', login: 'u:p%40@', authorization: basic('u:p@') },
-    { name: 'with a name that has no password', scheme: 'http', login: 'u@', authorization: basic('u:') },
-    { name: 'with TLS', scheme: 'https' },
-    { name: 'with TLS and a login', scheme: 'https', login: 'u:p@', authorization: basic('u:p') },
-  ])('makes calls, watches and upgrades through one $name', async ({ scheme, login = '', authorization }) => {
+  it.each<[string, ProxyRow]>([
+    ['without TLS', { scheme: 'http' }],
+    ['with a login', { scheme: 'http', login: 'u:p%40@', authorization: basic('u:p@') }],
+    ['with a name that has no password', { scheme: 'http', login: 'u@', authorization: basic('u:') }],
+    ['with TLS', { scheme: 'https' }],
+    ['with TLS and a login', { scheme: 'https', login: 'u:p@', authorization: basic('u:p') }],
+  ])('makes calls, watches and upgrades through one %s', async (_, { scheme, login = '', authorization }) => {
     await using server = await scripted();
     await using pods = await StreamServer.start({ tls: await authority.issue('server', ['127.0.0.1']) });
     const proxyUrl = `${scheme}://${login}${await startProxy(scheme)}`;

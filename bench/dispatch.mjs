@@ -1,42 +1,15 @@
 // The cost of an event for each of its watchers: 1, 100 and 1,000 watches over HTTPS of `kapstan serve` with updates of ConfigMaps at
 // full speed (writes included, as in the recorded peer), and 10,000 watches in the same process, without HTTP.
-import { connect as connectTls } from 'node:tls';
 import { startControlPlane } from '@kapstan/control-plane';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { figure } from './parts/figures.mjs';
 import { configMapBody, httpCaller, inParallel, namespaceBody } from './parts/http-caller.mjs';
 import { startServer, temporaryFolder } from './parts/server-process.mjs';
+import { openWatches } from './parts/watch-client.mjs';
 
 const path = '/api/v1/namespaces/bench/configmaps';
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 3);
 const name = (index) => `o${String(index % 100).padStart(6, '0')}`;
-const eventMark = '"type":"MODIFIED"';
-
-/** A watch on a connection of its own; counts its events in the bytes, so that the client costs little. */
-function openWatch({ url, token, ca }, onEvents) {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    const socket = connectTls({ host: hostname, port: Number(port), ca, ALPNProtocols: ['http/1.1'] });
-    const head = `GET ${path}?watch=true HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${token}\r\naccept: application/json\r\n\r\n`;
-    let tail = '';
-    socket.on('secureConnect', () => socket.write(head));
-    socket.on('error', reject);
-    socket.on('data', (piece) => {
-      const text = tail + piece.toString('latin1');
-      let count = 0;
-      let at = text.indexOf(eventMark);
-      let end = 0;
-      for (; at >= 0; at = text.indexOf(eventMark, end)) {
-        count += 1;
-        end = at + eventMark.length;
-      }
-      tail = text.slice(Math.max(end, text.length - eventMark.length + 1));
-      onEvents(count);
-      resolve(socket);
-    });
-  });
-}
-
 /** `writes` updates by 16 writers, seen by all watchers. */
 async function overHttp(watchers, writes) {
   const server = await startServer();
@@ -47,14 +20,12 @@ async function overHttp(watchers, writes) {
   await inParallel(1_000, 16, update);
   let delivered = 0;
   let allDelivered;
-  const sockets = [];
-  await inParallel(watchers, 32, async () => {
-    const count = (events) => {
-      delivered += events;
-      if (delivered >= watchers * writes) allDelivered?.();
-    };
-    sockets.push(await openWatch(server, count));
-  });
+  const onEvents = (events) => {
+    delivered += events;
+    if (delivered >= watchers * writes) allDelivered?.();
+  };
+  const watch = { path: `${path}?watch=true`, count: watchers, protocol: 'h1', onEvents };
+  const endWatches = await openWatches(server, watch);
   // A watch without a version first gets the objects that are there, as ADDED; those are not counted.
   const before = await server.measure();
   const begin = performance.now();
@@ -65,7 +36,7 @@ async function overHttp(watchers, writes) {
   await done;
   const seconds = (performance.now() - begin) / 1_000;
   const after = await server.measure();
-  for (const socket of sockets) socket.destroy();
+  endWatches();
   close();
   await server.close();
   return { cpuUs: (after.cpuUs - before.cpuUs) / delivered, perSecond: delivered / seconds, stallMs: after.stallMs };

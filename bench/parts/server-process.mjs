@@ -24,36 +24,52 @@ export function temporaryFolder() {
   return folder;
 }
 
+/** A process that does not outlive this one; `end(signal)` waits for its end. */
+export function startedProcess(child) {
+  children.add(child);
+  const ended = once(child, 'exit');
+  const end = async (signal) => {
+    child.kill(signal);
+    await ended;
+    children.delete(child);
+  };
+  return { child, end };
+}
+
 // KAPSTAN_BENCH_NODE_FLAGS="--cpu-prof --cpu-prof-dir=DIR" profiles the servers.
 const nodeFlags = (process.env.KAPSTAN_BENCH_NODE_FLAGS ?? '').split(' ').filter((flag) => flag !== '');
 
-/** Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. `stalls`: watch the event loop. */
-export async function startServer({ dataDir = temporaryFolder(), stalls = true } = {}) {
+/**
+ * Starts the server and waits until it is ready; `secondsToReady` counts from the start of its process. `stalls`: watch the event
+ * loop. `flags`: more of `kapstan serve`.
+ */
+export async function startServer({ dataDir = temporaryFolder(), stalls = true, flags = [] } = {}) {
   const readyFile = join(dataDir, 'ready.json');
   rmSync(readyFile, { force: true });
   const begin = performance.now();
-  const child = spawn(
-    process.execPath,
-    [
-      ...[
-        '--import',
-        stalls ? `${probe}?stalls` : probe,
-        ...nodeFlags,
-        command,
-        'serve',
-        '--secure-port=0',
-        '--control-loops=none',
+  const { child, end } = startedProcess(
+    spawn(
+      process.execPath,
+      [
+        ...[
+          '--import',
+          stalls ? `${probe}?stalls` : probe,
+          ...nodeFlags,
+          command,
+          'serve',
+          '--secure-port=0',
+          '--control-loops=none',
+        ],
+        ...[`--data-dir=${dataDir}`, `--ready-file=${readyFile}`],
+        ...flags,
       ],
-      ...[`--data-dir=${dataDir}`, `--ready-file=${readyFile}`],
-    ],
-    { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+      { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
+    ),
   );
   let log = '';
   child.stderr.on('data', (text) => {
     log += text;
   });
-  children.add(child);
-  const ended = once(child, 'exit');
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null) throw new Error(`kapstan serve ended with ${child.exitCode}: ${log}`);
     await sleep(2);
@@ -67,10 +83,6 @@ export async function startServer({ dataDir = temporaryFolder(), stalls = true }
   return {
     ...{ url, token, pid, dataDir, secondsToReady, measure },
     ca: readFileSync(caFile, 'utf8'),
-    close: async () => {
-      child.kill('SIGTERM');
-      await ended;
-      children.delete(child);
-    },
+    close: () => end('SIGTERM'),
   };
 }

@@ -1,14 +1,14 @@
-// How long some work keeps the event loop from its next turn. Used by stalls.mjs.
+// How long some work keeps the event loop from its next turn. Used by stalls.mjs and probe.mjs.
 import { existsSync, openSync, readSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** The monitor looks with a timer of its own. */
 const settledTimers = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-/** CPU time of this thread in milliseconds, as Linux tells it; NaN elsewhere. */
 const schedule = existsSync('/proc/self/schedstat') ? openSync('/proc/self/schedstat', 'r') : undefined;
 const threadStat = Buffer.alloc(64);
-function threadCpuMs() {
+/** CPU time of the main thread in milliseconds, as Linux tells it; NaN elsewhere. */
+export function threadCpuMs() {
   if (schedule === undefined) return Number.NaN;
   const length = readSync(schedule, threadStat, 0, threadStat.length, 0);
   return Number.parseInt(threadStat.toString('latin1', 0, length), 10) / 1e6;

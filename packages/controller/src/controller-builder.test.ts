@@ -52,6 +52,9 @@ describe('controller()', () => {
       ['no watched kind', () => base.watches(none, () => []), token('watches()', 'undefined')],
       ['no map', () => base.watches(testPods, none), 'watches() takes a function, not undefined'],
       ['no map of a trigger', () => base.on([], none), 'on() takes a function, not undefined'],
+      ['no indexed kind', () => base.index(none, 'a', () => []), token('index()', 'undefined')],
+      ['no name of an index', () => base.index(testPods, '', () => []), "index() takes a name for the index, not ''"],
+      ['no values of an index', () => base.index(testPods, 'a', none), 'index() takes a function, not undefined'],
       ['no predicate', () => base.when(none), 'when() takes a function, not undefined'],
       [
         'a true predicate',

@@ -8,7 +8,7 @@ import {
   qualifiedNameErrors,
   type Resource,
 } from '@kapstan/api';
-import type { ObjectChange } from '@kapstan/informers';
+import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
 import type { CacheReader } from './informer-cache.ts';
 import type { Predicate } from './predicate.ts';
@@ -76,6 +76,13 @@ export type ControllerSource =
       readonly map: (value: unknown) => ReconcileKeys;
     };
 
+/** What objects of a kind are found by, see {@link ControllerBuilder.index}. */
+export interface ControllerIndex {
+  readonly kind: Resource;
+  readonly name: string;
+  readonly valuesOf: IndexFunction<KubernetesObject>;
+}
+
 export interface Finalizer {
   readonly name: string;
   readonly finalize: Reconciler<KubernetesObject>;
@@ -87,6 +94,7 @@ export interface Controller {
   readonly kind: Resource;
   readonly when: Predicate<KubernetesObject>;
   readonly sources: readonly ControllerSource[];
+  readonly indexes: readonly ControllerIndex[];
   readonly finalizers: readonly Finalizer[];
   readonly settings: ControllerSettings<KubernetesObject>;
   readonly reconcile: Reconciler<KubernetesObject>;
@@ -106,6 +114,12 @@ export interface ControllerBuilder<T extends KubernetesObject> {
    * controller works; one that fails or ends is logged (an end at level info) and gives nothing more.
    */
   on<V>(trigger: ObservableInput<V>, map: (value: V) => ReconcileKeys): ControllerBuilder<T>;
+  /**
+   * Has objects of a kind found by what the function gives: `ctx.cache(kind).byIndex(name, value)`, also in `watches`. The kind is
+   * cached for it; its changes make nothing necessary by that. An object for which the function throws is not found. Controllers
+   * of one manager share indexes: two functions under one name are a TypeError there. Source: controller-runtime FieldIndexer.
+   */
+  index<C extends KubernetesObject>(kind: Resource<C>, name: string, valuesOf: IndexFunction<C>): ControllerBuilder<T>;
   /** Only these changes of the reconciled kind count; of several, all must agree. */
   when(predicate: Predicate<T>): ControllerBuilder<T>;
   /**
@@ -144,7 +158,7 @@ export function controller<T extends KubernetesObject>(
   requireKind(kind, 'controller()');
   const { name = kind.kind.toLowerCase() } = options;
   if (name === '') throw new TypeError('a controller needs a name');
-  return builder({ name, kind, when: always, sources: [], finalizers: [], settings: {}, reconcile: done });
+  return builder({ name, kind, when: always, sources: [], indexes: [], finalizers: [], settings: {}, reconcile: done });
 }
 
 const always: Predicate<KubernetesObject> = () => true;
@@ -165,6 +179,12 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
         map: requireFunction(map, 'watches()'),
       }),
     on: (trigger, map) => add({ type: 'trigger', trigger: from(trigger), map: requireFunction(map, 'on()') }),
+    index: (kind, name, valuesOf) => {
+      if (typeof name !== 'string' || name === '')
+        throw new TypeError(`index() takes a name for the index, not ${inspect(name)}`);
+      const added = { kind: requireKind(kind, 'index()'), name, valuesOf: requireFunction(valuesOf, 'index()') };
+      return builder({ ...spec, indexes: [...spec.indexes, added as ControllerIndex] });
+    },
     when: (predicate) => {
       const before = spec.when;
       const also: Predicate<KubernetesObject> = requireFunction(predicate, 'when()');

@@ -86,6 +86,7 @@ export class ControllerRunner {
       keysOf: (object) => [nameOf(object)],
     });
     for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
+    for (const { kind, name: index, valuesOf } of controller.indexes) ports.cache.index(kind, index, valuesOf);
   }
 
   /** Which objects of this controller are being reconciled: "pod default/a". */

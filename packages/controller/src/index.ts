@@ -3,6 +3,7 @@ export {
   after,
   type Controller,
   type ControllerBuilder,
+  type ControllerIndex,
   type ControllerSettings,
   type ControllerSource,
   controller,

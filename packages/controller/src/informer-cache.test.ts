@@ -1,5 +1,6 @@
 import type { Resource, ResourceClient } from '@kapstan/api';
 import { configMap, FakeListerWatcher, type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
+import type { IndexFunction } from '@kapstan/informers';
 import { Namespace } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import { controllerUidIndex, InformerCache, type InformerCacheOptions } from './informer-cache.ts';
@@ -56,6 +57,68 @@ describe('InformerCache', () => {
     await cache.waitForSync(new AbortController().signal);
     const found = cache.reader(testConfigMaps).byIndex(controllerUidIndex, 'u1');
     expect(found.map(({ metadata }) => metadata?.name)).toEqual(['a', 'c']);
+  });
+
+  it('finds objects by an index that was asked for before, in every namespace that it looks at', async () => {
+    const { cache, sources } = start({ namespaces: ['a', 'b'] });
+    const byColour: IndexFunction<TestConfigMap> = ({ data }) => [data?.colour];
+    cache.informers(testConfigMaps);
+    cache.index(testConfigMaps, 'colour', byColour);
+    // Of another controller: the same function is no second index.
+    cache.index(testConfigMaps, 'colour', byColour);
+    for (const [name, namespace, colour] of [
+      ['one', 'a', 'red'],
+      ['two', 'b', 'red'],
+      ['three', 'b', 'blue'],
+    ] as const)
+      sources.get(`configmaps in ${namespace}`)?.add({ ...configMap({ name, namespace }), data: { colour } });
+    cache.start();
+    await cache.waitForSync(new AbortController().signal);
+    const names = (colour: string) =>
+      cache
+        .reader(testConfigMaps)
+        .byIndex('colour', colour)
+        .map(({ metadata }) => metadata?.name);
+    expect([names('red'), names('blue'), names('green')]).toEqual([['one', 'two'], ['three'], []]);
+    expect(() => cache.reader(testConfigMaps).byIndex('size', '1')).toThrow('Index with name size does not exist');
+  });
+
+  it('refuses a second function under the name of an index, rather than answering one by the other', () => {
+    const { cache } = start();
+    cache.index(testConfigMaps, 'colour', ({ data }) => [data?.colour]);
+    const again = (name: string) => () => cache.index(testConfigMaps, name, ({ data }) => [data?.size]);
+    expect(again('colour')).toThrow(new TypeError('ConfigMap has an index named colour with another function'));
+    expect(again(controllerUidIndex)).toThrow(TypeError);
+    expect(again('namespace')).toThrow(TypeError);
+  });
+
+  it.each<[string, Partial<Resource>]>([
+    ['kind', { kind: 'Settings' }],
+    ['scope', { scope: 'Cluster' }],
+  ])('does not share an informer with a token of another %s', (_what, other) => {
+    const { cache, sources } = start({ namespaces: ['a', 'b'] });
+    cache.informers(testConfigMaps);
+    const wrong = { ...testConfigMaps, ...other } as typeof testConfigMaps;
+    expect(() => cache.informers(wrong)).toThrow(/is shared as ConfigMap \(Namespaced\): it cannot be .* too/);
+    expect(() => cache.reader(wrong)).toThrow(/is shared as ConfigMap \(Namespaced\): it cannot be .* too/);
+    expect([...sources.keys()]).toEqual(['configmaps in a', 'configmaps in b']);
+  });
+
+  it('has informers of their own for two versions, each with the selectors of its kind', () => {
+    const asked: string[] = [];
+    const { cache, sources } = start({
+      tweakListOptions: ({ plural, version }) => {
+        asked.push(`${plural}.${version}`);
+        return plural === 'configmaps' && version === 'v1' ? { labelSelector: 'x=1' } : {};
+      },
+    });
+    const later = { ...testConfigMaps, version: 'v2' } as typeof testConfigMaps;
+    expect(cache.informers(later)).not.toBe(cache.informers(testConfigMaps));
+    expect(asked).toEqual(expect.arrayContaining(['configmaps.v1', 'configmaps.v2']));
+    // What is selected does not show every write.
+    expect(cache.informerOf(testConfigMaps, 'default')).toBeUndefined();
+    expect(cache.informerOf(later, 'default')).toBeDefined();
+    expect(sources.size).toBe(1);
   });
 
   it('refuses to read a kind that nobody watches', () => {

@@ -29,7 +29,7 @@ export interface CacheReader<T extends KubernetesObject> {
   get(target: ObjectTarget): DeepReadonly<T> | undefined;
   /** Throws Error for a selector that cannot be parsed. */
   list(options?: { readonly namespace?: string; readonly labelSelector?: string }): readonly DeepReadonly<T>[];
-  /** Objects under one value of an index of the informer. Throws Error for an unknown index. */
+  /** Objects under one value of an index, see `index()` of a controller. Throws Error for an unknown index. */
   byIndex(index: string, value: string): readonly DeepReadonly<T>[];
 }
 
@@ -62,17 +62,28 @@ export class InformerCache {
     this.#hasSelectors = (token) => Object.values(options.tweakListOptions?.(token) ?? {}).some(Boolean);
   }
 
-  /** Those of a kind: one, or one a namespace. Made at the first call. */
+  /** Those of a kind: one, or one a namespace. Made at the first call. Throws TypeError as {@link reader} does. */
   informers<T extends KubernetesObject>(token: Resource<T>): readonly SharedInformer<T>[] {
-    const key = keyOf(token);
-    const present = this.#cached.get(key);
-    if (present !== undefined) return present.informers as unknown as readonly SharedInformer<T>[];
+    const present = this.#present(token);
+    if (present !== undefined) return present;
     const factories = token.scope === 'Cluster' ? this.#factories.slice(0, 1) : this.#factories;
     const made = factories.map((factory) =>
       factory.informer<T>(token, { indexers: { [controllerUidIndex]: controllerUid as IndexFunction<T> } }),
     );
-    this.#cached.set(key, { kind: token, informers: made } as unknown as CachedKind);
+    this.#cached.set(keyOf(token), { kind: token, informers: made } as unknown as CachedKind);
     return made;
+  }
+
+  /**
+   * Has the objects of a kind found by these values. Throws TypeError where an index of that name has another function.
+   * Source: controller-runtime FieldIndexer.
+   */
+  index<T extends KubernetesObject>(token: Resource<T>, name: string, valuesOf: IndexFunction<T>): void {
+    for (const { indexer } of this.informers(token)) {
+      if (!indexer.hasIndex(name)) indexer.addIndexers({ [name]: valuesOf });
+      else if (indexer.getIndexers()[name] !== valuesOf)
+        throw new TypeError(`${token.kind} has an index named ${name} with another function`);
+    }
   }
 
   /** The informer that sees an object, if one sees all objects of its place. */
@@ -83,11 +94,14 @@ export class InformerCache {
     return informers?.[this.#namespaces.indexOf(namespace)];
   }
 
-  /** Throws Error for a kind that no controller of the manager watches. */
+  /**
+   * Throws Error for a kind that no controller of the manager watches, and TypeError where its resource is cached as that of
+   * another kind or scope.
+   */
   reader<T extends KubernetesObject>(token: Resource<T>): CacheReader<T> {
-    const informers = this.#cached.get(keyOf(token))?.informers as readonly SharedInformer<T>[] | undefined;
+    const informers = this.#present(token);
     if (informers === undefined)
-      throw new Error(`${token.kind} is not cached: name it with owns() or watches() of a controller`);
+      throw new Error(`${token.kind} is not cached: name it with owns(), watches() or index() of a controller`);
     const all = <R>(read: (informer: SharedInformer<T>) => readonly R[]): readonly R[] =>
       informers.length === 1 && informers[0] !== undefined ? read(informers[0]) : informers.flatMap(read);
     return {
@@ -153,6 +167,18 @@ export class InformerCache {
   async waitForSync(signal: AbortSignal): Promise<boolean> {
     const all = await Promise.all(this.#factories.map((factory) => factory.waitForCacheSync({ signal })));
     return all.every((synced) => [...synced.values()].every((hasSynced) => hasSynced));
+  }
+
+  /** A token that says otherwise than the first one would get objects of that kind unnoticed. */
+  #present<T extends KubernetesObject>(token: Resource<T>): readonly SharedInformer<T>[] | undefined {
+    const cached = this.#cached.get(keyOf(token));
+    if (cached === undefined) return undefined;
+    const { kind, scope } = cached.kind;
+    if (kind !== token.kind || scope !== token.scope)
+      throw new TypeError(
+        `${keyOf(token)} is shared as ${kind} (${scope}): it cannot be ${token.kind} (${token.scope}) too`,
+      );
+    return cached.informers as unknown as readonly SharedInformer<T>[];
   }
 
   /** Idempotent. */

@@ -1,5 +1,7 @@
 import {
+  type DeepReadonly,
   type LogFields,
+  metaNamespaceKey,
   newForbidden,
   newNotFound,
   type Resource,
@@ -167,6 +169,108 @@ it('a manager of many controllers does not look like a leak', async () => {
   await running;
   process.off('warning', listen);
   expect(heard).toEqual([]);
+});
+
+it('a manager says where it serves metrics and probes', async () => {
+  const told: unknown[] = [];
+  const info = (message: string, fields?: LogFields) => void told.push([message, fields]);
+  const client = sources as unknown as ResourceClient;
+  const metrics = { port: 0, host: '127.0.0.1' };
+  const manager = new Manager([idle], { client, clock, metrics, logger: { ...silentLogger, info } });
+  const ended = manager.run(stop.signal);
+  await manager.whenReady();
+  expect(told[0]).toEqual(['Serving metrics and probes', { host: '127.0.0.1', port: manager.probePort }]);
+  stop.abort();
+  await ended;
+});
+
+describe('an index of a controller', () => {
+  const users = testPods as unknown as typeof testConfigMaps;
+  const usedMap = ({ data }: DeepReadonly<TestConfigMap>) => [data?.uses];
+  const pod = (name: string, uses: string) => ({ ...configMap({ name }, { uses }), kind: testPods.kind });
+
+  it('finds objects in a reconcile and in the functions of watches(), kept up with every change', async () => {
+    const seen: string[] = [];
+    const names = (objects: readonly DeepReadonly<TestConfigMap>[]) =>
+      objects.map(({ metadata }) => metadata?.name).sort();
+    // Which pods use a map: those are reconciled when it changes.
+    const one = controller(users)
+      .watches(testConfigMaps, ({ metadata }, { cache }) =>
+        cache(users)
+          .byIndex('uses', metadata?.name ?? '')
+          .map((user) => metaNamespaceKey(user)),
+      )
+      .index(users, 'uses', usedMap)
+      .reconcile(async ({ metadata, data }, { cache }) => {
+        seen.push(`${metadata?.name}: ${names(cache(users).byIndex('uses', data?.uses ?? ''))}`);
+      });
+    for (const name of ['a', 'b']) pods.add(pod(name, 'm'));
+    pods.add(pod('c', 'other'));
+    const ended = run(one);
+    await settle();
+    expect(seen.sort()).toEqual(['a: a,b', 'b: a,b', 'c: c']);
+    seen.length = 0;
+    maps.add(configMap({ name: 'm' }));
+    await settle();
+    expect(seen).toEqual(['a: a,b', 'b: a,b']);
+    seen.length = 0;
+    pods.modify(pod('a', 'other'));
+    await settle();
+    expect(seen).toEqual(['a: a,c']);
+    stop.abort();
+    expect(await ended).toBeUndefined();
+  });
+
+  it('caches a kind that nothing else watches, is waited for, and has nothing reconciled', async () => {
+    const runs: unknown[] = [];
+    const one = controller(testConfigMaps)
+      .index(users, 'uses', usedMap)
+      .reconcile(async ({ metadata }, { cache }) => {
+        const found = cache(users).byIndex('uses', metadata?.name ?? '');
+        runs.push(found.map((user) => user.metadata?.name));
+      });
+    maps.add(configMap({ name: 'm' }));
+    pods.add(pod('a', 'm'));
+    pods.failNext('watch', new Error('refused'));
+    pods.failNext('list', new Error('refused'));
+    const ended = run(one);
+    await settle();
+    expect(runs).toEqual([]);
+    await clock.advance(30_000);
+    expect(runs).toEqual([['a']]);
+    pods.add(pod('b', 'm'));
+    await settle();
+    expect(runs).toEqual([['a']]);
+    stop.abort();
+    await ended;
+  });
+
+  it('has its definition installed with the others', async () => {
+    const applied: string[] = [];
+    const apply = async (_token: Resource, { metadata }: TestConfigMap) => void applied.push(metadata?.name ?? '');
+    const defined = { ...users, definition: { metadata: { name: 'pods.demo.dev' } } } as typeof users;
+    const one = controller(testConfigMaps)
+      .index(defined, 'uses', usedMap)
+      .reconcile(async () => undefined);
+    const ended = run(one, { installCrds: true, client: { ...sources, apply } as unknown as ResourceClient });
+    await settle();
+    expect(applied).toEqual(['pods.demo.dev']);
+    stop.abort();
+    await ended;
+  });
+
+  it('is one of a manager: two controllers may give the same function, not two under one name', () => {
+    const client = sources as unknown as ResourceClient;
+    const managed = (valuesOf: typeof usedMap) => {
+      const build = (name: string, values: typeof usedMap): Controller =>
+        controller(users, { name })
+          .index(users, 'uses', values)
+          .reconcile(async () => undefined);
+      return new Manager([build('one', usedMap), build('two', valuesOf)], { client, clock });
+    };
+    expect(() => managed(usedMap)).not.toThrow();
+    expect(() => managed(() => [])).toThrow(new TypeError('Pod has an index named uses with another function'));
+  });
 });
 
 describe('the end of a manager', () => {

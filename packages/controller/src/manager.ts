@@ -296,13 +296,16 @@ export class Manager {
   }
 
   async #listen(): Promise<void> {
-    const { metrics } = this.#options;
+    const { metrics, logger } = this.#options;
     if (metrics === undefined) return;
-    this.#server = await startProbeServer(metrics, {
+    const server = await startProbeServer(metrics, {
       healthz: { ping: () => undefined, leaderElection: () => this.#elector?.check(lastWordsMs)?.message },
       readyz: { ping: () => undefined, informers: () => this.#notReady() },
       metrics: this.metrics,
     });
+    this.#server = server;
+    // Where that is depends on whether this is a pod, and the port may be any.
+    logger.info('Serving metrics and probes', { host: server.host, port: server.port });
   }
 
   #notReady(): string | undefined {
@@ -350,11 +353,12 @@ function requireOptions(options: ManagerOptions): void {
     throw new TypeError(`logger needs the functions debug, info, warn and error; it has no ${missing}`);
 }
 
-/** Those that the controllers reconcile, own or watch; each once. */
+/** Those that the controllers reconcile, own, watch or index; each once. */
 function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
-  const kinds = controllers.flatMap(({ kind, sources }): Resource[] => [
+  const kinds = controllers.flatMap(({ kind, sources, indexes }): Resource[] => [
     kind,
     ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.kind])),
+    ...indexes.map((index) => index.kind),
   ]);
   const byName = new Map(kinds.filter(isDefinedResource).map((kind) => [kind.definition.metadata.name, kind]));
   return [...byName.values()];

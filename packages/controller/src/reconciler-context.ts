@@ -67,9 +67,9 @@ export interface ReconcilerContext<T extends KubernetesObject> {
   ): Promise<C>;
   /** Merges this into the status of the reconciled object; sends nothing where that changes nothing. */
   status(status: StatusOf<T>): Promise<void>;
-  /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not watched. */
+  /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not cached. */
   children<C extends KubernetesObject>(kind: Resource<C>): readonly DeepReadonly<C>[];
-  /** The cache of a kind. Throws Error for one that is not watched. */
+  /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
   cache<C extends KubernetesObject>(kind: Resource<C>): CacheReader<C>;
   /** Records an Event about the reconciled object; returns at once and never fails. */
   event(type: 'Normal' | 'Warning', reason: string, message: string): void;

@@ -39,13 +39,10 @@ export async function openAudit(
   const { policy, warning } = await startingWith('audit.policy', () => parseAuditPolicy(text));
   if (warning !== undefined) logger.warn('The audit policy is not as it should be', { warning });
   const target = await startingWith('audit.path', () =>
-    path === '-' ? streamTarget(process.stdout) : new AuditLogFile({ path, clock, ...limits }),
+    path === '-' ? streamTarget(process.stdout) : AuditLogFile.open({ path, clock, ...limits }),
   );
   return { policy, log: new AuditLog({ target, logger, ...(format && { format }), ...(mode && { mode }) }) };
 }
-
-/** Bytes that a reader may leave unread before lines are lost: those of mode batch, once more. */
-const maxUnreadBytes = 64 * 1024 * 1024;
 
 const toldToWriter = (): void => undefined;
 
@@ -53,18 +50,8 @@ const toldToWriter = (): void => undefined;
 export function streamTarget(stream: Writable): AuditLogTarget {
   // Without a listener a reader that goes away would end the process, also after the log is closed: it stays, once.
   if (!stream.listeners('error').includes(toldToWriter)) stream.on('error', toldToWriter);
-  const requireRoom = (bytes: number): void => {
-    const unread = stream.writableLength;
-    if (unread > 0 && unread + bytes > maxUnreadBytes) throw new Error(`${unread} bytes wait for the reader`);
-  };
   return {
-    append(lines) {
-      requireRoom(lines.length);
-      stream.write(lines);
-      // A pipe without a reader says so at once; the standard output forgets it before the next line.
-      if (stream.errored !== null) throw stream.errored;
-    },
-    appendLater: (lines) =>
+    append: (lines) =>
       new Promise((resolve, reject) => {
         stream.write(lines, (error) => (error ? reject(error) : resolve()));
       }),

@@ -28,11 +28,11 @@ class Memory implements AuditLogTarget {
   readonly pieces: string[] = [];
   isBroken = false;
   closes = 0;
-  append(lines: Uint8Array): void {
+  async append(lines: Uint8Array): Promise<void> {
     if (this.isBroken) throw new Error('ENOSPC: no space left on device');
     this.pieces.push(Buffer.from(lines).toString());
   }
-  close(): void {
+  async close(): Promise<void> {
     this.closes++;
   }
   get ids(): string[] {
@@ -45,11 +45,11 @@ class Memory implements AuditLogTarget {
 /** Writes when the test says so. */
 class Slow extends Memory {
   release: () => void = () => undefined;
-  async appendLater(lines: Uint8Array): Promise<void> {
+  override async append(lines: Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => {
       this.release = resolve;
     });
-    this.append(lines);
+    await super.append(lines);
   }
 }
 
@@ -68,10 +68,10 @@ function logOf(target: AuditLogTarget, options: Partial<AuditLogOptions> = {}) {
 }
 
 describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s', (mode) => {
-  it('has written an event when the call returns', async () => {
+  it('has written an event when its request may go on', async () => {
     const memory = new Memory();
     const { log, count } = logOf(memory, { mode });
-    expect(log.write(event('a'))).toBe(true);
+    expect(await log.write(event('a'))).toBe(true);
     expect(memory.ids).toEqual(['a']);
     await log.close();
     expect(memory.closes).toBe(1);
@@ -79,13 +79,50 @@ describe.each(['blocking', 'blocking-strict'] as const)('an audit log in mode %s
     expect(await count('apiserver_audit_error_total')).toBe(0);
   });
 
+  it('holds up the requests alone when the disk hangs, and keeps their order', async () => {
+    const slow = new Slow();
+    const { log } = logOf(slow, { mode });
+    const order: string[] = [];
+    const write = (id: string) => log.write(event(id)).then(() => order.push(id));
+    const written = [write('a')];
+    await nextTurn();
+    written.push(write('b'), write('c'));
+    await nextTurn();
+    expect(order).toEqual([]);
+    slow.release();
+    await nextTurn();
+    expect(order).toEqual(['a']);
+    slow.release();
+    await Promise.all(written);
+    expect(order).toEqual(['a', 'b', 'c']);
+    expect(slow.ids).toEqual(order);
+    expect(slow.pieces).toHaveLength(2);
+  });
+
+  it('lets nobody wait for what is too much, and for what the end does not wait for', async () => {
+    const slow = new Slow();
+    const clock = new VirtualClock();
+    const { log, count } = logOf(slow, { mode, maxWaiting: 2, clock });
+    const waiting = [log.write(event('a')), log.write(event('b'))];
+    expect(await log.write(event('c'))).toBe(mode === 'blocking');
+    const closed = log.close();
+    await nextTurn();
+    waiting.push(log.write(event('d')));
+    await clock.advance(10_000);
+    await closed;
+    expect(await waiting[2]).toBe(mode === 'blocking');
+    expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
+    slow.release();
+    expect(await Promise.all(waiting)).toEqual([true, true, mode === 'blocking']);
+  });
+
   it('counts what is lost, and tells it once until it works again', async () => {
     const memory = new Memory();
     const { log, told, count } = logOf(memory, { mode });
     memory.isBroken = true;
-    expect([log.write(event('a')), log.write(event('b'))]).toEqual(Array(2).fill(mode === 'blocking'));
+    expect([await log.write(event('a')), await log.write(event('b'))]).toEqual(Array(2).fill(mode === 'blocking'));
     memory.isBroken = false;
-    expect(log.write(event('c'))).toBe(true);
+    expect(await log.write(event('c'))).toBe(true);
     expect(memory.ids).toEqual(['c']);
     expect(told).toEqual(['The audit log cannot be written; events are lost', 'The audit log is written again']);
     expect(await count('apiserver_audit_error_total{plugin="log"}')).toBe(2);
@@ -97,10 +134,10 @@ describe('an audit log in mode batch', () => {
   it('does not wait for the file, and keeps the order', async () => {
     const slow = new Slow();
     const { log } = logOf(slow, { mode: 'batch' });
-    for (const id of ['a', 'b']) log.write(event(id));
+    for (const id of ['a', 'b']) void log.write(event(id));
     expect(slow.ids).toEqual([]);
     await nextTurn();
-    log.write(event('c'));
+    void log.write(event('c'));
     slow.release();
     await nextTurn();
     expect(slow.ids).toEqual(['a', 'b']);
@@ -113,10 +150,10 @@ describe('an audit log in mode batch', () => {
   it('begins anew after all was written', async () => {
     const memory = new Memory();
     const { log } = logOf(memory, { mode: 'batch' });
-    log.write(event('a'));
+    void log.write(event('a'));
     await nextTurn();
     await nextTurn();
-    log.write(event('b'));
+    void log.write(event('b'));
     await log.close();
     expect(memory.ids).toEqual(['a', 'b']);
   });
@@ -124,7 +161,7 @@ describe('an audit log in mode batch', () => {
   it('drops and counts what comes while so many wait', async () => {
     const slow = new Slow();
     const { log, count } = logOf(slow, { mode: 'batch', maxWaiting: 3 });
-    for (const id of ['a', 'b', 'c', 'd', 'e']) expect(log.write(event(id))).toBe(true);
+    for (const id of ['a', 'b', 'c', 'd', 'e']) expect(await log.write(event(id))).toBe(true);
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
     await nextTurn();
     slow.release();
@@ -135,18 +172,18 @@ describe('an audit log in mode batch', () => {
   it('drops and counts what comes while so many bytes wait or are being written', async () => {
     const slow = new Slow();
     const memory = new Memory();
-    logOf(memory).log.write(event('a'));
+    await logOf(memory).log.write(event('a'));
     const bytes = Buffer.byteLength(memory.pieces.join(''));
     const { log, count } = logOf(slow, { mode: 'batch', maxWaitingBytes: 2 * bytes });
-    for (const id of ['a', 'é']) log.write(event(id));
+    for (const id of ['a', 'é']) void log.write(event(id));
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(1);
-    log.write(event('b'));
+    void log.write(event('b'));
     await nextTurn();
-    log.write(event('c'));
+    void log.write(event('c'));
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(2);
     slow.release();
     await nextTurn();
-    for (const id of ['d', 'e', 'f']) log.write(event(id));
+    for (const id of ['d', 'e', 'f']) void log.write(event(id));
     expect(await count('apiserver_audit_error_total{plugin="buffered"}')).toBe(3);
     await nextTurn();
     slow.release();
@@ -158,9 +195,9 @@ describe('an audit log in mode batch', () => {
     const slow = new Slow();
     const clock = new VirtualClock();
     const { log, told, count } = logOf(slow, { mode: 'batch', clock });
-    log.write(event('a'));
+    void log.write(event('a'));
     await nextTurn();
-    for (const id of ['b', 'c']) log.write(event(id));
+    for (const id of ['b', 'c']) void log.write(event(id));
     const closed = log.close();
     await clock.advance(10_000);
     await closed;
@@ -176,7 +213,7 @@ describe('an audit log in mode batch', () => {
   it('leaves no timer when it is closed in time', async () => {
     const clock = new VirtualClock();
     const { log } = logOf(new Memory(), { mode: 'batch', clock });
-    log.write(event('a'));
+    void log.write(event('a'));
     await log.close();
     expect(clock.pendingTimers).toBe(0);
   });
@@ -185,19 +222,27 @@ describe('an audit log in mode batch', () => {
     const memory = new Memory();
     const { log, count } = logOf(memory, { mode: 'batch' });
     memory.isBroken = true;
-    for (const id of ['a', 'b']) log.write(event(id));
+    for (const id of ['a', 'b']) void log.write(event(id));
     await nextTurn();
     memory.isBroken = false;
-    log.write(event('c'));
+    void log.write(event('c'));
     await log.close();
     expect(memory.ids).toEqual(['c']);
     expect(await count('apiserver_audit_error_total{plugin="log"}')).toBe(2);
   });
 });
 
-it('writes lines of text when that is asked', () => {
+it('writes no more than a file takes in one go, but for one event that is longer', async () => {
   const memory = new Memory();
-  logOf(memory, { format: 'legacy' }).log.write(event('a'));
+  const { log } = logOf(memory);
+  const long = (mebibytes: number): AuditEvent => ({ ...event('a'), requestUri: 'x'.repeat(mebibytes * 1024 * 1024) });
+  await Promise.all([0.6, 0.3, 0.6, 1.2, 0.1, 0.1].map((size) => log.write(long(size))));
+  expect(memory.pieces.map((piece) => piece.split('\n').length - 1)).toEqual([2, 1, 1, 2]);
+});
+
+it('writes lines of text when that is asked', async () => {
+  const memory = new Memory();
+  await logOf(memory, { format: 'legacy' }).log.write(event('a'));
   expect(memory.pieces.join('')).toMatch(/^1970-01-01T00:00:00Z AUDIT: id="a" .*\n$/);
 });
 

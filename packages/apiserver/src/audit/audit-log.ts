@@ -1,5 +1,5 @@
-// AuditLog: where audit events go: a file or the standard output, at once or by and by. Whatever happens there, requests go on,
-// unless it is asked otherwise. Source: apiserver plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
+// AuditLog: where audit events go: a file or the standard output. A request waits for its events, or does not; the server never
+// does. Whatever happens there, requests go on, unless it is asked otherwise. Source: apiserver plugin/pkg/audit/{log,buffered}, server/options/audit.go (1.36).
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { Counter, Registry } from 'prom-client';
 import { type AuditEvent, formatJsonEvent, formatLegacyEvent } from './audit-event.ts';
@@ -7,19 +7,17 @@ import type { AuditLevel } from './audit-policy.ts';
 
 /** What lines are written to. */
 export interface AuditLogTarget {
-  /** Throws when it cannot. */
-  append(lines: Uint8Array): void;
-  /** One at a time. Absent: `append` does. */
-  appendLater?(lines: Uint8Array): Promise<void>;
-  close?(): void;
+  /** Whole lines, one at a time. Rejects when it cannot. */
+  append(lines: Uint8Array): Promise<void>;
+  close?(): Promise<void>;
 }
 
 export const auditLogFormats = ['legacy', 'json'] as const;
 export type AuditLogFormat = (typeof auditLogFormats)[number];
 
 /**
- * batch: events wait, and are written while requests go on; what is too much is dropped. blocking: an event is written before its
- * request goes on, or is answered. blocking-strict: and a request whose first event cannot be written is refused.
+ * batch: events are written while requests go on. blocking: an event is written, or lost, before its request goes on, or is
+ * answered. blocking-strict: and a request whose first event is lost is refused.
  */
 export const auditLogModes = ['batch', 'blocking', 'blocking-strict'] as const;
 export type AuditLogMode = (typeof auditLogModes)[number];
@@ -30,7 +28,7 @@ export interface AuditLogOptions {
   readonly format?: AuditLogFormat;
   /** Default blocking. */
   readonly mode?: AuditLogMode;
-  /** Events that may wait in mode batch. Default 10 000. */
+  /** Events that may wait; more are lost. Default 10 000. */
   readonly maxWaiting?: number;
   /** Bytes of them, with those that are being written. Default 64 MiB. */
   readonly maxWaitingBytes?: number;
@@ -53,8 +51,14 @@ const defaults = {
   clock: systemClock,
 } as const satisfies Partial<AuditLogOptions>;
 
-/** Lines written in one go: so many bytes, and the line that goes beyond. */
+/** Lines written in one go, unless one alone is longer. No more than fit into the smallest file. */
 const batchBytes = mebibyte;
+
+interface WaitingLine {
+  readonly bytes: Uint8Array;
+  /** Called once. False: it is lost. */
+  readonly settle: (isWritten: boolean) => void;
+}
 
 export class AuditLog {
   /** Under kube-apiserver's names. */
@@ -65,7 +69,7 @@ export class AuditLog {
   readonly #errors: Counter<'plugin'>;
   readonly #levels: Counter<'level'>;
   readonly #rejections: Counter;
-  readonly #waiting: Uint8Array[] = [];
+  readonly #waiting: WaitingLine[] = [];
   /** Of those that wait and those that are being written. */
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
@@ -108,16 +112,14 @@ export class AuditLog {
     this.#rejections.inc();
   }
 
-  /** False: the event is lost, and its request should not go on. */
-  write(event: AuditEvent): boolean {
+  /** Resolves when whose event it is may go on. False: it is lost, and its request should not. */
+  async write(event: AuditEvent): Promise<boolean> {
     const { format, mode } = this.#options;
     this.#events.inc();
     const line = format === 'json' ? formatJsonEvent(event) : formatLegacyEvent(event);
-    if (mode === 'batch') {
-      this.#enqueue(line);
-      return true;
-    }
-    const isWritten = this.#append(line);
+    const written = this.#enqueue(Buffer.from(line));
+    if (mode === 'batch') return true;
+    const isWritten = await written;
     return isWritten || mode === 'blocking';
   }
 
@@ -129,8 +131,9 @@ export class AuditLog {
       const cancel = clock.setTimer(() => {
         // Whoever writes them still has the target; it is closed after that.
         const lost = this.#waiting.splice(0);
-        for (const { length } of lost) this.#waitingBytes -= length;
+        for (const { bytes } of lost) this.#waitingBytes -= bytes.length;
         this.#errors.inc({ plugin: 'buffered' }, lost.length);
+        for (const { settle } of lost) settle(false);
         this.#logger.error('The audit log does not take what waits; events are lost', { events: lost.length });
         resolve();
       }, closeTimeoutMs);
@@ -138,69 +141,60 @@ export class AuditLog {
     });
   }
 
-  #append(line: string): boolean {
-    try {
-      this.#options.target.append(Buffer.from(line));
-      this.#recover();
-      return true;
-    } catch (error) {
-      this.#fail(error, 1);
-      return false;
-    }
-  }
-
-  #enqueue(line: string): void {
-    const bytes = Buffer.from(line);
+  /** Resolves with false when the line is lost. */
+  #enqueue(bytes: Uint8Array): Promise<boolean> {
     const { maxWaiting, maxWaitingBytes } = this.#options;
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes.length > maxWaitingBytes) {
       this.#errors.inc({ plugin: 'buffered' });
-      return;
+      return Promise.resolve(false);
     }
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-    this.#writing ??= this.#writeWaiting();
+    return new Promise((settle) => {
+      this.#waiting.push({ bytes, settle });
+      this.#waitingBytes += bytes.length;
+      this.#writing ??= this.#writeWaiting();
+    });
   }
 
   async #writeWaiting(): Promise<void> {
     // What comes in the same turn goes along.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      await this.#appendLater(this.#takeBatch());
+      await this.#append(this.#takeBatch());
     }
     this.#writing = undefined;
   }
 
-  #takeBatch(): readonly Uint8Array[] {
+  #takeBatch(): readonly WaitingLine[] {
     let bytes = 0;
-    let count = 0;
-    while (count < this.#waiting.length && bytes < batchBytes) bytes += this.#waiting[count++]?.length ?? 0;
-    return this.#waiting.splice(0, count);
+    const end = this.#waiting.findIndex((line, index) => {
+      bytes += line.bytes.length;
+      return index > 0 && bytes > batchBytes;
+    });
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
-  async #appendLater(lines: readonly Uint8Array[]): Promise<void> {
-    const { target } = this.#options;
-    const bytes = Buffer.concat(lines);
-    try {
-      if (target.appendLater === undefined) target.append(bytes);
-      else await target.appendLater(bytes);
-      this.#recover();
-    } catch (error) {
-      this.#fail(error, lines.length);
-    } finally {
-      this.#waitingBytes -= bytes.length;
-    }
+  async #append(lines: readonly WaitingLine[]): Promise<void> {
+    const bytes = Buffer.concat(lines.map((line) => line.bytes));
+    const isWritten = await this.#options.target.append(bytes).then(
+      () => this.#recover(),
+      (error: unknown) => this.#fail(error, lines.length),
+    );
+    this.#waitingBytes -= bytes.length;
+    for (const { settle } of lines) settle(isWritten);
   }
 
   /** Said once, not for each event. */
-  #fail(error: unknown, events: number): void {
+  #fail(error: unknown, events: number): false {
     this.#errors.inc({ plugin: 'log' }, events);
     if (!this.#isFailing)
       this.#logger.error('The audit log cannot be written; events are lost', { error: String(error) });
     this.#isFailing = true;
+    return false;
   }
 
-  #recover(): void {
+  #recover(): true {
     if (this.#isFailing) this.#logger.warn('The audit log is written again');
     this.#isFailing = false;
+    return true;
   }
 }

@@ -36,6 +36,8 @@ export class AuditTrail {
   #requestObject: string | undefined;
   #responseObject: string | undefined;
   #phase: 'open' | 'answering' | 'over' = 'open';
+  /** Of the last event. */
+  #recorded: Promise<boolean> | undefined;
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
@@ -59,8 +61,14 @@ export class AuditTrail {
   }
 
   /** The first event. False: it could not be recorded, and the request should not go on. */
-  receive(): boolean {
-    return this.#write('RequestReceived', this.#options.start.receivedMs);
+  async receive(): Promise<boolean> {
+    this.#write('RequestReceived', this.#options.start.receivedMs);
+    return this.#recorded ?? true;
+  }
+
+  /** Settles when the answer may go on: its events so far are recorded, or lost. Undefined = at once. */
+  get recorded(): Promise<unknown> | undefined {
+    return this.#recorded;
   }
 
   /** `constraint`: the mode of impersonation that allowed it, undefined for the old one. */
@@ -165,10 +173,10 @@ export class AuditTrail {
     }
   }
 
-  #write(stage: AuditStage, stageMs: number = this.#options.clock.now()): boolean {
+  #write(stage: AuditStage, stageMs: number = this.#options.clock.now()): void {
     const { decision, start, log } = this.#options;
-    if (decision.omitStages.has(stage)) return true;
-    return log.write({
+    if (decision.omitStages.has(stage)) return;
+    const recorded = log.write({
       ...start,
       level: decision.level,
       stage,
@@ -180,6 +188,10 @@ export class AuditTrail {
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
       annotations: this.#annotations,
+    });
+    this.#recorded = recorded;
+    void recorded.then(() => {
+      if (this.#recorded === recorded) this.#recorded = undefined;
     });
   }
 }

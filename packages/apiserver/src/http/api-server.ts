@@ -261,9 +261,10 @@ class RequestChain {
     const startMs = this.#clock.monotonicNow();
     const requester = await this.#access.authenticate(exchange);
     const authenticatedMs = this.#clock.monotonicNow();
-    if (this.#audit?.begin(exchange, info, requester) === false) {
+    if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
       return sendInternalError(exchange, 'failed to store audit event');
     }
+    if (exchange.signal.aborted) return;
     exchange.audit?.spend('authentication', authenticatedMs - startMs);
     if (requester === undefined) throw newUnauthorized();
     const user = await this.#access.actAs(exchange, info, requester);
@@ -320,9 +321,9 @@ class RequestChain {
     const cancel = this.#clock.setBackgroundTimer(() => {
       const message = 'request did not complete within requested timeout - context deadline exceeded';
       const late = newTimeout(message, 0);
+      exchange.cancel(late);
       if (exchange.hasAnswered) exchange.abort();
       else sendError(exchange, late);
-      exchange.cancel(late);
     }, timeoutMs);
     exchange.onClose(cancel);
     await work();
@@ -333,7 +334,7 @@ class RequestChain {
     try {
       return requestTimeoutMs(info, exchange.query, maxMs);
     } catch (error) {
-      this.#audit?.begin(exchange, info, undefined);
+      void this.#audit?.begin(exchange, info, undefined);
       throw error;
     }
   }

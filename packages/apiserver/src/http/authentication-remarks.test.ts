@@ -32,7 +32,7 @@ const tokens = {
 it('what authenticators remark stands in the warnings of the answer and, from its first event on, in the audit log', async () => {
   const events: { stage: string; annotations?: Record<string, string> }[] = [];
   const log = new AuditLog({
-    target: { append: (line: Uint8Array) => void events.push(JSON.parse(Buffer.from(line).toString())) },
+    target: { append: async (line: Uint8Array) => void events.push(JSON.parse(Buffer.from(line).toString())) },
   });
   const audit = { policy: { rules: [{ level: 'Metadata' }] } as const, log };
   const authentication = { authenticators: [bearerAuthenticator(tokens)] };

@@ -56,6 +56,8 @@ export class Exchange {
   readonly #clock: Clock;
   readonly #upgrade: UpgradeOffer | undefined;
   #isTakenOver = false;
+  /** Its head is made, and sent as soon as its events are recorded. */
+  #hasBegun = false;
   #beforeHead: (() => void) | undefined;
   #stream: ResponseStream | undefined;
   /** The body was asked for and has not come, or was too large: nobody waits for the rest. */
@@ -101,7 +103,7 @@ export class Exchange {
   }
 
   get hasAnswered(): boolean {
-    return this.#isTakenOver || this.#response.headersSent;
+    return this.#isTakenOver || this.#hasBegun;
   }
 
   /** Whether the client asks for another protocol, so that {@link Exchange.takeOver} can be called. */
@@ -119,6 +121,11 @@ export class Exchange {
     release?.();
     this.#isTakenOver = true;
     this.audit?.begin(101);
+    const recorded = this.audit?.recorded;
+    if (recorded !== undefined) {
+      socket.cork();
+      void recorded.then(() => socket.uncork());
+    }
     response.detachSocket(socket);
     socket.once('close', () => response.emit('close'));
     return this.#upgrade;
@@ -232,9 +239,30 @@ export class Exchange {
   open(status: number, body: 'dropped' | 'passed' = 'dropped'): ResponseStream {
     this.#writeHead(status);
     if (body === 'dropped') dropRest(this.#request);
-    if ('flushHeaders' in this.#response) this.#response.flushHeaders();
-    this.#stream = responseStream(this.#response);
-    return this.#stream;
+    const response = this.#response;
+    const flushHead = (): void => {
+      if ('flushHeaders' in response) response.flushHeaders();
+    };
+    const stream = responseStream(response, (end) => this.#whenRecorded(end));
+    this.#stream = stream;
+    const recorded = this.audit?.recorded;
+    if (recorded === undefined) flushHead();
+    else {
+      stream.cork();
+      void recorded.then(() => {
+        flushHead();
+        stream.uncork();
+      });
+    }
+    return stream;
+  }
+
+  /** Ends the answer when it is in the audit log, where that is asked; whoever was told that it is late waits for nothing. */
+  #whenRecorded(end: () => void): void {
+    this.audit?.complete();
+    const recorded = this.signal.aborted ? undefined : this.audit?.recorded;
+    if (recorded === undefined) end();
+    else void recorded.then(end);
   }
 
   /** Cuts the connection (HTTP/1.1) or the stream (HTTP/2) if the answer is not over: the peer sees that it is not whole. */
@@ -252,15 +280,17 @@ export class Exchange {
     const isCut = isRestLong(request) || (this.#isBodyOpen && isRestComing(request));
     if (isCut && !('stream' in response)) this.#headers.set('Connection', 'close');
     this.#writeHead(status);
-    this.audit?.complete();
-    if (isCut) return endAndCut(request, response, { body, clock: this.#clock });
-    dropRest(request);
-    if (body === undefined) response.end();
-    else response.end(body);
+    this.#whenRecorded(() => {
+      if (isCut) return endAndCut(request, response, { body, clock: this.#clock });
+      dropRest(request);
+      if (body === undefined) response.end();
+      else response.end(body);
+    });
   }
 
   #writeHead(status: number): void {
     const response = this.#response;
+    this.#hasBegun = true;
     this.#beforeHead?.();
     for (const [name, value] of this.#headers) response.setHeader(name, value);
     response.statusCode = status;

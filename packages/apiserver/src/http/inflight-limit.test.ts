@@ -186,11 +186,11 @@ describe('a flood of one user', () => {
     const floods = Array.from({ length: 16 }, flood);
     const statuses: number[] = [];
     while (counts.refused === 0) await nextTurn();
-    for (let i = 0; i < 50; i++) statuses.push(await ask('bob'));
+    for (let i = 0; i < 20; i++) statuses.push(await ask('bob'));
     isOver = true;
     await Promise.all(floods);
     await server.close();
-    expect(statuses).toEqual(Array(50).fill(200));
+    expect(statuses).toEqual(Array(20).fill(200));
     expect(counts.most).toBe(4);
-  });
+  }, 60_000);
 });

@@ -1,7 +1,7 @@
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
-import { AuditLog, type AuditLogMode } from '../audit/audit-log.ts';
+import { AuditLog, type AuditLogMode, type AuditLogTarget } from '../audit/audit-log.ts';
 import type { AuditLevel, AuditPolicy } from '../audit/audit-policy.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import {
@@ -38,11 +38,16 @@ async function start(
     append,
     maxObjectBytes,
     ...options
-  }: TestServerOptions & { mode?: AuditLogMode; append?: () => void; maxObjectBytes?: number } = {},
+  }: TestServerOptions & { mode?: AuditLogMode; append?: AuditLogTarget['append']; maxObjectBytes?: number } = {},
 ): Promise<Audited> {
   const events: Line[] = [];
   const target = {
-    append: append ?? ((line: Uint8Array) => void events.push(JSON.parse(Buffer.from(line).toString()))),
+    append:
+      append ??
+      (async (lines: Uint8Array) => {
+        const texts = Buffer.from(lines).toString().trimEnd().split('\n');
+        events.push(...texts.map((text) => JSON.parse(text)));
+      }),
   };
   const log = new AuditLog({ target, ...(mode && { mode }), ...(maxObjectBytes && { maxObjectBytes }) });
   const rules = typeof policy === 'string' ? { rules: [{ level: policy }] } : policy;
@@ -451,7 +456,7 @@ describe('what goes wrong', () => {
     expect(events[1]?.responseStatus).toEqual(failure(500, 'InternalError', "APIServer panic'd: "));
   });
 
-  const append = (): never => {
+  const append = async (): Promise<never> => {
     throw new Error('no space left on device');
   };
 

@@ -30,7 +30,7 @@ export class RequestAudit {
   }
 
   /** `user` undefined: nobody that is known. False: it could not be recorded, and must not go on. */
-  begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): boolean {
+  async begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): Promise<boolean> {
     const { policy, log } = this.#options;
     const decision = decideAudit(policy, { ...attributesOf(info, user ?? nobody), user });
     log.countLevel(decision.level);
@@ -54,12 +54,12 @@ export class RequestAudit {
       isLongRunning: user === undefined || isLongRunning(info),
     });
     for (const [key, value] of exchange.earlyAnnotations) trail.annotate(key, value);
-    if (user !== undefined && !trail.receive()) {
-      log.countRejection();
-      return false;
-    }
+    // Known from here on: an answer that cannot wait for the log is an event of it too.
     exchange.audit = trail;
-    return true;
+    if (user === undefined || (await trail.receive())) return true;
+    exchange.audit = undefined;
+    log.countRejection();
+    return false;
   }
 }
 

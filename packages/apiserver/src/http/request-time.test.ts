@@ -87,7 +87,8 @@ describe('the time of a request', () => {
 
   it('leaves an event in the audit log when nobody understands what is asked for', async () => {
     const events: Record<string, unknown>[] = [];
-    const append = (line: Uint8Array): void => void events.push(JSON.parse(Buffer.from(line).toString()));
+    const append = async (line: Uint8Array): Promise<void> =>
+      void events.push(JSON.parse(Buffer.from(line).toString()));
     const audit = {
       policy: { rules: [{ level: 'RequestResponse' as const }] },
       log: new AuditLog({ target: { append } }),

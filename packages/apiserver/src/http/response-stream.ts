@@ -22,7 +22,11 @@ export interface ResponseStream {
   abort(): void;
 }
 
-export function responseStream(response: NodeResponse): ResponseStream {
+/** `whenMayEnd` calls back when the body may end. Default: at once. */
+export function responseStream(
+  response: NodeResponse,
+  whenMayEnd: (end: () => void) => void = (end) => end(),
+): ResponseStream {
   const sink = 'stream' in response ? response.stream : response;
   let closed = false;
   sink.once('close', () => {
@@ -45,7 +49,9 @@ export function responseStream(response: NodeResponse): ResponseStream {
     cork: () => sink.cork(),
     uncork: () => sink.uncork(),
     end: () => {
-      if (!isClosed()) sink.end();
+      if (isClosed()) return;
+      closed = true;
+      whenMayEnd(() => void sink.end());
     },
     abort: () => abortResponse(response),
   };

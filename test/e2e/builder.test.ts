@@ -544,7 +544,9 @@ describe('the manager', () => {
   });
 
   it('fails to start where a definition is refused, and closes everything', async () => {
-    const Bad = defineResource({ group: 'nodots', version: 'v1', kind: 'Bad', spec: { type: 'object' } });
+    // Not structural: a type is missing.
+    const spec = { type: 'object', properties: { text: {} } } as const;
+    const Bad = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Bad', spec });
     const manager = new Manager([controller(Bad).reconcile(async () => undefined)], {
       client: cluster.client,
       clock: cluster.clock,

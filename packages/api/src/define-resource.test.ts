@@ -93,6 +93,7 @@ describe('defineResource', () => {
 
   it.each([
     [{ group: 'Demo.dev' }, 'a custom resource needs a group such as "demo.dev", not "Demo.dev"'],
+    [{ group: 'apps' }, 'a custom resource needs a group such as "demo.dev", not "apps"'],
     [{ version: '1' }, 'a custom resource needs a version such as "v1", not "1"'],
     [{ version: undefined }, 'a custom resource needs a version such as "v1", not undefined'],
     [{ kind: 'site x' }, 'a custom resource needs a kind such as "CronTab", not "site x"'],

@@ -106,7 +106,8 @@ function requireName(field: 'group' | 'version' | 'kind' | 'plural', example: st
 }
 
 function isValid(field: 'group' | 'version' | 'kind' | 'plural', name: string): boolean {
-  if (field === 'group') return dnsSubdomainErrors(name).length === 0;
+  // Groups without a dot are Kubernetes' own; `resource()` makes tokens of what is in them.
+  if (field === 'group') return name.includes('.') && dnsSubdomainErrors(name).length === 0;
   const label = field === 'kind' ? name.toLowerCase() : name;
   // Source: IsDNS1035Label, which also wants a letter first.
   return /^[a-z]/.test(label) && dnsLabelErrors(label).length === 0;

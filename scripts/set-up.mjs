@@ -43,4 +43,10 @@ export async function install() {
   });
 }
 
-export const build = () => run(process.execPath, [bin('typescript/bin/tsc'), '-b']);
+/** What `npm run build` does. */
+export async function build() {
+  const compiled = await run(process.execPath, [bin('typescript/bin/tsc'), '-b']);
+  if (compiled.code !== 0) return compiled;
+  const bundled = await run(process.execPath, [join(root, 'scripts/bundle-command.mjs')]);
+  return { ...bundled, seconds: compiled.seconds + bundled.seconds };
+}

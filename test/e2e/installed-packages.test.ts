@@ -4,9 +4,10 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { testCluster } from '@kapstan/testing';
@@ -196,6 +197,24 @@ it('are a control plane in the process of a program that requires them, all twel
   const imports = { '@kapstan/testing': 'testCluster', '@kapstan/kinds/core/v1': 'ConfigMap' };
   await writeFile(join(folder, 'cluster.cjs'), program('cjs', imports, oneCluster));
   expect(await output('cluster.cjs', folder)).toBe('it\n');
+});
+
+it('are a command, which runs from its bundle alone and finds what other packages keep in files', async () => {
+  const controlPlane = join(folder, 'node_modules/@kapstan/control-plane');
+  expect(packed.get('control-plane')).toEqual(
+    expect.arrayContaining(['dist/bundled/command.js', 'dist/bundled/LICENSES.txt']),
+  );
+  await rename(join(controlPlane, 'dist/serve.js'), join(folder, 'serve.js'));
+  const work = join(folder, 'served');
+  const flags = ['--secure-port=0', `--data-dir=${work}/data`, `--ready-file=${work}/ready.json`];
+  await mkdir(work);
+  const child = spawn(process.execPath, [join(controlPlane, 'bin/kapstan.js'), 'serve', ...flags], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  for await (const line of createInterface(child.stderr)) if (line.includes('"Serving"')) child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+  await rename(join(folder, 'serve.js'), join(controlPlane, 'dist/serve.js'));
 });
 
 const version = (name: string): string =>

@@ -1,5 +1,5 @@
 // Makes packages/control-plane/dist/bundled of its dist/command.js: a few large files, which Node loads in half the time of the
-// 700 modules that `kapstan serve` consists of (docs/decisions/0014-the-command-is-bundled.md). Part of the build, after tsc.
+// 700 modules that `kapstan serve` consists of (docs/decisions/0015-the-command-is-bundled.md). Part of the build, after tsc.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { rolldown } from 'rolldown';

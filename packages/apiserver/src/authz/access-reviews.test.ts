@@ -150,33 +150,58 @@ describe('a review of access', () => {
   });
 
   const term = (operator: string, ...values: string[]) => ({ key: 'a', operator, values });
-  it.each<[string, unknown, string | undefined]>([
-    ['fields as text', { fieldSelector: { rawSelector: 'a=b,c!=d' } }, undefined],
-    ['fields as bad text', { fieldSelector: { rawSelector: 'a' } }, 'fieldSelector ignored'],
-    ['a field of one value', { fieldSelector: { requirements: [term('NotIn', 'b')] } }, undefined],
-    ['a field of two values', { fieldSelector: { requirements: [term('In', 'b', 'c')] } }, 'fieldSelector ignored'],
-    ['a field that exists', { fieldSelector: { requirements: [term('Exists')] } }, 'fieldSelector ignored'],
+  const equal = { field: 'a', operator: '=', value: 'b' };
+  const exists = { key: 'a', operator: 'exists', values: [] };
+  it.each<[string, 'fieldSelector' | 'labelSelector', object, unknown, string?]>([
+    [
+      'fields as text',
+      'fieldSelector',
+      { rawSelector: 'a=b,c!=d' },
+      [equal, { ...equal, field: 'c', operator: '!=', value: 'd' }],
+    ],
+    ['fields as bad text', 'fieldSelector', { rawSelector: 'a' }, [], 'ignored'],
+    ['a field of one value', 'fieldSelector', { requirements: [term('NotIn', 'b')] }, [{ ...equal, operator: '!=' }]],
+    ['a field of two values', 'fieldSelector', { requirements: [term('In', 'b', 'c')] }, [], 'ignored'],
+    ['a field that exists', 'fieldSelector', { requirements: [term('Exists')] }, [], 'ignored'],
     [
       'a field of one value, and one that exists',
-      { fieldSelector: { requirements: [term('In', 'b'), term('Exists')] } },
-      'fieldSelector partially ignored',
+      'fieldSelector',
+      { requirements: [term('In', 'b'), term('Exists')] },
+      [equal],
+      'partially ignored',
     ],
-    ['labels of two values', { labelSelector: { requirements: [term('In', 'b', 'c')] } }, undefined],
-    ['labels as bad text', { labelSelector: { rawSelector: 'a in (b' } }, 'labelSelector ignored'],
+    ['labels as text', 'labelSelector', { rawSelector: 'a' }, [exists]],
+    ['labels as text that selects everything', 'labelSelector', { rawSelector: ' ' }, undefined],
+    [
+      'labels of two values',
+      'labelSelector',
+      { requirements: [term('In', 'b', 'c')] },
+      [{ key: 'a', operator: 'in', values: ['b', 'c'] }],
+    ],
+    ['labels as bad text', 'labelSelector', { rawSelector: 'a in (b' }, [], 'ignored'],
     [
       'labels that exist, and an operator from the future',
-      { labelSelector: { requirements: [term('Exists'), term('Like', 'b')] } },
-      'labelSelector partially ignored',
+      'labelSelector',
+      { requirements: [term('Exists'), term('Like', 'b')] },
+      [exists],
+      'partially ignored',
     ],
-  ])('by %s says what was not understood', async (_name, selectors, fault) => {
-    const { status } = await review(listening([]), {
-      user: 'u',
-      resourceAttributes: { ...pods, ...(selectors as object) },
-    });
-    const expected =
-      fault === undefined ? {} : { evaluationError: `spec.resourceAttributes.${fault} due to parse error` };
-    expect(status).toEqual({ allowed: true, reason: 'because of get', ...expected });
-  });
+  ])(
+    'by %s tells the authorizer what it understood, and says what not',
+    async (_name, kind, selector, terms, fault) => {
+      const asked: AuthorizationAttributes[] = [];
+      const { status } = await review(listening(asked), {
+        user: 'u',
+        resourceAttributes: { ...pods, [kind]: selector },
+      });
+      const expected =
+        fault === undefined ? {} : { evaluationError: `spec.resourceAttributes.${kind} ${fault} due to parse error` };
+      expect(status).toEqual({ allowed: true, reason: 'because of get', ...expected });
+      const told = (asked[0] as AuthorizationAttributes & { type: 'resource' })[kind];
+      expect(told?.requirements).toEqual(terms);
+      expect(told?.error !== undefined).toBe(fault !== undefined);
+    },
+  );
 
   it('by both selectors says it of both', async () => {
     const selectors = { fieldSelector: { rawSelector: 'a' }, labelSelector: { rawSelector: '=' } };

@@ -14,7 +14,7 @@ import type { UserInfo } from '../registry/request-context.ts';
 import { type VirtualKind, type VirtualResourceOptions, virtualResource } from '../registry/virtual-resource.ts';
 import { requireLocalReview, requireReview, requireSelfReview } from './access-review-validation.ts';
 import type { AuthorizationAttributes, Authorizer } from './authorizer.ts';
-import { selectorError } from './review-selectors.ts';
+import { reviewedSelectors, selectorError } from './review-selectors.ts';
 
 /** The four resources of authorization.k8s.io/v1. */
 export function accessReviews(authorizer: Authorizer, options: VirtualResourceOptions = {}): ServedResource[] {
@@ -77,8 +77,9 @@ async function statusOf(
   spec: DeepReadonly<SubjectAccessReviewSpec>,
   user: UserInfo,
 ): Promise<SubjectAccessReviewStatus> {
-  const { decision, reason } = await authorizer.authorize(attributesOf(spec, user));
-  const evaluationError = selectorError(spec);
+  const attributes = attributesOf(spec, user);
+  const { decision, reason } = await authorizer.authorize(attributes);
+  const evaluationError = attributes.type === 'path' ? undefined : selectorError(attributes);
   return {
     allowed: decision === 'allow',
     ...(decision === 'deny' ? { denied: true } : {}),
@@ -105,5 +106,6 @@ function attributesOf(spec: DeepReadonly<SubjectAccessReviewSpec>, user: UserInf
     resource: resource.resource ?? '',
     subresource: resource.subresource ?? '',
     name: resource.name ?? '',
+    ...reviewedSelectors(resource),
   };
 }

@@ -1,6 +1,6 @@
 // The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
-import { newForbidden, StatusError } from '@kapstan/api';
+import { type FieldRequirement, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
 import type { UserInfo } from '../registry/request-context.ts';
 
 export type AuthorizationAttributes =
@@ -14,8 +14,19 @@ export type AuthorizationAttributes =
       readonly resource: string;
       readonly subresource: string;
       readonly name: string;
+      /** What a list, a watch or a deletecollection is bounded to. Absent = to nothing. */
+      readonly fieldSelector?: SelectorTerms<FieldRequirement>;
+      readonly labelSelector?: SelectorTerms<LabelRequirement>;
     }
   | { readonly type: 'path'; readonly user: UserInfo; readonly verb: string; readonly path: string };
+
+/** The terms of a selector, all of which hold for what is asked for. */
+export interface SelectorTerms<T> {
+  /** Those that were understood. An authorizer that goes by them alone decides about more than is asked for, never about less. */
+  readonly requirements: readonly T[];
+  /** Why there are others, or the whole could not be read. */
+  readonly error?: Error;
+}
 
 /** What an authorizer says. "noOpinion" lets the next one decide, and is a refusal from the last. */
 export interface AuthorizationDecision {

@@ -1,51 +1,100 @@
-// What of the selectors in a review of access could not be understood, and so did not count. RBAC looks at none of them.
-// Source: pkg/registry/authorization/util (ResourceAttributesFrom, BuildEvaluationError).
-import { type DeepReadonly, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+// The selectors in a review of access, as authorizers see them, and what of them could not be understood and so does not count.
+// RBAC looks at none. Source: pkg/registry/authorization/util (ResourceAttributesFrom, BuildEvaluationError).
+import {
+  type DeepReadonly,
+  type FieldRequirement,
+  type LabelRequirement,
+  labelSelectorFrom,
+  parseFieldSelector,
+  parseLabelSelector,
+} from '@kapstan/api';
 import type {
   FieldSelectorAttributes,
   LabelSelectorAttributes,
-  SubjectAccessReviewSpec,
+  ResourceAttributes,
 } from '@kapstan/kinds/authorization.k8s.io/v1';
+import type { AuthorizationAttributes, SelectorTerms } from './authorizer.ts';
 
-type Attributes = DeepReadonly<FieldSelectorAttributes | LabelSelectorAttributes>;
-type Requirement = NonNullable<Attributes['requirements']>[number];
+type ReviewedSelector = DeepReadonly<FieldSelectorAttributes | LabelSelectorAttributes>;
+type Term = NonNullable<ReviewedSelector['requirements']>[number];
+type SelectorAttributes = Pick<
+  AuthorizationAttributes & { readonly type: 'resource' },
+  'fieldSelector' | 'labelSelector'
+>;
 
-/** The evaluationError of the review; undefined when there is none. */
-export function selectorError({ resourceAttributes }: DeepReadonly<SubjectAccessReviewSpec>): string | undefined {
-  const { fieldSelector, labelSelector } = resourceAttributes ?? {};
-  const errors = [
-    ...faultOf('fieldSelector', fieldSelector, { parse: parseFieldSelector, isKnown: isKnownFieldRequirement }),
-    ...faultOf('labelSelector', labelSelector, { parse: parseLabelSelector, isKnown: isKnownLabelRequirement }),
-  ];
-  return errors.length === 0 ? undefined : errors.join('; ');
+/** Those that are there, and select something. */
+export function reviewedSelectors(attributes: DeepReadonly<ResourceAttributes>): SelectorAttributes {
+  const fields = termsOf(attributes.fieldSelector, {
+    parse: (text) => parseFieldSelector(text).requirements,
+    read: readFieldTerm,
+  });
+  const labels = termsOf(attributes.labelSelector, {
+    parse: (text) => parseLabelSelector(text).requirements,
+    read: readLabelTerm,
+  });
+  return { ...(fields && { fieldSelector: fields }), ...(labels && { labelSelector: labels }) };
 }
 
-function faultOf(
-  name: string,
-  { rawSelector = '', requirements = [] }: Attributes = {},
-  { parse, isKnown }: { parse(text: string): unknown; isKnown(requirement: Requirement): boolean },
-): readonly string[] {
-  const known = requirements.filter(isKnown).length;
-  const isUnderstood = requirements.length > 0 ? known === requirements.length : parses(rawSelector, parse);
-  if (isUnderstood) return [];
-  return [`spec.resourceAttributes.${name} ${known > 0 ? 'partially ' : ''}ignored due to parse error`];
-}
-
-function parses(text: string, parse: (text: string) => unknown): boolean {
+/** The terms of a text, "" being none. */
+export function parsedTerms<T>(text: string, parse: (text: string) => readonly T[]): SelectorTerms<T> | undefined {
+  if (text === '') return undefined;
   try {
-    parse(text);
-    return true;
+    const requirements = parse(text);
+    return requirements.length === 0 ? undefined : { requirements };
   } catch (error) {
-    if (error instanceof TypeError) return false;
+    if (error instanceof TypeError) return { requirements: [], error };
     throw error;
   }
 }
 
-/** Fields are compared with one value, or not at all. */
-function isKnownFieldRequirement({ operator, values = [] }: Requirement): boolean {
-  return (operator === 'In' || operator === 'NotIn') && values.length === 1;
+/** The evaluationError of the review; undefined when there is none. */
+export function selectorError({ fieldSelector, labelSelector }: SelectorAttributes): string | undefined {
+  const faults = [...faultOf('fieldSelector', fieldSelector), ...faultOf('labelSelector', labelSelector)];
+  return faults.length === 0 ? undefined : faults.join('; ');
 }
 
-function isKnownLabelRequirement({ operator }: Requirement): boolean {
-  return ['In', 'NotIn', 'Exists', 'DoesNotExist'].includes(operator);
+function faultOf(name: string, terms: SelectorTerms<unknown> | undefined): readonly string[] {
+  if (terms?.error === undefined) return [];
+  const extent = terms.requirements.length > 0 ? 'partially ' : '';
+  return [`spec.resourceAttributes.${name} ${extent}ignored due to parse error`];
+}
+
+function termsOf<T>(
+  { rawSelector = '', requirements = [] }: ReviewedSelector = {},
+  { parse, read }: { parse(text: string): readonly T[]; read(term: Term): T },
+): SelectorTerms<T> | undefined {
+  if (requirements.length === 0) return parsedTerms(rawSelector, parse);
+  const known: T[] = [];
+  const errors: Error[] = [];
+  for (const term of requirements) {
+    try {
+      known.push(read(term));
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      errors.push(error);
+    }
+  }
+  const error = errors.length > 1 ? new AggregateError(errors) : errors[0];
+  return { requirements: known, ...(error && { error }) };
+}
+
+/** Fields are compared with one value, or not at all. Throws TypeError. */
+function readFieldTerm({ key, operator, values = [] }: Term): FieldRequirement {
+  const [value, ...others] = values;
+  if (others.length > 0) throw new TypeError('fieldSelectors do not yet support multiple values');
+  const known = fieldOperators.get(operator);
+  if (known === undefined) throw new TypeError(`${JSON.stringify(operator)} is not a field selector operator`);
+  if (value === undefined) throw new TypeError('fieldSelectors must have one value');
+  return { field: key, operator: known, value };
+}
+
+const fieldOperators: ReadonlyMap<string, FieldRequirement['operator']> = new Map([
+  ['In', '='],
+  ['NotIn', '!='],
+]);
+
+/** Throws TypeError. */
+function readLabelTerm(term: Term): LabelRequirement {
+  const [requirement] = labelSelectorFrom({ matchExpressions: [term] }).requirements;
+  return requirement as LabelRequirement;
 }

@@ -25,7 +25,7 @@ import { type HttpServer, type HttpServerOptions, startHttpServer, type TlsOptio
 import { InflightLimit } from './inflight-limit.ts';
 import type { Page } from './page.ts';
 import { type HealthCheck, PathRouter } from './path-router.ts';
-import { attributesOf, RequestAccess, sendInternalError } from './request-access.ts';
+import { RequestAccess, sendInternalError } from './request-access.ts';
 import { type AuditOptions, endAudit, RequestAudit } from './request-audit.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
@@ -279,7 +279,7 @@ class RequestChain {
       return sendText(exchange, 429, 'Too many requests, please try again later.\n');
     }
     try {
-      const isAllowed = await this.#access.authorize(exchange, attributesOf(info, user));
+      const isAllowed = await this.#access.authorize(exchange, info, user);
       if (isAllowed && !exchange.signal.aborted) await this.#dispatch(exchange, info, user);
     } finally {
       leave();

@@ -1,11 +1,19 @@
 // RequestAccess: who sends a request, as whom it is to be served, and whether it may be. The part of api-server.ts between its
 // limits and its handlers. Source: apiserver endpoints/filters/{authentication,authorization}.go, filters/impersonation.
-import { type Clock, isForbidden, type Logger, newForbidden } from '@kapstan/api';
+import {
+  type Clock,
+  isForbidden,
+  type Logger,
+  newForbidden,
+  parseFieldSelector,
+  parseLabelSelector,
+} from '@kapstan/api';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
 import { readImpersonation } from '../authn/impersonation.ts';
 import { Impersonator } from '../authn/impersonator.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
+import { parsedTerms } from '../authz/review-selectors.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import type { AccessMetrics } from './access-metrics.ts';
 import type { Exchange } from './exchange.ts';
@@ -51,7 +59,7 @@ export class RequestAccess {
     const { clock } = this.#ports;
     const startMs = clock.monotonicNow();
     try {
-      const { user: other, constraint } = await this.#impersonator.impersonate(wanted, attributesOf(info, user));
+      const { user: other, constraint } = await this.#impersonator.impersonate(wanted, askedOf(info, user));
       exchange.audit?.impersonate(other, constraint);
       return other;
     } finally {
@@ -60,8 +68,9 @@ export class RequestAccess {
   }
 
   /** False when it could not be found out, which is answered. Throws 403. */
-  async authorize(exchange: Exchange, attributes: AuthorizationAttributes): Promise<boolean> {
+  async authorize(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<boolean> {
     const { logger, clock } = this.#ports;
+    const attributes = askedOf(info, user);
     const { audit } = exchange;
     const startMs = clock.monotonicNow();
     try {
@@ -124,6 +133,15 @@ export function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAt
   if (info.type === 'path') return { type: 'path', user, verb: info.verb, path: info.path };
   const { verb, group, version, namespace, resource, subresource, name } = info;
   return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
+}
+
+/** The same, with what a request for several objects is bounded to. Source: filters.GetAuthorizerAttributes. */
+function askedOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
+  const attributes = attributesOf(info, user);
+  if (info.type === 'path' || attributes.type === 'path') return attributes;
+  const fieldSelector = parsedTerms(info.fieldSelector, (text) => parseFieldSelector(text).requirements);
+  const labelSelector = parsedTerms(info.labelSelector, (text) => parseLabelSelector(text).requirements);
+  return { ...attributes, ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
 }
 
 /** A plain 500, as filters answer it. Source: responsewriters.InternalError. */

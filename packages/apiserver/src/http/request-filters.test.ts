@@ -244,6 +244,34 @@ describe('a permission', () => {
         '/apis/batch/v1/namespaces/myns/jobs',
         { ...resource, verb: 'list', group: 'batch', namespace: 'myns', resource: 'jobs' },
       ],
+      [
+        'GET',
+        '/api/v1/configmaps?fieldSelector=metadata.name%3Da%2Cmetadata.namespace%21%3Db&labelSelector=c+in+%28d%29',
+        {
+          ...resource,
+          verb: 'list',
+          resource: 'configmaps',
+          fieldSelector: {
+            requirements: [
+              { field: 'metadata.name', operator: '=', value: 'a' },
+              { field: 'metadata.namespace', operator: '!=', value: 'b' },
+            ],
+          },
+          labelSelector: { requirements: [{ key: 'c', operator: 'in', values: ['d'] }] },
+          name: 'a',
+        },
+      ],
+      [
+        'DELETE',
+        '/api/v1/configmaps?fieldSelector=&labelSelector=a+in+%28b',
+        {
+          ...resource,
+          verb: 'deletecollection',
+          resource: 'configmaps',
+          labelSelector: { requirements: [], error: expect.any(TypeError) },
+        },
+      ],
+      ['GET', '/api/v1/configmaps/a?labelSelector=b', { ...resource, verb: 'get', resource: 'configmaps', name: 'a' }],
     ] as const) {
       asked.length = 0;
       await on.send(method, path);

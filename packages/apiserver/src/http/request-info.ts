@@ -21,7 +21,7 @@ export interface ResourceRequest {
   /** For a namespace itself: its own name. */
   readonly namespace: string;
   readonly resource: string;
-  /** From the path or, for lists and watches, from a field selector `metadata.name=…`. */
+  /** From the path or, of lists and watches alone, from a field selector `metadata.name=…`. */
   readonly name: string;
   readonly subresource: string;
   /** resource, name, subresource and what follows; the version and namespace are cut off. */
@@ -30,6 +30,9 @@ export interface ResourceRequest {
   readonly isNamespacedPath: boolean;
   /** True for the old form /api/v1/watch/…. */
   readonly isWatchPath: boolean;
+  /** Unread, of a list, a watch or a deletecollection; "" of others, and of the old form, which knows selectors but at times. */
+  readonly fieldSelector: string;
+  readonly labelSelector: string;
 }
 
 export type RequestInfo = PathRequest | ResourceRequest;
@@ -43,6 +46,8 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
 ]);
 const specialVerbs = new Set(['proxy', 'watch']);
+const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection']);
+const noQuery = new URLSearchParams();
 const namespaceSubresources = new Set(['status', 'finalize']);
 
 interface RawRequest {
@@ -77,18 +82,24 @@ function resourceRequest(
   const isNamespacedPath = isInNamespace && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '');
   const parts = isNamespacedPath ? rest.slice(2) : rest;
   const [resource = '', name = '', subresource = ''] = parts;
+  const refined = refineVerb(verb, name, query);
   return {
     type: 'resource',
     path,
     ...groupVersion,
-    ...refineVerb(verb, name, query),
+    ...refined,
     namespace: isInNamespace ? (rest[1] ?? '') : '',
     resource,
     subresource: verb === 'proxy' ? '' : subresource,
     parts,
     isNamespacedPath,
     isWatchPath: special === 'watch',
+    ...selectorsIn(special === undefined && selectingVerbs.has(refined.verb) ? query : noQuery),
   };
+}
+
+function selectorsIn(query: URLSearchParams): Pick<ResourceRequest, 'fieldSelector' | 'labelSelector'> {
+  return { fieldSelector: query.get('fieldSelector') ?? '', labelSelector: query.get('labelSelector') ?? '' };
 }
 
 /** A get without a name is a list or a watch, a delete without one a deletecollection. */
@@ -98,8 +109,7 @@ function refineVerb(verb: string, name: string, query: URLSearchParams): { verb:
     const refined = decodeBoolean(query.get('watch')) === true ? 'watch' : 'list';
     return { verb: refined, name: selectedName(query.get('fieldSelector')) };
   }
-  if (verb === 'delete') return { verb: 'deletecollection', name: selectedName(query.get('fieldSelector')) };
-  return { verb, name };
+  return { verb: verb === 'delete' ? 'deletecollection' : verb, name };
 }
 
 function selectedName(text: string | null): string {

@@ -353,6 +353,40 @@ describe('LeaderElector', () => {
     }
   });
 
+  it('takes an outage neither for rights nor for their loss', async () => {
+    for (const hadRights of [false, true]) {
+      const [server, clock] = [new LeaseServer(), new VirtualClock()];
+      server.hold('other', 3600);
+      const refusal = newForbidden(group, 'lock', 'no rights');
+      if (!hadRights) server.fault = () => Promise.reject(refusal);
+      const { stop, finished } = candidate(server, clock);
+      await clock.advance(10_000);
+      server.fault = () => Promise.reject(new Error('connection refused'));
+      await clock.advance(10_000);
+      stop.abort();
+      expect(await finished).toEqual(
+        hadRights ? undefined : new Error(`stopped without rights to the lease lock: ${refusal.message}`),
+      );
+    }
+  });
+
+  it('warns anew of a trouble that came back while another led', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    server.hold('other', 3600);
+    const warnings: unknown[] = [];
+    const warn = (_message: string, { error }: LogFields = {}) => void warnings.push((error as Error).message);
+    const { stop, finished } = candidate(server, clock, { logger: { ...silentLogger, warn } });
+    for (const trouble of ['down', undefined, 'down']) {
+      server.fault = async () => {
+        if (trouble !== undefined) throw new Error(trouble);
+      };
+      await clock.advance(6000);
+    }
+    expect(warnings).toEqual(['down', 'down']);
+    stop.abort();
+    await finished;
+  });
+
   it('makes a Lease anew that was deleted under it', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const { log } = candidate(server, clock);

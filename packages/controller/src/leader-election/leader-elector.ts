@@ -48,7 +48,7 @@ export class LeaderElector {
   #term: Term | undefined;
   readonly #lost = new AbortController();
   #hasWritten = false;
-  /** What the last attempt was refused with, for want of rights. */
+  /** What was refused for want of rights, until an attempt is answered. */
   #refusal: unknown;
   #toldFailure: string | undefined;
   #isStarted = false;
@@ -160,18 +160,18 @@ export class LeaderElector {
   /** One attempt. Never rejects: what failed is logged, and tried again by the caller. */
   async #tryAcquireOrRenew(): Promise<boolean> {
     const startedAtMs = this.#now();
-    this.#refusal = undefined;
+    let isOurs: boolean;
     try {
-      if (this.#term === undefined || !(await this.#renewQuickly())) {
-        if (!(await this.#claimPresent())) return false;
-      }
+      isOurs = (this.#term !== undefined && (await this.#renewQuickly())) || (await this.#claimPresent());
     } catch (error) {
+      // Any other failure says nothing about rights: what was refused before it stays refused.
       if (isForbidden(error) || isUnauthorized(error)) this.#refusal = error;
       this.#tellFailure(error);
       return false;
     }
+    this.#refusal = undefined;
     this.#toldFailure = undefined;
-    return this.#extendTerm(startedAtMs);
+    return isOurs && this.#extendTerm(startedAtMs);
   }
 
   /** Each attempt fails alike while something is broken: it is told once, and when it changes. */

@@ -56,6 +56,15 @@ describe('the Go form', () => {
     });
   });
 
+  it('rounds amounts of resources up to thousandths, other quantities not', () => {
+    const quota = { spec: { hard: { cpu: '1500u', memory: '1.5', pods: 2, 'requests.cpu': '-1500u' } } };
+    normalizeGoForm('core.v1.ResourceQuota', quota);
+    expect(quota.spec.hard).toEqual({ cpu: '2m', memory: '1500m', pods: '2', 'requests.cpu': '-2m' });
+    const metric = { averageValue: '1500u' };
+    normalizeGoForm('autoscaling.v2.MetricTarget', metric);
+    expect(metric.averageValue).toBe('1500u');
+  });
+
   it('tells an empty list that is always written from none as little as protobuf does', () => {
     const role = { metadata: { name: 'x' }, rules: [] };
     normalizeGoForm('rbac.v1.Role', role);

@@ -2,7 +2,7 @@
 // optional fields go, required ones appear with their zero value. Made from the struct tags in the protobuf facts.
 import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
 import { type ProtobufField, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
-import { normalizeScalar, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
+import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
 
 /** One field of a Go struct, as its JSON shows it. */
 interface FormField {
@@ -129,8 +129,15 @@ function addFields(fields: Map<string, FormField>, definition: string): void {
   for (const [name, row] of Object.entries(messageOf(definition))) {
     const [, type, label = '', flags = '', jsonName = name] = row;
     if (flags.includes('i')) addFields(fields, type);
+    else if (label === 'm' && isResourceList(definition, type))
+      fields.set(jsonName, { ...fieldOf(type, label, flags), type: { scalar: resourceAmountForm } });
     else fields.set(jsonName, fieldOf(type, label, flags));
   }
+}
+
+/** Of the maps of amounts only those of resource.k8s.io are no ResourceList. */
+function isResourceList(definition: string, type: string): boolean {
+  return type === 'machinery/api.resource.Quantity' && !definition.startsWith('resource.');
 }
 
 function fieldOf(type: string, label: string, flags: string): FormField {

@@ -1,6 +1,6 @@
 // The JSON of Go values that are no structs of fields: strings, numbers, bytes, and the types that print themselves
 // (Time, MicroTime, Quantity, IntOrString). Below: go-form.ts walks the structs.
-import { ExactNumber, formatMicroTime, formatTime, parseQuantity, parseTime } from '@kapstan/api';
+import { ExactNumber, formatMicroTime, formatTime, parseQuantity, parseTime, Quantity } from '@kapstan/api';
 
 export interface ScalarForm {
   readonly kind:
@@ -11,6 +11,7 @@ export interface ScalarForm {
     | 'time'
     | 'microTime'
     | 'quantity'
+    | 'milliQuantity'
     | 'intOrString'
     | 'opaque';
   /** A struct in Go: never empty to encoding/json, so omitempty does not leave it out. */
@@ -36,6 +37,9 @@ export function scalarFormOf(type: string): ScalarForm {
   return { kind: /^(u?int|fixed|s?fixed|double|float)/.test(type) ? 'number' : 'opaque', isStruct: false };
 }
 
+/** An amount in a list of resources: thousandths are the least. Source: SetDefaults_ResourceList. */
+export const resourceAmountForm: ScalarForm = { kind: 'milliQuantity', isStruct: true };
+
 /** What an unset value prints. */
 export function zeroOfScalar(form: ScalarForm): unknown {
   switch (form.kind) {
@@ -47,6 +51,7 @@ export function zeroOfScalar(form: ScalarForm): unknown {
     case 'boolean':
       return false;
     case 'quantity':
+    case 'milliQuantity':
       return '0';
     case 'bytes':
     case 'time':
@@ -64,7 +69,9 @@ export function normalizeScalar(form: ScalarForm, value: unknown): unknown {
     case 'microTime':
       return typeof value === 'string' ? normalizeMicroTime(value) : value;
     case 'quantity':
-      return normalizeQuantity(value);
+      return normalizeQuantity(value, (quantity) => quantity);
+    case 'milliQuantity':
+      return normalizeQuantity(value, roundUpToMilli);
     case 'bytes':
       return typeof value === 'string' ? value.replace(/[\r\n]/g, '') : value;
     default:
@@ -87,13 +94,18 @@ function normalizeMicroTime(text: string): string {
   return formatMicroTime(epochMs).replace(/\.\d+Z$/, `.${micros}Z`);
 }
 
-function normalizeQuantity(value: unknown): unknown {
+function normalizeQuantity(value: unknown, round: (quantity: Quantity) => Quantity): unknown {
   if (typeof value !== 'number' && typeof value !== 'string' && !(value instanceof ExactNumber)) return value;
   const text = String(value);
   try {
-    return parseQuantity(text).toString();
+    return round(parseQuantity(text)).toString();
   } catch (error) {
     if (error instanceof TypeError) return value;
     throw error;
   }
+}
+
+function roundUpToMilli(quantity: Quantity): Quantity {
+  const rounded = new Quantity({ unscaled: quantity.scaledValue(-3), scale: -3, format: quantity.format });
+  return rounded.compare(quantity) === 0 ? quantity : rounded;
 }

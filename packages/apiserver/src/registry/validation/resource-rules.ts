@@ -50,7 +50,7 @@ const integerResources = new Set([
   'services.loadbalancers',
 ]);
 
-const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
+export const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
 export const isQuotaHugePages = (name: string): boolean => isHugePages(name) || name.startsWith('requests.hugepages-');
 /** Source: IsNativeResource. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');

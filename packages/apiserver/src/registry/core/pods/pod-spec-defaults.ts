@@ -11,6 +11,7 @@ import type {
   Volume,
 } from '@kapstan/kinds/core/v1';
 import { isLatest } from './image-name.ts';
+import { setPodResourceDefaults } from './pod-resource-defaults.ts';
 import { setVolumeDefaults } from './volume-defaults.ts';
 
 /** A pod of its own: also requests from limits, host ports, service links. Source: SetDefaults_Pod. */
@@ -20,6 +21,7 @@ export function setPodDefaults(pod: Pod): void {
   setPodSpecDefaults(spec);
   for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])])
     setRequestsFromLimits(container);
+  setPodResourceDefaults(spec);
   spec.enableServiceLinks ??= true;
   if (spec.hostNetwork === true) setHostPorts(spec);
 }
@@ -55,10 +57,22 @@ function setContainerDefaults(container: Container | EphemeralContainer): void {
   container.terminationMessagePath ||= '/dev/termination-log';
   container.terminationMessagePolicy ||= 'File';
   for (const port of container.ports ?? []) port.protocol ||= 'TCP';
-  for (const { valueFrom } of container.env ?? []) if (valueFrom?.fieldRef) valueFrom.fieldRef.apiVersion ||= 'v1';
+  for (const { valueFrom } of container.env ?? []) {
+    if (valueFrom?.fieldRef) valueFrom.fieldRef.apiVersion ||= 'v1';
+    if (valueFrom?.fileKeyRef) valueFrom.fileKeyRef.optional ??= false;
+  }
   for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe])
     setProbeDefaults(probe);
   for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) setHandlerDefaults(handler);
+  dropStopSignal(container);
+}
+
+/** The feature gate ContainerStopSignals is off. Source: dropContainerStopSignals. */
+function dropStopSignal(container: Container | EphemeralContainer): void {
+  if (container.lifecycle?.stopSignal === undefined) return;
+  const { stopSignal: _dropped, ...rest } = container.lifecycle;
+  if (Object.keys(rest).length > 0) container.lifecycle = rest;
+  else delete container.lifecycle;
 }
 
 function setProbeDefaults(probe: Probe | undefined): void {

@@ -10,9 +10,11 @@ import type { PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
-import { validatePodResourceName, validateResourceRequirements } from '../../validation/resource-rules.ts';
+import { validateResourceRequirements } from '../../validation/resource-rules.ts';
 import { ipErrors, rangeErrors, searchPathErrors } from '../../validation/value-rules.ts';
+import { validatePodAnnotations, validateProfileMatches } from './annotation-validation.ts';
 import { validateContainers } from './container-validation.ts';
+import { validatePodResources } from './pod-resource-validation.ts';
 import { validateAffinity, validateSpread, validateTolerations } from './scheduling-validation.ts';
 import { validateHostUsers, validatePodSecurity } from './security-validation.ts';
 import { validateVolumes } from './volume-validation.ts';
@@ -75,16 +77,6 @@ function validateResourceClaims(at: Field, { resourceClaims }: ReadonlySpec): vo
     for (const [member, value] of Object.entries({ resourceClaimName, resourceClaimTemplateName }))
       if (value !== undefined) place.child(member).invalidAll(value, dnsSubdomainErrors(value));
   });
-}
-
-/** Amounts for the whole pod. Source: validatePodResources. */
-function validatePodResources(at: Field, spec: ReadonlySpec): void {
-  if (spec.resources === undefined) return;
-  if (spec.os?.name === 'windows') return at.forbidden('may not be set for a windows pod');
-  if (spec.resources.claims !== undefined)
-    at.child('claims').forbidden('claims may not be set for Resources at pod-level');
-  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name));
-  validateResourceRequirements(at, spec.resources, { claimNames, validateName: validatePodResourceName });
 }
 
 /** Keys of files stand in a volume that lives as long as the pod. Source: validateFileKeyRefVolumes. */
@@ -194,8 +186,11 @@ function validateHostnameOverride(at: Field, spec: ReadonlySpec): void {
 
 /** A pod's metadata and spec inside another object. Metadata errors stand at the template itself. Source: ValidatePodTemplateSpec. */
 export function validatePodTemplate(at: Field, template: DeepReadonly<PodTemplateSpec> | undefined): void {
+  const annotations = template?.metadata?.annotations;
   validateTemplateMetadata(at, template);
+  validatePodAnnotations(at.child('annotations'), annotations, template?.spec);
   validatePodSpec(at.child('spec'), template?.spec);
+  validateProfileMatches(at.child('spec'), annotations, template?.spec);
   if ((template?.spec?.ephemeralContainers?.length ?? 0) > 0) {
     at.child('spec', 'ephemeralContainers').forbidden('ephemeral containers not allowed in pod template');
   }

@@ -1,4 +1,4 @@
-import type { Container, ContainerPort, EnvVar, PodSpec } from '@kapstan/kinds/core/v1';
+import type { Container, ContainerPort, EnvVar, KeyToPath, PodSpec, Volume } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import { hostNameWarnings, podWarnings, templateWarnings } from './pod-warnings.ts';
 
@@ -153,14 +153,47 @@ describe('warnings about a pod', () => {
       'seccomp.security.alpha.kubernetes.io/pod': 'x',
       'container.apparmor.security.beta.kubernetes.io/c': 'unconfined',
     };
-    const plain = podWarnings({ metadata: { annotations }, spec: spec() });
-    expect(plain).toEqual([
-      'metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: non-functional in v1.27+; use the "seccompProfile" field instead',
-      'metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead',
+    const at = 'spec.template';
+    const warnings = (given: PodSpec): string[] => podWarnings({ metadata: { annotations }, spec: given }, at);
+    const seccomp =
+      'spec.template.metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: non-functional in v1.27+; use the "seccompProfile" field instead';
+    const appArmor =
+      'spec.template.metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead';
+    expect(warnings(spec())).toEqual([seccomp, appArmor]);
+    const unconfined = { securityContext: { appArmorProfile: { type: 'Unconfined' as const } } };
+    const runtime = { securityContext: { appArmorProfile: { type: 'RuntimeDefault' as const } } };
+    expect(warnings(spec({ containers: [container(runtime)] }))).toEqual([seccomp]);
+    expect(warnings(spec(unconfined))).toEqual([seccomp]);
+    expect(warnings(spec(runtime))).toEqual([seccomp, appArmor]);
+  });
+
+  it('tells of files in one volume that lie in each other, and of sources that are none', () => {
+    const items = (...paths: string[]): KeyToPath[] => paths.map((path) => ({ key: 'k', path }));
+    const volumes: Volume[] = [
+      { name: 'v', configMap: { name: 'x', items: items('a', 'a/b', 'a/', 'c') } },
+      { name: 'w', secret: { secretName: 's', items: items('q', 'q', '') } },
+      {
+        name: 'p',
+        projected: {
+          sources: [
+            { configMap: { name: 'x', items: items('a') } },
+            { secret: { name: 'x', items: items('a/b') } },
+            { serviceAccountToken: { path: 'ab' } },
+            { downwardAPI: { items: [{ path: 'a/c' }] } },
+            {},
+          ],
+        },
+      },
+    ];
+    expect(podWarnings({ spec: spec({ volumes }) })).toEqual([
+      'volume "v" (ConfigMap "x"): overlapping paths: "a/b" with "a"',
+      'volume "v" (ConfigMap "x"): overlapping paths: "a" with "a"',
+      'volume "v" (ConfigMap "x"): overlapping paths: "a" with "a/b"',
+      'volume "w" (Secret "s"): overlapping paths: "q" with "q"',
+      'volume "p" (Projected) has no sources provided',
+      'volume "p" (Projected): overlapping paths: "a/b" (Secret "x") with "a" (ConfigMap "x")',
+      'volume "p" (Projected): overlapping paths: "a/c" (DownwardAPI) with "a" (ConfigMap "x")',
     ]);
-    const securityContext = { appArmorProfile: { type: 'Unconfined' as const } };
-    const given = spec({ containers: [container({ securityContext })] });
-    expect(podWarnings({ metadata: { annotations }, spec: given })).toHaveLength(1);
   });
 
   it('tells of the pods that others make, when that has changed', () => {

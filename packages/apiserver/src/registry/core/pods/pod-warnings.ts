@@ -11,10 +11,14 @@ import {
   type ObjectMeta,
 } from '@kapstan/api';
 import type { NodeSelectorTerm, PodAffinity, PodAntiAffinity, PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import { jsonEqual } from '../../json-equality.ts';
 import { ipWarnings } from '../../validation/ip-warnings.ts';
 import { deprecatedNodeLabels, labelKeyWarnings, termWarnings } from '../../validation/node-label-warnings.ts';
 import { claimSpecWarnings } from '../persistentvolumeclaims/claim-warnings.ts';
+import { annotationOf, appArmorPrefix, seccompAnnotation, seccompPrefix } from './annotation-validation.ts';
+import { appArmorOf } from './app-armor.ts';
 import { containerWarnings, placedContainers } from './container-warnings.ts';
+import { volumePathWarnings } from './volume-path-warnings.ts';
 
 interface PodLike {
   readonly metadata?: DeepReadonly<ObjectMeta>;
@@ -29,6 +33,7 @@ export function podWarnings({ metadata = {}, spec }: PodLike, path = ''): string
     ...nodeLabelWarnings(spec, at),
     ...annotationWarnings(metadata, spec, path),
     ...volumeWarnings(spec, at),
+    ...volumePathWarnings(spec),
     ...repetitionWarnings(spec, at),
     ...containerWarnings(spec, at),
     ...graceWarnings(spec, at),
@@ -104,12 +109,10 @@ function valueWarnings({ matchExpressions = [] }: DeepReadonly<NodeSelectorTerm>
 const seccompText = 'non-functional in v1.27+; use the "seccompProfile" field instead';
 const deprecatedAnnotations: ReadonlyMap<string, string> = new Map([
   ['scheduler.alpha.kubernetes.io/critical-pod', 'non-functional in v1.16+; use the "priorityClassName" field instead'],
-  ['seccomp.security.alpha.kubernetes.io/pod', seccompText],
+  [seccompAnnotation, seccompText],
   ['security.alpha.kubernetes.io/sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
   ['security.alpha.kubernetes.io/unsafe-sysctls', 'non-functional in v1.11+; use the "sysctls" field instead'],
 ]);
-const seccompPrefix = 'container.seccomp.security.alpha.kubernetes.io/';
-const appArmorPrefix = 'container.apparmor.security.beta.kubernetes.io/';
 
 function annotationWarnings(
   { annotations = {} }: DeepReadonly<ObjectMeta>,
@@ -121,13 +124,22 @@ function annotationWarnings(
     const why = deprecatedAnnotations.get(key) ?? (key.startsWith(seccompPrefix) ? seccompText : undefined);
     return why === undefined ? [] : [`${fieldKey(where, key)}: ${why}`];
   });
-  const appArmor = placedContainers(spec, '').flatMap(({ container }) => {
+  // Those of a pod itself are told when its fields are made of them.
+  const templated = path === '' ? [] : placedContainers(spec, '');
+  const appArmor = templated.flatMap(({ container }) => {
     const key = `${appArmorPrefix}${container.name}`;
-    const isReplaced = container.securityContext?.appArmorProfile !== undefined;
-    if (isReplaced || !Object.hasOwn(annotations, key)) return [];
-    return [`${fieldKey(where, key)}: deprecated since v1.30; use the "appArmorProfile" field instead`];
+    const said = annotationOf(annotations, key);
+    if (said === undefined || container.securityContext?.appArmorProfile !== undefined) return [];
+    const profile = spec.securityContext?.appArmorProfile;
+    return profile !== undefined && jsonEqual(profile, appArmorOf(said)) ? [] : [appArmorWarning(path, key)];
   });
   return [...deprecated, ...appArmor];
+}
+
+/** `path`: where the pod stands. */
+export function appArmorWarning(path: string, key: string): string {
+  const where = fieldKey(['metadata', 'annotations'].reduce(fieldChild, path), key);
+  return `${where}: deprecated since v1.30; use the "appArmorProfile" field instead`;
 }
 
 const deprecatedSources: Readonly<Record<string, string>> = {

@@ -4,7 +4,6 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Container, Lifecycle, LifecycleHandler, PodSpec, Probe } from '@kapstan/kinds/core/v1';
 import type { Field } from '../../validation/field.ts';
 import { portErrors } from '../../validation/value-rules.ts';
-import { validateStopSignal } from './stop-signal.ts';
 
 /** `at` is the container. */
 export function validateProbes(at: Field, container: DeepReadonly<Container>): void {
@@ -91,6 +90,4 @@ export function validateLifecycle(at: Field, lifecycle: DeepReadonly<Lifecycle>,
     const handler = lifecycle[name];
     if (handler !== undefined) validateHandler(at.child(name), handler, spec.terminationGracePeriodSeconds);
   }
-  if (lifecycle.stopSignal !== undefined)
-    validateStopSignal(at.child('stopSignal'), lifecycle.stopSignal, spec.os?.name);
 }

@@ -8,23 +8,25 @@ const counted = ['cpu', 'memory'] as const;
 
 /** Guaranteed: limits for both resources in every container, equal to the requests. BestEffort: neither anywhere. */
 export function qosClassOf(spec: DeepReadonly<PodSpec> | undefined): NonNullable<PodStatus['qosClass']> {
-  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
-  if (containers.every((container) => isEmpty(container))) return 'BestEffort';
-  return containers.every((container) => isGuaranteed(container)) ? 'Guaranteed' : 'Burstable';
+  // Amounts of the whole pod count instead of those of its containers.
+  const parts = spec?.resources ? [spec] : [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  if (parts.every((part) => isEmpty(part))) return 'BestEffort';
+  return parts.every((part) => isGuaranteed(part)) ? 'Guaranteed' : 'Burstable';
 }
 
-function isEmpty(container: DeepReadonly<Container>): boolean {
+type Part = DeepReadonly<Pick<Container, 'resources'>>;
+
+function isEmpty(part: Part): boolean {
   return counted.every(
     (name) =>
-      positive(container.resources?.limits, name) === undefined &&
-      positive(container.resources?.requests, name) === undefined,
+      positive(part.resources?.limits, name) === undefined && positive(part.resources?.requests, name) === undefined,
   );
 }
 
-function isGuaranteed(container: DeepReadonly<Container>): boolean {
+function isGuaranteed(part: Part): boolean {
   return counted.every((name) => {
-    const limit = positive(container.resources?.limits, name);
-    const request = positive(container.resources?.requests, name);
+    const limit = positive(part.resources?.limits, name);
+    const request = positive(part.resources?.requests, name);
     return limit !== undefined && (request === undefined || amount(request).compare(amount(limit)) === 0);
   });
 }

@@ -97,7 +97,8 @@ function validateSeccomp(at: Field, profile: DeepReadonly<SeccompProfile> | unde
 
 const maxProfileBytes = 4095;
 
-function validateAppArmor(at: Field, profile: DeepReadonly<AppArmorProfile> | undefined): void {
+/** Absent is fine. */
+export function validateAppArmor(at: Field, profile: DeepReadonly<AppArmorProfile> | undefined): void {
   if (profile === undefined) return;
   const { type, localhostProfile: local } = profile;
   const place = at.child('localhostProfile');

@@ -3,15 +3,18 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { Pod, PodStatus } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import type { Field } from '../../validation/field.ts';
+import { validateAnnotationChange, validatePodAnnotations, validateProfileMatches } from './annotation-validation.ts';
+import { syncAppArmor } from './app-armor.ts';
 import { bindingSubresource } from './binding.ts';
 import { podProxySubresource, streamSubresources } from './connect.ts';
 import { evictionSubresource } from './eviction.ts';
+import { applyLabelKeys } from './label-keys.ts';
 import { logSubresource } from './log.ts';
 import { ephemeralContainersSubresource, resizeSubresource } from './pod-part-subresources.ts';
 import { setPodDefaults } from './pod-spec-defaults.ts';
 import { validatePodSpec } from './pod-spec-validation.ts';
 import { validatePodChange } from './pod-update-validation.ts';
-import { hostNameWarnings, podWarnings } from './pod-warnings.ts';
+import { appArmorWarning, hostNameWarnings, podWarnings } from './pod-warnings.ts';
 import { qosClassOf } from './qos-class.ts';
 import { podStatusWarnings, preparePodStatus, validatePodStatus } from './status-validation.ts';
 
@@ -24,15 +27,18 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       setPodDefaults(object);
       syncPodIps(object.status);
     },
-    prepareForCreate: (object) => {
+    prepareForCreate: (object, context) => {
       // Negative meant at once in old versions. Source: applyTerminationGracePeriod.
       if ((object.spec?.terminationGracePeriodSeconds ?? 0) < 0)
         object.spec = { ...(object.spec ?? { containers: [] }), terminationGracePeriodSeconds: 1 };
       object.status = { phase: 'Pending', qosClass: qosClassOf(object.spec) };
       if ((object.spec?.schedulingGates?.length ?? 0) > 0) object.status.conditions = [gatedCondition];
+      applyLabelKeys(object);
+      for (const key of syncAppArmor(object)) context.warn(appArmorWarning('', key));
     },
-    validateCreate: (root, { spec }) => {
+    validateCreate: (root, { metadata, spec }) => {
       const at = root.child('spec');
+      validateProfileMatches(at, metadata?.annotations, spec);
       if ((spec?.ephemeralContainers?.length ?? 0) > 0)
         at.child('ephemeralContainers').forbidden('cannot be set on create');
       if (spec?.nodeName && (spec.schedulingGates?.length ?? 0) > 0) {
@@ -40,7 +46,13 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       }
     },
     validate: validatePod,
-    validateChange: (root, next, old) => validatePodChange(root.child('spec'), next, old),
+    validateChange: (root, next, old) => {
+      const annotations = root.child('metadata', 'annotations');
+      validateAnnotationChange(annotations, next.metadata?.annotations, old.metadata?.annotations);
+      // Once more, as Kubernetes does.
+      validatePodAnnotations(annotations, next.metadata?.annotations, next.spec);
+      validatePodChange(root.child('spec'), next, old);
+    },
     // Nobody reads warnings of updates: they come from the machinery.
     warnings: (object, old) =>
       old === undefined ? [...hostNameWarnings(object, "the Pod's hostname"), ...podWarnings(object)] : [],
@@ -69,6 +81,7 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
 
 /** Source: validatePodMetadataAndSpec. */
 function validatePod(root: Field, { metadata = {}, spec }: DeepReadonly<Pod>): void {
+  validatePodAnnotations(root.child('metadata', 'annotations'), metadata.annotations, spec);
   validatePodSpec(root.child('spec'), spec, metadata);
   if (spec?.serviceAccountName) return;
   root.child('spec', 'volumes').each(spec?.volumes, ({ projected }, place) => {

@@ -28,6 +28,9 @@ function setProjectedDefaults(volume: Volume): void {
   if (!volume.projected) return;
   volume.projected.defaultMode ??= fileMode;
   for (const source of volume.projected.sources ?? []) {
+    // The feature gates ClusterTrustBundleProjection and PodCertificateRequest are off.
+    delete source.clusterTrustBundle;
+    delete source.podCertificate;
     if (source.serviceAccountToken) source.serviceAccountToken.expirationSeconds ??= tokenSeconds;
     setFileDefaults(source.downwardAPI?.items);
   }

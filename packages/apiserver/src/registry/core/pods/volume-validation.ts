@@ -85,7 +85,7 @@ export const refusedAs: Readonly<Record<string, string>> = { cephfs: 'cephFS', d
 function validateSources(at: Field, volume: ReadonlyVolume, meta: Meta): void {
   const [first, ...more] = sourceOrder.filter((name) => volume[name] !== undefined);
   if (first === undefined) return at.required('must specify a volume type');
-  validateSource(at, first, volume);
+  validateSource(at, { name: first, volume, meta });
   for (const name of more) at.child(refusedAs[name] ?? name).forbidden('may not specify more than 1 volume type');
   const { iscsi } = volume;
   if (iscsi?.initiatorName !== undefined && Buffer.byteLength(`${volume.name}:${iscsi.targetPortal}`) > 64) {
@@ -104,7 +104,10 @@ function validateClaimName(at: Field, volume: string, meta: Meta): void {
   for (const error of dnsSubdomainErrors(claim)) at.invalid(volume, `PVC name ${JSON.stringify(claim)}: ${error}`);
 }
 
-function validateSource(at: Field, name: SourceName, volume: ReadonlyVolume): void {
+function validateSource(
+  at: Field,
+  { name, volume, meta }: { readonly name: SourceName; readonly volume: ReadonlyVolume; readonly meta: Meta },
+): void {
   const place = at.child(name);
   switch (name) {
     case 'emptyDir': {
@@ -128,6 +131,10 @@ function validateSource(at: Field, name: SourceName, volume: ReadonlyVolume): vo
     case 'projected':
       validateMode(place.child('defaultMode'), volume.projected?.defaultMode);
       return validateProjected(place, volume.projected, { validateItems, validateDownwardItems });
+    case 'image':
+      // A template may leave the image to an overlay.
+      if (meta !== undefined) place.child('reference').present(volume.image?.reference);
+      return place.child('pullPolicy').oneOf(volume.image?.pullPolicy, ['Always', 'IfNotPresent', 'Never']);
     case 'ephemeral':
       return validateClaimTemplate(place.child('volumeClaimTemplate'), volume.ephemeral?.volumeClaimTemplate);
     default:

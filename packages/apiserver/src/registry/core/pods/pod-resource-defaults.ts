@@ -1,0 +1,25 @@
+// Amounts for a whole pod that its containers imply. Source: pkg/apis/core/v1/defaults.go defaultHugePagePodLimits and
+// defaultPodRequests.
+import { getOwn } from '@kapstan/api';
+import type { PodSpec } from '@kapstan/kinds/core/v1';
+import { isHugePages, type ResourceList } from '../../validation/resource-rules.ts';
+import { totalsOf } from './container-totals.ts';
+
+/** In place. Only a pod that says something of its amounts gets more of them. */
+export function setPodResourceDefaults(spec: PodSpec): void {
+  const resources = spec.resources;
+  if (resources === undefined) return;
+  const limits: Record<string, ResourceList[string]> = { ...resources.limits };
+  const requests: Record<string, ResourceList[string]> = { ...resources.requests };
+  if (Object.keys(limits).length + Object.keys(requests).length === 0) return;
+  for (const [name, total] of totalsOf(spec, 'limits')) {
+    if (isHugePages(name) && getOwn(requests, name) === undefined) limits[name] ??= total.toString();
+  }
+  if (Object.keys(limits).length === 0) return;
+  resources.limits = limits;
+  for (const [name, total] of totalsOf(spec, 'requests')) if (isOfPod(name)) requests[name] ??= total.toString();
+  for (const [name, limit] of Object.entries(limits)) if (isOfPod(name) || isHugePages(name)) requests[name] ??= limit;
+  if (Object.keys(requests).length > 0) resources.requests = requests;
+}
+
+const isOfPod = (name: string): boolean => name === 'cpu' || name === 'memory';

@@ -1,0 +1,65 @@
+// Warnings about files of one volume that lie in each other's place. Part of pod-warnings.ts.
+// Source: pkg/api/pod/warnings.go warningsForOverlappingVirtualPaths (1.36).
+import type { DeepReadonly } from '@kapstan/api';
+import type { KeyToPath, PodSpec, Volume, VolumeProjection } from '@kapstan/kinds/core/v1';
+
+/** A file, and what it comes from where there are several. */
+interface PlacedFile {
+  readonly path: string;
+  readonly source: string;
+}
+
+export function volumePathWarnings({ volumes }: DeepReadonly<PodSpec>): string[] {
+  return (volumes ?? []).flatMap((volume) => {
+    const { name, configMap, secret, downwardAPI, projected } = volume;
+    return [
+      ...overlaps(volume, `ConfigMap ${quoted(configMap?.name)}`, files(configMap?.items)),
+      ...overlaps(volume, `Secret ${quoted(secret?.secretName)}`, files(secret?.items)),
+      ...overlaps(volume, 'DownwardAPI', files(downwardAPI?.items)),
+      ...(projected?.sources ?? [])
+        .filter((source) => Object.keys(source).length === 0)
+        .map(() => `volume ${quoted(name)} (Projected) has no sources provided`),
+      ...overlaps(volume, 'Projected', (projected?.sources ?? []).flatMap(projectedFiles)),
+    ];
+  });
+}
+
+const quoted = (text = ''): string => JSON.stringify(text);
+
+function files(items: readonly DeepReadonly<Pick<KeyToPath, 'path'>>[] | undefined, source = ''): PlacedFile[] {
+  return (items ?? []).map(({ path }) => ({ path, source }));
+}
+
+/** The first kind that is there counts. */
+function projectedFiles(source: DeepReadonly<VolumeProjection>): PlacedFile[] {
+  const { configMap, secret, downwardAPI, serviceAccountToken: token } = source;
+  if (configMap?.items !== undefined) return files(configMap.items, `ConfigMap ${quoted(configMap.name)}`);
+  if (secret?.items !== undefined) return files(secret.items, `Secret ${quoted(secret.name)}`);
+  if (downwardAPI?.items !== undefined) return files(downwardAPI.items, 'DownwardAPI');
+  return token === undefined ? [] : [{ path: token.path, source: 'ServiceAccountToken' }];
+}
+
+function overlaps({ name }: DeepReadonly<Volume>, what: string, given: readonly PlacedFile[]): string[] {
+  const placed = given.map(({ path, source }) => ({ path: withoutTrailingSlashes(path), source }));
+  return placed.flatMap((file, index) =>
+    placed
+      .slice(0, index)
+      .filter((earlier) => isOverlap(earlier.path, file.path))
+      .map((earlier) => `volume ${quoted(name)} (${what}): overlapping paths: ${shown(file)} with ${shown(earlier)}`),
+  );
+}
+
+/** No pattern: those that end in `+$` are quadratic. */
+function withoutTrailingSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}
+
+/** The same, or one a directory of the other. */
+function isOverlap(a: string, b: string): boolean {
+  if (a === '' || b === '') return false;
+  return `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);
+}
+
+const shown = ({ path, source }: PlacedFile): string => (source === '' ? quoted(path) : `${quoted(path)} (${source})`);

@@ -153,22 +153,48 @@ describe('WatchCache', () => {
 
   it('keeps of a listed object, and of one that left the history, the bytes alone', () => {
     const cache = open({ capacity: 2 });
-    const parsed: string[] = [];
-    const parseable = (name: string, revision: number): Stored<TestPod> => {
-      const made = stored(name, revision);
-      made.rememberParser(() => {
-        parsed.push(name);
-        return stored(name, revision).object;
-      });
-      return made;
-    };
+    const { parsed, parseable } = parser();
     cache.replace([cache.listed(parseable('listed', 3))], at(5));
     const look = (name: string): unknown => cache.store.get(`/p/${name}`)?.stored.object.metadata?.name;
     expect([look('listed'), look('listed')]).toEqual(['listed', 'listed']);
     cache.apply({ type: 'ADDED', stored: parseable('changed', 6) });
     cache.apply(change('ADDED', 'b', 7));
-    expect([look('changed'), parsed]).toEqual(['changed', ['listed']]);
+    expect([look('changed'), parsed]).toEqual(['changed', ['listed 3']]);
     cache.apply(change('ADDED', 'c', 8));
-    expect([look('changed'), parsed]).toEqual(['changed', ['listed', 'changed']]);
+    expect([look('changed'), parsed]).toEqual(['changed', ['listed 3', 'changed 6']]);
+  });
+
+  it('keeps of a change, of what was there before it and of what was deleted the bytes alone once 2,000 others came', () => {
+    const cache = open({ capacity: 10_000 });
+    const { parsed, parseable } = parser();
+    const listed = parseable('listed', 1);
+    cache.replace([cache.listed(listed)], at(1));
+    const change = (type: 'MODIFIED' | 'DELETED', name: string, revision: number) =>
+      cache.apply({ type, stored: parseable(name, revision) });
+    const { current } = change('MODIFIED', 'listed', 2);
+    const { lastState } = change('DELETED', 'listed', 3);
+    const look = () =>
+      [listed.object, current?.stored.object, lastState?.object].map((object) => object?.metadata?.name);
+    expect(look()).toEqual(['listed', 'listed', 'listed']);
+    for (let revision = 4; revision <= 2_001; revision++) change('MODIFIED', 'busy', revision);
+    expect([look().length, parsed]).toEqual([3, ['listed 1']]);
+    change('MODIFIED', 'busy', 2_002);
+    change('MODIFIED', 'busy', 2_003);
+    expect([look().length, parsed]).toEqual([3, ['listed 1', 'listed 1', 'listed 2', 'listed 3']]);
+    expect(revisionsAfter(cache, 1)).toHaveLength(2_002);
   });
 });
+
+/** Objects that can be parsed anew, and the names of those that were. */
+function parser() {
+  const parsed: string[] = [];
+  const parseable = (name: string, revision: number): Stored<TestPod> => {
+    const made = stored(name, revision);
+    made.rememberParser(() => {
+      parsed.push(`${name} ${revision}`);
+      return stored(name, revision).object;
+    });
+    return made;
+  };
+  return { parsed, parseable };
+}

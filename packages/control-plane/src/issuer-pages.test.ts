@@ -47,11 +47,15 @@ describe('a service account', () => {
     const { body } = await bot.raw({ path: '/.well-known/openid-configuration' });
     const { jwks_uri: keys } = JSON.parse(body) as { jwks_uri: string };
     expect(keys).toBe(`${controlPlane.url}/openid/v1/jwks`);
-    const answer = await bot.raw({ path: '/openid/v1/jwks' });
+    const answer = await bot.raw({ path: '/openid/v1/jwks', accept: 'application/jwk-set+json' });
     expect([answer.contentType, JSON.parse(answer.body)]).toMatchObject([
       'application/jwk-set+json',
       { keys: [{ alg: 'ES256', use: 'sig' }] },
     ]);
+    await expect(bot.raw({ path: '/openid/v1/jwks', accept: 'application/json' })).rejects.toMatchObject({
+      code: 406,
+      message: '406: Not Acceptable\n\nAvailable representations: application/jwk-set+json',
+    });
     await expect(bot.list(Pod, { namespace: 'default' })).rejects.toThrow(
       'User "system:serviceaccount:default:bot" cannot list resource "pods"',
     );

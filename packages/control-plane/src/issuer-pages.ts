@@ -5,17 +5,18 @@ import { type IssuerDocuments, keySetPath, type Page, type PageAnswer } from '@k
 const cacheControl = 'public, max-age=3600';
 
 export function issuerPages(documents: IssuerDocuments): Page[] {
-  const answer = (contentType: string, document: unknown): PageAnswer => ({
-    contentType,
-    cacheControl,
-    body: Buffer.from(JSON.stringify(document)),
+  const page = (path: string, produces: string, document: (origin: string) => unknown): Page => ({
+    path,
+    method: 'GET',
+    produces,
+    respond: ({ origin }): PageAnswer => ({
+      contentType: produces,
+      cacheControl,
+      body: Buffer.from(JSON.stringify(document(origin))),
+    }),
   });
   return [
-    {
-      path: '/.well-known/openid-configuration',
-      method: 'GET',
-      respond: ({ origin }) => answer('application/json', documents.configuration(origin)),
-    },
-    { path: keySetPath, method: 'GET', respond: () => answer('application/jwk-set+json', documents.keySet()) },
+    page('/.well-known/openid-configuration', 'application/json', (origin) => documents.configuration(origin)),
+    page(keySetPath, 'application/jwk-set+json', () => documents.keySet()),
   ];
 }

@@ -87,7 +87,7 @@ export function verbsShown(definition: ResourceDefinition, verbs: readonly Verb[
 /** Given by the definition, or for what is stored at all: from group, version and kind of the stored form. */
 function storageVersionHash(definition: ResourceDefinition): string {
   if (definition.storageVersionHash !== undefined) return definition.storageVersionHash;
-  if (!definition.verbs.includes('list')) return '';
+  if (!definition.verbs.includes('create') || !definition.verbs.includes('list')) return '';
   const { group, version } = definition.storageVersion;
   const digest = createHash('sha256').update(`${group}/${version}/${definition.kind}`).digest();
   return digest.subarray(0, 8).toString('base64');

@@ -2,7 +2,7 @@
 // Source: apiserver endpoints/discovery/aggregated (WrapAggregatedDiscoveryToHandler, etag.go).
 import { createHash } from 'node:crypto';
 import { stringifyJson } from '@kapstan/api';
-import { encodeValue, jsonFormat, protobufFormat, type WireFormat } from '../codec/wire-format.ts';
+import { encodeValue, type WireFormat, wireFormats } from '../codec/wire-format.ts';
 import { aggregatedDocument } from '../discovery/aggregated-document.ts';
 import type { DiscoverySnapshot } from '../discovery/discovery-index.ts';
 import type { Exchange } from './exchange.ts';
@@ -22,7 +22,6 @@ interface Request {
 }
 
 const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
-const served: readonly WireFormat[] = [jsonFormat, protobufFormat];
 
 /** False when the client prefers the plain documents. */
 export function serveAggregatedDiscovery(exchange: Exchange, request: Request): boolean {
@@ -42,7 +41,7 @@ export function serveAggregatedDiscovery(exchange: Exchange, request: Request): 
 /** The format in which the aggregated document comes first among what is accepted. */
 function preferredFormat(accept: string): WireFormat | undefined {
   for (const { type, subtype, parameters } of parseAccept(accept)) {
-    const format = served.find(({ mediaType }) => mediaType === `${type}/${subtype}`);
+    const format = wireFormats.find(({ mediaType }) => mediaType === `${type}/${subtype}`);
     if (format === undefined) continue;
     const as = parameters.get('as');
     if (as === undefined) return undefined;

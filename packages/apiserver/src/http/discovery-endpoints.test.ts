@@ -243,3 +243,81 @@ it('clients are told to come back to where they asked', async () => {
     serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'asked.example:6443' }],
   });
 });
+
+describe('documents of discovery, version and OpenAPI', () => {
+  const produced = '406: Not Acceptable\n\nAvailable representations: application/json';
+  const all = `${produced}, application/yaml, application/vnd.kubernetes.protobuf`;
+  const only =
+    'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
+
+  // Recorded: routes of their own are refused by the router, documents of the aggregator by itself.
+  it.each([
+    ['/api', all, {}],
+    ['/api/v1', all, {}],
+    ['/apis/apps/v1', all, {}],
+    ['/version', produced, {}],
+    ['/apis', only, undefined],
+    ['/apis/apps', only, undefined],
+  ])('are refused in a form that they do not have: %s', async (path, message, details) => {
+    const { status, json: refusal } = await get(server, 'text/html', path);
+    expect([status, refusal.message, refusal.reason, refusal.details]).toEqual([
+      406,
+      message,
+      'NotAcceptable',
+      details,
+    ]);
+  });
+
+  it.each([
+    ['/apis', 200],
+    ['/apis/apps', 200],
+    ['/api', 405],
+    ['/api/v1', 405],
+    ['/apis/apps/v1', 405],
+    ['/version', 405],
+  ])('come whatever the method where the aggregator gives them: POST %s is %d', async (path, status) => {
+    expect((await server.send('POST', path)).status).toBe(status);
+  });
+
+  it('are matched to Accept without its parameters where they have a route', async () => {
+    expect((await get(server, aggregated(json), '/version')).status).toBe(200);
+    expect((await get(server, 'application/yaml', '/version')).status).toBe(406);
+  });
+
+  it('come in YAML too when they are aggregated', async () => {
+    const yaml = aggregated('application/yaml');
+    const { headers, text } = await get(server, yaml, '/api');
+    expect([headers['content-type'], text.split('\n')[0]]).toEqual([yaml, 'apiVersion: apidiscovery.k8s.io/v2']);
+  });
+
+  it.each(['*/*', 'text/html', 'application/yaml'])(
+    'the index of OpenAPI v3 is a text for everyone: %s',
+    async (accept) => {
+      const { status, headers } = await get(server, accept, '/openapi/v3');
+      expect([status, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    },
+  );
+
+  it.each([
+    ['/openapi/v3/', json, 404],
+    ['/openapi/v3/apis/none/v1', json, 404],
+    ['/openapi/v3/apis/apps/v1', 'application/yaml', 406],
+    ['/openapi/v2', 'application/yaml', 406],
+  ])('of OpenAPI are refused without a word: %s as %s is %d', async (path, accept, status) => {
+    const answer = await get(server, accept, path);
+    expect([answer.status, answer.text, answer.headers['content-type']]).toEqual([status, '', undefined]);
+  });
+
+  it.each(['*', '"a", ETAG', 'W/ETAG'])('of OpenAPI are not sent to who has them: %s', async (tags) => {
+    for (const path of ['/openapi/v2', '/openapi/v3/apis/apps/v1']) {
+      const { etag } = (await get(server, json, path)).headers;
+      const again = await get(server, json, path, { 'if-none-match': tags.replace('ETAG', String(etag)) });
+      expect([again.status, again.text]).toEqual([304, '']);
+    }
+  });
+
+  it('of OpenAPI depend on Accept, v2 on the encoding too', async () => {
+    expect((await get(server, json, '/openapi/v2')).headers.vary).toBe('Accept-Encoding, Accept');
+    expect((await get(server, json, '/openapi/v3/apis/apps/v1')).headers.vary).toBe('Accept');
+  });
+});

@@ -28,8 +28,9 @@ function parseMediaType(text: string): MediaType | undefined {
   const parameters = new Map<string, string>();
   for (const parameter of rest) {
     const at = parameter.indexOf('=');
-    if (at < 0) continue;
     const value = parameter.slice(at + 1).trim();
+    // Without a value it says nothing.
+    if (at < 0 || value === '') continue;
     parameters.set(parameter.slice(0, at).trim().toLowerCase(), value.replace(/^"(.*)"$/, '$1'));
   }
   return { type, subtype: subtype ?? '*', parameters };

@@ -5,7 +5,7 @@ import { jsonFormat, type WireFormat, wireFormats } from '../codec/wire-format.t
 import { unknownBodyFormat } from '../registry/route-errors.ts';
 import { essenceOf, type MediaType, parseAccept } from './media-type.ts';
 
-const knownMediaTypes: readonly string[] = wireFormats.map((format) => format.mediaType);
+export const knownMediaTypes: readonly string[] = wireFormats.map((format) => format.mediaType);
 const knownStreams: readonly string[] = wireFormats
   .filter((format) => format.canStream)
   .map((format) => `${format.mediaType};stream=watch`);
@@ -124,10 +124,13 @@ function targetOf(media: MediaType): TransformChoice {
   return { kind, version };
 }
 
-/** The routes name what they produce and are matched without parameters. Source: go-restful Route.matchesAccept. */
 function checkProduces(accept: string, produces: 'object' | 'collection'): void {
+  requireProduced(accept, produces === 'object' ? knownMediaTypes : [...knownMediaTypes, ...knownStreams]);
+}
+
+/** Routes name what they produce, and are matched without parameters. Throws 406. Source: go-restful Route.matchesAccept. */
+export function requireProduced(accept: string, available: readonly string[]): void {
   if (accept === '') return;
-  const available = produces === 'object' ? knownMediaTypes : [...knownMediaTypes, ...knownStreams];
   const wanted = accept.split(',').map((clause) => (clause.split(';')[0] ?? '').trim());
   if (wanted.some((type) => type === '*/*' || available.includes(type))) return;
   throw new StatusError({

@@ -1,12 +1,11 @@
 // Serves OpenAPI: v2 as one document, v3 as an index and its documents, cached by clients under the hash in the URL.
 // Source: kube-openapi pkg/handler and pkg/handler3.
 import { type Clock, stringifyJson, toDate } from '@kapstan/api';
-import type { OpenApiDocuments } from '../openapi/openapi-documents.ts';
+import type { OpenApiDocument, OpenApiDocuments } from '../openapi/openapi-documents.ts';
 import type { SwaggerDocuments, SwaggerForm } from '../openapi/swagger-documents.ts';
 import { BodyWriter } from './body-writer.ts';
 import type { Exchange } from './exchange.ts';
 import { parseAccept } from './media-type.ts';
-import { sendPageNotFound, sendText } from './status-response.ts';
 
 const root = '/openapi/v3';
 const yearMs = 365 * 86_400_000;
@@ -35,12 +34,10 @@ export async function serveSwagger(exchange: Exchange, documents: SwaggerDocumen
       ? swaggerTypes.filter((known) => subtype === '*' || subtype === known.accepted)
       : [],
   )[0];
-  if (wanted === undefined) return sendText(exchange, 406, '406 not acceptable\n');
+  exchange.setHeader('Vary', ['Accept-Encoding', 'Accept']);
+  if (wanted === undefined) return exchange.send(406, new Uint8Array());
   const document = await documents.document(wanted.form);
-  const etag = `"${document.hash}"`;
-  exchange.setHeader('ETag', etag);
-  exchange.setHeader('Vary', 'Accept');
-  if (exchange.header('if-none-match') === etag) return exchange.send(304, new Uint8Array());
+  if (isKnown(exchange, document.hash)) return exchange.send(304, new Uint8Array());
   sendBytes(exchange, { contentType: wanted.contentType, bytes: document.bytes, clock });
 }
 
@@ -48,37 +45,41 @@ export async function serveSwagger(exchange: Exchange, documents: SwaggerDocumen
 export function serveOpenApi(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): boolean {
   const { path } = exchange;
   if (path !== root && !path.startsWith(`${root}/`)) return false;
-  if (path === root || path === `${root}/`) {
-    const bytes = Buffer.from(stringifyJson(documents.index()));
-    sendJson(exchange, bytes, clock);
-    return true;
-  }
-  const document = documents.document(path.slice(root.length + 1));
-  if (document === undefined) {
-    sendPageNotFound(exchange);
-    return true;
-  }
-  const asked = exchange.query.get('hash');
-  const etag = `"${document.hash}"`;
-  if (asked !== null && asked !== '' && asked !== document.hash) {
-    exchange.setHeader('Location', `${path}?hash=${document.hash}`);
-    exchange.send(301, new Uint8Array());
-    return true;
-  }
-  exchange.setHeader('ETag', etag);
+  if (path === root) serveIndex(exchange, documents, clock);
+  else serveDocument(exchange, documents.document(path.slice(root.length + 1)), clock);
+  return true;
+}
+
+/** Whatever is accepted: the aggregator writes it without a word about what it is. Source: openapiv3/aggregator. */
+function serveIndex(exchange: Exchange, documents: OpenApiDocuments, clock: Clock): void {
+  const bytes = Buffer.from(stringifyJson(documents.index()));
+  sendBytes(exchange, { contentType: 'text/plain; charset=utf-8', bytes, clock });
+}
+
+function serveDocument(exchange: Exchange, document: OpenApiDocument | undefined, clock: Clock): void {
+  if (document === undefined) return exchange.send(404, new Uint8Array());
   exchange.setHeader('Vary', 'Accept');
+  if (!acceptsJson(exchange.header('accept') || '*/*')) return exchange.send(406, new Uint8Array());
+  const asked = exchange.query.get('hash');
+  if (asked !== null && asked !== '' && asked !== document.hash) {
+    exchange.setHeader('Location', `${exchange.path}?hash=${document.hash}`);
+    exchange.setHeader('Content-Type', 'application/json');
+    return exchange.send(301, new Uint8Array());
+  }
   if (asked === document.hash) {
     exchange.setHeader('Cache-Control', 'public, immutable');
     exchange.setHeader('Expires', toDate(clock.now() + yearMs).toUTCString());
   }
-  if (exchange.header('if-none-match') === etag) exchange.send(304, new Uint8Array());
-  else sendJson(exchange, document.bytes, clock);
-  return true;
+  if (isKnown(exchange, document.hash)) return exchange.send(304, new Uint8Array());
+  sendBytes(exchange, { contentType: 'application/json', bytes: document.bytes, clock });
 }
 
-function sendJson(exchange: Exchange, bytes: Uint8Array, clock: Clock): void {
-  if (!acceptsJson(exchange.header('accept') ?? '')) return sendText(exchange, 406, '406 not acceptable\n');
-  sendBytes(exchange, { contentType: 'application/json', bytes, clock });
+/** Names the document, and says whether the client has it. Source: net/http checkIfNoneMatch. */
+function isKnown(exchange: Exchange, hash: string): boolean {
+  const etag = `"${hash}"`;
+  exchange.setHeader('ETag', etag);
+  const known = (exchange.header('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return known.includes('*') || known.includes(etag);
 }
 
 interface Body {
@@ -95,7 +96,6 @@ function sendBytes(exchange: Exchange, { contentType, bytes, clock }: Body): voi
 }
 
 function acceptsJson(accept: string): boolean {
-  if (accept === '') return true;
   return parseAccept(accept).some(
     ({ type, subtype }) => (type === '*' || type === 'application') && (subtype === '*' || subtype === 'json'),
   );

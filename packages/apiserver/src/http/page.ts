@@ -1,6 +1,7 @@
 // Page: a path outside the API that the builder of a server adds: the documents of the token issuer, work on the store.
 // Served by path-router.ts, after authentication and authorisation.
 import type { Exchange } from './exchange.ts';
+import { requireProduced } from './negotiation.ts';
 
 export interface PageRequest {
   /** How the client names this server: "https://127.0.0.1:6443". */
@@ -22,12 +23,15 @@ export interface Page {
   /** "/openid/v1/jwks". Below /debug/ it may take as long as it wants. */
   readonly path: string;
   readonly method: 'GET' | 'POST';
+  /** Media type without which in Accept the page is refused with 406. Default: none is looked at. */
+  readonly produces?: string;
   /** Throws StatusError to refuse. */
   respond(request: PageRequest): PageAnswer | Promise<PageAnswer>;
 }
 
 /** Answers with the page. */
 export async function servePage(exchange: Exchange, page: Page): Promise<void> {
+  if (page.produces !== undefined) requireProduced(exchange.header('accept') ?? '', [page.produces]);
   const host = exchange.header('host') ?? exchange.header(':authority') ?? '';
   const origin = `${exchange.socket?.encrypted === true ? 'https' : 'http'}://${host}`;
   const answer = await page.respond({ origin, query: exchange.query, signal: exchange.signal });

@@ -2,6 +2,7 @@
 // kube-apiserver serves it, with its refusals.
 
 import type { Clock } from '@kapstan/api';
+import { jsonFormat } from '../codec/wire-format.ts';
 import { DiscoveryIndex, type DiscoverySnapshot } from '../discovery/discovery-index.ts';
 import { apiVersionsDocument, groupDocument, groupListDocument, resourceListDocument } from '../discovery/documents.ts';
 import { versionInfo } from '../discovery/version-info.ts';
@@ -12,7 +13,7 @@ import { methodNotAllowed, resourceNotFound } from '../registry/route-errors.ts'
 import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
 import type { Exchange } from './exchange.ts';
 import { type HealthCheck, HealthEndpoints } from './health.ts';
-import { negotiatePlainOutput, notAcceptableHere } from './negotiation.ts';
+import { knownMediaTypes, negotiatePlainOutput, notAcceptableHere, requireProduced } from './negotiation.ts';
 import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
 import { type Page, servePage } from './page.ts';
 import { trimSlashes } from './request-info.ts';
@@ -55,8 +56,8 @@ export class PathRouter {
     const swagger = new SwaggerDocuments(options.catalog);
     this.#exact = new Map<string, PathHandler>([
       ['/', (exchange) => this.#serveIndex(exchange)],
-      ['/version', (exchange) => serveDocument(exchange, versionInfo)],
-      ['/version/', (exchange) => serveDocument(exchange, versionInfo)],
+      ['/version', serveVersion],
+      ['/version/', serveVersion],
       ['/openapi/v2', (exchange) => serveSwagger(exchange, swagger, options.clock)],
       ['/metrics', (exchange) => options.metrics.serve(exchange)],
       ['/metrics/slis', (exchange) => options.metrics.serveText(exchange, this.#health.metrics.metrics())],
@@ -84,7 +85,8 @@ export class PathRouter {
     if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
     if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;
     const address = exchange.header('host') ?? exchange.header(':authority') ?? '';
-    serveDocument(exchange, root === 'api' ? apiVersionsDocument(address) : groupListDocument(index));
+    if (root === 'api') serveRoute(exchange, apiVersionsDocument(address), knownMediaTypes);
+    else serveDocument(exchange, groupListDocument(index));
   }
 
   #serveAggregated(exchange: Exchange, index: DiscoverySnapshot, root: string): boolean {
@@ -114,15 +116,27 @@ function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly
   if (version === undefined) return serveDocument(exchange, groupDocument(entry));
   const served = entry.versions.find((candidate) => candidate.version === version);
   if (served !== undefined && more.length === 0) {
-    return serveDocument(exchange, resourceListDocument(entry, served));
+    return serveRoute(exchange, resourceListDocument(entry, served), knownMediaTypes);
   }
   if (!entry.isCustom) throw resourceNotFound();
   sendPageNotFound(exchange);
 }
 
-/** Documents are read only and come in JSON or YAML. */
-function serveDocument(exchange: Exchange, document: unknown): void {
+function serveVersion(exchange: Exchange): void {
+  serveRoute(exchange, versionInfo, [jsonFormat.mediaType]);
+}
+
+/** A document with a route of its own: for GET, in what the route produces. */
+function serveRoute(exchange: Exchange, document: unknown, produced: readonly string[]): void {
   if (exchange.method !== 'GET') throw methodNotAllowed();
+  requireProduced(exchange.header('accept') ?? '', produced);
+  // One form: JSON, whatever the parameters of the media type say.
+  if (produced.length === 1) sendValue(exchange, 200, document);
+  else serveDocument(exchange, document);
+}
+
+/** The aggregator's documents come whatever the method. Source: kube-aggregator apisHandler, apiGroupHandler. */
+function serveDocument(exchange: Exchange, document: unknown): void {
   if (negotiatePlainOutput(outputRequestOf(exchange)) === undefined) throw notAcceptableHere();
   sendValue(exchange, 200, document);
 }

@@ -331,6 +331,35 @@ describe('Client', () => {
     });
   });
 
+  it('asks before each attempt of a call, also those that it repeats, whether it may go', async () => {
+    const busy = json({ kind: 'Status', code: 429 }, { status: 429, headers: { 'retry-after': '0' } });
+    const asked: number[] = [];
+    const lastAllowed = { count: 2 };
+    const beforeAttempt = (): void => {
+      asked.push(server.requests.length);
+      if (asked.length > lastAllowed.count) throw new Error('leads no more');
+    };
+    const body: KubernetesObject = { metadata: target };
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => client.create(ConfigMap, body, { beforeAttempt }),
+      () => client.update(ConfigMap, body, { beforeAttempt }),
+      () => client.patch(ConfigMap, target, { type: 'merge', body: {}, beforeAttempt }),
+      () => client.apply(ConfigMap, body, { fieldManager: 'm', beforeAttempt }),
+      () => client.delete(ConfigMap, target, { beforeAttempt }),
+      () => client.deleteCollection(ConfigMap, { namespace: 'n', beforeAttempt }),
+      () => evict(client, target, { beforeAttempt }),
+      () => client.get(ConfigMap, target, { beforeAttempt }),
+      () => client.listPage(ConfigMap, { beforeAttempt }),
+    ];
+    server.always(busy);
+    for (const call of calls) {
+      asked.length = 0;
+      const before = server.requests.length;
+      await expect(call()).rejects.toThrow('leads no more');
+      expect(asked.map((sent) => sent - before)).toEqual([0, 1, 2]);
+    }
+  });
+
   it('sends a scale where a scale belongs', async () => {
     server.always(json(answered));
     const scale = { kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: target };

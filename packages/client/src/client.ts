@@ -211,9 +211,9 @@ export class Client implements ResourceClient {
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
     const path = collectionPath(token, options, listQuery(options));
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
+    const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
     const request = requestOf(token, { method: 'DELETE', path, body: deleteBody(options) });
-    await this.#transport.call(request, limits, bodyText);
+    await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, bodyText);
   }
 
   async createSubresource<T extends KubernetesObject>(
@@ -336,7 +336,8 @@ export class Client implements ResourceClient {
   }
 
   async #object<T>(request: HttpRequest, options: CallOptions): Promise<T> {
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.timeoutMs };
+    const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
+    const limits = { signal, beforeAttempt, timeoutMs };
     return await this.#transport.call(request, limits, (answer) => readObject<T>(answer));
   }
 
@@ -359,7 +360,8 @@ export class Client implements ResourceClient {
     accept: string,
   ): Promise<ListResult<T>> {
     const path = collectionPath(token, options, listQuery(options));
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.listTimeoutMs };
+    const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
+    const limits = { signal, beforeAttempt, timeoutMs };
     const request = requestOf(token, { method: 'GET', path, accept });
     return await this.#transport.call(request, limits, (answer) => readList(answer, token));
   }

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { EventEmitter, getEventListeners, once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -186,6 +187,22 @@ describe('connect', () => {
     expect(clock.pendingTimers).toBe(0);
     await client.close();
     await closed;
+  });
+
+  it('ends a plugin that runs when its signal aborts', async () => {
+    const command = join(directory, 'login');
+    const [started, ended] = [join(directory, 'started'), join(directory, 'ended')];
+    for (const fifo of [started, ended]) execFileSync('mkfifo', [fifo]);
+    const script = `#!/bin/sh\ntrap 'kill $!; echo ended > ${ended}; exit 1' TERM\nsleep 300 > /dev/null &\necho > ${started}\nwait\n`;
+    await writeFile(command, script, { mode: 0o755 });
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command, interactiveMode: 'Never' };
+    const controller = new AbortController();
+    const config = { server: 'https://127.0.0.1:1', exec };
+    const connecting = expect(connect({ config, signal: controller.signal })).rejects.toThrow('enough');
+    await readFile(started);
+    controller.abort(new Error('enough'));
+    await connecting;
+    expect(await readFile(ended, 'utf8')).toBe('ended\n');
   });
 
   it('fails at once when a certificate file is missing', async () => {

@@ -38,7 +38,10 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
       const ports = { clock, logger: sharedLogger };
       const own = credentialsOf(config, { ...ports, server, tls });
       const material = new TlsMaterial({ ...ports, tls, credentials: own });
-      return { credentials: own, pool: new ConnectionPool({ server, tls, material, proxyUrl, clock }) };
+      const stop = (): void => {
+        if (own instanceof ExecPlugin) own.stop();
+      };
+      return { credentials: own, pool: new ConnectionPool({ server, tls, material, proxyUrl, clock }), stop };
     },
   );
   return new Transport({

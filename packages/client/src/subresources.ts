@@ -106,6 +106,10 @@ export async function createToken(
   return answer as TokenRequest;
 }
 
-function limits({ signal, timeoutMs }: CallOptions): CallOptions {
-  return { ...(signal === undefined ? {} : { signal }), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+function limits({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
+  return {
+    ...(signal === undefined ? {} : { signal }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(beforeAttempt === undefined ? {} : { beforeAttempt }),
+  };
 }

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -162,6 +164,52 @@ exit \${EXIT_CODE:-0}
     await expect(missing.headers()).rejects.toThrow(
       'exec: executable no-such-plugin not found\n\nrun U+001B[31minstall',
     );
+  });
+
+  describe('that runs when the client is closed', () => {
+    const start = async (onTerm: string): Promise<{ readonly exec: ExecPlugin; readonly asked: Promise<unknown> }> => {
+      const started = join(directory, 'started');
+      execFileSync('mkfifo', [started]);
+      const command = join(directory, 'plugin.sh');
+      // Its child holds the output open, and stays.
+      const script = `#!/bin/sh\ntrap '${onTerm}' TERM\nsleep 300 &\necho $! $$ > "${started}"\nwhile :; do wait; done\n`;
+      await writeFile(command, script, { mode: 0o755 });
+      const exec = new ExecPlugin({
+        exec: { apiVersion: v1, command, interactiveMode: 'Never' },
+        cluster,
+        clock,
+        logger: silentLogger,
+      });
+      const asked = exec.headers().catch(({ message }: Error) => message);
+      pids = (await readFile(started, 'utf8')).trim().split(' ').map(Number);
+      return { exec, asked };
+    };
+    let pids: number[] = [];
+    afterEach(() => {
+      // The sleep: a plugin's own children are its own affair.
+      if (pids[0] !== undefined) process.kill(pids[0], 'SIGKILL');
+      pids = [];
+    });
+
+    it('is ended, and runs no more', async () => {
+      const { exec, asked } = await start('exit 0');
+      exec.stop();
+      expect(await asked).toBe('exec: the client is closed');
+      expect(() => process.kill(pids[1] ?? 0, 0)).toThrow('ESRCH');
+      expect(clock.pendingTimers).toBe(0);
+      await expect(exec.headers()).rejects.toThrow('the client is closed');
+    });
+
+    it('is killed after five seconds when it does not end by itself', async () => {
+      const { exec, asked } = await start('echo > "$0.term"');
+      exec.stop();
+      while (!existsSync(join(directory, 'plugin.sh.term'))) await new Promise(setImmediate);
+      await clock.advance(4999);
+      expect(process.kill(pids[1] ?? 0, 0)).toBe(true);
+      await clock.advance(1);
+      expect(await asked).toBe('exec: the client is closed');
+      expect(() => process.kill(pids[1] ?? 0, 0)).toThrow('ESRCH');
+    });
   });
 
   describe('of the mode', () => {

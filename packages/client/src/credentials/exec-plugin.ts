@@ -1,5 +1,5 @@
 // Credentials from an external command (client.authentication.k8s.io): run once at a time, kept until they expire.
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { type Clock, isJsonObject, type Logger, parseTime } from '@kapstan/api';
 import type { TlsConfig } from '../tls-config.ts';
@@ -53,6 +53,8 @@ interface Held extends ExecCredential {
 const refreshLeadMs = 60_000;
 const refreshLeadShare = 0.2;
 const refreshRetryMs = 5_000;
+// What a plugin that is to end has left to do so by itself.
+const killAfterMs = 5_000;
 
 const versions: readonly string[] = ['client.authentication.k8s.io/v1', 'client.authentication.k8s.io/v1beta1'];
 
@@ -62,6 +64,7 @@ export class ExecPlugin implements Credentials {
   #credential: Held | undefined;
   #running: Promise<ExecCredential> | undefined;
   #retryAtMs = 0;
+  readonly #stopping = new AbortController();
 
   /** Throws TypeError for a configuration that no plugin could be run with. */
   constructor(options: ExecPluginOptions) {
@@ -81,6 +84,11 @@ export class ExecPlugin implements Credentials {
     // Others that got a 401 with the same credentials have refreshed them already.
     if (this.#credential?.headers === used) await this.#refresh();
     return true;
+  }
+
+  /** Ends the plugin if it runs, for good; who waits for it gets an error. */
+  stop(): void {
+    this.#stopping.abort(new Error('exec: the client is closed'));
   }
 
   #current(): ExecCredential | Promise<ExecCredential> {
@@ -110,7 +118,7 @@ export class ExecPlugin implements Credentials {
 
   async #run(): Promise<ExecCredential> {
     const { exec, clock } = this.#options;
-    const credential = parseExecCredential(await runPlugin(this.#options), exec.apiVersion);
+    const credential = parseExecCredential(await runPlugin(this.#options, this.#stopping.signal), exec.apiVersion);
     const { expiresAtMs = Number.POSITIVE_INFINITY } = credential;
     const lead = Math.min(refreshLeadMs, Math.max(0, expiresAtMs - clock.now()) * refreshLeadShare);
     this.#credential = { ...credential, refreshAtMs: expiresAtMs - lead };
@@ -137,7 +145,8 @@ function interactiveMode(exec: ExecConfig): string {
 
 const ownTerminal = (): number | undefined => (process.stdin.isTTY === true ? 0 : undefined);
 
-async function runPlugin({ exec, cluster, terminal = ownTerminal }: ExecPluginOptions): Promise<string> {
+async function runPlugin(options: ExecPluginOptions, signal: AbortSignal): Promise<string> {
+  const { exec, cluster, terminal = ownTerminal, clock } = options;
   const mode = interactiveMode(exec);
   const input = mode === 'Never' ? undefined : terminal();
   if (mode === 'Always' && input === undefined) throw new Error('standard input is not a terminal');
@@ -150,20 +159,33 @@ async function runPlugin({ exec, cluster, terminal = ownTerminal }: ExecPluginOp
     },
   };
   const own = Object.fromEntries((exec.env ?? []).map(({ name, value }) => [name, value]));
+  signal.throwIfAborted();
   const child = spawn(exec.command, exec.args ?? [], {
     env: { ...process.env, ...own, KUBERNETES_EXEC_INFO: JSON.stringify(info) },
     stdio: [input ?? 'ignore', 'pipe', 'inherit'],
     windowsHide: true,
   });
+  const onAbort = (): void => endPlugin(child, clock);
+  signal.addEventListener('abort', onAbort, { once: true });
   return await new Promise((resolve, reject) => {
     const output: Buffer[] = [];
     child.stdout?.on('data', (chunk: Buffer) => output.push(chunk));
     child.once('error', (error: NodeJS.ErrnoException) => reject(startError(exec, error)));
-    child.once('close', (code, signal) => {
-      if (code === 0) resolve(Buffer.concat(output).toString('utf8'));
-      else reject(new Error(`exec: executable ${exec.command} failed with ${signal ?? `exit code ${code}`}`));
+    child.once('close', (code, signalName) => {
+      signal.removeEventListener('abort', onAbort);
+      if (signal.aborted) reject(signal.reason);
+      else if (code === 0) resolve(Buffer.concat(output).toString('utf8'));
+      else reject(new Error(`exec: executable ${exec.command} failed with ${signalName ?? `exit code ${code}`}`));
     });
   });
+}
+
+// Its output is let go, which a process that it has started may hold open.
+function endPlugin(child: ChildProcess, clock: Clock): void {
+  const cancelKill = clock.setBackgroundTimer(() => child.kill('SIGKILL'), killAfterMs);
+  child.once('exit', cancelKill);
+  child.stdout?.destroy();
+  child.kill();
 }
 
 function startError(exec: ExecConfig, error: NodeJS.ErrnoException): Error {

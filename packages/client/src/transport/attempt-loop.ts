@@ -29,6 +29,7 @@ export interface Exchange<A> {
   readonly label: string;
   /** Streams are not retried when their connection breaks: who watches decides, with its own backoff. */
   readonly isStream: boolean;
+  readonly beforeAttempt?: (() => void) | undefined;
   /** Finds the connection of the next attempt. What it rejects with is passed on as it is. */
   prepare(): Promise<Attempt<A>>;
 }
@@ -110,6 +111,7 @@ export class AttemptLoop {
     // Credentials and certificates may come from a command or a server that never answers.
     const headers = await untilAborted(this.credentialHeaders(), exchange.signal);
     const attempt = await untilAborted(exchange.prepare(), exchange.signal);
+    exchange.beforeAttempt?.();
     const startedAtMs = this.#ports.options.clock.monotonicNow();
     let response: AttemptResponse<A>;
     try {

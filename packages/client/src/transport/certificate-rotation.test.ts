@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
@@ -165,6 +166,23 @@ describe('a rotated certificate', () => {
     await clock.advance(60_000);
     await client.get(Node, target);
     expect([server.connections, logged.length]).toEqual([1, 1]);
+  });
+
+  it('is not looked for by a watch that was aborted while its files were read', async () => {
+    await client.close();
+    execFileSync('mkfifo', [path('ca')]);
+    client = connect({ tls: { caFile: path('ca'), certFile: path('crt'), keyFile: path('key') } });
+    const abort = new AbortController();
+    const aborted = expect(client.watchEvents(Node, { signal: abort.signal }).next()).rejects.toThrow('enough');
+    // Opens when somebody reads.
+    const ca = await open(path('ca'), 'w');
+    const call = client.get(Node, target);
+    abort.abort(new Error('enough'));
+    await aborted;
+    await ca.writeFile(authority.ca);
+    await ca.close();
+    await call;
+    expect([clock.pendingTimers, senders]).toEqual([0, ['one']]);
   });
 
   it('from a plugin ends watches as well', async () => {

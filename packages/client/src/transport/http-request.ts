@@ -30,6 +30,8 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined;
   /** 0 = no limit. */
   readonly timeoutMs: number;
+  /** Called right before each attempt of a call; what it throws, the call rejects with. */
+  readonly beforeAttempt?: (() => void) | undefined;
 }
 
 export function pathOnly({ path }: HttpRequest): string {

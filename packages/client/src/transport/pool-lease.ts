@@ -8,7 +8,7 @@ export class PoolLease {
   readonly #giveBack: () => Promise<void>;
   readonly #streams = new Set<Dispatcher>();
   readonly #upgraded = new Set<Socket>();
-  #isClosed = false;
+  #closing: Promise<void> | undefined;
 
   /** `giveBack` is called once, by {@link close}. */
   constructor(pool: ConnectionPool, giveBack: () => Promise<void>) {
@@ -39,7 +39,7 @@ export class PoolLease {
     const generation = await this.#generation();
     return async (signal) => {
       const socket = await this.#pool.dial(generation, signal);
-      if (this.#isClosed) socket.destroy(closedError());
+      if (this.#closing !== undefined) socket.destroy(closedError());
       this.#upgraded.add(socket);
       socket.once('close', () => this.#upgraded.delete(socket));
       return socket;
@@ -52,10 +52,13 @@ export class PoolLease {
     this.#pool.release(stream).catch(() => undefined);
   }
 
-  /** Ends streams and upgraded connections; the rest when no other client shares it. Idempotent. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+  /** Ends streams and upgraded connections; the rest when no other client shares it. Idempotent: all wait for the one end. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     for (const socket of this.#upgraded) socket.destroy(closedError());
     const streams = [...this.#streams];
     this.#streams.clear();
@@ -66,7 +69,7 @@ export class PoolLease {
   // Atomic: what is made of the result in the same turn belongs to a lease that is open.
   async #generation(): Promise<Generation> {
     const generation = await this.#pool.generation();
-    if (this.#isClosed) throw new TypeError('the client is closed');
+    if (this.#closing !== undefined) throw new TypeError('the client is closed');
     return generation;
   }
 }

@@ -1,12 +1,17 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type KubernetesObject, type Logger, resource, silentLogger } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
 import type { ClientConfig, ClientOptions } from '../client-config.ts';
 import { json, ScriptedServer, stream } from '../testing/scripted-server.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
 const node = { kind: 'Node', apiVersion: 'v1', metadata: { name: 'a' } };
@@ -120,6 +125,30 @@ describe('clients that are configured alike', () => {
     await client.close();
     await waiting;
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('forget one that was dropped without close(), and its logger', async () => {
+    const kept = connect();
+    let dropped: WeakRef<Client> | undefined;
+    let itsLogger: WeakRef<Logger> | undefined;
+    // A scope of its own, so that nothing here holds what it made.
+    const drop = async (): Promise<void> => {
+      const logger = { ...silentLogger };
+      const client = new Client({ server: server.url, token: 't' }, { logger });
+      await client.get(Node, target);
+      [dropped, itsLogger] = [new WeakRef(client), new WeakRef(logger)];
+    };
+    await drop();
+    while (dropped?.deref() !== undefined || itsLogger?.deref() !== undefined) {
+      // In this turn deref() keeps what it has shown.
+      await new Promise(setImmediate);
+      collectGarbage();
+    }
+    await kept.get(Node, target);
+    expect(server.connections).toBe(1);
+    await kept.close();
+    // With the last one that there is, and not with the time of idle connections.
+    while (server.sockets.size > 0) await new Promise(setImmediate);
   });
 
   describe('with a plugin or a file', () => {

@@ -9,11 +9,13 @@ import { PoolLease } from './pool-lease.ts';
 interface Link {
   readonly credentials: Credentials;
   readonly pool: ConnectionPool;
+  /** Ends what the credentials have under way. */
+  readonly stop: () => void;
 }
 
 interface SharedLink extends Link {
   /** One entry a client. */
-  readonly loggers: Logger[];
+  readonly loggers: Map<object, Logger>;
 }
 
 /** What one client holds. */
@@ -22,11 +24,10 @@ interface Share {
   readonly lease: PoolLease;
 }
 
-// Weak, so that a client that is dropped without close() leaves nothing here. Source: client-go's ClientsAllowTLSCacheGC.
+// Weak, so that a client that is dropped without close() leaves nothing here, though its logger may lead back to it; its idle
+// connections end with their time. Source: client-go's ClientsAllowTLSCacheGC.
 const links = new Map<string, WeakRef<SharedLink>>();
-const dropped = new FinalizationRegistry<string>((key) => {
-  if (links.get(key)?.deref() === undefined) links.delete(key);
-});
+const dropped = new FinalizationRegistry<() => void>((forget) => forget());
 
 /**
  * A share in the link of that key; `create` makes it when there is none, and what it throws is passed on. The logger that
@@ -34,29 +35,44 @@ const dropped = new FinalizationRegistry<string>((key) => {
  */
 export function shareLink(key: string, logger: Logger, create: (logger: Logger) => Link): Share {
   const link = links.get(key)?.deref() ?? createLink(key, create);
-  link.loggers.push(logger);
+  const sharer = {};
+  link.loggers.set(sharer, logger);
   const lease = new PoolLease(link.pool, async () => {
-    link.loggers.splice(link.loggers.indexOf(logger), 1);
-    if (link.loggers.length > 0) return;
+    link.loggers.delete(sharer);
+    if (link.loggers.size > 0) return;
     links.delete(key);
+    link.stop();
     await link.pool.close();
   });
+  dropped.register(lease, forgetSharer(new WeakRef(link), sharer));
   return { credentials: link.credentials, lease };
 }
 
 function createLink(key: string, create: (logger: Logger) => Link): SharedLink {
-  const loggers: Logger[] = [];
+  const loggers: SharedLink['loggers'] = new Map();
   const link = { ...create(loggerOfAll(loggers)), loggers };
-  links.set(key, new WeakRef(link));
-  dropped.register(link, key);
+  const weak = new WeakRef(link);
+  links.set(key, weak);
+  dropped.register(link, forgetLink(key, weak));
   return link;
 }
 
-function loggerOfAll(loggers: readonly Logger[]): Logger {
+// Functions of their own, since what they hold must not hold the client.
+function forgetSharer(link: WeakRef<SharedLink>, sharer: object): () => void {
+  return () => link.deref()?.loggers.delete(sharer);
+}
+
+function forgetLink(key: string, link: WeakRef<SharedLink>): () => void {
+  return () => {
+    if (links.get(key) === link) links.delete(key);
+  };
+}
+
+function loggerOfAll(loggers: SharedLink['loggers']): Logger {
   const tell =
     (level: keyof Logger): Logger['warn'] =>
     (message, fields) => {
-      for (const logger of new Set(loggers)) logger[level](message, fields);
+      for (const logger of new Set(loggers.values())) logger[level](message, fields);
     };
   return { debug: tell('debug'), info: tell('info'), warn: tell('warn'), error: tell('error') };
 }

@@ -48,7 +48,10 @@ export class TlsMaterial {
     this.#hasFiles = [tls.caFile, tls.certFile, tls.keyFile].some((file) => file !== undefined);
   }
 
-  /** The present texts. Rejects when a file cannot be read at first; later failures keep the last texts. */
+  /**
+   * The present texts. Rejects when at first a file cannot be read (the authority's is told of before the certificate's and
+   * the key's) and with TypeError when no connection could use them; later failures keep the last texts.
+   */
   async load(): Promise<TlsTexts> {
     const texts = await this.#fileTexts();
     const own = texts.cert === undefined ? await this.#options.credentials.clientCertificate?.() : undefined;
@@ -68,12 +71,10 @@ export class TlsMaterial {
     const { tls, clock, logger } = this.#options;
     this.#rereadAtMs = clock.monotonicNow() + rereadAfterMs;
     try {
-      const [ca, cert, key] = await Promise.all([
-        textOf(tls.ca, tls.caFile),
-        textOf(tls.cert, tls.certFile),
-        textOf(tls.key, tls.keyFile),
-      ]);
-      if (this.#texts !== undefined) checkUsable({ ca, cert, key });
+      const ca = await textOf(tls.ca, tls.caFile);
+      const cert = await textOf(tls.cert, tls.certFile);
+      const key = await textOf(tls.key, tls.keyFile);
+      checkUsable({ ca, cert, key });
       this.#texts = { ca, cert, key };
     } catch (error) {
       if (this.#texts === undefined) throw error;
@@ -84,10 +85,21 @@ export class TlsMaterial {
   }
 }
 
-/** Throws for an authority that is none, and for a key of another certificate. */
+/** Throws TypeError for an authority that is none, and for a key of another certificate. Source: client-go transport.TLSConfigFor. */
 function checkUsable({ ca, cert, key }: TlsTexts): void {
-  if (ca !== undefined) new X509Certificate(ca);
-  if (cert !== undefined && key !== undefined) createSecureContext({ cert, key });
+  if (ca !== undefined) check('root certificates', () => new X509Certificate(ca));
+  if (cert !== undefined && key !== undefined)
+    check('the client certificate and its key', () => createSecureContext({ cert, key }));
+}
+
+function check(what: string, read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    throw new TypeError(`unable to load ${what}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
 }
 
 async function textOf(data: string | undefined, file: string | undefined): Promise<string | undefined> {

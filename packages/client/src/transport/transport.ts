@@ -74,7 +74,9 @@ export class Transport {
     };
     this.#running.add(scope);
     try {
-      return await read(await this.#attempts.run(this.#exchange(request, scope, { isStream: false, prepare })));
+      const { beforeAttempt } = limits;
+      const exchange = this.#exchange(request, scope, { isStream: false, prepare, beforeAttempt });
+      return await read(await this.#attempts.run(exchange));
     } catch (error) {
       throw scope.signal.aborted ? abortReason(scope.signal, error) : error;
     } finally {
@@ -167,7 +169,7 @@ export class Transport {
   #exchange<A>(
     request: HttpRequest,
     { signal }: CallScope,
-    rest: Pick<Exchange<A>, 'isStream' | 'prepare'>,
+    rest: Pick<Exchange<A>, 'isStream' | 'prepare' | 'beforeAttempt'>,
   ): Exchange<A> {
     return { request, signal, label: this.#label(request), ...rest };
   }

@@ -47,8 +47,10 @@ const maxErrorBytes = 65_536;
 
 type Opened = AttemptResponse<OpenWebSocket>;
 
-export function handshake(options: HandshakeOptions): Promise<Opened> {
+export async function handshake(options: HandshakeOptions): Promise<Opened> {
   const { url, protocols, headers, connection, signal, request } = options;
+  if (signal.aborted) connection.destroy();
+  signal.throwIfAborted();
   let cause: Error | undefined;
   connection.once('error', (error) => {
     cause = error;
@@ -61,7 +63,7 @@ export function handshake(options: HandshakeOptions): Promise<Opened> {
     maxPayload: maxFrameBytes,
     closeTimeout: closeTimeoutMs,
   } as object);
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     const onAbort = (): void => {
       socket.terminate();
       connection.destroy();
@@ -71,7 +73,6 @@ export function handshake(options: HandshakeOptions): Promise<Opened> {
       signal.removeEventListener('abort', onAbort);
       step();
     };
-    if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     socket.once('open', () => {
       // Invariant: nothing is read before the owner's listeners stand.

@@ -6,6 +6,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Time after which the call fails, in milliseconds. 0 = no limit. Default: the client's. Never applies to watches. */
   readonly timeoutMs?: number;
+  /**
+   * Called right before each attempt, also before those that the client repeats by itself after a while; what it throws, the call
+   * rejects with. A client that sends at once and once may leave it out.
+   */
+  readonly beforeAttempt?: () => void;
 }
 
 export interface GetOptions extends CallOptions {

@@ -80,6 +80,34 @@ describe('ObservedClient', () => {
     expect(calls.map(({ verb }) => verb)).toEqual(['get', 'listPage']);
   });
 
+  it('has each attempt of a write admitted, also one that the client repeats later, and none of a read', async () => {
+    const { client, calls } = fake();
+    let isLeader = true;
+    const asked: string[] = [];
+    const admit = (): void => {
+      asked.push('manager');
+      if (!isLeader) throw new Error('not the leader');
+    };
+    const guarded = new ObservedClient({ client, admit });
+    const options = { beforeAttempt: () => void asked.push('caller') };
+    for (const [, write] of writes) await write(guarded, options);
+    await guarded.deleteCollection(testConfigMaps, options);
+    await guarded.createSubresource(testConfigMaps, { ...target, subresource: 'eviction' }, { body: {}, ...options });
+    const attempts = calls.map((call) => call.options?.beforeAttempt);
+    expect(attempts).toHaveLength(writes.length + 2);
+    for (const attempt of attempts) {
+      asked.length = 0;
+      isLeader = true;
+      attempt?.();
+      expect(asked).toEqual(['manager', 'caller']);
+      isLeader = false;
+      expect(attempt).toThrow('not the leader');
+    }
+    calls.length = 0;
+    await guarded.get(testConfigMaps, target);
+    expect(calls[0]?.options?.beforeAttempt).toBeUndefined();
+  });
+
   it('ends calls with its signal and with their own', async () => {
     let end: () => void = () => undefined;
     const { client, calls } = fake(new Promise((resolve) => (end = resolve)));

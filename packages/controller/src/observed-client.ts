@@ -26,7 +26,7 @@ export interface ObservedClientOptions {
   readonly client: ResourceClient;
   /** Told of each write that succeeded and whose answer was an object; not of dry runs. */
   readonly observer?: WriteObserver;
-  /** Called before each write; what it throws, the write rejects with. Default: every write may go. */
+  /** Called before each write and each repetition of it; what it throws, the write rejects with. Default: every write may go. */
   readonly admit?: () => void;
   /** Cancels every call, beside the signal that the call may have. */
   readonly signal?: AbortSignal;
@@ -109,8 +109,7 @@ export class ObservedClient implements ResourceClient {
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    this.#options.admit?.();
-    return await this.#call(call, (limited) => this.#client.createSubresource(token, target, limited));
+    return await this.#admitted(call, (limited) => this.#client.createSubresource(token, target, limited));
   }
 
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
@@ -126,12 +125,23 @@ export class ObservedClient implements ResourceClient {
     options: O | undefined,
     send: (options: O) => Promise<R>,
   ): Promise<R> {
-    this.#options.admit?.();
-    const written = await this.#call(options, send);
+    const written = await this.#admitted(options, send);
     const { name, namespace = '', resourceVersion } = written?.metadata ?? {};
     if (options?.dryRun !== true && name !== undefined && resourceVersion !== undefined)
       this.#options.observer?.observeWrite(token, { namespace, name }, resourceVersion);
     return written;
+  }
+
+  /** The client is asked to look again: it may have to wait before an attempt, and the process may be paused meanwhile. */
+  async #admitted<O extends CallOptions, R>(options: O | undefined, send: (options: O) => Promise<R>): Promise<R> {
+    const { admit } = this.#options;
+    if (admit === undefined) return await this.#call(options, send);
+    admit();
+    const beforeAttempt = (): void => {
+      admit();
+      options?.beforeAttempt?.();
+    };
+    return await this.#call({ ...options, beforeAttempt } as O, send);
   }
 
   async #call<O extends CallOptions, R>(options: O | undefined, send: (options: O) => Promise<R>): Promise<R> {

@@ -5,7 +5,6 @@ import { type ClusterOptions, type ConnectedClient, connectCluster } from './con
 import type { Controller } from './controller-builder.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
 import { warningLogger } from './warning-logger.ts';
-import { watchfulClock } from './watchful-clock.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
   /** Default: one for the cluster of the kubeconfig or of the pod, closed in the end. */
@@ -32,16 +31,12 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
     ...(context === undefined ? {} : { context }),
     ...(inCluster === undefined ? {} : { inCluster }),
   };
-  let manager: Manager | undefined;
-  // A retry that waited while this process was paused must not go out after leadership ran out meanwhile.
-  const watchful = watchfulClock(clock, () => void manager?.isLeader);
-  const own = given === undefined ? await connectCluster(cluster, { clock: watchful, logger }) : undefined;
+  const own = given === undefined ? await connectCluster(cluster, { clock, logger }) : undefined;
   const { signal, ignore } =
     givenSignal === undefined ? processSignals() : { signal: givenSignal, ignore: () => undefined };
   try {
     const client = given ?? (own as ConnectedClient);
-    manager = new Manager(controllers, { ...withNamespace(rest, own?.namespace), client });
-    await manager.run(signal);
+    await new Manager(controllers, { ...withNamespace(rest, own?.namespace), client }).run(signal);
   } finally {
     ignore();
     await own?.close();

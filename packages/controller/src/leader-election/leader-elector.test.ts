@@ -1,4 +1,5 @@
 import {
+  type CallOptions,
   type Clock,
   deepCopy,
   type LogFields,
@@ -276,6 +277,37 @@ describe('LeaderElector', () => {
     await settle();
     expect(server.calls.length).toBe(4);
     expect(await finished).toBeInstanceOf(LeadershipLostError);
+  });
+
+  it('writes nothing when it wakes from a pause while the client waits before it sends a renewal again', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let pausedMs = 0;
+    let again: () => void = () => undefined;
+    const client = server.client('me');
+    const repeating = {
+      ...client,
+      update: async (token: typeof Lease, lease: Lease, options: CallOptions = {}): Promise<Lease> => {
+        await new Promise<void>((resolve) => (again = resolve));
+        options.beforeAttempt?.();
+        return await client.update(token, lease, options);
+      },
+    } as unknown as ResourceClient;
+    const { log, finished } = candidate(
+      server,
+      shifted(clock, () => pausedMs),
+      { client: repeating },
+    );
+    await clock.advance(2000);
+    again();
+    await clock.advance(2000);
+    expect(server.calls).toEqual(['me get', 'me create', 'me update']);
+    pausedMs = 20_000;
+    // The repetition is the first thing that happens: no timer has run.
+    again();
+    await settle();
+    expect(log.slice(3)).toEqual(['aborted', 'leads no more']);
+    expect(await finished).toBeInstanceOf(LeadershipLostError);
+    expect(server.calls).toHaveLength(3);
   });
 
   it('counts from the start of a renewal, not from its answer', async () => {

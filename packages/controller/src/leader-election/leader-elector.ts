@@ -1,6 +1,14 @@
 // LeaderElector: of several processes one works, the holder of a Lease. Decisions are in leader-record.ts; used by the
 // manager. Source: client-go tools/leaderelection; stricter about when a leader stops.
-import { type CancelTimer, delay, isConflict, isForbidden, isNotFound, isUnauthorized } from '@kapstan/api';
+import {
+  type CallOptions,
+  type CancelTimer,
+  delay,
+  isConflict,
+  isForbidden,
+  isNotFound,
+  isUnauthorized,
+} from '@kapstan/api';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import {
   jitterFactor,
@@ -28,6 +36,7 @@ export class LeadershipLostError extends Error {
 }
 
 type Work = (term: AbortSignal) => Promise<void>;
+type LimitedCall = Required<CallOptions>;
 
 /** The time as a leader. */
 interface Term {
@@ -208,8 +217,6 @@ export class LeaderElector {
     if (present !== undefined) this.#see(present);
     const observed = this.#observed;
     if (present !== undefined && observed !== undefined && !isFree(observed, this.identity, this.#now())) return false;
-    // Reading may have taken long: a leader whose time is over writes nothing any more, see #call.
-    void this.isLeader;
     const claim = this.#claim();
     // Source: client-go counts when it finds its own name on a Lease that is there.
     if (present !== undefined && this.leader === this.identity) this.#options.onSlowRenewal();
@@ -223,7 +230,7 @@ export class LeaderElector {
     return true;
   }
 
-  #update(lease: Lease, options: { readonly signal: AbortSignal }): Promise<Lease> {
+  #update(lease: Lease, options: LimitedCall): Promise<Lease> {
     this.#hasWritten = true;
     return this.#options.client.update(Lease, lease, options);
   }
@@ -305,13 +312,16 @@ export class LeaderElector {
    * One request, ended after half the renew deadline (source: client-go NewFromKubeconfig) and by the loss of leadership, also
    * with a client that knows no signals. Rejects once leadership is lost.
    */
-  async #call<T>(
-    request: (options: { readonly signal: AbortSignal; readonly timeoutMs: number }) => Promise<T>,
-  ): Promise<T> {
+  async #call<T>(request: (options: LimitedCall) => Promise<T>): Promise<T> {
     const { renewDeadlineMs, clock } = this.#options;
     const timeoutMs = Math.max(Math.min(1000, renewDeadlineMs), renewDeadlineMs / 2);
     const lost = this.#lost.signal;
-    lost.throwIfAborted();
+    // A leader whose time is over finds it out here, whatever kept the call or its repetition waiting.
+    const beforeAttempt = (): void => {
+      void this.isLeader;
+      lost.throwIfAborted();
+    };
+    beforeAttempt();
     const end = new AbortController();
     const onLost = (): void => end.abort(lost.reason);
     lost.addEventListener('abort', onLost, { once: true });
@@ -320,7 +330,7 @@ export class LeaderElector {
       end.signal.addEventListener('abort', () => reject(end.signal.reason), { once: true });
     });
     try {
-      return await Promise.race([request({ signal: end.signal, timeoutMs }), ended]);
+      return await Promise.race([request({ signal: end.signal, timeoutMs, beforeAttempt }), ended]);
     } finally {
       cancel();
       lost.removeEventListener('abort', onLost);

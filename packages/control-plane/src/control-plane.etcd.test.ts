@@ -3,14 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isConflict, isNotFound } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
+import { storageCodec } from '@kapstan/apiserver';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
-import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
+import { ConfigMap, Namespace, Service, type ServiceSpec } from '@kapstan/kinds/core/v1';
+import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
+import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane-options.ts';
 
 const binary = findEtcd();
+const protobuf = 'application/vnd.kubernetes.protobuf';
+const rangeAllocation = { group: '', version: 'v1', kind: 'RangeAllocation' };
 beforeEach(({ skip }) => skip(binary === undefined, `no etcd: ${howToInstall}`));
 
 describe('startControlPlane on etcd', () => {
@@ -41,6 +46,65 @@ describe('startControlPlane on etcd', () => {
       await two.client.update(ConfigMap, { ...created, data: { round: 'done' } });
       await expect(one.client.update(ConfigMap, created)).rejects.toSatisfy(isConflict);
     }
+  });
+
+  it('gives no address and no node port twice, whichever server is asked, and writes down which are taken as Kubernetes does', {
+    timeout: 60_000,
+  }, async () => {
+    const [etcd] = await startEtcd({ binary: binary ?? '' });
+    const folders = [await mkdtemp(join(tmpdir(), 'kapstan-a-')), await mkdtemp(join(tmpdir(), 'kapstan-b-'))];
+    const engine = await openEtcdEngine({ endpoints: [etcd.endpoint] });
+    const planes: ControlPlane[] = [];
+    onTestFinished(async () => {
+      for (const plane of planes) await plane.close();
+      await engine.close();
+      await etcd.remove();
+      for (const folder of folders) await rm(folder, { recursive: true });
+    });
+    // All but two of the 14 addresses are taken in the end: servers that did not see each other would meet.
+    const range = { serviceClusterIpRange: '10.96.0.0/28' };
+    for (const dataDir of folders) {
+      planes.push(await startControlPlane({ dataDir, etcd: { endpoints: [etcd.endpoint] }, http: 'off', ...range }));
+    }
+    const made = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => {
+        const spec: ServiceSpec = {
+          type: 'NodePort',
+          ports: [{ port: 80, ...(index < 2 && { nodePort: 30_002 + index }) }],
+        };
+        return planes[index % 2]?.client.create(Service, {
+          metadata: { name: `s${index}`, namespace: 'default' },
+          spec,
+        });
+      }),
+    );
+    const addresses = made.map((service) => service?.spec?.clusterIP ?? '');
+    const ports = made.map((service) => service?.spec?.ports?.[0]?.nodePort ?? 0);
+    expect([new Set(addresses).size, new Set(ports).size]).toEqual([12, 12]);
+    const names = async (plane: ControlPlane): Promise<unknown[]> =>
+      (await plane.client.list(IPAddress)).map(({ metadata }) => metadata?.name);
+    for (const plane of planes) expect((await names(plane)).sort()).toEqual([...addresses].sort());
+    const takenNow = async (): Promise<string> => {
+      const { kv, revision } = await engine.get('/registry/ranges/servicenodeports');
+      const decoded = storageCodec(protobuf, rangeAllocation).decode(kv?.value ?? new Uint8Array(), revision);
+      const { range: text, data = '' } = decoded as { range?: string; data?: string };
+      return `${text} ${Buffer.from(data, 'base64').toString('hex')}`;
+    };
+    const bits = ports.reduce((sum, port) => sum + (1n << BigInt(port - 30_000)), 0n);
+    const hex = bits.toString(16);
+    expect(await takenNow()).toBe(`30000-32767 ${hex.length % 2 === 1 ? '0' : ''}${hex}`);
+    const [one, two] = planes as [ControlPlane, ControlPlane];
+    await expect(
+      two.client.create(Service, {
+        metadata: { name: 'late', namespace: 'default' },
+        spec: { type: 'NodePort', ports: [{ port: 80, nodePort: 30_002 }] },
+      }),
+    ).rejects.toThrow('provided port is already allocated');
+    expect(await names(one)).toHaveLength(12);
+    for (let index = 0; index < 12; index += 1) {
+      await planes[(index + 1) % 2]?.client.delete(Service, { name: `s${index}`, namespace: 'default' });
+    }
+    expect([await names(one), await takenNow()]).toEqual([[], '30000-32767 ']);
   });
 
   it('gives writes through other servers the time that Kubernetes gives them before it empties a namespace', {

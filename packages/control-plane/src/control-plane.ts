@@ -31,6 +31,7 @@ import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts
 import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
 import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
+import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { writePrivateFile } from './private-file.ts';
 import { RbacFeed } from './rbac-feed.ts';
 import { openResources, type Resources } from './resources.ts';
@@ -82,6 +83,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     signal?.throwIfAborted();
     const { client } = resources;
     await createFirstObjects(client);
+    const addressRepair = await serviceAddressRepair(options, { resources, clock, logger, closers });
     const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal });
     const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
     closers.push(() => loops.close());
@@ -93,6 +95,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const server = await startServing(options, parts);
     closers.push(() => server.close());
     await announce(options, { ...parts, closers, port: server.port });
+    if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
     signal?.throwIfAborted();
     const url = reachableUrl(server.url, options);
     return {
@@ -172,13 +175,26 @@ async function announce(
   options: ControlPlaneOptions,
   { closers, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
 ): Promise<void> {
-  const records = [
-    defaultServiceCidr(options, parts),
-    kubernetesService(options, parts),
-    serverIdentity(options, parts),
-  ].filter((record) => record !== undefined);
-  for (const record of records) closers.push(() => record.close());
-  await Promise.all(records.map((record) => record.start()));
+  const serviceCidr = defaultServiceCidr(options, parts);
+  const service = kubernetesService(options, parts);
+  const identity = serverIdentity(options, parts);
+  for (const record of [serviceCidr, service, identity]) {
+    if (record !== undefined) closers.push(() => record.close());
+  }
+  // The service gets its address from the network.
+  const kept = serviceCidr?.start().then(() => service?.start());
+  await Promise.all([kept, identity?.start()]);
+}
+
+async function serviceAddressRepair(
+  { serviceClusterIpRange = defaultServiceRange }: ControlPlaneOptions,
+  { resources, clock, logger, closers }: Omit<AuthorizationPorts, 'signal'> & Pick<ServerParts, 'resources'>,
+): Promise<ServiceAddressRepair> {
+  const { client } = resources;
+  const repair = new ServiceAddressRepair({ client, ownRange: serviceNetwork(serviceClusterIpRange), clock, logger });
+  closers.push(() => repair.close());
+  await repair.lookAtAll();
+  return repair;
 }
 
 /** Undefined where the service "kubernetes" is not made either. */

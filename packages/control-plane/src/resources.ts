@@ -16,6 +16,7 @@ import {
   mirrorCatalog,
   type ObjectPatching,
   objectPatching,
+  ownNodePorts,
   ResourceCatalog,
   type ResourceCodecOptions,
   type ResourceDefinition,
@@ -37,6 +38,7 @@ import {
 import { type AccessControl, type AccessControlOptions, createAccessControl } from './access-control.ts';
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
+import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
 import type { StoreEngines } from './store-engines.ts';
@@ -135,12 +137,11 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const { clock, logger } = options;
   const enablement = await startingWith('runtimeConfig', () => new ApiEnablement(options.runtimeConfig));
   const catalog = new ResourceCatalog();
-  const managedFields = new FieldManager({ clock });
+  const managedFields = new FieldManager({ clock, findVersion: (of, version) => catalog.findVersion(of, version) });
   const patching = objectPatching(managedFields);
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
-  const { authorizer } = access;
-  const admission = new AdmissionChain({ catalog, authorizer, clock, ...options.admission });
+  const admission = new AdmissionChain({ catalog, authorizer: access.authorizer, clock, ...options.admission });
   const open = new Set<ResourceStack>();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
@@ -157,8 +158,9 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   };
   const findStore: BuiltinServer['findStore'] = (group, version, resource) =>
     catalog.find(group, version, resource)?.store;
-  const tokens = access.serviceAccountTokens;
-  const definitions = await builtinDefinitions({ clock, findStore, tokens }, options);
+  const nodePorts = nodePortRegistry(engines, options);
+  const server = { clock, findStore, tokens: access.serviceAccountTokens, nodePorts };
+  const definitions = await builtinDefinitions(server, options);
   const stacks = definitions.map(createStack);
   installGuarded(catalog, stacks, access);
   // Without a word about it all of the catalog is served.
@@ -173,7 +175,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const close = async (): Promise<void> => {
     polls.close();
     await customResources.close();
-    await Promise.all(stacks.map((stack) => stack.close()));
+    await Promise.all([...stacks, nodePorts].map((each) => each.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
@@ -242,8 +244,22 @@ function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'en
   };
 }
 
+/** In the store for all servers on it; a server that is alone finds it in its services. */
+function nodePortRegistry(
+  engines: StoreEngines,
+  { keyPrefix, storedAs = ownStore, encryption }: ResourcesOptions,
+): SharedNodePorts {
+  if (!storedAs.isShared) return { ...ownNodePorts(), close: () => Promise.resolve() };
+  return sharedNodePorts({
+    engine: engines.engineFor(nodePortsResource),
+    storedAs,
+    transformer: encryption?.transformerFor(nodePortsResource),
+    ...(keyPrefix !== undefined && { keyPrefix }),
+  });
+}
+
 async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'>,
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens' | 'nodePorts'>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The one value that the registry checks.

@@ -77,6 +77,8 @@ function messageNameOf({ group, version, kind }: GroupVersionKind): string | und
   if (group === 'meta.k8s.io') return `meta/${version}.${kind}`;
   if (group === '' && unversioned.has(kind)) return `meta/v1.${kind}`;
   if (group === 'apidiscovery.k8s.io') return `apidiscovery.${version}.${kind}`;
+  // Kept in stores, but not served.
+  if (group === '' && kind === 'RangeAllocation') return `core.${version}.${kind}`;
   return builtinDefinitionName(formatApiVersion({ group, version }), kind);
 }
 

@@ -2,6 +2,7 @@
 // builtin-resource.ts makes the definition that the server works with.
 import type { Clock, DeepReadonly, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { TokenIssuer } from './core/serviceaccounts/token-issuer.ts';
+import type { NodePortRange, NodePortRegistry } from './core/services/node-ports.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
@@ -15,7 +16,11 @@ export interface BuiltinServer {
   findStore(group: string, version: string, resource: string): ResourceStore<UnstructuredObject> | undefined;
   /** "10.96.0.0/12" */
   readonly serviceClusterIpRange: string;
-  readonly serviceNodePortRange: { readonly first: number; readonly last: number };
+  readonly serviceNodePortRange: NodePortRange;
+  /** Which of them are taken. */
+  readonly nodePorts: NodePortRegistry;
+  /** From 0 to 1, 1 excluded: where the search for a free address or port begins. */
+  readonly random: () => number;
   /** Absent = serviceaccounts/token is refused with 501. */
   readonly tokens?: TokenIssuer;
   /** How long events are kept (`--event-ttl`); 0 = for ever. */
@@ -92,6 +97,7 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
     | 'resetFields'
   >;
   readonly convert?: NonNullable<ResourceDefinition<T>['convert']>;
+  readonly upgrades?: NonNullable<ResourceDefinition<T>['upgrades']>;
   readonly allocation?: ResourceAllocation<T>;
   readonly returnsDeletedObject?: boolean;
   readonly invalidKind?: GroupKind;

@@ -31,6 +31,9 @@ beforeEach(async () => {
     'events',
     'horizontalpodautoscalers',
     'secrets',
+    'endpoints',
+    'ipaddresses',
+    'servicecidrs',
   ];
   for (const definition of builtinResources(server)) {
     if (!wanted.includes(definition.resource)) continue;

@@ -47,12 +47,13 @@ const clock = {
   setTimer: () => () => undefined,
   setBackgroundTimer: () => () => undefined,
 };
-const definitions = new Map(
-  builtinResources({ clock, serviceClusterIpRange: '10.96.0.0/16' }).map((definition) => [
-    idOf(definition),
-    definition,
-  ]),
-);
+/** Where services find what others have, which is nothing, and leave what they take. */
+const emptyStore = {
+  list: () => Promise.resolve({ resourceVersion: '1', items: [], continue: '' }),
+  create: () => Promise.resolve({}),
+} as unknown as ResourceStore;
+const server = { clock, serviceClusterIpRange: '10.96.0.0/16', findStore: () => emptyStore };
+const definitions = new Map(builtinResources(server).map((definition) => [idOf(definition), definition]));
 
 function idOf({ group, version, resource }: ResourceDefinition): string {
   return group === '' ? `${version}/${resource}` : `${group}/${version}/${resource}`;
@@ -70,9 +71,6 @@ const context: RequestContext = {
   fieldValidation: 'Strict',
   warn: () => undefined,
 };
-const emptyStore = {
-  list: () => Promise.resolve({ resourceVersion: '1', items: [], continue: '' }),
-} as unknown as ResourceStore;
 
 /** A create as the generic store runs it, without admission. */
 async function prepare(definition: ResourceDefinition, request: UnstructuredObject): Promise<UnstructuredObject> {

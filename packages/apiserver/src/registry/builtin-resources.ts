@@ -37,6 +37,7 @@ import { replicationControllers } from './core/replicationcontrollers/strategy.t
 import { resourceQuotas } from './core/resourcequotas/strategy.ts';
 import { secrets } from './core/secrets/strategy.ts';
 import { serviceAccounts } from './core/serviceaccounts/strategy.ts';
+import { ownNodePorts } from './core/services/node-ports.ts';
 import { services } from './core/services/strategy.ts';
 import { endpointSlices } from './discovery/endpointslices/strategy.ts';
 import { flowSchemas } from './flowcontrol/flowschemas/strategy.ts';
@@ -54,13 +55,16 @@ import { roleBindings } from './rbac/rolebindings/strategy.ts';
 import { roles } from './rbac/roles/strategy.ts';
 import { deviceClasses } from './resource/deviceclasses/strategy.ts';
 import { resourceClaims } from './resource/resourceclaims/strategy.ts';
+import { resourceClaimTemplates } from './resource/resourceclaimtemplates/strategy.ts';
 import { resourceSlices } from './resource/resourceslices/strategy.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import { priorityClasses } from './scheduling/priorityclasses/strategy.ts';
 import { csiDrivers } from './storage/csidrivers/strategy.ts';
 import { csiNodes } from './storage/csinodes/strategy.ts';
+import { csiStorageCapacities } from './storage/csistoragecapacities/strategy.ts';
 import { storageClasses } from './storage/storageclasses/strategy.ts';
 import { volumeAttachments } from './storage/volumeattachments/strategy.ts';
+import { volumeAttributesClasses } from './storage/volumeattributesclasses/strategy.ts';
 
 /** Virtual (virtual-resource.ts), not from storage; custom resource definitions are crd/'s. */
 const notServed: ReadonlySet<string> = new Set([
@@ -75,8 +79,9 @@ const notServed: ReadonlySet<string> = new Set([
   'apiextensions.k8s.io/v1/customresourcedefinitions',
 ]);
 
-const defaultServer: BuiltinServer = {
+const defaultServer: Omit<BuiltinServer, 'nodePorts'> = {
   clock: systemClock,
+  random: Math.random,
   findStore: () => undefined,
   serviceClusterIpRange: '10.96.0.0/12',
   serviceNodePortRange: { first: 30_000, last: 32_767 },
@@ -90,7 +95,7 @@ const defaultServer: BuiltinServer = {
  * hold state: make them once a server.
  */
 export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceDefinition<UnstructuredObject>[] {
-  const whole = { ...defaultServer, ...server };
+  const whole = { ...defaultServer, nodePorts: ownNodePorts(), ...server };
   const special = new Map([...coreKinds(whole), ...groupKinds(whole)]);
   return Object.entries(discoveryFacts().resources)
     .filter(([id, facts]) => facts.optIn !== true && !notServed.has(id))
@@ -164,7 +169,8 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(deviceClasses),
     define(resourceClaims),
     define(resourceSlices),
-    define({ id: 'resource.k8s.io/v1/resourceclaimtemplates', returnsDeletedObject: true }),
-    define({ id: 'storage.k8s.io/v1/volumeattributesclasses', returnsDeletedObject: true }),
+    define(resourceClaimTemplates),
+    define(csiStorageCapacities),
+    define(volumeAttributesClasses),
   ];
 }

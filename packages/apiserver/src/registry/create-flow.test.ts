@@ -210,9 +210,9 @@ describe('the order of a create', () => {
   it('reserves unique values first and gives them back when the write fails', async () => {
     const finished: boolean[] = [];
     const allocation = {
-      create: async () => (committed: boolean) => void finished.push(committed),
-      update: async () => () => undefined,
-      release: () => undefined,
+      create: async () => async (committed: boolean) => void finished.push(committed),
+      update: async () => async () => undefined,
+      release: async () => undefined,
     };
     const store = fixture.store({ allocation });
     await store.create(testContext(), configMap('a'));

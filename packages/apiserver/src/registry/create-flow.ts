@@ -109,7 +109,7 @@ async function createOnce<T extends KubernetesObject>(
     committed = !context.dryRun;
     return stored;
   } finally {
-    finish?.(committed);
+    await finish?.(committed);
   }
 }
 

@@ -182,18 +182,18 @@ class Deletion<T extends KubernetesObject> {
         ...(preconditions === undefined ? {} : { preconditions }),
         ...signalOf(this.#context),
       });
-      this.#release(stored);
+      await this.#release(stored);
       return { stored, deleted: true };
     } catch (error) {
       const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
       if (last === undefined || !isNotFound(status)) throw status;
-      this.#release(last);
+      await this.#release(last);
       return { stored: last, deleted: true };
     }
   }
 
-  #release(stored: Stored<T>): void {
-    if (!this.#context.dryRun) this.#parts.definition.allocation?.release(stored.object);
+  async #release(stored: Stored<T>): Promise<void> {
+    if (!this.#context.dryRun) await this.#parts.definition.allocation?.release(stored.object);
   }
 
   async #admit(oldObject: DeepReadonly<T> | undefined): Promise<void> {

@@ -148,9 +148,9 @@ describe('the deletion of what cannot be read', () => {
       },
     };
     const allocation = {
-      create: async () => () => undefined,
-      update: async () => () => undefined,
-      release: () => void asked.push('release'),
+      create: async () => async () => undefined,
+      update: async () => async () => undefined,
+      release: async () => void asked.push('release'),
     };
     const store = fixture.store({ allocation }, { admission });
     expect(await store.delete(testContext(), 'bad', unsafe)).toEqual({ deleted: true });

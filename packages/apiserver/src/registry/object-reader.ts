@@ -3,7 +3,7 @@
 import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog } from './catalog.ts';
 import { pathSegmentErrors } from './names.ts';
-import type { RequestContext } from './request-context.ts';
+import { serverContext } from './server-context.ts';
 
 /** 'cached': any state that was true once. 'live': the state now. */
 export type ReadFreshness = 'cached' | 'live';
@@ -29,7 +29,7 @@ export class ObjectReader {
     if (served === undefined || pathSegmentErrors(name).length > 0) return undefined;
     const version = freshness === 'cached' ? { resourceVersion: '0' } : {};
     try {
-      return (await served.store.get(contextIn(namespace), name, version)).object;
+      return (await served.store.get(serverContext(namespace), name, version)).object;
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
@@ -40,18 +40,7 @@ export class ObjectReader {
   async list(resource: GroupVersionResource): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
     const served = this.#catalog.find(resource.group, resource.version, resource.resource);
     if (served === undefined) return [];
-    const list = await served.store.list(contextIn(''), { resourceVersion: '0' });
+    const list = await served.store.list(serverContext(''), { resourceVersion: '0' });
     return list.items.map((item) => item.view((object) => object));
   }
-}
-
-function contextIn(namespace: string): RequestContext {
-  return {
-    user: { name: 'system:apiserver', groups: ['system:masters'] },
-    namespace,
-    dryRun: false,
-    fieldManager: 'kapstan',
-    fieldValidation: 'Ignore',
-    warn: () => undefined,
-  };
 }

@@ -104,13 +104,16 @@ export type Subresource<T extends KubernetesObject> =
   | ObjectSubresource<T>
   | ByteSubresource<T>;
 
-/** Called when the write that it was reserved for has happened (`true`) or not (`false`, also for a dry run). Once. */
-export type FinishReservation = (committed: boolean) => void;
+/**
+ * Called when the write that it was reserved for has happened (`true`) or not (`false`, also for a dry run). Once. Never
+ * rejects: the write is what it is.
+ */
+export type FinishReservation = (committed: boolean) => Promise<void>;
 
 /**
  * Values that must be unique across objects, taken before a write and given back when it fails: cluster addresses and
  * node ports. The functions change the object in place and reject with StatusError. Source: registry.Store BeginCreate,
- * BeginUpdate, AfterDelete. Both run before the strategy prepares the object.
+ * BeginUpdate, AfterDelete. Both run before the strategy prepares the object; `update` not for its subresources.
  */
 export interface ResourceAllocation<T extends KubernetesObject> {
   create(store: ResourceStore<T>, context: RequestContext, object: T): Promise<FinishReservation>;
@@ -119,8 +122,8 @@ export interface ResourceAllocation<T extends KubernetesObject> {
     context: RequestContext,
     change: { readonly next: T; readonly old: DeepReadonly<T> },
   ): Promise<FinishReservation>;
-  /** After the object is gone. */
-  release(object: DeepReadonly<T>): void;
+  /** After the object is gone. Never rejects. */
+  release(object: DeepReadonly<T>): Promise<void>;
 }
 
 export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
@@ -172,4 +175,9 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
     fromStored(object: DeepReadonly<UnstructuredObject>): UnstructuredObject;
     toStored(object: UnstructuredObject): UnstructuredObject;
   };
+  /**
+   * Versions of another shape that old servers stored: by apiVersion, what makes each the storage version. It is given a
+   * fresh copy.
+   */
+  readonly upgrades?: ReadonlyMap<string, (stored: UnstructuredObject) => UnstructuredObject>;
 }

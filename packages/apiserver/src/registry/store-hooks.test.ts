@@ -29,14 +29,14 @@ const recording: ResourceAllocation<UnstructuredObject> = {
   create: async (_store, _context, object) => {
     steps.push(`begin create ${nameOf(object)}`);
     object.begun = 'create';
-    return (committed) => void steps.push(`finish create ${committed}`);
+    return async (committed) => void steps.push(`finish create ${committed}`);
   },
   update: async (_store, _context, { next, old }) => {
     steps.push(`begin update ${String(old.data)} to ${String(next.data)}`);
     next.begun = 'update';
-    return (committed) => void steps.push(`finish update ${committed}`);
+    return async (committed) => void steps.push(`finish update ${committed}`);
   },
-  release: (object) => void steps.push(`after delete ${nameOf(object)}`),
+  release: async (object) => void steps.push(`after delete ${nameOf(object)}`),
 };
 
 const refusing: ResourceAllocation<UnstructuredObject> = {
@@ -119,6 +119,13 @@ describe('the hooks of an update', () => {
     const again = await put(store, 'two');
     expect(steps).toEqual(['begin update two to two', 'finish update true', 'decorate']);
     expect(again.stored.revision).toBe(stored.revision);
+  });
+
+  it('do not run for a subresource, which changes nothing that is reserved', async () => {
+    const store = await created({});
+    const status = { subresource: 'status', strategy: unconditionalStrategy };
+    await store.update(testContext(), { name: 'a', transform: () => configMap('a', { data: 'two' }), ...status });
+    expect(steps).toEqual(['decorate']);
   });
 
   it('end at once when the first refuses', async () => {

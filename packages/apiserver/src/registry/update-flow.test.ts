@@ -278,9 +278,9 @@ describe('an update that takes the last finalizer off', () => {
   it('removes the object and answers with what was sent', async () => {
     const released: string[] = [];
     const allocation = {
-      create: async () => () => undefined,
-      update: async () => () => undefined,
-      release: (object: DeepReadonly<UnstructuredObject>) => void released.push(object.metadata?.name ?? ''),
+      create: async () => async () => undefined,
+      update: async () => async () => undefined,
+      release: async (object: DeepReadonly<UnstructuredObject>) => void released.push(object.metadata?.name ?? ''),
     };
     const store = fixture.store({ allocation });
     await deleted(store);

@@ -107,7 +107,7 @@ class Update<T extends KubernetesObject> {
       }
       throw statusOf(this.#parts, error, { verb: this.#created ? 'create' : 'update', name: this.#request.name });
     } finally {
-      this.#finish?.(committed);
+      await this.#finish?.(committed);
     }
   }
 
@@ -116,7 +116,7 @@ class Update<T extends KubernetesObject> {
   }
 
   async #attempt(existing: T | undefined, response: ResponseMeta): Promise<UpdateResult<T>> {
-    this.#finish?.(false);
+    await this.#finish?.(false);
     this.#finish = undefined;
     this.#created = false;
     if (existing === undefined) {
@@ -132,13 +132,19 @@ class Update<T extends KubernetesObject> {
     await this.#admit(next, old);
     await this.#context.nextTurn?.();
     this.#takeVersion(next, response.revision);
-    this.#finish = await this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
+    this.#finish = await this.#reserve(next, old);
     this.#prepare(next, old);
     await this.#context.nextTurn?.();
     if (changesOnlyTimes(next, existing)) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
     return { object: next, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
+  }
+
+  /** A subresource changes nothing that has to be reserved. Source: the status stores, which have no BeginUpdate. */
+  async #reserve(next: T, old: DeepReadonly<T>): Promise<FinishReservation | undefined> {
+    if (this.#subresource !== '') return undefined;
+    return this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
   }
 
   /** Fields tracked, then mutating admission, as the handlers' transformers do it. */
@@ -241,7 +247,7 @@ class Update<T extends KubernetesObject> {
       if (!isNotFound(status)) throw status;
     }
     const view = object as DeepReadonly<T>;
-    if (!this.#context.dryRun) this.#parts.definition.allocation?.release(view);
+    if (!this.#context.dryRun) await this.#parts.definition.allocation?.release(view);
     return { stored: new Stored<T>(this.#key, revision, view), created: false };
   }
 

@@ -122,8 +122,8 @@ describe('the service "kubernetes"', () => {
     const before = (await client.get(EndpointSlice, target)).metadata?.resourceVersion;
     clock.advance(10_000);
     await vi.waitFor(() => expect(counted.looks()).toBe(2));
+    // Its endpoints go with it.
     await client.delete(Service, target);
-    await client.delete(Endpoints, target);
     expect((await client.get(EndpointSlice, target)).metadata?.resourceVersion).toBe(before);
     await client.update(EndpointSlice, { ...(await client.get(EndpointSlice, target)), endpoints: [] });
     // Each look has to be over before the time of the next can begin.

@@ -11,15 +11,32 @@ export function printIpv4(address: number): string {
   return [24, 16, 8, 0].map((bits) => Math.floor(address / 2 ** bits) % 256).join('.');
 }
 
-/** First address and number of addresses of "10.96.0.0/12". Throws TypeError. */
-export function parseIpv4Network(cidr: string): { readonly first: number; readonly size: number } {
+export interface Ipv4Network {
+  /** Its own address. */
+  readonly first: number;
+  /** With its own and the broadcast address. */
+  readonly size: number;
+}
+
+/** Undefined when the text is no IPv4 network with at least four addresses. */
+export function readIpv4Network(cidr: string): Ipv4Network | undefined {
   const [text = '', bits = ''] = cidr.split('/');
   const address = parseIpv4(text);
   const length = /^\d{1,2}$/.test(bits) ? Number(bits) : Number.NaN;
-  if (address === undefined || !(length >= 0 && length <= 30))
-    throw new TypeError(`not an IPv4 network with at least four addresses: ${cidr}`);
+  if (address === undefined || !(length >= 0 && length <= 30)) return undefined;
   const size = 2 ** (32 - length);
   return { first: Math.floor(address / size) * size, size };
+}
+
+/** First address and number of addresses of "10.96.0.0/12". Throws TypeError. */
+export function parseIpv4Network(cidr: string): Ipv4Network {
+  const network = readIpv4Network(cidr);
+  if (network === undefined) throw new TypeError(`not an IPv4 network with at least four addresses: ${cidr}`);
+  return network;
+}
+
+export function printIpv4Network({ first, size }: Ipv4Network): string {
+  return `${printIpv4(first)}/${32 - Math.log2(size)}`;
 }
 
 /** The first address that a service can have: that of the API servers. Throws TypeError for what is no network. */
@@ -29,6 +46,5 @@ export function firstServiceAddress(cidr: string): string {
 
 /** The network that a text means, as Go prints it: "10.96.7.1/16" is "10.96.0.0/16". Throws TypeError for what is no network. */
 export function serviceNetwork(cidr: string): string {
-  const { first, size } = parseIpv4Network(cidr);
-  return `${printIpv4(first)}/${32 - Math.log2(size)}`;
+  return printIpv4Network(parseIpv4Network(cidr));
 }

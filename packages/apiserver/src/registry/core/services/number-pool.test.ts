@@ -4,14 +4,22 @@ import { NumberPool } from './number-pool.ts';
 
 describe('a pool of numbers', () => {
   it('hands out what is not reserved first, each once, then the rest, then nothing', () => {
-    const pool = new NumberPool({ first: 10, size: 4, reserved: 2 });
-    expect([pool.takeAny(), pool.takeAny(), pool.takeAny(), pool.takeAny(), pool.takeAny()]).toEqual([
-      12,
-      13,
-      10,
-      11,
-      undefined,
-    ]);
+    const pool = new NumberPool({ first: 10, size: 5, reserved: 2 });
+    // From half of each band on.
+    const given = Array.from({ length: 6 }, () => pool.takeAny(() => 0.5));
+    expect(given).toEqual([13, 14, 12, 11, 10, undefined]);
+  });
+
+  it.each([
+    { taken: [], base64: '' },
+    { taken: [30_000], base64: 'AQ==' },
+    { taken: [30_007, 30_008], base64: 'AYA=' },
+    // As a kube-apiserver wrote it: the most significant byte first.
+    { taken: [30_001, 30_022], base64: 'QAAC' },
+  ])('is written as the bytes of one number: $taken', ({ taken, base64 }) => {
+    const range = { first: 30_000, size: 100, reserved: 16 };
+    expect(new NumberPool(range, [...taken, 29_999, 30_100]).format()).toBe(base64);
+    expect(NumberPool.parse(range, base64).values()).toEqual(taken);
   });
 
   it('gives a number that was asked for to the first alone, and again after its release', () => {

@@ -1,21 +1,44 @@
-// Numbers that are handed out once: the addresses of a network, the ports of a range.
+// Numbers of a range that are handed out once: node ports. As a bitmap in the text that servers on one store share.
+// For node-ports.ts. Source: pkg/registry/core/service/allocator/bitmap.go.
 
 /** A range of numbers and which are taken. Plain synchronous state. */
 export class NumberPool {
-  readonly #first: number;
-  readonly #size: number;
-  readonly #taken = new Set<number>();
-  #next: number;
+  readonly #range: NumberRange;
+  readonly #taken: Set<number>;
 
-  /** `reserved` numbers at the start are handed out only when asked for or when all others are taken. */
-  constructor(range: { readonly first: number; readonly size: number; readonly reserved: number }) {
-    this.#first = range.first;
-    this.#size = range.size;
-    this.#next = Math.min(range.reserved, range.size - 1);
+  constructor(range: NumberRange, taken: Iterable<number> = []) {
+    this.#range = range;
+    this.#taken = new Set(taken);
+  }
+
+  /** Bit n of the number that the bytes are, the most significant first, stands for the n-th of the range. */
+  static parse(range: NumberRange, base64: string): NumberPool {
+    const bytes = Buffer.from(base64, 'base64').reverse();
+    const taken = [...bytes].flatMap((byte, index) =>
+      bits.filter((bit) => (byte >> bit) % 2 === 1).map((bit) => range.first + 8 * index + bit),
+    );
+    return new NumberPool(range, taken);
+  }
+
+  format(): string {
+    const { first } = this.#range;
+    const inRange = [...this.#taken].filter((value) => this.contains(value)).map((value) => value - first);
+    const bytes = Buffer.alloc(Math.floor(Math.max(-1, ...inRange) / 8) + 1);
+    for (const index of inRange) bytes.writeUInt8(bytes.readUInt8(index >> 3) | (1 << (index & 7)), index >> 3);
+    return bytes.reverse().toString('base64');
   }
 
   contains(value: number): boolean {
-    return value >= this.#first && value < this.#first + this.#size;
+    return value >= this.#range.first && value < this.#range.first + this.#range.size;
+  }
+
+  has(value: number): boolean {
+    return this.#taken.has(value);
+  }
+
+  /** All that are taken. */
+  values(): readonly number[] {
+    return [...this.#taken];
   }
 
   /** False when it is taken already. Atomic: looked at and taken in one turn. */
@@ -25,17 +48,34 @@ export class NumberPool {
     return true;
   }
 
-  /** A free number; undefined when there is none. Atomic. */
-  takeAny(): number | undefined {
-    for (let tried = 0; tried < this.#size; tried++) {
-      const value = this.#first + this.#next;
-      this.#next = (this.#next + 1) % this.#size;
-      if (this.take(value)) return value;
-    }
-    return undefined;
+  /** A free number, those at the start of the range last; undefined when there is none. Atomic. */
+  takeAny(random: () => number): number | undefined {
+    const { first, size, reserved } = this.#range;
+    return (
+      this.#takeWithin({ first: first + reserved, size: size - reserved }, random) ??
+      this.#takeWithin({ first, size: reserved }, random)
+    );
   }
 
   release(value: number): void {
     this.#taken.delete(value);
   }
+
+  #takeWithin(band: Pick<NumberRange, 'first' | 'size'>, random: () => number): number | undefined {
+    const start = Math.floor(random() * band.size);
+    for (let tried = 0; tried < band.size; tried++) {
+      const value = band.first + ((start + tried) % band.size);
+      if (this.take(value)) return value;
+    }
+    return undefined;
+  }
 }
+
+export interface NumberRange {
+  readonly first: number;
+  readonly size: number;
+  /** How many at its start are handed out only when asked for, or when all others are taken. */
+  readonly reserved: number;
+}
+
+const bits = [0, 1, 2, 3, 4, 5, 6, 7];

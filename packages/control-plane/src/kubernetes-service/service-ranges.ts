@@ -1,0 +1,22 @@
+// Which addresses services may have, as ServiceCIDRs say. For service-address-repair.ts. Source: pkg/api/servicecidr ContainsIP.
+import { BlockList, isIPv6 } from 'node:net';
+import type { DeepReadonly } from '@kapstan/api';
+import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
+
+/** `ownRange` counts while there is no ServiceCIDR "kubernetes". */
+export function isInServiceRange(
+  address: string,
+  serviceCidrs: readonly DeepReadonly<ServiceCIDR>[],
+  ownRange: string,
+): boolean {
+  const isTold = serviceCidrs.some(({ metadata }) => metadata?.name === 'kubernetes');
+  const cidrs = [...(isTold ? [] : [ownRange]), ...serviceCidrs.flatMap(({ spec }) => spec?.cidrs ?? [])];
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+  return cidrs.some((cidr) => {
+    const [network = '', bits = ''] = cidr.split('/');
+    if (isIPv6(network) !== isIPv6(address)) return false;
+    const range = new BlockList();
+    range.addSubnet(network, Number(bits), family);
+    return range.check(address, family);
+  });
+}

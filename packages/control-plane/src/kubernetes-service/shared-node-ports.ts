@@ -1,0 +1,47 @@
+// The node ports that are taken, in a store that several servers have: one object under the key and in the form of kube-apiserver,
+// which may be one of them. For resources.ts. Source: pkg/registry/core/service/allocator/storage.
+import type { UnstructuredObject } from '@kapstan/api';
+import {
+  type NodePortRegistry,
+  type RangeAllocation,
+  type ResourceCodecOptions,
+  storageCodec,
+} from '@kapstan/apiserver';
+import { type Engine, ObjectStore, type Transformer } from '@kapstan/storage';
+
+/** Under which it is encrypted, and has an etcd cluster of its own. */
+export const nodePortsResource = { group: '', resource: 'servicenodeportallocations' } as const;
+
+export interface SharedNodePortsOptions {
+  readonly engine: Engine;
+  /** Default "/registry". */
+  readonly keyPrefix?: string;
+  readonly storedAs: ResourceCodecOptions;
+  readonly transformer?: Transformer | undefined;
+}
+
+export interface SharedNodePorts extends NodePortRegistry {
+  close(): Promise<void>;
+}
+
+export function sharedNodePorts(options: SharedNodePortsOptions): SharedNodePorts {
+  const { engine, keyPrefix = '/registry', storedAs, transformer } = options;
+  const store = new ObjectStore<UnstructuredObject>({
+    engine,
+    codec: storageCodec(storedAs.mediaType, { group: '', version: 'v1', kind: 'RangeAllocation' }),
+    resourcePrefix: '/ranges',
+    groupResource: nodePortsResource,
+    keyPrefix,
+    ...(transformer !== undefined && { transformer }),
+  });
+  const key = `${store.keys.prefix}servicenodeports`;
+  return {
+    update: async (change) => {
+      const changed = (present: UnstructuredObject | undefined): { readonly object: UnstructuredObject } => ({
+        object: change(present as RangeAllocation | undefined) as unknown as UnstructuredObject,
+      });
+      await store.guaranteedUpdate(key, changed, { ignoreNotFound: true });
+    },
+    close: () => store.close(),
+  };
+}

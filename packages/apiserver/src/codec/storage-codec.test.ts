@@ -131,6 +131,38 @@ describe('a value of another version or kind', () => {
     expect(() => codec.decode(bytes, revision)).toThrow(message);
   });
 
+  it.each(['application/json', protobuf] as const)(
+    'becomes the stored version where the kind knows how: an autoscaler of v1 in %s',
+    (mediaType) => {
+      const [definition] = builtinResources({}).filter(
+        ({ kind, version }) => kind === 'HorizontalPodAutoscaler' && version === 'v2',
+      );
+      const old = {
+        apiVersion: 'autoscaling/v1',
+        kind: 'HorizontalPodAutoscaler',
+        metadata: {
+          name: 'h',
+          annotations: { 'autoscaling.alpha.kubernetes.io/behavior': '{"ScaleUp":{"SelectPolicy":"Max"}}' },
+        },
+        spec: { maxReplicas: 3, scaleTargetRef: { kind: 'Deployment', name: 'd' }, targetCPUUtilizationPercentage: 50 },
+      };
+      const bytes = storageCodec(mediaType, gvk('autoscaling/v1', 'HorizontalPodAutoscaler')).encode(old);
+      const codec = storageCodecOf(definition!, { mediaType, isShared: false });
+      const object = codec.decode(bytes, revision);
+      expect(object).toMatchObject({
+        apiVersion: 'autoscaling/v2',
+        metadata: { name: 'h', resourceVersion: String(revision) },
+        spec: {
+          metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { averageUtilization: 50 } } }],
+          behavior: { scaleUp: { selectPolicy: 'Max' } },
+        },
+      });
+      expect(object.metadata?.annotations).toBeUndefined();
+      expect(codec.wireJson?.(bytes, revision), 'the bytes are of v1').toBeUndefined();
+      expect(codec.isSameContent?.(bytes, codec.encode(object)) ?? false).toBe(false);
+    },
+  );
+
   it('is refused where no such version is known', () => {
     const codec = storageCodec(protobuf, gvk('batch/v1', 'CronJob'));
     const message = 'no kind "CronJob" is registered for version "batch/v1beta1"';

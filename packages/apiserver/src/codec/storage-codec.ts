@@ -33,18 +33,30 @@ export function isStorageMediaType(text: string): text is StorageMediaType {
 
 type ObjectCodec = Codec<UnstructuredObject>;
 
+const noUpgrades: NonNullable<ResourceDefinition['upgrades']> = new Map();
+
 /**
  * The codec for objects of a kind, in its stored version. Reads values of every media type. Throws TypeError when the kind
  * cannot be written in the media type: custom resources in protobuf.
  */
-export function storageCodec(mediaType: StorageMediaType, kind: GroupVersionKind): ObjectCodec {
+export function storageCodec(
+  mediaType: StorageMediaType,
+  kind: GroupVersionKind,
+  upgrades: NonNullable<ResourceDefinition['upgrades']> = noUpgrades,
+): ObjectCodec {
   const json = jsonCodec<UnstructuredObject>();
   const apiVersion = formatApiVersion(kind);
   const decode = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
     const object = decodeAny(bytes, revision);
-    if (object.kind !== kind.kind || object.apiVersion !== apiVersion) checkStoredKind(object, kind);
-    return object;
+    if (object.kind === kind.kind && object.apiVersion === apiVersion) return object;
+    const upgrade = object.kind === kind.kind ? upgrades.get(object.apiVersion ?? '') : undefined;
+    if (upgrade === undefined) checkStoredKind(object, kind);
+    else upgraded.add(bytes);
+    return upgrade === undefined ? object : upgrade(object);
   };
+  // Bytes that do not say what the object became.
+  const upgraded = new WeakSet<Uint8Array>();
+  const isPlain = (bytes: Uint8Array): boolean => startsWithBrace(bytes) && !upgraded.has(bytes);
   const decodeAny = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
     if (startsWithBrace(bytes)) return json.decode(bytes, revision);
     return withRevision(hasEnvelope(bytes) ? readEnvelope(bytes, kind) : readYamlObject(bytes), revision);
@@ -54,8 +66,8 @@ export function storageCodec(mediaType: StorageMediaType, kind: GroupVersionKind
       return {
         ...json,
         decode,
-        wireJson: (bytes, revision) => (startsWithBrace(bytes) ? json.wireJson?.(bytes, revision) : undefined),
-        isSameContent: (a, b) => startsWithBrace(a) && startsWithBrace(b) && (json.isSameContent?.(a, b) ?? false),
+        wireJson: (bytes, revision) => (isPlain(bytes) ? json.wireJson?.(bytes, revision) : undefined),
+        isSameContent: (a, b) => isPlain(a) && isPlain(b) && (json.isSameContent?.(a, b) ?? false),
       };
     case 'application/yaml':
       return { mediaType, decode, encode: (object) => encoder.encode(encodeYaml(object)) };
@@ -73,7 +85,8 @@ export interface ResourceCodecOptions {
 /** The codec of a resource: those that Kubernetes always keeps as JSON ignore the media type. */
 export function storageCodecOf(definition: ResourceDefinition, options: ResourceCodecOptions): ObjectCodec {
   const kind = { ...definition.storageVersion, kind: definition.kind };
-  const codec = storageCodec(isAlwaysJson(definition) ? 'application/json' : options.mediaType, kind);
+  const mediaType = isAlwaysJson(definition) ? 'application/json' : options.mediaType;
+  const codec = storageCodec(mediaType, kind, definition.upgrades);
   if (!options.isShared) return codec;
   if (definition.isCustom === true) return { ...codec, encode: encodeSorted };
   // What is converted when it is read gets its defaults there.

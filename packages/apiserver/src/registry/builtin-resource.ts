@@ -74,6 +74,7 @@ export function defineBuiltin<T extends KubernetesObject>(
     },
     ...(kind.indexedFields === undefined ? {} : { indexedFields: kind.indexedFields }),
     ...(kind.convert === undefined ? {} : { convert: kind.convert }),
+    ...(kind.upgrades === undefined ? {} : { upgrades: kind.upgrades }),
     ...(kind.allocation === undefined ? {} : { allocation: kind.allocation }),
     ...(kind.returnsDeletedObject === undefined ? {} : { returnsDeletedObject: kind.returnsDeletedObject }),
     ...(kind.invalidKind === undefined ? {} : { invalidKind: kind.invalidKind }),

@@ -29,6 +29,8 @@ const both = (
 
 const zone = 'failure-domain.beta.kubernetes.io/zone';
 const zoneText = 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead';
+const manyIndexes =
+  'In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail';
 const fraction = (path: string, text: string): string =>
   `${path}: fractional byte value "${text}" is invalid, must be an integer`;
 
@@ -55,6 +57,48 @@ describe('warnings that come with writes', () => {
         'spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible logging of tokens in volume attributes',
       ],
       [],
+    ],
+    both(
+      'csistoragecapacities',
+      { nodeTopology: { matchLabels: { [zone]: 'a' }, matchExpressions: [{ key: zone, operator: 'Exists' }] } },
+      [`nodeTopology.matchExpressions[0].key: ${zone} is ${zoneText}`, `nodeTopology.matchLabels.${zone}: ${zoneText}`],
+    ),
+    [
+      'serviceaccounts',
+      { metadata: { annotations: { 'kubernetes.io/enforce-mountable-secrets': 'x' } } },
+      [
+        'metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets',
+      ],
+      [],
+    ],
+    [
+      'jobs',
+      { metadata: { name: 'j' }, spec: { completionMode: 'Indexed', completions: 100_001, parallelism: 10_001 } },
+      [`spec: ${manyIndexes}`],
+      [],
+    ],
+    [
+      'jobs',
+      { metadata: { name: 'j' }, spec: { completionMode: 'NonIndexed', completions: 100_001, parallelism: 10_001 } },
+      [],
+      [],
+    ],
+    [
+      'cronjobs',
+      {
+        metadata: { name: 'a.b' },
+        spec: {
+          schedule: 'TZ=UTC * * * * *',
+          jobTemplate: { spec: { completionMode: 'Indexed', completions: 100_001, parallelism: 10_001 } },
+        },
+      },
+      [
+        'metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]',
+        `spec.jobTemplate.spec: ${manyIndexes}`,
+      ],
+      [
+        'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details',
+      ],
     ],
     ['validatingwebhookconfigurations', { metadata: { name: 'a.static.k8s.io' } }, [reserved], [reserved]],
     both(

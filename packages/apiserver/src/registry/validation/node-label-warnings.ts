@@ -1,6 +1,6 @@
 // Labels of nodes that have another name today, wherever something selects nodes by them. Source: pkg/api/node/util.go (1.36).
 import { type DeepReadonly, fieldChild, fieldIndex } from '@kapstan/api';
-import type { NodeSelectorTerm } from '@kapstan/kinds/core/v1';
+import type { LabelSelector } from '@kapstan/kinds';
 
 /** What is said of a label of nodes. */
 export const deprecatedNodeLabels: ReadonlyMap<string, string> = new Map([
@@ -14,8 +14,12 @@ export const deprecatedNodeLabels: ReadonlyMap<string, string> = new Map([
   ['node-role.kubernetes.io/master', 'use "node-role.kubernetes.io/control-plane" instead'],
 ]);
 
+interface Term {
+  readonly matchExpressions?: readonly { readonly key: string }[];
+}
+
 /** `at`: the term, or what else has matchExpressions. */
-export function termWarnings(term: Pick<DeepReadonly<NodeSelectorTerm>, 'matchExpressions'>, at: string): string[] {
+export function termWarnings(term: Term, at: string): string[] {
   return (term.matchExpressions ?? []).flatMap(({ key }, index) => {
     const why = deprecatedNodeLabels.get(key);
     const where = fieldChild(fieldIndex(fieldChild(at, 'matchExpressions'), index), 'key');
@@ -32,4 +36,12 @@ export function labelKeyWarnings(
     const why = deprecatedNodeLabels.get(key);
     return why === undefined ? [] : [`${where(key)}: ${why}`];
   });
+}
+
+/** Source: GetWarningsForNodeSelector. */
+export function selectorWarnings(selector: DeepReadonly<LabelSelector> | undefined, at: string): string[] {
+  return [
+    ...termWarnings(selector ?? {}, at),
+    ...labelKeyWarnings(selector?.matchLabels, (key) => fieldChild(fieldChild(at, 'matchLabels'), key)),
+  ];
 }

@@ -87,7 +87,7 @@ export function validatePodResourceName(at: Field, name: string): void {
 }
 
 /** Source: ValidateNonnegativeQuantity. */
-function validateNonNegativeAmount(at: Field, text: QuantityText): void {
+export function validateNonNegativeAmount(at: Field, text: QuantityText): void {
   if (amount(text).compare(zero) < 0) at.invalid(String(text), 'must be greater than or equal to 0');
 }
 

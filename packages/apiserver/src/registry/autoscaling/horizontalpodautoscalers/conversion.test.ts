@@ -1,6 +1,7 @@
 import type { UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
+import { autoscalersV1 } from './strategy.ts';
 
 const prefix = 'autoscaling.alpha.kubernetes.io/';
 const scaleTargetRef = { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' };
@@ -79,5 +80,18 @@ describe('an autoscaler of v2 as v1 shows it', () => {
   it('is the same again when it comes back', () => {
     const again = toAutoscalerV2(served as unknown as UnstructuredObject);
     expect(again).toEqual(stored);
+  });
+});
+
+describe('an autoscaler of v1 that comes in', () => {
+  it('has lost annotations that somebody broke before anyone sees it, and keeps the others', () => {
+    const behavior = JSON.stringify({ ScaleUp: { SelectPolicy: 'Max' } });
+    const object = {
+      metadata: { name: 'h', annotations: { [`${prefix}metrics`]: 'x', [`${prefix}behavior`]: behavior, a: 'b' } },
+      spec: { scaleTargetRef, maxReplicas: 3 },
+    };
+    autoscalersV1.setDefaults?.(object);
+    expect(object.metadata.annotations).toEqual({ a: 'b', [`${prefix}behavior`]: expect.stringContaining('"Max"') });
+    expect(object.spec).toMatchObject({ maxReplicas: 3, minReplicas: 1, targetCPUUtilizationPercentage: 80 });
   });
 });

@@ -15,8 +15,12 @@ import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
 import { validateMetrics } from './metric-validation.ts';
 import { type AllowedVersions, validateTarget } from './target-validation.ts';
 
+/** Until Kubernetes 1.23 the first version was the one that is stored. */
+const upgrades = new Map([['autoscaling/v1', toAutoscalerV2]]);
+
 export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
   id: 'autoscaling/v2/horizontalpodautoscalers',
+  upgrades,
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     spec.minReplicas ??= 1;
@@ -38,11 +42,14 @@ export const autoscalers: BuiltinKind<HorizontalPodAutoscaler> = {
 
 export const autoscalersV1: BuiltinKind<HorizontalPodAutoscalerV1> = {
   id: 'autoscaling/v1/horizontalpodautoscalers',
+  upgrades,
   convert: { fromStored: fromAutoscalerV2, toStored: toAutoscalerV2 },
-  setDefaults: ({ spec }) => {
-    if (spec === undefined) return;
-    spec.minReplicas ??= 1;
-    spec.targetCPUUtilizationPercentage ??= 80;
+  setDefaults: (object) => {
+    if (object.spec === undefined) return;
+    object.spec.minReplicas ??= 1;
+    object.spec.targetCPUUtilizationPercentage ??= 80;
+    // What the stored form cannot hold is gone before anyone sees it: annotations that somebody broke.
+    Object.assign(object, fromAutoscalerV2(toAutoscalerV2(object as never)));
   },
   validate: (root, object, old) => {
     const before = old === undefined ? undefined : inStoredForm(old);

@@ -3,19 +3,27 @@ import type { DeepReadonly } from '@kapstan/api';
 import type { CronJob, CronJobSpec } from '@kapstan/kinds/batch/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
-import { templateWarnings } from '../../core/pods/pod-warnings.ts';
+import { hostNameWarnings } from '../../core/pods/pod-warnings.ts';
 import type { Field } from '../../validation/field.ts';
 import { goLabelSelector } from '../../validation/label-rules.ts';
 import { validateJobSpec } from '../job-spec.ts';
+import { jobSpecWarnings } from '../job-warnings.ts';
 import { cronScheduleError } from './cron-schedule.ts';
 
 /** Jobs get the name and eleven more characters, and must stay a label. */
 const maxNameLength = 52;
 
+// The path is Kubernetes' own slip.
+const zoneWarning =
+  'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details';
+
 export const cronJobs: BuiltinKind<CronJob> = {
   id: 'batch/v1/cronjobs',
-  warnings: (next, old) =>
-    templateWarnings('spec.jobTemplate.spec.template', next.spec?.jobTemplate.spec?.template, { next, old }),
+  warnings: (next, old) => [
+    ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
+    ...jobSpecWarnings('spec.jobTemplate.spec', next.spec?.jobTemplate?.spec, { next, old }),
+    ...(old !== undefined && next.spec?.schedule.includes('TZ') ? [zoneWarning] : []),
+  ],
   setDefaults: ({ spec }) => {
     if (spec === undefined) return;
     spec.concurrencyPolicy ||= 'Allow';

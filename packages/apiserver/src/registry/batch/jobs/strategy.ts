@@ -3,11 +3,12 @@ import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { Job } from '@kapstan/kinds/batch/v1';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
+import { hostNameWarnings } from '../../core/pods/pod-warnings.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import { setJobSpecDefaults, validateJobSpec } from '../job-spec.ts';
+import { jobSpecWarnings } from '../job-warnings.ts';
 import { isTrue, validateJobStatus } from './job-status-validation.ts';
 
 const uidLabel = 'batch.kubernetes.io/controller-uid';
@@ -17,7 +18,7 @@ export const jobs: BuiltinKind<Job> = {
   id: 'batch/v1/jobs',
   warnings: (next, old) => [
     ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
-    ...templateWarnings('spec.template', next.spec?.template, { next, old }),
+    ...jobSpecWarnings('spec', next.spec, { next, old }),
   ],
   strategy: { updateMetadata: 'both', defaultGarbageCollection: 'Orphan', canonicalize: takePodLabels },
   repeatsValidation: true,

@@ -7,9 +7,7 @@ import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
 import { deprecatedNodeLabels } from '../../validation/node-label-warnings.ts';
-
-const maxParameters = 512;
-const maxParameterBytes = 256 * 1024;
+import { validateParameters, validateProvisioner } from '../class-parameters.ts';
 
 export const storageClasses: BuiltinKind<StorageClass> = {
   id: 'storage.k8s.io/v1/storageclasses',
@@ -29,11 +27,7 @@ export const storageClasses: BuiltinKind<StorageClass> = {
     object.volumeBindingMode ??= 'Immediate';
   },
   validate: (root, object, old) => {
-    if (object.provisioner === '') root.child('provisioner').required();
-    else
-      root
-        .child('provisioner')
-        .invalidAll(object.provisioner.toLowerCase(), qualifiedNameErrors(object.provisioner.toLowerCase()));
+    validateProvisioner(root.child('provisioner'), object.provisioner);
     validateParameters(root.child('parameters'), object.parameters);
     if (object.reclaimPolicy) root.child('reclaimPolicy').oneOf(object.reclaimPolicy, ['Delete', 'Retain']);
     if (object.volumeBindingMode === undefined) root.child('volumeBindingMode').required();
@@ -49,14 +43,6 @@ function validateChange(root: Field, next: DeepReadonly<StorageClass>, old: Deep
     .immutable(goStringMap(next.parameters), jsonEqual(next.parameters ?? {}, old.parameters ?? {}));
   for (const name of ['provisioner', 'reclaimPolicy', 'volumeBindingMode'] as const)
     root.child(name).immutable(next[name], next[name] === old[name]);
-}
-
-function validateParameters(at: Field, parameters: Readonly<Record<string, string>> | undefined): void {
-  const entries = Object.entries(parameters ?? {});
-  if (entries.length > maxParameters) return at.tooLong(maxParameters);
-  for (const [key] of entries) if (key === '') at.invalid(key, 'field can not be empty.');
-  const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
-  if (bytes > maxParameterBytes) at.tooLong(maxParameterBytes);
 }
 
 type Topologies = DeepReadonly<StorageClass>['allowedTopologies'];

@@ -1,0 +1,12 @@
+// What a claim, or a template of claims, asks for unless it says otherwise. Source: pkg/apis/resource/v1/defaults.go.
+import type { ResourceClaimSpec } from '@kapstan/kinds/resource.k8s.io/v1';
+
+export function setClaimDefaults(spec: ResourceClaimSpec | undefined): void {
+  for (const request of spec?.devices?.requests ?? []) {
+    for (const wanted of [request.exactly, ...(request.firstAvailable ?? [])]) {
+      if (wanted === undefined) continue;
+      wanted.allocationMode ||= 'ExactCount';
+      if (wanted.allocationMode === 'ExactCount') wanted.count ||= 1;
+    }
+  }
+}

@@ -292,4 +292,12 @@ describe('podLog', () => {
       { container: 'c', follow: 'true', tailLines: '0' },
     ]);
   });
+
+  it('is empty where there is no log yet, which a server may say with 204', async () => {
+    await using server = await ScriptedServer.start();
+    await using client = new Client({ server: server.url });
+    server.next((response) => void response.writeHead(204).end());
+    const log = await client.podLog({ namespace: 'n', name: 'unscheduled' });
+    expect(await log.toArray()).toEqual([]);
+  });
 });

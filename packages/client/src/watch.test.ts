@@ -143,6 +143,12 @@ describe('a watch', () => {
       await expect(read()).rejects.toThrow('unexpected content type of a watch: "text/plain"');
     });
 
+    it('errors for a success that is no 200', async () => {
+      server.next((response) => void response.writeHead(204, { 'content-type': 'application/json' }).end());
+      await expect(read()).rejects.toThrow('unexpected status of a watch: 204');
+      while (server.sockets.size > 0) await settle();
+    });
+
     it('fails with ECONNREFUSED when nobody listens, without a retry', async () => {
       await server[Symbol.asyncDispose]();
       await expect(read()).rejects.toMatchObject({ code: 'ECONNREFUSED' });

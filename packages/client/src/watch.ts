@@ -82,13 +82,15 @@ async function* readWatch<T extends KubernetesObject>(
 
 async function openWatch({ transport, request, signal, openTimeoutMs, onOpen }: WatchCall): Promise<OpenStream> {
   const stream = await transport.open(request, { signal, timeoutMs: openTimeoutMs });
-  const contentType = stream.answer.contentType;
-  if (/^application\/json\s*(?:;|$)/i.test(contentType)) {
+  const { status, contentType } = stream.answer;
+  if (status === 200 && /^application\/json\s*(?:;|$)/i.test(contentType)) {
     onOpen?.();
     return stream;
   }
   stream.scope.abort();
-  throw newInternalError(`unexpected content type of a watch: ${JSON.stringify(contentType)}`);
+  const what =
+    status === 200 ? `content type of a watch: ${JSON.stringify(contentType)}` : `status of a watch: ${status}`;
+  throw newInternalError(`unexpected ${what}`);
 }
 
 interface PumpTarget<T extends KubernetesObject> {

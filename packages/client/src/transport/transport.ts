@@ -85,7 +85,7 @@ export class Transport {
     }
   }
 
-  /** Opens an endless answer. The deadline ends with the headers; `scope.abort()` ends the stream. */
+  /** Opens an endless answer, of any 2xx. The deadline ends with the headers; `scope.abort()` ends the stream. */
   async open(request: HttpRequest, limits: CallLimits): Promise<OpenStream> {
     const scope = this.#scope(request, limits);
     const answer = await this.#open(scope, this.#exchange(request, scope, this.#streamExchange(request, scope)));
@@ -157,7 +157,8 @@ export class Transport {
           throw error;
         });
         const text = (): Promise<string> => response.body.text().finally(release);
-        if (response.statusCode !== 200) return { ...this.#head(response), text };
+        const isSuccess = response.statusCode >= 200 && response.statusCode <= 299;
+        if (!isSuccess) return { ...this.#head(response), text };
         signal.removeEventListener('abort', release);
         response.body.once('close', release);
         return { ...this.#head(response), text, answer: this.#answer(request, response) };

@@ -315,6 +315,19 @@ describe('a Cacher', () => {
     expect(Object.isFrozen(one?.object.spec)).toBe(true);
   });
 
+  it('hands them out also for the newest state, where the storage has that of the same revision', async () => {
+    const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), transformer: identityTransformer });
+    const other = openCacher({ storage: plain });
+    other.start();
+    await other.waitUntilReady();
+    await other.create(keyOf('a'), podOf('a'));
+    const newest = await other.get(keyOf('a'), { resourceVersion: String(await other.currentResourceVersion()) });
+    expect(newest).toBeDefined();
+    expect(await other.get(keyOf('a'))).toBe(newest);
+    await other.close();
+    await plain.close();
+  });
+
   it('filters long lists in slices, all at one revision', async () => {
     await Promise.all(
       Array.from({ length: 6_000 }, (_, i) => store.create(keyOf(`p${i}`), podOf(`p${i}`, { node: `n${i % 2}` }))),

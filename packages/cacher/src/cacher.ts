@@ -173,12 +173,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     return this.#storage.create(key, object, options);
   }
 
-  /** The newest state comes from the storage below; any other from the cache. */
-  async get(key: string, options: StorageGetOptions = {}): Promise<Stored<T> | undefined> {
+  /** The newest state comes from the storage below, which decodes it only if it is news; any other from the cache. */
+  async get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
     this.keys.single(key);
     this.#requireOpen();
     const { resourceVersion = '' } = options;
-    if (resourceVersion === '' || !this.#readiness.isReady) return this.#storage.get(key, options);
+    const known = this.#cache.store.get(key)?.stored;
+    if (resourceVersion === '' || !this.#readiness.isReady)
+      return this.#storage.get(key, known === undefined ? options : { ...options, known });
     await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);
     return this.#cache.store.get(key)?.stored;
   }

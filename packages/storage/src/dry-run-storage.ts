@@ -82,7 +82,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
     return storedAs(key, revision, result.object);
   }
 
-  get(key: string, options?: StorageGetOptions): Promise<Stored<T> | undefined> {
+  get(key: string, options?: StorageGetOptions<T>): Promise<Stored<T> | undefined> {
     return this.#storage.get(key, options);
   }
 

@@ -7,7 +7,7 @@ import { isStorageError, StorageError } from './storage-error.ts';
 import { jsonEncoding } from './stored.ts';
 import { MemoryEngine } from './testing/memory-engine.ts';
 import { keyOf, podOf, podStoreOptions, predicate, root, StorageBench } from './testing/storage-fixture.ts';
-import { identityTransformer } from './transform/transformer.ts';
+import { identityTransformer, type Transformer } from './transform/transformer.ts';
 
 let engine: MemoryEngine;
 
@@ -264,6 +264,43 @@ describe('changes of an ObjectStore', () => {
     expect(decodings).toBe(1);
     expect(await storage.get(keyOf('a'))).not.toBe(written);
     expect(decodings).toBe(2);
+    await storage.close();
+  });
+});
+
+describe('a get by who knows the object already', () => {
+  const open = (transformer: Transformer) => new ObjectStore<TestPod>({ ...podStoreOptions(engine), transformer });
+
+  it('answers what is known while the store still has it, and reads it else', async () => {
+    const storage = open(identityTransformer);
+    const known = await storage.create(keyOf('a'), podOf('a'));
+    expect(await storage.get(keyOf('a'))).not.toBe(known);
+    expect(await storage.get(keyOf('a'), { known })).toBe(known);
+    const newer = await storage.guaranteedUpdate(keyOf('a'), () => ({ object: podOf('a', { node: 'n1' }) }));
+    const read = await storage.get(keyOf('a'), { known });
+    expect([read?.revision, read?.object.spec?.nodeName]).toEqual([newer.revision, 'n1']);
+    await storage.delete(keyOf('a'));
+    expect(await storage.get(keyOf('a'), { known: newer })).toBeUndefined();
+    await storage.close();
+  });
+
+  it('keeps to the version that it asks for', async () => {
+    const storage = open(identityTransformer);
+    const known = await storage.create(keyOf('a'), podOf('a'));
+    const resourceVersion = String(known.revision + 5);
+    const error = await refusal(storage.get(keyOf('a'), { known, resourceVersion }));
+    expect(error.message).toContain('Too large resource version');
+    await storage.close();
+  });
+
+  it('reads what is encrypted: its key may be gone', async () => {
+    const storage = open({
+      toStorage: (plain) => Buffer.concat([Buffer.from('k:'), plain]),
+      fromStorage: (value) => ({ bytes: value.subarray(2), isStale: false }),
+    });
+    const known = await storage.create(keyOf('a'), podOf('a'));
+    const read = await storage.get(keyOf('a'), { known });
+    expect([read === known, read?.revision]).toEqual([false, known.revision]);
     await storage.close();
   });
 });

@@ -16,9 +16,11 @@ export interface StorageCreateOptions extends StorageCallOptions {
   readonly ttlSeconds?: number;
 }
 
-export interface StorageGetOptions extends StorageCallOptions {
+export interface StorageGetOptions<T extends KubernetesObject = KubernetesObject> extends StorageCallOptions {
   /** `""` or absent = most recent; `"0"` = any; else not older than. */
   readonly resourceVersion?: string;
+  /** What is answered if the store still has it at this revision: it need not be decoded again. */
+  readonly known?: Stored<T>;
 }
 
 export interface StorageListOptions<T extends KubernetesObject> extends StorageCallOptions {
@@ -122,7 +124,7 @@ export interface Storage<T extends KubernetesObject> {
   /** Rejects with `KeyExists`. The object must not carry a resourceVersion. */
   create(key: string, object: T, options?: StorageCreateOptions): Promise<Stored<T>>;
   /** Resolves to undefined when the key is absent. */
-  get(key: string, options?: StorageGetOptions): Promise<Stored<T> | undefined>;
+  get(key: string, options?: StorageGetOptions<T>): Promise<Stored<T> | undefined>;
   getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>>;
   /**
    * The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions), `Corrupt`.

@@ -7,8 +7,9 @@ import type { TLSSocket } from 'node:tls';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
 import { Exchange, type UpgradeOffer } from './exchange.ts';
 import { headWithoutUpgrade } from './ignored-upgrade.ts';
-import { hasMalformedPath } from './request-url.ts';
+import { maxHeaders, refusalOf, refuseClient, refusePlainHttp, sendRefusal } from './request-refusal.ts';
 import { abortResponse, type NodeRequest, type NodeResponse } from './response-stream.ts';
+import { UnansweredRequests } from './unanswered-requests.ts';
 
 export interface TlsOptions {
   /** PEM. */
@@ -34,7 +35,11 @@ export interface HttpServerOptions {
   readonly keepAliveMs?: number;
   /** Requests at once on one HTTP/2 connection. Default 250. */
   readonly maxConcurrentStreams?: number;
-  /** Largest header of a request, its URL included, in bytes. Default 1 048 576. */
+  /**
+   * Largest head of a request, its URL included, in bytes; 4096 more pass, as in Go. A larger one gets 431, or its stream is reset.
+   * An HTTP/2 connection ends with a header of more than 65,536 bytes or nine frames of headers, whatever is said here: nghttp2's
+   * bounds. Default 1 048 576.
+   */
   readonly maxHeaderBytes?: number;
   /** How long a close waits for running requests, in milliseconds. Default 10 000. */
   readonly drainMs?: number;
@@ -74,6 +79,8 @@ const defaults = {
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
 /** Time for a client to send its headers: slow ones hold no connection for longer. */
 const headersTimeoutMs = 32_000;
+/** Source: net/http initialReadLimitSize. */
+const headerSlopBytes = 4096;
 
 /** Resolves when it listens. Rejects when the address cannot be had. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
@@ -107,15 +114,24 @@ function createNodeServer(
   options: HttpServerOptions,
   listener: (request: NodeRequest, response: NodeResponse) => void,
 ): NodeServer {
-  const keepAliveTimeout = options.keepAliveMs ?? defaults.keepAliveMs;
-  const maxHeaderSize = options.maxHeaderBytes ?? defaults.maxHeaderBytes;
+  const maxHeaderSize = (options.maxHeaderBytes ?? defaults.maxHeaderBytes) + headerSlopBytes;
+  const http1 = {
+    keepAliveTimeout: options.keepAliveMs ?? defaults.keepAliveMs,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: 0,
+    // Looked at here, for both kinds of servers.
+    requireHostHeader: false,
+    maxHeaderSize,
+  };
+  // One more than may come: it shows that there were too many.
+  const maxHeadersCount = maxHeaders + 1;
   const { tls } = options;
   if (tls === undefined) {
-    const timeouts = { keepAliveTimeout, headersTimeout: headersTimeoutMs, requestTimeout: 0 };
-    return createServer(
-      { ...timeouts, ...keepAliveProbes, maxHeaderSize },
+    const server = createServer(
+      { ...http1, ...keepAliveProbes },
       (request: IncomingMessage, response: ServerResponse) => listener(request, response),
     );
+    return Object.assign(server, { maxHeadersCount });
   }
   const server = createSecureServer({
     allowHTTP1: true,
@@ -131,12 +147,12 @@ function createNodeServer(
       maxHeaderListSize: maxHeaderSize,
     },
     // Unlike node:http, this server leaves Nagle's algorithm on: an event could wait 40 ms for an acknowledgement.
-    ...{ maxHeaderSize, noDelay: true, ...keepAliveProbes },
+    ...{ noDelay: true, ...keepAliveProbes },
+    maxHeaderListPairs: maxHeaders,
   });
   server.on('request', listener);
   // HTTP/1.1 on this server reads these members, as node:http does.
-  Object.assign(server, { keepAliveTimeout, headersTimeout: headersTimeoutMs, requestTimeout: 0 });
-  return server;
+  return Object.assign(server, { ...http1, maxHeadersCount });
 }
 
 /** The sockets, sessions and running requests of one server. */
@@ -151,6 +167,7 @@ class Connections {
   readonly #sessions = new Set<ServerHttp2Session>();
   /** With the connection of those that asked for another protocol: it may be theirs by now. */
   readonly #running = new Map<NodeResponse, Socket | undefined>();
+  readonly #unanswered = new UnansweredRequests();
   #onIdle: (() => void) | undefined;
   #isClosing = false;
 
@@ -162,6 +179,7 @@ class Connections {
 
   attach(server: NodeServer): void {
     const track = (socket: Socket, isHttp1: boolean): void => {
+      if (this.#sockets.has(socket)) return;
       this.#sockets.add(socket);
       if (isHttp1) this.#http1Sockets.add(socket);
       socket.once('close', () => {
@@ -172,10 +190,19 @@ class Connections {
     const isTls = this.#options.tls !== undefined;
     server.on('connection', (socket: Socket) => track(socket, !isTls));
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-      if (this.#options.upgrades?.(request) === true) return this.#upgrade({ request, socket, head });
-      // As if it had not been offered: the request is read once more, and the connection goes on.
-      socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
-      server.emit(isTls ? 'secureConnection' : 'connection', socket);
+      const offer = { request, socket, head };
+      this.#unanswered.whenAnswered(socket, () => {
+        if (this.#options.upgrades?.(request) === true) return this.#serveDetached(offer, offer);
+        // As if it had not been offered: the request is read once more, and the connection goes on.
+        socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+        socket.removeAllListeners('timeout');
+        server.emit(isTls ? 'secureConnection' : 'connection', socket);
+      });
+    });
+    server.on('connect', (request: NodeRequest, detached: Socket | NodeResponse) => {
+      if ('stream' in request) return this.serve(request, detached as NodeResponse);
+      const socket = detached as Socket;
+      this.#unanswered.whenAnswered(socket, () => this.#serveDetached({ request, socket }));
     });
     server.on('secureConnection', (socket: TLSSocket) => track(socket, socket.alpnProtocol !== 'h2'));
     server.on('session', (session: ServerHttp2Session) => {
@@ -191,8 +218,7 @@ class Connections {
   }
 
   /** node:http has let go of the connection: here is what it would have done with an answer. */
-  #upgrade(offer: UpgradeOffer): void {
-    const { request, socket } = offer;
+  #serveDetached({ request, socket }: Pick<UpgradeOffer, 'request' | 'socket'>, offer?: UpgradeOffer): void {
     const response = new ServerResponse(request);
     socket.on('error', (error: Error) => this.#logger.debug('upgraded connection failed', { error: error.message }));
     response.assignSocket(socket);
@@ -202,7 +228,7 @@ class Connections {
     const onEnd = (): void => void socket.destroy();
     socket.once('end', onEnd);
     socket.read(0);
-    this.serve(request, response, { ...offer, release: () => socket.off('end', onEnd) });
+    this.serve(request, response, offer && { ...offer, release: () => socket.off('end', onEnd) });
   }
 
   serve(request: NodeRequest, response: NodeResponse, upgrade?: UpgradeOffer): void {
@@ -211,15 +237,15 @@ class Connections {
       this.#running.delete(response);
       if (this.#running.size === 0) this.#onIdle?.();
     };
-    response.once('close', over);
-    // An answer that waits for others on its connection has none yet: it would never be told that it was lost.
-    if (!('stream' in response) && response.socket === null) (request as IncomingMessage).socket.once('close', over);
+    if ('stream' in response) response.once('close', over);
+    else this.#unanswered.add(response, over);
     // A connection that breaks is told by "close"; without listeners the errors would end the process.
     request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
     response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
     if ('stream' in response && this.#sendsAway()) response.stream.session?.close();
-    if (hasMalformedPath(request.url ?? '/')) return refuseRequest(response);
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) return sendRefusal(response, refusal);
     const ports = { clock: this.#clock, ...(upgrade !== undefined && { upgrade }) };
     const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, ports));
     answer().catch((error: unknown) => {
@@ -266,24 +292,4 @@ class Connections {
       };
     });
   }
-}
-
-/** As Go's server answers a URL that it cannot parse. */
-function refuseRequest(response: NodeResponse): void {
-  response.statusCode = 400;
-  response.setHeader('Content-Type', 'text/plain; charset=utf-8');
-  if (!('stream' in response)) response.setHeader('Connection', 'close');
-  response.end('400 Bad Request');
-}
-
-/** In the words of Go's server, on the connection below: no TLS will come of it. */
-function refusePlainHttp(socket: TLSSocket & { readonly _parent?: Socket }): void {
-  socket._parent?.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n');
-}
-
-/** What cannot be parsed gets the short answer of Go's server. */
-function refuseClient(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`);
 }

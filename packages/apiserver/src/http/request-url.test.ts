@@ -21,6 +21,10 @@ describe('the URL of a request', () => {
     ['/a?x=%zz&y=1', '/a', [['y', '1']]],
     ['/a?x=1;y=2&z=3', '/a', [['z', '3']]],
     ['/a?%=1&z=3', '/a', [['z', '3']]],
+    ['http://host:80/a?x=1', '/a', [['x', '1']]],
+    ['HTTPS://[::1]?x=1', '', [['x', '1']]],
+    ['/http://host/a', '/http://host/a', []],
+    ['host:443', 'host:443', []],
     ['//api/v1?a=b?c', '//api/v1', [['a', 'b?c']]],
   ])('%s', (url, path, query) => {
     const parsed = parseRequestUrl(url);

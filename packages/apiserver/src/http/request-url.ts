@@ -17,9 +17,15 @@ export function hasMalformedPath(url: string): boolean {
 }
 
 export function parseRequestUrl(url: string): RequestUrl {
-  const rawPath = pathOf(url);
-  const rawQuery = url.slice(rawPath.length + 1);
+  const target = withoutOrigin(url);
+  const rawPath = pathOf(target);
+  const rawQuery = target.slice(rawPath.length + 1);
   return { path: decodePath(rawPath), rawQuery, query: new URLSearchParams(readableParts(rawQuery)) };
+}
+
+/** A proxy may be asked by the whole URL: whose it is does not count. */
+function withoutOrigin(url: string): string {
+  return url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '');
 }
 
 function pathOf(url: string): string {

@@ -13,10 +13,10 @@ export const hasFluent = peersFolder !== undefined;
 /** Each: (url) => start; start({ onAdd, onUpdate }) begins to sync and returns what must stay referenced. */
 export const libraries = {
   kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
-  'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods, { watchList: false })),
+  'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods, { useWatchList: false })),
   'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
   'kapstan-metadata-list': (url) =>
-    kapstan(url, (factory, pods) => factory.metadataInformer(pods, { watchList: false })),
+    kapstan(url, (factory, pods) => factory.metadataInformer(pods, { useWatchList: false })),
   async 'client-node'(url) {
     const k8s = await import('@kubernetes/client-node');
     const config = new k8s.KubeConfig();

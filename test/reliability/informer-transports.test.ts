@@ -122,12 +122,12 @@ const disturbances: readonly Disturbance[] = [
 
 const transports: readonly Transport[] = ['over HTTP', 'in process'];
 const modes = [
-  { mode: 'streamed lists', watchList: true },
-  { mode: 'paged lists', watchList: false },
+  { mode: 'streamed lists', useWatchList: true },
+  { mode: 'paged lists', useWatchList: false },
 ] as const;
 const variants = transports.flatMap((transport) => modes.map((mode) => ({ transport, ...mode })));
 
-describe.each(variants)('an informer $transport, with $mode,', ({ transport, watchList }) => {
+describe.each(variants)('an informer $transport, with $mode,', ({ transport, useWatchList }) => {
   let scene: Scene;
   let factory: SharedInformerFactory;
   let leaks: LeakCheck;
@@ -141,7 +141,7 @@ describe.each(variants)('an informer $transport, with $mode,', ({ transport, wat
     factory = new SharedInformerFactory(source, {
       clock,
       random,
-      watchList,
+      useWatchList,
       namespace: 'default',
       logger: silentLogger,
     });

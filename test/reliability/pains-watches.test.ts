@@ -181,7 +181,7 @@ describe('what hurts in watches: lists and versions:', () => {
     await cluster.close();
     await startCluster(uncached);
     for (let at = 0; at < 60; at++) await write(`${at}`);
-    await start({ pageSize: 20, watchList: false });
+    await start({ pageSize: 20, useWatchList: false });
     expect(cached()).toHaveLength(60);
     expect(wire.lists.map((query) => [query.get('limit'), query.has('continue')])).toEqual([
       ['20', false],
@@ -208,7 +208,7 @@ describe('what hurts in watches: lists and versions:', () => {
         return page;
       },
     };
-    await start({ pageSize: 10, watchList: false }, compacted);
+    await start({ pageSize: 10, useWatchList: false }, compacted);
     await cluster.advance(180_000);
     expect(losses).toBeGreaterThan(0);
     expect(informer.status.phase).toBe('live');

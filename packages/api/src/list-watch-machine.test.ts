@@ -24,7 +24,7 @@ class Rig {
   nowMs = 0;
   random = 0;
 
-  constructor(options: ListWatchOptions = { watchList: false }) {
+  constructor(options: ListWatchOptions = { useWatchList: false }) {
     this.state = createListWatchState(options, 0);
   }
 
@@ -68,8 +68,8 @@ const status = (phase: string, error?: unknown): ListWatchEffect =>
 const wait = (delayMs: number): ListWatchEffect => ({ type: 'wait', delayMs });
 const replace = (resourceVersion: string): ListWatchEffect => ({ type: 'replace', resourceVersion });
 
-function watching(options: ListWatchOptions = { watchList: false }): Rig {
-  const rig = new Rig({ watchList: false, ...options });
+function watching(options: ListWatchOptions = { useWatchList: false }): Rig {
+  const rig = new Rig({ useWatchList: false, ...options });
   rig.start();
   rig.listed('10');
   rig.opened();
@@ -269,7 +269,7 @@ describe('list/watch machine: the watch', () => {
     rig.random = 0.123_456;
     rig.nowMs = 2000;
     expect(rig.ended()[0]).toMatchObject({ timeoutMs: 337_000 });
-    const long = new Rig({ watchList: false, minWatchTimeoutMs: 1_800_000 });
+    const long = new Rig({ useWatchList: false, minWatchTimeoutMs: 1_800_000 });
     long.random = 0.5;
     long.start();
     expect(long.listed('1')[2]).toMatchObject({ timeoutMs: 2_700_000 });
@@ -315,7 +315,7 @@ describe('list/watch machine: the watch', () => {
   });
 
   it('does not retry an internal error at once where the watch never opened', () => {
-    const rig = new Rig({ watchList: false, internalErrorRetryMs: 10_000 });
+    const rig = new Rig({ useWatchList: false, internalErrorRetryMs: 10_000 });
     rig.start();
     rig.listed('10');
     expect(rig.watchFails('internal')[0]).toEqual(status('retrying', 'internal'));
@@ -351,7 +351,7 @@ describe('list/watch machine: the watchdog', () => {
   });
 
   it('is off at 0', () => {
-    const rig = new Rig({ watchList: false, idleTimeoutMs: 0 });
+    const rig = new Rig({ useWatchList: false, idleTimeoutMs: 0 });
     rig.start();
     expect(rig.listed('10')).toEqual([replace('10'), status('live'), watch('10')]);
   });

@@ -87,7 +87,7 @@ const unchanged = (state: ListWatchState): ListWatchStep => ({ state, effects: n
 
 /** One round: the present state, as a stream where that is on, else as a list. */
 function begin(state: ListWatchState, moment: Moment): ListWatchStep {
-  return state.memory.options.watchList ? openStream(state, 'streaming', moment) : beginList(state);
+  return state.memory.options.useWatchList ? openStream(state, 'streaming', moment) : beginList(state);
 }
 
 // ---- Lists ----

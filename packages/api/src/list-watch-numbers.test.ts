@@ -18,7 +18,7 @@ class Rig {
   state: ListWatchState;
 
   constructor(options: ListWatchOptions = {}) {
-    this.state = createListWatchState({ watchList: false, ...options }, 0);
+    this.state = createListWatchState({ useWatchList: false, ...options }, 0);
   }
 
   give(input: ListWatchInput): readonly ListWatchEffect[] {
@@ -94,7 +94,7 @@ describe('list/watch machine: pauses', () => {
   });
 
   it('one sequence of pauses serves lists, watches and streams', () => {
-    const rig = new Rig({ watchList: true });
+    const rig = new Rig({ useWatchList: true });
     rig.give({ type: 'start' });
     const delays = [rig.pauseAfter('overloaded'), rig.pauseAfter('unreachable')];
     rig.watchFails('other'); // falls back to a list
@@ -156,12 +156,12 @@ describe('list/watch machine: how long a watch lives', () => {
     ['a larger one does', { asked: 30 * minutes, random: 0, timeoutMs: 30 * minutes }],
     ['up to its double', { asked: 30 * minutes, random: highest, timeoutMs: 60 * minutes - 1000 }],
   ])('asks for a random time: %s', (_name, { asked, random, timeoutMs }) => {
-    for (const watchList of [true, false]) {
-      const rig = new Rig({ minWatchTimeoutMs: asked, watchList });
+    for (const useWatchList of [true, false]) {
+      const rig = new Rig({ minWatchTimeoutMs: asked, useWatchList });
       rig.random = random;
       const started = rig.give({ type: 'start' });
-      const effects = watchList ? started : rig.give({ type: 'listed', resourceVersion: '10' });
-      expect(watchOf(effects)).toMatchObject({ timeoutMs, sendInitialEvents: watchList });
+      const effects = useWatchList ? started : rig.give({ type: 'listed', resourceVersion: '10' });
+      expect(watchOf(effects)).toMatchObject({ timeoutMs, sendInitialEvents: useWatchList });
     }
   });
 
@@ -310,10 +310,10 @@ describe('list/watch machine: a version that is gone (410)', () => {
       [{ type: 'watch', resourceVersion: '' }],
     ],
     ['of that stream: a list', true, [end, again, watchFailed, watchFailed], [list('', 500)]],
-  ])('%s', (_name, watchList, inputs, expected) => {
-    const rig = new Rig({ watchList, idleTimeoutMs: 0 });
+  ])('%s', (_name, useWatchList, inputs, expected) => {
+    const rig = new Rig({ useWatchList, idleTimeoutMs: 0 });
     rig.give({ type: 'start' });
-    if (watchList) rig.give({ type: 'bookmark', resourceVersion: '10', initialEventsEnd: true });
+    if (useWatchList) rig.give({ type: 'bookmark', resourceVersion: '10', initialEventsEnd: true });
     else rig.give({ type: 'listed', resourceVersion: '10' });
     rig.give({ type: 'opened' });
     const effects = inputs.map((input) => rig.give(input)).at(-1) ?? [];
@@ -388,5 +388,5 @@ describe('list/watch machine: internal errors of an open watch', () => {
 
 const streaming = (memory: ListWatchState['memory']): ListWatchState['memory'] => ({
   ...memory,
-  options: { ...memory.options, watchList: true },
+  options: { ...memory.options, useWatchList: true },
 });

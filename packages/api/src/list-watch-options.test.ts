@@ -5,7 +5,7 @@ import { defaultListWatchOptions, resolveListWatchOptions } from './list-watch-o
 describe('options of the list/watch machine', () => {
   const source = readFileSync(new URL('./list-watch-options.ts', import.meta.url), 'utf8');
 
-  it.each(['watchList', 'pageSize', 'minWatchTimeoutMs', 'idleTimeoutMs', 'internalErrorRetryMs'] as const)(
+  it.each(['useWatchList', 'pageSize', 'minWatchTimeoutMs', 'idleTimeoutMs', 'internalErrorRetryMs'] as const)(
     'documents the default of %s as it is',
     (name) => {
       const comment = new RegExp(String.raw`/\*\*([^\n]*)\*/\s+readonly ${name}\?`).exec(source)?.[1] ?? '';
@@ -17,9 +17,9 @@ describe('options of the list/watch machine', () => {
 
   it('fills in what is left out, once', () => {
     expect(resolveListWatchOptions({})).toEqual(defaultListWatchOptions);
-    expect(resolveListWatchOptions({ idleTimeoutMs: 0, watchList: false })).toMatchObject({
+    expect(resolveListWatchOptions({ idleTimeoutMs: 0, useWatchList: false })).toMatchObject({
       idleTimeoutMs: 0,
-      watchList: false,
+      useWatchList: false,
     });
   });
 });

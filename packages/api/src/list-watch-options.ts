@@ -3,7 +3,7 @@ import type { BackoffOptions } from './backoff.ts';
 
 export interface ListWatchOptions {
   /** Ask for the present state as a stream first and list only where that fails. Default true. */
-  readonly watchList?: boolean;
+  readonly useWatchList?: boolean;
   /** Items in one page of a list. 0 (default) = chosen as client-go does: 500, or no limit where that keeps a list in the server's cache. */
   readonly pageSize?: number;
   /** A watch asks to be ended after a random time between this and its double, in milliseconds. Values below the default, 300 000, count as it. */
@@ -19,7 +19,7 @@ export interface ListWatchOptions {
 export type ResolvedListWatchOptions = Required<ListWatchOptions>;
 
 export const defaultListWatchOptions: ResolvedListWatchOptions = {
-  watchList: true,
+  useWatchList: true,
   pageSize: 0,
   minWatchTimeoutMs: 300_000,
   idleTimeoutMs: 90_000,
@@ -31,7 +31,7 @@ export const defaultListWatchOptions: ResolvedListWatchOptions = {
 export function resolveListWatchOptions(options: ListWatchOptions): ResolvedListWatchOptions {
   const defaults = defaultListWatchOptions;
   const resolved: ResolvedListWatchOptions = {
-    watchList: options.watchList ?? defaults.watchList,
+    useWatchList: options.useWatchList ?? defaults.useWatchList,
     pageSize: options.pageSize ?? defaults.pageSize,
     minWatchTimeoutMs: Math.max(options.minWatchTimeoutMs ?? 0, defaults.minWatchTimeoutMs),
     idleTimeoutMs: options.idleTimeoutMs ?? defaults.idleTimeoutMs,

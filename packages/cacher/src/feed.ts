@@ -81,7 +81,7 @@ export class Feed<T extends KubernetesObject> {
   constructor(options: FeedOptions<T>, sink: FeedSink<T>) {
     this.#options = options;
     this.#sink = sink;
-    const machine = { watchList: false, pageSize, backoff, idleTimeoutMs };
+    const machine = { useWatchList: false, pageSize, backoff, idleTimeoutMs };
     this.#state = createListWatchState(machine, options.clock.monotonicNow());
   }
 

@@ -17,7 +17,7 @@ function create(options: SharedInformerOptions<TestPod> = {}): void {
     clock,
     random: () => 0,
     resource: testPods,
-    watchList: false,
+    useWatchList: false,
     logger: silentLogger,
     onHandlerError: (error) => errors.push((error as Error).message),
     ...options,

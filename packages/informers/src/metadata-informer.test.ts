@@ -72,7 +72,7 @@ describe('SharedInformerFactory: informers of metadata', () => {
 
   it('is the same with lists, page by page', async () => {
     for (const name of ['a', 'b', 'c']) source.add(pod({ name }, { spec: { nodeName: 'n1' } }));
-    const paged = new SharedInformerFactory(client, { clock, random: () => 0, watchList: false, pageSize: 2 });
+    const paged = new SharedInformerFactory(client, { clock, random: () => 0, useWatchList: false, pageSize: 2 });
     const informer = paged.metadataInformer(testPods);
     paged.start();
     await paged.waitForCacheSync();
@@ -131,7 +131,7 @@ describe('SharedInformerFactory: informers of metadata', () => {
   it('are told apart from those of whole objects in warnings', async () => {
     const told: string[] = [];
     const logger: Logger = { ...silentLogger, warn: (text) => void told.push(text) };
-    const both = new SharedInformerFactory(client, { clock, random: () => 0, watchList: false, logger });
+    const both = new SharedInformerFactory(client, { clock, random: () => 0, useWatchList: false, logger });
     for (const informer of [both.informer(testPods), both.metadataInformer(testPods)])
       informer.addEventHandler({
         onAdd: () => {

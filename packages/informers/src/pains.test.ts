@@ -200,7 +200,7 @@ describe('what hurts in Node informers: the source:', () => {
         return source.list(options);
       },
     };
-    open({ watchList: false }, behind);
+    open({ useWatchList: false }, behind);
     informer.start();
     await settle();
     isBehind = true;
@@ -224,7 +224,7 @@ describe('what hurts in Node informers: the source:', () => {
       list: (options) => (options.resourceVersion === '0' && isBehind ? Promise.resolve(old) : source.list(options)),
     };
     let isBehind = false;
-    open({ watchList: false }, behind);
+    open({ useWatchList: false }, behind);
     const told: string[] = [];
     informer.addEventHandler({ onUpdate: (_old, { status }) => void told.push(status?.phase ?? '') });
     informer.start();

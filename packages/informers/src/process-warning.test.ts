@@ -26,7 +26,7 @@ async function runIntoTrouble(options: SharedInformerOptions<TestPod>): Promise<
   informer = new SharedInformer<TestPod>(source, {
     clock,
     random: () => 0,
-    watchList: false,
+    useWatchList: false,
     resource: testPods,
     ...options,
   });

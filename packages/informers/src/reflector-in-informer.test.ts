@@ -26,13 +26,13 @@ const nameOf = (object: DeepReadonly<TestPod> | DeletedFinalStateUnknown<TestPod
 const named = (group: string, plural: string): Pick<Resource, 'group' | 'plural'> => ({ group, plural });
 
 describe.each(kinds)('an informer and its reflector: %s', (fifo) => {
-  it.each([true, false])('transforms what is listed, once an object (streamed: %s)', async (watchList) => {
+  it.each([true, false])('transforms what is listed, once an object (streamed: %s)', async (useWatchList) => {
     const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
     for (const name of ['a', 'b', 'c']) source.add(pod({ name, labels: { large: 'x' } }));
     const seen: string[] = [];
     const { informer } = await started(source, {
       fifo,
-      watchList,
+      useWatchList,
       transform: (object) => {
         seen.push(object.metadata?.name ?? '');
         return deepFreeze(pod({ name: object.metadata?.name ?? '' }));
@@ -65,7 +65,7 @@ describe.each(kinds)('an informer and its reflector: %s', (fifo) => {
     const events = new Subject<WatchEvent<TestPod>>();
     const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
     source.watch = () => events;
-    const { informer, warnings } = await started(source, { fifo, resource: testPods, watchList: false });
+    const { informer, warnings } = await started(source, { fifo, resource: testPods, useWatchList: false });
     for (const [name, kind] of [
       ['a', 'Service'],
       ['b', 'Pod'],
@@ -86,7 +86,7 @@ describe('an informer and its reflector', () => {
     const events = new Subject<WatchEvent<TestPod>>();
     const source = new FakeListerWatcher<TestPod>();
     source.watch = () => events;
-    const { informer } = await started(source, { watchList: false, ...options });
+    const { informer } = await started(source, { useWatchList: false, ...options });
     const deleted: (string | undefined)[] = [];
     informer.addEventHandler({ onDelete: (object) => void deleted.push(nameOf(object)) });
     events.next({ type: 'DELETED', object: pod({ name: 'gone', resourceVersion: '11' }) });
@@ -129,7 +129,7 @@ describe('an informer and its reflector', () => {
   ])('calls what it lists by the name of %s', async (_name, options, name) => {
     const source = new FakeListerWatcher<TestPod>();
     source.failNext('list', newInternalError('boom'));
-    const { informer, warnings } = await started(source, { ...options, watchList: false });
+    const { informer, warnings } = await started(source, { ...options, useWatchList: false });
     expect(warnings).toEqual([`${name}: failed to list or watch, trying again: Internal error occurred: boom`]);
     await informer.close();
   });
@@ -149,7 +149,7 @@ describe('an informer and its reflector', () => {
       new Observable((subscriber) => {
         subscriber.next({ type: 'ADDED', object: thing });
       });
-    const { informer } = await started(source, { ...options, watchList: false });
+    const { informer } = await started(source, { ...options, useWatchList: false });
     expect(informer.indexer.size).toBe(isTaken ? 1 : 0);
     await informer.close();
   });

@@ -137,7 +137,7 @@ describe('Reflector: the end of a watch', () => {
   ];
 
   it.each(ends)('gives a watch up exactly once when %s', async (_name, end, told) => {
-    const script = await run(new Script(), { watchList: false });
+    const script = await run(new Script(), { useWatchList: false });
     expect(script.teardowns).toEqual([0]);
     await end(script);
     expect(script.teardowns[0]).toBe(1);
@@ -162,7 +162,7 @@ describe('Reflector: the end of a watch', () => {
       new Promise((resolve) => {
         answer = () => resolve({ resourceVersion: '10' as ResourceVersion, items: [make('a', '5')] });
       });
-    await run(script, { watchList: false });
+    await run(script, { useWatchList: false });
     await reflector?.close();
     answer?.();
     await settle();
@@ -180,7 +180,7 @@ describe('Reflector: the events of a watch', () => {
       void reflector?.close();
       script.send('ADDED', make('b', '12'));
     };
-    reflector = new Reflector<TestPod>(script, store, { clock, watchList: false });
+    reflector = new Reflector<TestPod>(script, store, { clock, useWatchList: false });
     reflector.start();
     await settle();
     script.send('ADDED', make('a', '11'));
@@ -188,7 +188,7 @@ describe('Reflector: the events of a watch', () => {
   });
 
   it('applies additions, changes and deletions, and ends up at the version of the last', async () => {
-    const script = await run(new Script(), { watchList: false });
+    const script = await run(new Script(), { useWatchList: false });
     script.send('ADDED', make('foo', '20'));
     script.send('MODIFIED', make('bar', '25'));
     script.send('DELETED', make('baz', '32'));
@@ -197,7 +197,7 @@ describe('Reflector: the events of a watch', () => {
   });
 
   it('tells the store of each version: of an addition, a change and a bookmark', async () => {
-    const script = await run(new Script(), { watchList: false });
+    const script = await run(new Script(), { useWatchList: false });
     script.send('ADDED', make('foo', '10'));
     script.send('MODIFIED', make('foo', '20'));
     script.bookmark('30');
@@ -222,13 +222,13 @@ describe('Reflector: the events of a watch', () => {
       'unsupported watch event object: meta.k8s.io/v1, Kind=Table',
     ],
   ])('reports and leaves out an object of %s, and its version', async (_name, type, text) => {
-    for (const watchList of [false, true]) {
-      const script = await run(new Script(), { watchList, expected });
+    for (const useWatchList of [false, true]) {
+      const script = await run(new Script(), { useWatchList, expected });
       script.send('ADDED', { ...type, metadata: { name: 'a', resourceVersion: '99' } });
       script.send('ADDED', make('b', '12'));
       script.bookmark('13', true);
       expect(calls.join()).not.toContain('a@');
-      expect(calls.join()).toContain(watchList ? 'replace b@13' : 'add b@12');
+      expect(calls.join()).toContain(useWatchList ? 'replace b@13' : 'add b@12');
       expect([errors, reflector?.lastSyncResourceVersion]).toEqual([[`TypeError: ${text}`], '13']);
       await reflector?.close();
       [calls, errors] = [[], []];
@@ -242,7 +242,7 @@ describe('Reflector: the events of a watch', () => {
     ['Table of another group', true, { apiVersion: 'furniture.example.com/v1', kind: 'Table' }],
     ['thing that does not say what it is', true, {}],
   ])('where any kind is expected, a %s is taken: %s', async (_name, isTaken, type) => {
-    const script = await run(new Script(), { watchList: false });
+    const script = await run(new Script(), { useWatchList: false });
     script.send('ADDED', { ...type, metadata: { name: 'a', resourceVersion: '11' } });
     expect(calls.slice(1)).toEqual(isTaken ? ['add a@11'] : []);
     expect(reflector?.lastSyncResourceVersion).toBe(isTaken ? '11' : '10');
@@ -253,13 +253,13 @@ describe('Reflector: the events of a watch', () => {
     ['no kind', {}],
     ['metadata alone', { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadata' }],
   ])('where a Pod is expected, takes an object of %s', async (_name, type) => {
-    const script = await run(new Script(), { watchList: false, expected });
+    const script = await run(new Script(), { useWatchList: false, expected });
     script.send('ADDED', { ...type, metadata: { name: 'a', resourceVersion: '11' } });
     expect([calls.slice(1), errors]).toEqual([['add a@11'], []]);
   });
 
   it('reports an event of a type that nobody knows, changes nothing, and goes on behind it', async () => {
-    const script = await run(new Script(), { watchList: false });
+    const script = await run(new Script(), { useWatchList: false });
     script.send('RENAMED' as 'ADDED', make('a', '11'));
     expect(calls).toEqual(['replace @10']);
     expect(errors).toEqual(['TypeError: unable to understand watch event: its type is RENAMED']);
@@ -270,19 +270,19 @@ describe('Reflector: the events of a watch', () => {
 describe('Reflector: list and watch', () => {
   it.each([true, false])(
     'asks for what follows what it has, in order, over ends of watches (streamed: %s)',
-    async (watchList) => {
+    async (useWatchList) => {
       const source = new FakeListerWatcher<TestPod>({ startVersion: 0 });
       source.add(pod({ name: 'p1' }));
-      await run(source, { watchList });
+      await run(source, { useWatchList });
       for (const name of ['p2', 'p3']) {
         source.add(pod({ name }));
         source.resetWatches();
       }
       source.add(pod({ name: 'p4' }));
       expect(calls).toEqual(['replace p1@1', 'add p2@2', 'add p3@3', 'add p4@4']);
-      expect(source.asked('list').map(({ resourceVersion }) => resourceVersion)).toEqual(watchList ? [] : ['0']);
+      expect(source.asked('list').map(({ resourceVersion }) => resourceVersion)).toEqual(useWatchList ? [] : ['0']);
       expect(source.asked('watch').map(({ resourceVersion }) => resourceVersion)).toEqual(
-        watchList ? [undefined, '2', '3'] : ['1', '2', '3'],
+        useWatchList ? [undefined, '2', '3'] : ['1', '2', '3'],
       );
     },
   );
@@ -296,7 +296,7 @@ describe('Reflector: list and watch', () => {
       const items = answer.map((name) => make(name, '5'));
       return Promise.resolve({ resourceVersion: '10' as ResourceVersion, items });
     };
-    await run(script, { watchList: false });
+    await run(script, { useWatchList: false });
     await clock.advance(800);
     script.fail(new Error('watch'));
     await clock.advance(1600);
@@ -309,7 +309,7 @@ describe('Reflector: list and watch', () => {
   it('takes a new state when the source cannot decode an object any more', async () => {
     const script = new Script();
     script.items = [make('a', '5'), make('broken', '6')];
-    await run(script, { watchList: false });
+    await run(script, { useWatchList: false });
     script.items = [make('a', '5')];
     script.version = '20';
     const error = { code: 500, reason: 'StorageReadError', message: 'failed to decode' } as object;
@@ -322,7 +322,7 @@ describe('Reflector: list and watch', () => {
   it('comes back for a watch that was refused for too many requests, twice, without a second list', async () => {
     const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });
     for (let i = 0; i < 2; i++) source.failNext('watch', newTooManyRequests('slow down', 1));
-    await run(source, { watchList: false });
+    await run(source, { useWatchList: false });
     await clock.advance(799);
     expect(source.asked('watch')).toHaveLength(1);
     await clock.advance(1 + 1600);
@@ -344,7 +344,7 @@ describe('Reflector: list and watch', () => {
       ['pods: slow ListAndWatch (total time: 10500ms): objects listed 4000ms, store replaced 6500ms'],
     ],
   ])('says where the time went of a first state of more than ten seconds: %s', async (_name, listMs, writeMs, told) => {
-    for (const watchList of [false, true]) {
+    for (const useWatchList of [false, true]) {
       const script = new Script();
       const answer = script.list.bind(script);
       script.list = async (options) => {
@@ -366,15 +366,15 @@ describe('Reflector: list and watch', () => {
         setBackgroundTimer: (callback, delayMs) => clock.setBackgroundTimer(callback, delayMs),
       };
       const onWarning = (text: string): void => void (text.includes('slow') && warnings.push(text));
-      const options = { clock: lateClock, name: 'pods', watchList, onWarning };
+      const options = { clock: lateClock, name: 'pods', useWatchList, onWarning };
       reflector = new Reflector<TestPod>(script, late, options);
       reflector.start();
       await clock.advance(listMs);
-      if (watchList) script.bookmark('10', true);
+      if (useWatchList) script.bookmark('10', true);
       await settle();
       expect(reflector.status.phase).toBe('live');
       expect(warnings.splice(0)).toEqual(
-        watchList ? told.map((text) => text.replace('ListAndWatch', 'WatchList')) : told,
+        useWatchList ? told.map((text) => text.replace('ListAndWatch', 'WatchList')) : told,
       );
       await reflector.close();
     }
@@ -400,7 +400,7 @@ describe('Reflector: list and watch', () => {
       });
     for (const resyncMs of [0, 1000]) {
       const store = { ...recorder(), resync: () => void resyncs++ };
-      reflector = new Reflector<TestPod>(script, store, { clock, watchList: false, idleTimeoutMs: 0, resyncMs });
+      reflector = new Reflector<TestPod>(script, store, { clock, useWatchList: false, idleTimeoutMs: 0, resyncMs });
       reflector.start();
       await clock.advance(10_000);
       expect(resyncs).toBe(0);
@@ -415,20 +415,23 @@ describe('Reflector: list and watch', () => {
 
 describe('Reflector: the initial state as a stream', () => {
   const flags = [
-    { watchList: true, supportsWatchList: true, streams: true },
-    { watchList: true, supportsWatchList: undefined, streams: true },
-    { watchList: true, supportsWatchList: false, streams: false },
-    { watchList: false, supportsWatchList: true, streams: false },
-    { watchList: false, supportsWatchList: false, streams: false },
-    { watchList: undefined, supportsWatchList: undefined, streams: true },
+    { useWatchList: true, supportsWatchList: true, streams: true },
+    { useWatchList: true, supportsWatchList: undefined, streams: true },
+    { useWatchList: true, supportsWatchList: false, streams: false },
+    { useWatchList: false, supportsWatchList: true, streams: false },
+    { useWatchList: false, supportsWatchList: false, streams: false },
+    { useWatchList: undefined, supportsWatchList: undefined, streams: true },
   ];
-  it.each(flags)('asked: $watchList, source: $supportsWatchList, streams: $streams', async ({ streams, ...flag }) => {
-    const { watchList, supportsWatchList } = flag;
-    const script = new Script();
-    if (supportsWatchList !== undefined) Object.assign(script, { supportsWatchList });
-    await run(script, watchList === undefined ? {} : { watchList });
-    expect([script.lists.length, script.watches[0]?.sendInitialEvents]).toEqual(streams ? [0, true] : [1, undefined]);
-  });
+  it.each(flags)(
+    'asked: $useWatchList, source: $supportsWatchList, streams: $streams',
+    async ({ streams, ...flag }) => {
+      const { useWatchList, supportsWatchList } = flag;
+      const script = new Script();
+      if (supportsWatchList !== undefined) Object.assign(script, { supportsWatchList });
+      await run(script, useWatchList === undefined ? {} : { useWatchList });
+      expect([script.lists.length, script.watches[0]?.sendInitialEvents]).toEqual(streams ? [0, true] : [1, undefined]);
+    },
+  );
 
   it('writes nothing to the store before the marker, then all at once', async () => {
     const script = await run(new Script());
@@ -535,7 +538,7 @@ describe('Reflector: the initial state as a stream', () => {
     await clock.advance(60_000);
     expect([reflector?.status.phase, warnings]).toEqual(['retrying', []]);
     await reflector?.close();
-    await run(new Script(), { idleTimeoutMs: 0, watchList: false });
+    await run(new Script(), { idleTimeoutMs: 0, useWatchList: false });
     await clock.advance(60_000);
     expect(warnings).toEqual([]);
   });

@@ -82,13 +82,13 @@ describe('Reflector', () => {
   });
 
   it('lists and watches where streaming is off or unknown to the server', async () => {
-    for (const [watchList, supportsWatchList] of [
+    for (const [useWatchList, supportsWatchList] of [
       [false, true],
       [true, false],
     ] as const) {
       source = new FakeListerWatcher<TestPod>({ startVersion: 10, supportsWatchList });
       source.add(pod({ name: 'a' }));
-      await run({ watchList });
+      await run({ useWatchList });
       expect(source.asked('list')).toMatchObject([{ resourceVersion: '0', limit: 500 }]);
       expect(source.asked('watch').at(-1)).toMatchObject({ resourceVersion: '11' });
       expect(names()).toBe('a');
@@ -98,7 +98,7 @@ describe('Reflector', () => {
 
   it('gathers pages and replaces the store once', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) source.add(pod({ name }));
-    await run({ watchList: false, pageSize: 2 });
+    await run({ useWatchList: false, pageSize: 2 });
     expect(source.asked('list').map((options) => options.continue)).toEqual([undefined, '15/2', '15/4']);
     expect(source.asked('list')[1]).not.toHaveProperty('resourceVersion');
     expect(names()).toBe('a b c d e');
@@ -107,7 +107,7 @@ describe('Reflector', () => {
 
   it('lists all at once when a page expired on the way', async () => {
     for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
-    open({ watchList: false, pageSize: 2 });
+    open({ useWatchList: false, pageSize: 2 });
     const list = source.list.bind(source);
     source.list = (options) => (options.continue === undefined ? list(options) : Promise.reject(newExpired('old')));
     reflector.start();
@@ -119,7 +119,7 @@ describe('Reflector', () => {
   it('passes selectors on to lists and watches', async () => {
     source.add(pod({ name: 'a', labels: { app: 'web' } }));
     source.add(pod({ name: 'b' }));
-    await run({ watchList: false, labelSelector: 'app=web', fieldSelector: 'metadata.name!=z' });
+    await run({ useWatchList: false, labelSelector: 'app=web', fieldSelector: 'metadata.name!=z' });
     expect(names()).toBe('a');
     for (const { options } of source.requests) {
       expect(options).toMatchObject({ labelSelector: 'app=web', fieldSelector: 'metadata.name!=z' });
@@ -153,7 +153,7 @@ describe('Reflector', () => {
 
   it('comes through a 410: lists again and replaces the store (I3, I7)', async () => {
     source.add(pod({ name: 'a' }));
-    await run({ watchList: false });
+    await run({ useWatchList: false });
     source.resetWatches(newExpired('too old resource version: 11 (12)'));
     source.delete({ name: 'a' });
     source.expire();
@@ -211,7 +211,7 @@ describe('Reflector', () => {
   });
 
   it('says that it is refused, and goes on asking', async () => {
-    open({ watchList: false });
+    open({ useWatchList: false });
     const forbidden = newForbidden({ group: '', resource: 'pods' }, '', 'no');
     for (let i = 0; i < 3; i++) source.failNext('list', forbidden);
     reflector.start();
@@ -227,7 +227,7 @@ describe('Reflector', () => {
 
   it('takes a server whose history began anew: a version from the future is asked for no more', async () => {
     source = new FakeListerWatcher<TestPod>({ startVersion: 500 });
-    await run({ watchList: false });
+    await run({ useWatchList: false });
     const younger = new FakeListerWatcher<TestPod>({ startVersion: 20 });
     younger.add(pod({ name: 'a' }));
     source.list = (options) => younger.list(options);
@@ -241,7 +241,7 @@ describe('Reflector', () => {
 
   it('keeps the last good state while lists fail', async () => {
     source.add(pod({ name: 'a' }));
-    await run({ watchList: false });
+    await run({ useWatchList: false });
     for (let i = 0; i < 5; i++) source.failNext('list', newInternalError('boom'));
     source.resetWatches(newInternalError('boom'));
     await clock.advance(20_000);
@@ -290,7 +290,7 @@ describe('Reflector', () => {
           subscriber.next({ type: 'ADDED', object: { kind: 'Table' } as never });
         }),
     };
-    open({ watchList: false, onStoreError: (error) => storeErrors.push(error) }, broken);
+    open({ useWatchList: false, onStoreError: (error) => storeErrors.push(error) }, broken);
     reflector.start();
     await settle();
     expect(storeErrors).toHaveLength(1);
@@ -341,7 +341,7 @@ describe('Reflector', () => {
   });
 
   it('closes while it lists, waits and watches, and says so on status$ (I9)', async () => {
-    open({ watchList: false });
+    open({ useWatchList: false });
     source.list = () => new Promise(() => undefined);
     const all = lastValueFrom(reflector.status$.pipe(toArray()));
     reflector.start();
@@ -353,7 +353,7 @@ describe('Reflector', () => {
     reflector.start();
 
     source = new FakeListerWatcher<TestPod>();
-    open({ watchList: false });
+    open({ useWatchList: false });
     source.failNext('list', refused());
     reflector.start();
     await settle();
@@ -363,7 +363,7 @@ describe('Reflector', () => {
   });
 
   it('aborts a list under way when it closes', async () => {
-    open({ watchList: false });
+    open({ useWatchList: false });
     let signal: AbortSignal | undefined;
     source.list = (options) => {
       signal = options.signal;
@@ -447,7 +447,7 @@ describe('Reflector', () => {
   });
 
   it.each([{ items: null }, { items: 'abc' }, undefined])('counts a list that is none as failed: %o', async (page) => {
-    open({ watchList: false });
+    open({ useWatchList: false });
     const list = source.list.bind(source);
     let isBroken = true;
     source.list = (options) => (isBroken ? Promise.resolve(page as never) : list(options));

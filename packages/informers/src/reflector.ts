@@ -84,7 +84,7 @@ export class Reflector<T extends KubernetesObject> {
     this.#silence = new InitialSilence({ name, clock: this.#clock, onWarning: warnOfStream });
     this.#resyncMs = options.resyncMs ?? 0;
     const canStream = listerWatcher.supportsWatchList ?? true;
-    const known = canStream ? options : { ...options, watchList: false };
+    const known = canStream ? options : { ...options, useWatchList: false };
     this.#state = createListWatchState(known, this.#clock.monotonicNow());
     this.#status = new StatusSource(this.#clock);
     this.status$ = this.#status.status$;

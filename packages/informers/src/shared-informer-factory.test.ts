@@ -124,7 +124,7 @@ describe('SharedInformerFactory', () => {
   });
 
   it('says which caches have not synced when the signal aborts', async () => {
-    open({ watchList: false });
+    open({ useWatchList: false });
     factory.informer(testPods);
     client.source(testPods).list = () => new Promise(() => undefined);
     factory.informer(testConfigMaps);
@@ -178,7 +178,7 @@ describe('SharedInformerFactory', () => {
   it('passes namespace and selectors on to the client', async () => {
     open({
       namespace: 'x',
-      watchList: false,
+      useWatchList: false,
       tweakListOptions: (token) => (token.kind === 'Pod' ? { labelSelector: 'app=web' } : {}),
     });
     for (const token of [testPods, testConfigMaps]) factory.informer(token as Resource);
@@ -263,7 +263,7 @@ describe('SharedInformerFactory', () => {
   });
 
   it('waits no longer for an informer that is removed, but for the others', async () => {
-    open({ watchList: false });
+    open({ useWatchList: false });
     let answer: () => void = () => undefined;
     const hold = new Promise<void>((resolve) => {
       answer = resolve;

@@ -97,7 +97,7 @@ class World {
   readonly left: { readonly believer: Believer; readonly believed: readonly string[] }[] = [];
   readonly #waitingInside: string[] = [];
 
-  constructor(options: { fifo: 'delta' | 'inOrder'; watchList: boolean }) {
+  constructor(options: { fifo: 'delta' | 'inOrder'; useWatchList: boolean }) {
     this.informer = new SharedInformer<TestPod>(this.source, {
       clock: this.clock,
       random: () => 0,
@@ -212,11 +212,11 @@ class World {
 }
 
 describe.each([
-  { fifo: 'delta', watchList: true },
-  { fifo: 'delta', watchList: false },
-  { fifo: 'inOrder', watchList: true },
-  { fifo: 'inOrder', watchList: false },
-] as const)('a shared informer under random changes and faults: $fifo, streaming $watchList', (options) => {
+  { fifo: 'delta', useWatchList: true },
+  { fifo: 'delta', useWatchList: false },
+  { fifo: 'inOrder', useWatchList: true },
+  { fifo: 'inOrder', useWatchList: false },
+] as const)('a shared informer under random changes and faults: $fifo, streaming $useWatchList', (options) => {
   it('ends up with the truth, and so does everybody whom it told (I3, I7, I9)', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {

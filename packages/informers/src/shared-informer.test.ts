@@ -208,7 +208,7 @@ describe('SharedInformer: trouble with the source', () => {
     async (fifo) => {
       for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
       const handler = recorder();
-      create({ fifo, watchList: false }).addEventHandler(handler);
+      create({ fifo, useWatchList: false }).addEventHandler(handler);
       informer.start();
       await settle();
       handler.calls.length = 0;
@@ -255,7 +255,7 @@ describe('SharedInformer: trouble with the source', () => {
   it('shows a deletion and re-creation that was missed as an update with another uid', async () => {
     source.add(pod({ name: 'a', uid: 'one' }));
     const uids: (string | undefined)[] = [];
-    create({ watchList: false }).addEventHandler({
+    create({ useWatchList: false }).addEventHandler({
       onUpdate: (before, after) => void uids.push(before.metadata?.uid, after.metadata?.uid),
     });
     informer.start();
@@ -270,7 +270,7 @@ describe('SharedInformer: trouble with the source', () => {
   it('tells onWatchError of every failure and goes on', async () => {
     const told: string[] = [];
     create({
-      watchList: false,
+      useWatchList: false,
       onWatchError: (error, { phase }) => told.push(`${phase}: ${(error as Error).message}`),
     });
     source.failNext('list', newInternalError('boom'));

@@ -116,7 +116,7 @@ describe('until', () => {
 
 describe('untilWithSync', () => {
   const named = (name: string) => (change: ObjectChange<TestPod>) => change.key === `default/${name}`;
-  const informer = { random: () => 0, watchList: false, logger: silentLogger };
+  const informer = { random: () => 0, useWatchList: false, logger: silentLogger };
 
   it('is told what is there already, then what happens, and closes its informer', async () => {
     source.add(pod({ name: 'a' }));

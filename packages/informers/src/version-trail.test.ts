@@ -127,7 +127,7 @@ it('DeltaFifo counts the deletion of what nobody knows as seen', () => {
 });
 
 describe.each(['delta', 'inOrder'] as const)('the version of the cache: %s', (fifo) => {
-  async function started(source: FakeListerWatcher<TestPod>, options: { readonly watchList: boolean }) {
+  async function started(source: FakeListerWatcher<TestPod>, options: { readonly useWatchList: boolean }) {
     const clock = new VirtualClock();
     const informer = new SharedInformer<TestPod>(source, {
       clock,
@@ -146,7 +146,7 @@ describe.each(['delta', 'inOrder'] as const)('the version of the cache: %s', (fi
     return { informer, seen, clock };
   }
 
-  it.each([{ watchList: true }, { watchList: false }])(
+  it.each([{ useWatchList: true }, { useWatchList: false }])(
     'is that of the list, once all is cached: %o',
     async (options) => {
       const source = new FakeListerWatcher<TestPod>({ startVersion: 10 });

@@ -11,7 +11,7 @@ let informer: SharedInformer<TestPod>;
 beforeEach(() => {
   clock = new VirtualClock();
   source = new FakeListerWatcher<TestPod>();
-  informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, watchList: false, logger: silentLogger });
+  informer = new SharedInformer<TestPod>(source, { clock, random: () => 0, useWatchList: false, logger: silentLogger });
 });
 afterEach(() => informer.close());
 
@@ -36,7 +36,7 @@ describe('whenSynced', () => {
     await informer.close();
     expect(await stateOf(never)).toBe(false);
 
-    informer = new SharedInformer<TestPod>(source, { clock, watchList: false });
+    informer = new SharedInformer<TestPod>(source, { clock, useWatchList: false });
     source.list = () => new Promise(() => undefined);
     informer.start();
     const waiting = informer.whenSynced();

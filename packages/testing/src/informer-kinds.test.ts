@@ -108,16 +108,19 @@ describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
 
   it('of metadata holds no more than that, through lists and watches', async () => {
     await client.create(ConfigMap, { metadata: { name: 'a', namespace: 'default' }, data: { k: 'v' } });
-    for (const watchList of [true, false]) {
-      factory = open({ watchList, namespace: 'default' });
+    for (const useWatchList of [true, false]) {
+      factory = open({ useWatchList, namespace: 'default' });
       const informer = factory.metadataInformer(ConfigMap);
       factory.start();
       await cluster.settle();
-      await client.create(ConfigMap, { metadata: { name: `b-${watchList}`, namespace: 'default' }, data: { k: 'v' } });
+      await client.create(ConfigMap, {
+        metadata: { name: `b-${useWatchList}`, namespace: 'default' },
+        data: { k: 'v' },
+      });
       await cluster.settle();
       const cached = informer.lister.list().filter(({ metadata }) => metadata.name !== 'kube-root-ca.crt');
       expect(cached.map(({ metadata }) => metadata.name)).toEqual(
-        watchList ? ['a', 'b-true'] : ['a', 'b-true', 'b-false'],
+        useWatchList ? ['a', 'b-true'] : ['a', 'b-true', 'b-false'],
       );
       for (const object of cached) {
         expect(Object.keys(object).sort()).toEqual(['apiVersion', 'kind', 'metadata']);

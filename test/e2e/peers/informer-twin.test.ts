@@ -150,7 +150,7 @@ async function startTwins(): Promise<readonly Twin[]> {
   return [
     await startGo(),
     await startOurs('ours, by deltas and streamed lists', {}),
-    await startOurs('ours, in order and by lists', { fifo: 'inOrder', watchList: false }),
+    await startOurs('ours, in order and by lists', { fifo: 'inOrder', useWatchList: false }),
   ];
 }
 

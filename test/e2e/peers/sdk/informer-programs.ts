@@ -53,11 +53,11 @@ function countOf({ requests, namespace }: Scene, plural: string): number {
 
 /** Fills its cache in one of two ways, follows, and is the server's list in the end. */
 const follows =
-  (watchList: boolean): Program =>
+  (useWatchList: boolean): Program =>
   async (scene) => {
     const { client, namespace } = scene;
     await fill(scene, 4);
-    const factory = factoryOf(scene, { watchList });
+    const factory = factoryOf(scene, { useWatchList });
     const informer = factory.informer(ConfigMap, {
       indexers: { parity: ({ metadata }) => Object.keys(metadata?.labels ?? {}) },
     });
@@ -69,7 +69,7 @@ const follows =
     await eventually(() => expect(heard.at(-1)).toBe('synced'));
     expect(heard.sort()).toEqual(['added m-00', 'added m-01', 'added m-02', 'added m-03', 'synced']);
     // A watch, or a list and a watch.
-    await eventually(() => expect(countOf(scene, 'configmaps')).toBe(watchList ? 1 : 2));
+    await eventually(() => expect(countOf(scene, 'configmaps')).toBe(useWatchList ? 1 : 2));
     heard.length = 0;
     await client.create(ConfigMap, { metadata: { namespace, name: 'z' } });
     await client.mergePatch(ConfigMap, { namespace, name: 'm-00' }, { body: { data: { k: 'v' } } });
@@ -90,7 +90,7 @@ export const informerPrograms: Programs = {
     const { client, namespace } = scene;
     const names = Array.from({ length: 23 }, (_, index) => `e-${index}`);
     await Promise.all(names.map((name) => client.create(Event, event({ namespace, name }))));
-    const factory = factoryOf(scene, { watchList: false, pageSize: 5 });
+    const factory = factoryOf(scene, { useWatchList: false, pageSize: 5 });
     const informer = factory.informer(Event);
     factory.start();
     await factory.waitForCacheSync();
@@ -101,8 +101,8 @@ export const informerPrograms: Programs = {
 
   'an informer of nothing is in sync, at the version of the list': async (scene) => {
     const { resourceVersion } = await scene.client.listPage(ConfigMap, { namespace: scene.namespace });
-    for (const watchList of [true, false]) {
-      const factory = factoryOf(scene, { watchList });
+    for (const useWatchList of [true, false]) {
+      const factory = factoryOf(scene, { useWatchList });
       const informer = factory.informer(ConfigMap);
       factory.start();
       await factory.waitForCacheSync();
@@ -150,12 +150,12 @@ export const informerPrograms: Programs = {
   'an informer of metadata alone follows, and never sees the rest': async (scene) => {
     const { client, namespace } = scene;
     await fill(scene, 2);
-    for (const watchList of [true, false]) {
-      const factory = factoryOf(scene, { source: client.metadata, watchList });
+    for (const useWatchList of [true, false]) {
+      const factory = factoryOf(scene, { source: client.metadata, useWatchList });
       const informer = factory.informer(ConfigMap);
       factory.start();
       await factory.waitForCacheSync();
-      const name = `new-${watchList}`;
+      const name = `new-${useWatchList}`;
       await client.create(ConfigMap, { metadata: { namespace, name, labels: { x: 'y' } }, data: { k: 'v' } });
       await eventually(() => expect(namesOf(informer.lister.list())).toContain(name));
       for (const object of informer.lister.list())
@@ -243,7 +243,7 @@ export const informerPrograms: Programs = {
     const { proxy, client: source } = await scene.connectThroughProxy({
       onRequest: ({ method }) => requests.push(method),
     });
-    const factory = factoryOf(scene, { source, idleTimeoutMs: 1500, watchList: false });
+    const factory = factoryOf(scene, { source, idleTimeoutMs: 1500, useWatchList: false });
     const informer = factory.informer(ConfigMap);
     const heard: string[] = [];
     const phases: string[] = [];

@@ -137,7 +137,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const { clock, logger } = options;
   const enablement = await startingWith('runtimeConfig', () => new ApiEnablement(options.runtimeConfig));
   const catalog = new ResourceCatalog();
-  const managedFields = new FieldManager({ clock });
+  const managedFields = new FieldManager({ clock, findVersion: (of, version) => catalog.findVersion(of, version) });
   const patching = objectPatching(managedFields);
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });

@@ -270,6 +270,7 @@ describe('server-side apply of a ConfigMap', () => {
   it.each<readonly [what: string, body: object | string, status: object]>([
     ['no kind', { kind: undefined }, { code: 400, reason: 'BadRequest', message: 'invalid object type: /v1, Kind=' }],
     ['another kind', { kind: 'Secret' }, { code: 400, message: 'invalid object type: /v1, Kind=Secret' }],
+    ['no version at all', { apiVersion: 'a/b/c' }, { code: 400, message: 'invalid object type: /, Kind=' }],
     ['another version', { apiVersion: 'v2' }, { code: 400, message: 'invalid object type: /v2, Kind=ConfigMap' }],
     [
       'managedFields',
@@ -468,10 +469,10 @@ describe('updates', () => {
     expect(world.owners()).toEqual(owners);
   });
 
-  it('end the tracking when a client sends [{}], until something is applied', () => {
+  it.each([[[{}]], [[]]])('end the tracking when a client sends %j, until something is applied', (managedFields) => {
     const world = new World(configMaps);
     world.create('mine', { data: { a: '1' } });
-    world.merge('x', { metadata: { managedFields: [{}] } });
+    world.merge('x', { metadata: { managedFields } });
     expect(world.object?.metadata).not.toHaveProperty('managedFields');
     world.merge('later', { data: { b: '2' } });
     expect(world.object?.metadata).not.toHaveProperty('managedFields');

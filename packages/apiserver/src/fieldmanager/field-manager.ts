@@ -31,10 +31,13 @@ import { fieldElement } from './path-element.ts';
 import { rootSchema } from './schema-atom.ts';
 import { typedFault } from './typed-validation.ts';
 import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall } from './updater.ts';
+import { ConversionError, versionView } from './version-views.ts';
 
 export interface FieldManagerOptions {
   /** Dates the changes. Default: the system's clock. */
   readonly clock?: Clock;
+  /** Another version of the same objects. Default: there is none, and nobody owns fields in one. */
+  findVersion?(definition: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined;
 }
 
 /** One apply. */
@@ -46,9 +49,11 @@ export interface ApplyCall extends FieldsCall {
 /** Stateless but for its clock: one serves all resources. */
 export class FieldManager implements ManagedFieldsTracker {
   readonly #clock: Clock;
+  readonly #findVersion: NonNullable<FieldManagerOptions['findVersion']>;
 
   constructor(options: FieldManagerOptions = {}) {
     this.#clock = options.clock ?? systemClock;
+    this.#findVersion = options.findVersion ?? (() => undefined);
   }
 
   /** Everything that is set belongs to the creator. */
@@ -58,8 +63,8 @@ export class FieldManager implements ManagedFieldsTracker {
   }
 
   /**
-   * Gives the updater what it changed. A client may send other managedFields than it got; `[{}]` ends the tracking of
-   * the object; entries that are missing or malformed are those of the stored object.
+   * Gives the updater what it changed. A client may send other managedFields than it got; `[{}]` and `[]` end the
+   * tracking of the object; entries that are missing or malformed are those of the stored object.
    */
   onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void {
     const managers = managersOfUpdate(next, old, call.subresource);
@@ -88,7 +93,12 @@ export class FieldManager implements ManagedFieldsTracker {
     next: KubernetesObject,
     { live, call }: { readonly live: unknown; readonly call: FieldsCall },
   ): void {
-    ownUpdate(managers, withoutManagedFields(next), this.#updaterCall(live, call, 'Update'));
+    try {
+      ownUpdate(managers, withoutManagedFields(next), this.#updaterCall(live, call, 'Update'));
+    } catch (error) {
+      if (!(error instanceof ConversionError)) throw error;
+      managers.clear();
+    }
     capUpdateManagers(managers);
     setManagedFields(next, managers);
   }
@@ -111,7 +121,7 @@ export class FieldManager implements ManagedFieldsTracker {
     refuseFault('live', present, { kind, fault: typedFault(present, schema, { duplicates: 'allow' }) });
     const managers = decodeStored(live?.metadata?.managedFields);
     if (managers.size === 0) this.#ownBefore(managers, present, call);
-    const object = this.#applyTo(managers, applied, { present, call, schema });
+    const object = orInternalError(() => this.#applyTo(managers, applied, { present, call, schema }));
     const next =
       object === undefined ? (deepCopy(present) as UnstructuredObject) : toKind(object, applied, call.definition);
     if (call.context.fieldManager === kubectlManager) syncLastApplied(next, applied);
@@ -164,7 +174,22 @@ export class FieldManager implements ManagedFieldsTracker {
       },
       ignored: ignoredFields(definition, subresource),
       time: formatTime(this.#clock.now()),
+      versions: {
+        view: (apiVersion) => {
+          const other = this.#findVersion(definition, apiVersion);
+          return other && versionView(definition, other, ignoredFields(other, subresource));
+        },
+      },
     };
+  }
+}
+
+function orInternalError<T>(apply: () => T): T {
+  try {
+    return apply();
+  } catch (error) {
+    if (!(error instanceof ConversionError)) throw error;
+    throw new StatusError({ code: 500, reason: '', message: error.message }, { cause: error });
   }
 }
 
@@ -187,10 +212,11 @@ function emptyObject(definition: ResourceDefinition): UnstructuredObject {
 
 type Entries = DeepReadonly<readonly ManagedFieldsEntry[]> | undefined;
 
-/** `[{}]`, by which a client gives up all ownership. */
+/** `[]` or `[{}]`, by which a client gives up all ownership. */
 function isReset(entries: Entries): boolean {
-  const [only] = entries ?? [];
-  return entries?.length === 1 && only !== undefined && Object.keys(only).length === 0;
+  if (!Array.isArray(entries)) return false;
+  const [only] = entries;
+  return entries.length === 0 || (entries.length === 1 && isJsonObject(only) && Object.keys(only).length === 0);
 }
 
 function managersOfUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, subresource: string): Managers {
@@ -263,8 +289,9 @@ function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind
   }
 }
 
-/** As Go prints a GroupVersionKind: "apps/v1, Kind=Deployment", "/v1, Kind=Pod". */
+/** As Go prints a GroupVersionKind: "apps/v1, Kind=Deployment", "/v1, Kind=Pod"; none where the version cannot be read. */
 function formatKind(apiVersion: string, kind: string): string {
+  if (apiVersion.split('/').length > 2) return '/, Kind=';
   return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
 }
 

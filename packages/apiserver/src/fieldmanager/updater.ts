@@ -1,14 +1,16 @@
-// Who owns what after an update or an apply: sets only, no objects' texts. Source: structured-merge-diff merge.Updater.
+// Who owns what after an update or an apply: sets only, no objects' texts. What managers own in other versions is
+// compared and pruned in those (version-views.ts). Source: structured-merge-diff merge.Updater.
 
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
-import { fieldSetOf, withAtomicsWhole, withNamedFields } from './field-set-from-object.ts';
+import { fieldSetOf, withAtomicsWhole } from './field-set-from-object.ts';
 import { type ManagerName, type Managers, managerId, withFields } from './managed-fields.ts';
-import { removeItems } from './remove-items.ts';
+import { prune } from './pruning-applied.ts';
 import { type Comparison, compareTyped, excludeFields } from './typed-comparison.ts';
 import { mergeTyped } from './typed-merge.ts';
+import type { VersionView, VersionViews } from './version-views.ts';
 
 export interface UpdaterCall {
   readonly live: unknown;
@@ -18,17 +20,49 @@ export interface UpdaterCall {
   readonly ignored: FieldSet;
   /** RFC 3339, for the manager whose fields change. */
   readonly time: string;
+  /** How the object looks in other versions. */
+  readonly versions: VersionViews;
 }
 
-/** Gives the manager what it added and changed, and takes it from the others. Changes `managers`. */
+/**
+ * Gives the manager what it added and changed, and takes it from the others. Changes `managers`. Throws ConversionError
+ * when a version in which someone owns fields cannot show the object.
+ */
 export function ownUpdate(managers: Managers, next: unknown, call: UpdaterCall): void {
-  const comparison = excludeFields(compareTyped(call.live, next, call.schema), call.ignored);
-  disown(managers, comparison);
+  const { manager } = call;
+  dropMissingVersions(managers, call);
+  const compare = comparisons(call, next);
+  const comparison = compare(manager.apiVersion);
+  disown(managers, compare);
   const taken = withoutMetadata(comparison.added.union(comparison.modified));
   if (taken.isEmpty) return;
-  const id = managerId(call.manager);
+  const id = managerId(manager);
   const before = managers.get(id)?.fields ?? new FieldSet();
-  managers.set(id, { ...call.manager, fields: taken.union(before), time: call.time });
+  managers.set(id, { ...manager, fields: taken.union(before), time: call.time });
+}
+
+/** What differs between the live object and the next, in each version in which someone owns fields. */
+type Compare = (apiVersion: string) => Comparison;
+
+function comparisons({ live, schema, ignored, manager, versions }: UpdaterCall, next: unknown): Compare {
+  const known = new Map([[manager.apiVersion, excludeFields(compareTyped(live, next, schema), ignored)]]);
+  return (apiVersion) => {
+    let comparison = known.get(apiVersion);
+    if (comparison === undefined) {
+      const view = versions.view(apiVersion) as VersionView;
+      const [old, changed] = [view.show(live, 'old'), view.show(next, 'new')];
+      comparison = excludeFields(compareTyped(old, changed, view.schema), view.ignored);
+      known.set(apiVersion, comparison);
+    }
+    return comparison;
+  };
+}
+
+/** Nobody owns anything in a version that is served no longer. */
+function dropMissingVersions(managers: Managers, { manager, versions }: UpdaterCall): void {
+  for (const [id, { apiVersion }] of managers) {
+    if (apiVersion !== manager.apiVersion && versions.view(apiVersion) === undefined) managers.delete(id);
+  }
 }
 
 export interface OwnedApply {
@@ -46,18 +80,19 @@ export function ownApply(
   applied: unknown,
   call: UpdaterCall & { readonly force: boolean },
 ): OwnedApply {
-  const { live, schema, manager } = call;
+  const { live, schema, manager, versions } = call;
+  dropMissingVersions(managers, call);
   followSchema(managers, call);
   const id = managerId(manager);
   const last = managers.get(id);
   const fields = fieldSetOf(applied, schema).recursiveDifference(call.ignored);
   managers.set(id, { ...manager, fields, time: last?.time });
-  const merged =
-    prune(mergeTyped(live, applied, schema), { managers, last: last?.fields ?? new FieldSet(), fields, schema }) ?? {};
-  const comparison = excludeFields(compareTyped(live, merged, schema), call.ignored);
-  const conflicts = conflictsOf(managers, comparison, id);
+  const pruning = { managers, last, fields, own: { apiVersion: manager.apiVersion, schema }, versions };
+  const merged = prune(mergeTyped(live, applied, schema), pruning) ?? {};
+  const compare = comparisons(call, merged);
+  const conflicts = conflictsOf(managers, compare, id);
   if (!call.force && conflicts.size > 0) return { object: undefined, conflicts };
-  disown(managers, comparison, id);
+  disown(managers, compare, id);
   stripMetadata(managers, id);
   const isSame = jsonEqual(live, merged);
   const set = managers.get(id);
@@ -71,47 +106,28 @@ function followSchema(managers: Managers, { schema, manager }: UpdaterCall): voi
   }
 }
 
-function conflictsOf(managers: Managers, { added, modified }: Comparison, self: string): Conflicts {
-  const changed = added.union(modified);
+function conflictsOf(managers: Managers, compare: Compare, self: string): Conflicts {
   const conflicts = new Map<string, Conflict>();
   for (const [id, owner] of managers) {
-    const fields = id === self ? new FieldSet() : owner.fields.intersection(changed);
+    if (id === self) continue;
+    const { added, modified } = compare(owner.apiVersion);
+    const fields = owner.fields.intersection(added.union(modified));
     if (!fields.isEmpty) conflicts.set(id, { owner, fields });
   }
   return conflicts;
 }
 
 /** Takes what changed and what is gone from all managers but one, and drops managers that own nothing any more. */
-function disown(managers: Managers, { added, modified, removed }: Comparison, self?: string): void {
-  const gone = added.union(modified).union(removed);
+function disown(managers: Managers, compare: Compare, self?: string): void {
   for (const [id, set] of managers) {
-    const fields = id === self ? set.fields : set.fields.difference(gone);
+    const fields = id === self ? set.fields : set.fields.difference(changesOf(compare(set.apiVersion)));
     if (fields.isEmpty) managers.delete(id);
     else managers.set(id, withFields(set, fields));
   }
 }
 
-interface Pruning {
-  readonly managers: Managers;
-  /** What the manager applied the last time, and applies now. */
-  readonly last: FieldSet;
-  readonly fields: FieldSet;
-  readonly schema: SchemaNode;
-}
-
-/** Without what the manager applied before, unless someone (the manager included) owns it still. */
-function prune(merged: unknown, { managers, last, fields, schema }: Pruning): unknown {
-  // Whoever still applies all that it applied before takes nothing out.
-  if (last.difference(fields).isEmpty) return merged;
-  const lastNamed = withNamedFields(last, schema);
-  const mergedSet = withNamedFields(fieldSetOf(merged, schema), schema);
-  const withoutLast = removeItems(merged, lastNamed, schema);
-  let owned = new FieldSet();
-  for (const set of managers.values()) owned = owned.union(set.fields);
-  const kept = withNamedFields(fieldSetOf(withoutLast, schema), schema).union(withNamedFields(owned, schema));
-  const withOwned = removeItems(merged, mergedSet.difference(kept), schema);
-  const keptSet = withNamedFields(fieldSetOf(withOwned, schema), schema);
-  return removeItems(merged, mergedSet.difference(keptSet).intersection(lastNamed), schema);
+function changesOf({ added, modified, removed }: Comparison): FieldSet {
+  return added.union(modified).union(removed);
 }
 
 // What identifies an object or belongs to the server is nobody's. Source: managedfields stripMetaManager.

@@ -548,6 +548,27 @@ describe('strategic merge patch', () => {
     });
   });
 
+  it('takes items of any list of scalars away by $deleteFromPrimitiveList', () => {
+    const change = podPatch({ containers: [{ name: 'a', '$deleteFromPrimitiveList/args': ['x'] }] });
+    const { object } = patch('strategic', deployment([container('a', { args: ['x', 'y'] })]), change, options);
+    expect(object).toMatchObject({ spec: { template: { spec: { containers: [{ name: 'a', args: ['y'] }] } } } });
+  });
+
+  it('takes null for a key of its own', () => {
+    const { object } = patch(
+      'strategic',
+      deployment(two),
+      podPatch({ containers: [{ name: null, image: 'x' }] }),
+      options,
+    );
+    expect(object).toMatchObject({ spec: { template: { spec: { containers: [{ image: 'x' }, {}, {}] } } } });
+  });
+
+  it('cuts a number that is too large to its lowest bits, as the converter does', () => {
+    const { object } = patch('strategic', deployment(two), { spec: { replicas: 99_999_999_999 } }, options);
+    expect(object).toMatchObject({ spec: { replicas: 1_215_752_191 } });
+  });
+
   it('leaves apiVersion and kind alone', () => {
     expect(patch('strategic', configMap(), { kind: 'Secret', apiVersion: 'v9' }).object).toEqual(configMap());
   });
@@ -573,6 +594,10 @@ describe('strategic merge patch', () => {
     ],
     [{ '$setElementOrder/containers': 'x' }, 500, 'expected a []interface {}, but received a string'],
     [{ containers: [['x']] }, 422, 'the server rejected our request due to an error in our request'],
+    [{ containers: [{ name: 'a', $patch: 5 }] }, 500, 'unknown patch type: %!s(int64=5) in map: map[$patch:5 name:a]'],
+    [{ '$setElementOrder/containers': ['a'] }, 500, 'value for key 0 is not a map'],
+    [{ $setElementOrder: [] }, 400, 'invalid patch format of setElementOrder list'],
+    [{ $deleteFromPrimitiveListOf: ['x'] }, 400, 'invalid patch format of primitive list'],
     [{ $retainKeys: 'x' }, 400, 'invalid patch format of retainKeys'],
     [{ $retainKeys: ['volumes'], containers: [] }, 400, 'invalid patch format of retainKeys'],
   ])('%j: %i', (spec, code, message) => {

@@ -7,9 +7,9 @@ export const directive = '$patch';
 /** `$retainKeys: [names]`: the other members go. */
 export const retainKeys = '$retainKeys';
 /** `$deleteFromPrimitiveList/finalizers: [values]`. */
-export const deletionPrefix = '$deleteFromPrimitiveList/';
+export const deletionPrefix = '$deleteFromPrimitiveList';
 /** `$setElementOrder/containers: [{name}, …]`. */
-export const orderPrefix = '$setElementOrder/';
+export const orderPrefix = '$setElementOrder';
 
 /** What is new is taken as it is, but for nulls and directives, which have nothing to act on. */
 export function withoutDirectives(value: unknown): unknown {

@@ -1,12 +1,13 @@
 // Lists in a strategic merge: maps by their merge key, scalars as sets, and the order of the outcome. The order of the
 // patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject, setOwn } from '@kapstan/api';
 import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { directive, hasDirective, withoutDirectives } from './strategic-directives.ts';
 import {
   badArgument,
   listOfLists,
+  noMap,
   noMergeKey,
   StrategicMergeError,
   unknownPatchType,
@@ -122,7 +123,10 @@ function mergeItems(list: unknown[], { changes, mergeKey, items, mergeMaps }: It
     const place = places.get(key);
     if (place === undefined) {
       places.set(key, list.length);
-      list.push(withoutDirectives(change));
+      const item = withoutDirectives(change) as Fields;
+      // A key of null is one too.
+      if (key === null) setOwn(item, mergeKey, key);
+      list.push(item);
     } else list[place] = mergeMaps(list[place] as Fields, change, items);
   }
   return list;
@@ -161,6 +165,7 @@ function isBefore(rank: number, place: number): boolean {
 function ranksOf(list: readonly unknown[], mergeKey: string | undefined): Map<unknown, number> {
   const ranks = new Map<unknown, number>();
   list.forEach((item, index) => {
+    if (mergeKey !== undefined && !isJsonObject(item)) throw noMap(index);
     const key = identity(item, mergeKey);
     if (!ranks.has(key)) ranks.set(key, index);
   });

@@ -1,5 +1,5 @@
 // What a strategic merge refuses, with the words of apimachinery's util/mergepatch. Turned into a Status by apply-patch.ts.
-import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
+import { formatGoText, formatGoValue, goInterfaceType } from '../schema/go-types.ts';
 
 /** 'badRequest' = 400, 'unprocessable' = 422 with a general text, 'internal' = 500: whatever Kubernetes did not foresee. */
 export type StrategicMergeErrorType = 'badRequest' | 'unprocessable' | 'internal';
@@ -15,10 +15,7 @@ export class StrategicMergeError extends Error {
 }
 
 export function unknownPatchType(word: unknown, map: unknown): StrategicMergeError {
-  return new StrategicMergeError(
-    'internal',
-    `unknown patch type: ${formatGoValue(word)} in map: ${formatGoValue(map)}`,
-  );
+  return new StrategicMergeError('internal', `unknown patch type: ${formatGoText(word)} in map: ${formatGoValue(map)}`);
 }
 
 export function noMergeKey(map: unknown, mergeKey: string): StrategicMergeError {
@@ -33,6 +30,10 @@ export function badArgument(expected: unknown, actual: unknown): StrategicMergeE
     'internal',
     `expected a ${goInterfaceType(expected)}, but received a ${goInterfaceType(actual)}`,
   );
+}
+
+export function noMap(place: number): StrategicMergeError {
+  return new StrategicMergeError('internal', `value for key ${place} is not a map`);
 }
 
 export const listOfLists = (): StrategicMergeError =>

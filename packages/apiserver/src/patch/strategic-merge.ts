@@ -54,9 +54,9 @@ function applyRetainKeys(original: Fields, patch: Fields): void {
 function applyElementOrders(original: Fields, patch: Fields, schema: SchemaNode): void {
   for (const key of Object.keys(patch)) {
     if (!key.startsWith(orderPrefix)) continue;
+    const name = nameAfter(orderPrefix, key);
     const order = listOf(patch[key]);
     delete patch[key];
-    const name = key.slice(orderPrefix.length);
     const present = Object.hasOwn(original, name) ? listOf(original[name]) : undefined;
     const change = Object.hasOwn(patch, name) ? listOf(patch[name]) : undefined;
     const lists = { present, change, order };
@@ -64,6 +64,13 @@ function applyElementOrders(original: Fields, patch: Fields, schema: SchemaNode)
     if (merged !== undefined) setOwn(original, name, merged);
     delete patch[name];
   }
+}
+
+/** The field of a directive: what follows the slash. Source: strategicpatch extractKey. */
+function nameAfter(prefix: string, key: string): string {
+  if (key.startsWith(`${prefix}/`)) return key.slice(prefix.length + 1);
+  const what = prefix === orderPrefix ? 'setElementOrder' : 'primitive';
+  throw new StrategicMergeError('badRequest', `invalid patch format of ${what} list`);
 }
 
 function listOf(value: unknown): unknown[] {
@@ -78,7 +85,7 @@ interface Member {
 
 function mergeMember(original: Fields, { name: key, value }: Member, schema: SchemaNode): void {
   const isDeletion = key.startsWith(deletionPrefix);
-  const name = isDeletion ? key.slice(deletionPrefix.length) : key;
+  const name = isDeletion ? nameAfter(deletionPrefix, key) : key;
   if (value === null) {
     delete original[name];
     return;
@@ -106,7 +113,7 @@ function mergedValue({ present, change, isDeletion }: ValueChange, schema: Schem
   }
   if (Array.isArray(present) && Array.isArray(change)) {
     const node = memberSchema(schema, name);
-    if (patchStrategyOf(node) !== 'merge') return change;
+    if (!isDeletion && patchStrategyOf(node) !== 'merge') return change;
     return mergeList({ present, change, isDeletion }, node, applyStrategicMerge);
   }
   return change;

@@ -1,5 +1,5 @@
 // ResourceCatalog: the resources that are served now. Built-in ones from the start, custom ones as their definitions come and go.
-import type { UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
 
@@ -24,6 +24,18 @@ export class ResourceCatalog {
 
   find(group: string, version: string, resource: string): ServedResource | undefined {
     return this.#resources.get(keyOf(group, version, resource));
+  }
+
+  /** Another version in which the same objects are served. */
+  findVersion(
+    { kind, storagePrefix }: ResourceDefinition,
+    apiVersion: string,
+  ): ResourceDefinition<UnstructuredObject> | undefined {
+    for (const { definition } of this.#resources.values()) {
+      const isSame = storagePrefix !== '' && definition.storagePrefix === storagePrefix && definition.kind === kind;
+      if (isSame && formatApiVersion(definition) === apiVersion) return definition;
+    }
+    return undefined;
   }
 
   /** Adds or replaces. */

@@ -122,6 +122,13 @@ export function formatGoValue(value: unknown): string {
   return `map[${members.map((name) => `${name}:${formatGoValue(value[name])}`).join(' ')}]`;
 }
 
+/** A scalar as Go's fmt prints it with %s: `x`, `%!s(int64=5)`. */
+export function formatGoText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return '%!s(<nil>)';
+  return typeof value === 'object' ? formatGoValue(value) : `%!s(${goInterfaceType(value)}=${formatGoValue(value)})`;
+}
+
 function formatGoNumber(value: unknown): string {
   if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
   const magnitude = Math.abs(value);

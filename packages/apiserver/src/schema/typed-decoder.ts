@@ -199,8 +199,10 @@ class TypedDecoder {
     const text = String(value);
     if (!/^-?\d+$/.test(text)) return this.#wrongNumber(value, node);
     const integer = BigInt(text);
-    const limit = wide ? 63n : 31n;
-    if (integer >= 1n << limit || integer < -(1n << limit)) return this.#wrongNumber(value, node);
+    // The converter of maps takes the lowest bits of what is too large.
+    const isCut = this.#options.words === 'unstructured' && BigInt.asIntN(64, integer) === integer;
+    if (!wide && isCut) return Number(BigInt.asIntN(32, integer));
+    if (BigInt.asIntN(wide ? 64 : 32, integer) !== integer) return this.#wrongNumber(value, node);
     return value;
   }
 

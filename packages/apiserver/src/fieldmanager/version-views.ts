@@ -1,0 +1,53 @@
+// How an object looks in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
+// the definitions of those versions. Source: managedfields versionConverter.
+import { deepCopy, formatApiVersion, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { SchemaNode } from '../schema/schema-node.ts';
+import type { FieldSet } from './field-set.ts';
+import { rootSchema } from './schema-atom.ts';
+import { typedFault } from './typed-validation.ts';
+
+export interface VersionView {
+  readonly schema: SchemaNode;
+  /** Fields that the endpoint resets in this version. */
+  readonly ignored: FieldSet;
+  /** An object of the request's version in this one. `which` names it in the error. Throws ConversionError. */
+  show(object: unknown, which: 'old' | 'new' | 'merged'): unknown;
+  /** The way back. */
+  back(object: unknown): unknown;
+}
+
+export interface VersionViews {
+  /** Undefined = no such version of the kind is served. */
+  view(apiVersion: string): VersionView | undefined;
+}
+
+/** The object does not fit a version of its kind. Becomes a 500 of an apply; an update gives up the managed fields. */
+export class ConversionError extends Error {
+  override readonly name = 'ConversionError';
+}
+
+/** `own`: the version of the request. */
+export function versionView(own: ResourceDefinition, other: ResourceDefinition, ignored: FieldSet): VersionView {
+  const schema = rootSchema(other.schema);
+  return {
+    schema,
+    ignored,
+    show: (object, which) => {
+      const shown = convert(object, own, other);
+      const fault = typedFault(shown, schema, { duplicates: 'refuse' });
+      if (fault !== undefined) throw new ConversionError(`failed to convert ${which} object: ${fault}`);
+      return shown;
+    },
+    back: (object) => convert(object, other, own),
+  };
+}
+
+/** Custom resources differ in their apiVersion alone; what another version does not know is not taken out. */
+function convert(object: unknown, from: ResourceDefinition, to: ResourceDefinition): UnstructuredObject {
+  const copy = deepCopy(object) as UnstructuredObject;
+  const apiVersion = formatApiVersion(to);
+  if (to.isCustom === true) return { ...copy, apiVersion };
+  const stored = from.convert?.toStored(copy) ?? copy;
+  return { ...(to.convert?.fromStored(stored) ?? stored), apiVersion };
+}

@@ -1,0 +1,106 @@
+// The recorded transcripts of a real kube-apiserver 1.36, replayed against `kapstan serve` on one store: golden.test.ts on the
+// embedded one, golden.etcd.test.ts on an etcd. A file is expected green, or listed in not-yet.json with a reason; a listed file
+// that has turned green must leave the list.
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.ts';
+
+interface ReplayFile {
+  readonly file: string;
+  readonly skipped?: readonly string[];
+  readonly steps: readonly { readonly name: string; readonly ok: boolean; readonly diffs?: readonly string[] }[];
+}
+
+interface NotYet {
+  /** Fewest steps that must pass, over all files. Only ever raised. */
+  readonly minimumPassedSteps: number;
+  /** Scenario file → why it is not green yet. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+const golden = fileURLToPath(new URL('golden/', import.meta.url));
+const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
+const scenarios = readdirSync(`${golden}scenarios`).filter((name) => name.endsWith('.json'));
+const notYet = JSON.parse(readFileSync(new URL('not-yet.json', import.meta.url), 'utf8')) as NotYet;
+
+/**
+ * Files that need the server for themselves: they compact the store for all, or hold against versions of bookmarks or
+ * lists, which rise with everybody's writes.
+ */
+const alone = scenarios.filter((name) =>
+  /"compact": ?true|"bookmarks": ?"keep"|\$\{(lrv\d+)\}.*\$\{\1\}/s.test(
+    readFileSync(`${golden}scenarios/${name}`, 'utf8'),
+  ),
+);
+
+/** A server that says all 10 s that it lives raises versions that recorded steps hold against each other. */
+const quiet = ['--control-loops=none', '--feature-gates=APIServerIdentity=false'];
+
+function replay(server: ServeProcess, scenario: string): Promise<ReplayFile> {
+  const args = [`${golden}replay.mjs`, '--server', server.url, '--token', server.adminToken, '--ca', server.caFile];
+  args.push('--user-token', server.userToken, '--user-name', 'alice', '--json', `${golden}scenarios/${scenario}`);
+  args.push('--compact-cmd', `${process.execPath} ${command} store compact --kubeconfig ${server.kubeconfig}`);
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { maxBuffer: 64 * 1024 * 1024 }, (error, stdout) => {
+      const line = stdout.trim();
+      if (line === '') return reject(error ?? new Error('the replayer said nothing'));
+      resolve((JSON.parse(line) as { files: ReplayFile[] }).files[0] as ReplayFile);
+    });
+  });
+}
+
+function titleOf(scenario: string): string {
+  return `${scenario} ${scenario in notYet.files ? 'is not green yet' : 'is answered as recorded'}`;
+}
+
+function expectAsListed(scenario: string, result: ReplayFile): void {
+  expect(result.skipped, 'the replayer skipped the file').toBeUndefined();
+  const failures = result.steps
+    .filter((step) => !step.ok)
+    .map((step) => `${step.name}: ${step.diffs?.slice(0, 3).join(' ; ')}`);
+  if (scenario in notYet.files) expect(failures.length, 'it has turned green: take it off not-yet.json').not.toBe(0);
+  else expect(failures).toEqual([]);
+}
+
+/** `flags`: those that say where the store is, known when the server is started. */
+export function replayTranscripts(flags: () => Promise<readonly string[]>): void {
+  let server: ServeProcess;
+  const totals = { passed: 0, all: 0 };
+  beforeAll(async () => {
+    const own = await flags();
+    server = await startServeProcess({ flags: [...quiet, '--disable-admission-plugins=ServiceAccount', ...own] });
+  });
+  afterAll(() => server?.close());
+
+  const check = async (scenario: string): Promise<void> => {
+    const result = await replay(server, scenario);
+    totals.all += result.steps.length;
+    totals.passed += result.steps.filter((step) => step.ok).length;
+    expectAsListed(scenario, result);
+  };
+
+  it('lists only scenarios that exist, each with a reason', () => {
+    for (const [file, reason] of Object.entries(notYet.files)) {
+      expect(scenarios, `${file} is listed in not-yet.json`).toContain(file);
+      expect(reason.length, `${file} needs a reason`).toBeGreaterThan(10);
+    }
+  });
+
+  // Files do not touch each other's objects, and most of their time goes into waiting for events that must not come.
+  describe('side by side', () => {
+    for (const scenario of scenarios.filter((name) => !alone.includes(name))) {
+      it.concurrent(titleOf(scenario), () => check(scenario));
+    }
+  });
+
+  describe('one after the other', () => {
+    for (const scenario of alone) it(titleOf(scenario), () => check(scenario));
+  });
+
+  it('passes at least as many steps as it did before', () => {
+    console.log(`golden: ${totals.passed} of ${totals.all} steps pass`);
+    expect(totals.passed).toBeGreaterThanOrEqual(notYet.minimumPassedSteps);
+  });
+}

@@ -123,7 +123,9 @@ describe('while the disk of the audit log hangs', () => {
 
   it('a WebSocket is not opened', async () => {
     const running = await start();
-    const socket = new WebSocket(`${running.url.replace('http', 'ws')}${watchPath}`, { headers: { authorization } });
+    const socket = new WebSocket(`${running.url.replace('http', 'ws')}${watchPath}`, {
+      headers: { authorization, origin: 'https://x' },
+    });
     const begun = once(socket, 'open').finally(told('begun'));
     await disk.take();
     await askMeanwhile(running);

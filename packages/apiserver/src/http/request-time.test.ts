@@ -138,6 +138,7 @@ describe('the time of a request', () => {
       'Connection: Upgrade',
       'Upgrade: websocket',
       'Sec-WebSocket-Version: 13',
+      'Origin: https://x',
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     ];
     socket.write(`${handshake.join('\r\n')}\r\n\r\n`);

@@ -43,7 +43,10 @@ class Watcher {
     options: { readonly protocols?: string[]; readonly headers?: object; readonly ca?: string },
   ) {
     const { protocols = [], headers = admin, ca } = options;
-    this.socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { headers: { ...headers }, ca });
+    this.socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, {
+      headers: { origin: 'https://example.com', ...headers },
+      ca,
+    });
     this.socket.on('message', (data: Buffer, isBinary) => {
       this.#messages.push({ bytes: data, isBinary });
       this.#wake();
@@ -178,7 +181,7 @@ describe('a watch over a WebSocket', () => {
     slow.socket.resume();
     expect(await slow.closed).toEqual({ code: 1006 });
     quick.socket.close();
-  });
+  }, 60_000);
 });
 
 describe('the handshake', () => {
@@ -198,13 +201,45 @@ describe('the handshake', () => {
       'missing or bad WebSocket Version',
     ],
     ['one without a key', ['Sec-WebSocket-Version: 13'], 'mismatch challenge/response'],
-    ['one with a key that is none', ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: abc'], 'Sec-WebSocket-Key'],
+    [
+      'one with a key that is none',
+      ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: abc'],
+      'mismatch challenge/response',
+    ],
   ])('refuses %s, and ends the connection', async (_, more, text) => {
     const running = await start();
     const headers = ['Connection: keep-alive, Upgrade', 'Upgrade: WebSocket', ...more];
     const connection = await requestUpgrade(running.url, `${configMaps}?watch=1`, { headers });
     expect(connection.head).toMatch(/^HTTP\/1.1 400 /);
     expect(await connection.closed).toContain(text);
+  });
+
+  const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+  const version = 'Sec-WebSocket-Version: 13';
+  // As kube-apiserver 1.36.3 answers.
+  it.each([
+    [403, [key, version]],
+    [403, [key, version, 'Origin:']],
+    [403, [key, version, 'Origin: null']],
+    [403, [key, version, 'Origin: http://[::1']],
+    [403, [key, version, 'Origin: %zz']],
+    [403, [key, version, 'Origin: ://x']],
+    [403, [key, version, 'Origin: http://a:b']],
+    [403, [key, version, 'Origin: http://a b']],
+    [101, [key, version, 'Origin: http://[::1]:80/a']],
+    [101, [key, version, 'Origin: chrome-extension://abc']],
+    [101, [key, version, 'Origin: mailto:x']],
+    [101, [key, version, 'Origin: /x']],
+    [101, [key, version, version, 'Origin: https://x', 'Sec-WebSocket-Protocol:']],
+    [101, [key, key, version, 'Origin: https://x']],
+    [400, [key, version, 'Origin: https://x', 'Sec-WebSocket-Protocol: ,']],
+  ])('has %d with %j', async (status, more) => {
+    const running = await start();
+    const headers = ['Connection: Upgrade', 'Upgrade: websocket', ...more];
+    const connection = await requestUpgrade(running.url, `${configMaps}?watch=1`, { headers });
+    expect(connection.head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    if (status === 403) expect(await connection.closed).toBe('');
+    connection.socket.destroy();
   });
 
   it('refuses who may not watch', async () => {

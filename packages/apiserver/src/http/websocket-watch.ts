@@ -9,6 +9,7 @@ import { parseRequestInfo } from './request-info.ts';
 import { parseRequestUrl } from './request-url.ts';
 import { type ResponseStream, waitForDrain } from './response-stream.ts';
 import { sendText } from './status-response.ts';
+import { isOrigin } from './websocket-origin.ts';
 
 /** What an offer of another protocol came with. */
 export type UpgradeRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
@@ -51,8 +52,13 @@ export function webSocketProtocolsOf(exchange: Exchange): readonly string[] | un
 
 /** Accepts the WebSocket. Undefined: it was refused, and that was answered. `content`: what messages are. */
 export function openWebSocket(exchange: Exchange, content: 'text' | 'binary'): ResponseStream | undefined {
-  if (isRefused(exchange)) return undefined;
+  const offer = offerOf(exchange);
+  if (isRefused(exchange, offer)) return undefined;
   const { request, socket, head } = exchange.takeOver();
+  // As they were looked at: the first of several counts.
+  request.headers['sec-websocket-key'] = offer.key;
+  request.headers['sec-websocket-version'] = offer.version;
+  if (offer.protocols.length === 0) delete request.headers['sec-websocket-protocol'];
   let stream: ResponseStream | undefined;
   server.handleUpgrade(request, socket, Buffer.from(head), (webSocket) => {
     stream = webSocketStream(webSocket, socket, content);
@@ -60,20 +66,42 @@ export function openWebSocket(exchange: Exchange, content: 'text' | 'binary'): R
   return stream;
 }
 
+interface WebSocketOffer {
+  readonly key: string;
+  readonly version: string;
+  readonly origin: string;
+  /** But for tokens. */
+  readonly protocols: readonly string[];
+}
+
+function offerOf(exchange: Exchange): WebSocketOffer {
+  const first = (name: string): string => exchange.headerValues(name)[0]?.trim() ?? '';
+  const protocols = subprotocolsIn([first('sec-websocket-protocol')]);
+  return {
+    key: first('sec-websocket-key'),
+    version: first('sec-websocket-version'),
+    origin: first('origin'),
+    protocols: protocols.length === 1 && protocols[0] === '' ? [] : protocols.filter((name) => !isTokenProtocol(name)),
+  };
+}
+
+/** Of 16 bytes. */
+const keyPattern = /^[+/0-9A-Za-z]{22}==$/;
+
 /** In the words of Go's library. */
-function isRefused(exchange: Exchange): boolean {
-  const refuse = (text: string): true => {
-    sendText(exchange, 400, text);
+function isRefused(exchange: Exchange, { key, version, origin, protocols }: WebSocketOffer): boolean {
+  const refuse = (status: number, text: string): true => {
+    sendText(exchange, status, text);
     return true;
   };
-  if ((exchange.header('sec-websocket-key') ?? '') === '') return refuse('mismatch challenge/response');
-  if (exchange.header('sec-websocket-version') !== '13') {
+  if (!keyPattern.test(key)) return refuse(400, 'mismatch challenge/response');
+  if (version !== '13') {
     exchange.setHeader('Sec-WebSocket-Version', '13');
-    return refuse('missing or bad WebSocket Version');
+    return refuse(400, 'missing or bad WebSocket Version');
   }
-  const protocols = (webSocketProtocolsOf(exchange) ?? []).filter((protocol) => !isTokenProtocol(protocol));
+  if (!isOrigin(origin)) return refuse(403, '');
   // Nobody says which of several would be spoken.
-  return protocols.length > 1 && refuse('');
+  return protocols.length > 1 && refuse(400, '');
 }
 
 function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' | 'binary'): ResponseStream {

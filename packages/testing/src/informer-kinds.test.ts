@@ -3,7 +3,7 @@ import { type Resource, type ResourceClient, resource, silentLogger, type Unstru
 import { LeakCheck } from '@kapstan/api/testing';
 import { SharedInformer, SharedInformerFactory } from '@kapstan/informers';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type TestCluster, testCluster } from './test-cluster.ts';
 
 const Definition = resource({
@@ -31,6 +31,9 @@ const echo = (name: string, text: string, namespace = 'default'): UnstructuredOb
   metadata: { name, namespace, labels: { text } },
   spec: { text },
 });
+
+// Whole servers: the first of them takes seconds where the machine is busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe.each(['over HTTP', 'in process'])('an informer %s', (transport) => {
   let cluster: TestCluster;

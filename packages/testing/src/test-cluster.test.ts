@@ -4,7 +4,7 @@ import { LeakCheck } from '@kapstan/api/testing';
 import { isTransportError } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type TestCluster, type TestClusterOptions, testCluster } from './test-cluster.ts';
 
 const clusters: TestCluster[] = [];
@@ -49,6 +49,9 @@ const echoDefinition = {
     ],
   },
 };
+
+// Whole servers: the first of them takes seconds where the machine is busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe('a test cluster', () => {
   it('serves the same objects in process and over HTTPS', async () => {

@@ -1,0 +1,32 @@
+// The numbered examples: short enough to be read in one go, and each run by a test.
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const text = (path: string): string => readFileSync(`${root}/${path}`, 'utf8');
+const folders = readdirSync(`${root}/examples`).filter((name) => /^\d\d-/.test(name));
+const sources = folders.flatMap((folder) =>
+  readdirSync(`${root}/examples/${folder}`)
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => `${folder}/${name}`),
+);
+
+describe('the numbered examples', () => {
+  it('are numbered from 01 without a gap', () => {
+    const numbers = folders.sort().map((name) => Number(name.slice(0, 2)));
+    expect(numbers).toEqual(Array.from({ length: folders.length }, (_, index) => index + 1));
+    expect(folders.length).toBeGreaterThanOrEqual(6);
+  });
+
+  it.each(sources)('%s has at most 80 lines', (source) => {
+    expect(text(`examples/${source}`).trimEnd().split('\n').length).toBeLessThanOrEqual(80);
+  });
+
+  it.each(folders)('%s is run by a test, and what it prints is compared where it prints', (folder) => {
+    const own = sources.filter((source) => source.startsWith(folder));
+    const prints = own.some((source) => text(`examples/${source}`).includes('console.log('));
+    if (prints) expect(text('test/e2e/examples.test.ts')).toContain(`await expected('${folder}')`);
+    else expect(text('test/e2e/sample-controllers.test.ts')).toContain(`examples/${folder}/`);
+  });
+});

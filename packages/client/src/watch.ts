@@ -2,6 +2,7 @@
 import type { KubernetesObject, WatchEvent } from '@kapstan/api';
 import { newInternalError } from '@kapstan/api';
 import { Observable, type Subscriber } from 'rxjs';
+import { addAbortListener, removeAbortListener } from './transport/abort-listeners.ts';
 import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
 import { bodyChunks, type OpenStream, type Transport } from './transport/transport.ts';
 import { transportErrorFrom } from './transport/transport-error.ts';
@@ -24,9 +25,9 @@ export function observeWatch<T extends KubernetesObject>(call: WatchCall): Obser
       subscriber.error(call.signal?.reason);
     };
     if (call.signal?.aborted) return onAbort();
-    call.signal?.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(call.signal, onAbort);
     subscriber.add(() => {
-      call.signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(call.signal, onAbort);
       controller.abort();
     });
     openWatch({ ...call, signal: controller.signal }).then(
@@ -59,7 +60,7 @@ async function* readWatch<T extends KubernetesObject>(
   const { signal } = call;
   signal?.throwIfAborted();
   const onAbort = (): void => leaving.abort(signal?.reason);
-  signal?.addEventListener('abort', onAbort, { once: true });
+  addAbortListener(signal, onAbort);
   try {
     const { answer } = await openWatch({ ...call, signal: leaving.signal });
     const decoder = new WatchDecoder<T>(call.maxEventBytes);
@@ -75,7 +76,7 @@ async function* readWatch<T extends KubernetesObject>(
     signal?.throwIfAborted();
     if (!leaving.signal.aborted) throw error;
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    removeAbortListener(signal, onAbort);
     leaving.abort();
   }
 }

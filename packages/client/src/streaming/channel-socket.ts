@@ -1,6 +1,7 @@
 // Numbered channels over one WebSocket, as Kubernetes' channel protocols have them: the first byte of each binary
 // message is the channel. Holds pings, backpressure and the one end of a connection. Under remote-command, port-stream.
 import type { CancelTimer, Clock } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from '../transport/abort-listeners.ts';
 import { TransportError, transportErrorFrom } from '../transport/transport-error.ts';
 import type { OpenWebSocket } from '../transport/web-socket-handshake.ts';
 
@@ -54,7 +55,7 @@ export class ChannelSocket {
     socket.on('error', (error) => this.fail(error));
     socket.on('close', (code, reason) => this.#closed(code, reason.toString('utf8')));
     if (signal?.aborted) return this.#onAbort();
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    addAbortListener(signal, this.#onAbort);
     this.#schedulePing();
     socket.resume();
   }
@@ -166,7 +167,7 @@ export class ChannelSocket {
   #end(error: unknown): void {
     this.#hasEnded = true;
     this.#cancelPing?.();
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#options.signal, this.#onAbort);
     this.#options.onEnd(error);
   }
 }

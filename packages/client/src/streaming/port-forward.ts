@@ -3,6 +3,7 @@
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import type { CallOptions } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from '../transport/abort-listeners.ts';
 import { type PortSpec, parsePortSpec } from './port-spec.ts';
 
 /** `timeoutMs` bounds how long the server may take to accept one connection; `signal` ends the whole forward. */
@@ -59,7 +60,7 @@ export class PortForward {
       await forward.close();
       throw error;
     }
-    signal?.addEventListener('abort', forward.#onAbort, { once: true });
+    addAbortListener(signal, forward.#onAbort);
     if (signal?.aborted) await forward.close();
     return forward;
   }
@@ -71,7 +72,7 @@ export class PortForward {
 
   /** Ends listeners and connections. Idempotent. */
   async close(): Promise<void> {
-    this.#init.options.signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#init.options.signal, this.#onAbort);
     this.#controller.abort(new Error('the port-forward is closed'));
     for (const socket of this.#sockets) resetOrDestroy(socket);
     const servers = this.#servers.splice(0);

@@ -1,5 +1,6 @@
 // The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
 import type { CancelTimer, Clock } from '@kapstan/api';
+import { addAbortListener, removeAbortListener } from './abort-listeners.ts';
 import { TransportError } from './transport-error.ts';
 
 export interface CallScopeOptions {
@@ -21,7 +22,7 @@ export class CallScope {
     this.#outer = signal;
     this.#request = request;
     if (signal?.aborted) this.#controller.abort(signal.reason);
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    addAbortListener(signal, this.#onAbort);
     if (timeoutMs > 0)
       this.#cancelTimer = clock.setTimer(() => this.fail('ETIMEDOUT', `no answer within ${timeoutMs} ms`), timeoutMs);
   }
@@ -50,6 +51,6 @@ export class CallScope {
   /** Releases the timer and the listener. */
   close(): void {
     this.stopDeadline();
-    this.#outer?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#outer, this.#onAbort);
   }
 }

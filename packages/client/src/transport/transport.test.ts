@@ -399,6 +399,24 @@ describe('the transport', () => {
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 
+  it('waits at a signal with one listener, however many calls and watches share it, and ends them all', async () => {
+    server.always(() => undefined);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const client = connect();
+    const rounds = Array.from({ length: 12 }, () => [
+      client.get(ConfigMap, target, { signal }),
+      client.watchEvents(ConfigMap, { signal }).next(),
+      firstValueFrom(client.watch(ConfigMap, { signal })),
+      client.exec(target, { command: ['x'], signal }),
+    ]);
+    const outcomes = Promise.allSettled(rounds.flat());
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort(new Error('all of them'));
+    for (const outcome of await outcomes) expect(outcome).toMatchObject({ reason: { message: 'all of them' } });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
   it('hands warnings with code 299 to the handler, by default to the logger, once each', async () => {
     const headers = { warning: '299 - "old \\"API\\"", 299 - "second", 199 - "not this"' };
     server.always(json(object, { headers }));

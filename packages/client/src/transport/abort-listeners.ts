@@ -1,0 +1,34 @@
+// Who waits for the signals of callers: one listener a signal, however many calls, watches and streams share it. Node warns of a
+// leak from the eleventh on, and looks through all that there are for each that comes or goes.
+const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls back once when the signal aborts; one that has aborted already is the caller's to look at. */
+export function addAbortListener(signal: AbortSignal | undefined, listener: () => void): void {
+  if (signal === undefined) return;
+  const listeners = listenersOf.get(signal) ?? listenTo(signal);
+  listeners.add(listener);
+}
+
+export function removeAbortListener(signal: AbortSignal | undefined, listener: () => void): void {
+  const listeners = signal === undefined ? undefined : listenersOf.get(signal);
+  listeners?.delete(listener);
+  if (listeners?.size === 0) forget(signal as AbortSignal);
+}
+
+function listenTo(signal: AbortSignal): Set<() => void> {
+  const listeners = new Set<() => void>();
+  listenersOf.set(signal, listeners);
+  signal.addEventListener('abort', onAbort, { once: true });
+  return listeners;
+}
+
+function onAbort(this: AbortSignal): void {
+  const listeners = listenersOf.get(this) ?? [];
+  listenersOf.delete(this);
+  for (const listener of listeners) listener();
+}
+
+function forget(signal: AbortSignal): void {
+  listenersOf.delete(signal);
+  signal.removeEventListener('abort', onAbort);
+}

@@ -1,15 +1,40 @@
 // A process that answers LIST and WATCH of pods with prebuilt bytes, so that the client under test is what takes the time.
-// node canned-pods.mjs OBJECTS [EVENTS]; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver answers them;
-// who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Started by sdk-client.mjs.
+// node canned-pods.mjs OBJECTS EVENTS CHANGES; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver answers
+// them; who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
+// differ in what a kubelet's update of the status changes (version, times; CHANGES "status"), or also in labels, owner, node and
+// address (CHANGES "all"). Started by sdk-client.mjs.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pod } from './pod.mjs';
 
 const objects = Number(process.argv[2]);
-const events = Number(process.argv[3] ?? 0);
+const events = Number(process.argv[3]);
+const changes = process.argv[4];
 const firstVersion = 1_000_000_000;
 const version = firstVersion + objects;
+const firstTimeMs = Date.UTC(2026, 10, 20);
+
+/** Pod `index` with all else of the pod that many places on. */
+function podOf(index, from = 0) {
+  const { name, namespace, uid } = pod(index).metadata;
+  const { metadata, ...other } = pod(index + from);
+  return { metadata: { ...metadata, name, namespace, uid }, ...other };
+}
+
+/** An event, and how to write version and times into it. */
+function stamped(event) {
+  const after = (text, from = event.indexOf(text)) => (from < 0 ? [] : [from + text.length]);
+  const versionAt = after('"resourceVersion":"');
+  const ready = '"lastTransitionTime":"';
+  const timesAt = [...after('"time":"'), ...after(ready, event.lastIndexOf(ready))];
+  return (number) => {
+    for (const at of versionAt) event.write(String(version + number), at, 'latin1');
+    const time = new Date(firstTimeMs + number * 1000).toISOString().slice(0, 19);
+    for (const at of timesAt) event.write(time, at, 'latin1');
+    return event;
+  };
+}
 
 function answers({ kind, apiVersion, itemOf }) {
   const items = Array.from({ length: objects }, (_, index) => JSON.stringify(itemOf(index)));
@@ -23,26 +48,27 @@ function answers({ kind, apiVersion, itemOf }) {
   const end = { resourceVersion: String(version), annotations: { 'k8s.io/initial-events-end': 'true' } };
   const bookmark = Buffer.from(`{"type":"BOOKMARK","object":${typed}"metadata":${JSON.stringify(end)}}}\n`);
   const initial = Buffer.concat([...items.map((item) => event('ADDED', item)), bookmark]);
-  return { page, whole: page(0, objects), initial, changed: items.map((item) => event('MODIFIED', item)) };
+  const modified = (from) =>
+    Array.from({ length: objects }, (_, index) => event('MODIFIED', JSON.stringify(itemOf(index, from))));
+  const changed = events === 0 ? [] : changes === 'all' ? [...modified(1), ...modified(0)] : modified(0);
+  return { page, whole: page(0, objects), initial, changed: changed.map(stamped) };
 }
 
-const pods = answers({ kind: 'Pod', apiVersion: 'v1', itemOf: pod });
+const pods = answers({ kind: 'Pod', apiVersion: 'v1', itemOf: podOf });
 const metadataOnly = answers({
   ...{ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' },
-  itemOf: (index) => ({ metadata: pod(index).metadata }),
+  itemOf: (index, from) => ({ metadata: podOf(index, from).metadata }),
 });
 
 /** Sends the events, each with a version of its own, in pieces of about 1 MB. */
 async function sendEvents(response, changed) {
-  const at = changed.map((event) => event.indexOf('"resourceVersion":"') + '"resourceVersion":"'.length);
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const { signal } = gone;
   for (let sent = 0; sent < events && !signal.aborted; ) {
     const piece = [];
     for (let bytes = 0; bytes < 1 << 20 && sent < events; sent += 1) {
-      const event = changed[sent % objects];
-      event.write(String(version + 1 + sent), at[sent % objects], 'latin1');
+      const event = changed[sent % changed.length](sent + 1);
       piece.push(event);
       bytes += event.length;
     }

@@ -396,7 +396,7 @@ describe('a controller made with the builder', () => {
     expect(errors).toEqual([
       "Echo a cannot own Namespace n: it is not in its namespace; apply it with owner: 'none'",
       "Echo a cannot own ConfigMap x: it is not in its namespace; apply it with owner: 'none'",
-      'ConfigMap is not cached: name it with owns() or watches() of a controller',
+      'ConfigMap is not cached: name it with owns(), watches() or index() of a controller',
     ]);
     expect((await cluster.client.get(Namespace, { name: 'n' })).metadata?.ownerReferences).toBeUndefined();
   });

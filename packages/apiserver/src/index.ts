@@ -91,7 +91,8 @@ export {
   componentStatuses,
 } from './registry/core/componentstatuses/component-statuses.ts';
 export { firstServiceAddress, serviceNetwork } from './registry/core/services/ipv4.ts';
-export { type NodePortRegistry, ownNodePorts, type RangeAllocation } from './registry/core/services/node-ports.ts';
+export { NodePortCheck } from './registry/core/services/node-port-check.ts';
+export type { NodePortRegistry, RangeAllocation } from './registry/core/services/node-ports.ts';
 export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
 export { InProcessClient, type InProcessClientOptions } from './registry/in-process-client.ts';
 export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';

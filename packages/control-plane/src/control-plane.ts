@@ -29,6 +29,7 @@ import { checkAuthorities, checkKeyPair } from './key-pair.ts';
 import { formatKubeconfig } from './kubeconfig-file.ts';
 import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts';
 import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
+import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
 import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
@@ -84,6 +85,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const { client } = resources;
     await createFirstObjects(client);
     const addressRepair = await serviceAddressRepair(options, { resources, clock, logger, closers });
+    await startNodePortRepair(resources, { clock, logger, closers });
     const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal });
     const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
     closers.push(() => loops.close());
@@ -195,6 +197,16 @@ async function serviceAddressRepair(
   closers.push(() => repair.close());
   await repair.lookAtAll();
   return repair;
+}
+
+async function startNodePortRepair(
+  { client, nodePorts }: Resources,
+  { clock, logger, closers }: Omit<AuthorizationPorts, 'signal'>,
+): Promise<void> {
+  if (nodePorts === undefined) return;
+  const repair = new NodePortRepair({ client, nodePorts, clock, logger });
+  closers.push(() => repair.close());
+  await repair.start();
 }
 
 /** Undefined where the service "kubernetes" is not made either. */

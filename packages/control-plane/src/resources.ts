@@ -16,7 +16,6 @@ import {
   mirrorCatalog,
   type ObjectPatching,
   objectPatching,
-  ownNodePorts,
   ResourceCatalog,
   type ResourceCodecOptions,
   type ResourceDefinition,
@@ -88,6 +87,8 @@ export interface Resources {
   readonly catalog: ResourceCatalog;
   /** Those of them that clients find. */
   readonly served: ResourceCatalog;
+  /** Where several servers share the store. */
+  readonly nodePorts: SharedNodePorts | undefined;
   readonly access: AccessControl;
   readonly client: ResourceClient;
   readonly patching: ObjectPatching;
@@ -156,18 +157,17 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     open.add(stack);
     return stack;
   };
-  const findStore: BuiltinServer['findStore'] = (group, version, resource) =>
-    catalog.find(group, version, resource)?.store;
-  const nodePorts = nodePortRegistry(engines, options);
-  const server = { clock, findStore, tokens: access.serviceAccountTokens, nodePorts };
+  const findStore: BuiltinServer['findStore'] = (...id) => catalog.find(...id)?.store;
+  const nodePorts = nodePortsOf(engines, options);
+  const server = { clock, findStore, tokens: access.serviceAccountTokens, ...(nodePorts && { nodePorts }) };
   const definitions = await builtinDefinitions(server, options);
   const stacks = definitions.map(createStack);
   installGuarded(catalog, stacks, access);
   // Without a word about it all of the catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   const virtual = { managedFields, admission };
-  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
-  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
+  const checks = componentStatuses(componentChecks(engines.all, clock));
+  for (const each of [bindings({ clock, findStore }), checks]) catalog.install(virtualResource(each, virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
@@ -175,7 +175,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const close = async (): Promise<void> => {
     polls.close();
     await customResources.close();
-    await Promise.all([...stacks, nodePorts].map((each) => each.close()));
+    await Promise.all([...stacks, nodePorts].map((each) => each?.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
@@ -190,6 +190,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   }
   return {
     catalog,
+    nodePorts,
     served,
     access,
     client,
@@ -244,12 +245,12 @@ function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'en
   };
 }
 
-/** In the store for all servers on it; a server that is alone finds it in its services. */
-function nodePortRegistry(
+/** Undefined for a server that is alone: it finds them in its services. */
+function nodePortsOf(
   engines: StoreEngines,
   { keyPrefix, storedAs = ownStore, encryption }: ResourcesOptions,
-): SharedNodePorts {
-  if (!storedAs.isShared) return { ...ownNodePorts(), close: () => Promise.resolve() };
+): SharedNodePorts | undefined {
+  if (!storedAs.isShared) return undefined;
   return sharedNodePorts({
     engine: engines.engineFor(nodePortsResource),
     storedAs,
@@ -259,7 +260,7 @@ function nodePortRegistry(
 }
 
 async function builtinDefinitions(
-  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens' | 'nodePorts'>,
+  server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
   { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The one value that the registry checks.

@@ -21,6 +21,8 @@ export interface SharedNodePortsOptions {
 }
 
 export interface SharedNodePorts extends NodePortRegistry {
+  /** Undefined when nobody has written any down. */
+  read(): Promise<RangeAllocation | undefined>;
   close(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export function sharedNodePorts(options: SharedNodePortsOptions): SharedNodePort
   });
   const key = `${store.keys.prefix}servicenodeports`;
   return {
+    read: async () => (await store.get(key))?.object as unknown as RangeAllocation | undefined,
     update: async (change) => {
       const changed = (present: UnstructuredObject | undefined): { readonly object: UnstructuredObject } => ({
         object: change(present as RangeAllocation | undefined) as unknown as UnstructuredObject,

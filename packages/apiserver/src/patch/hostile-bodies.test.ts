@@ -10,6 +10,7 @@ import { builtinSchema } from '../schema/builtin-schemas.ts';
 import { decodeObject } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { applyPatch, type PatchType } from './apply-patch.ts';
+import { applyJsonPatch } from './json-patch.ts';
 
 const gvk = { group: 'apps', version: 'v1', kind: 'Deployment' };
 const schema = builtinSchema('apps/v1', 'Deployment') as SchemaNode;
@@ -171,4 +172,13 @@ it('an apply, and the tracking of what came before', () => {
     ),
     { numRuns: 500 },
   );
+});
+
+it('a JSON patch that shifts a long list with each operation is refused before it takes minutes', () => {
+  const list = Array.from({ length: 400_000 }, () => 0);
+  const front = (count: number, op: string) => Array.from({ length: count }, () => ({ op, path: '/list/0', value: 1 }));
+  expect(() => applyJsonPatch({ list: [...list] }, front(9_000, 'add'))).toThrow('error in our request');
+  expect(() => applyJsonPatch({ list: [...list] }, front(9_000, 'remove'))).toThrow('error in our request');
+  const patched = applyJsonPatch({ list }, front(200, 'add')) as { list: number[] };
+  expect([patched.list.length, patched.list[0], patched.list[200]]).toEqual([400_200, 1, 0]);
 });

@@ -22,6 +22,9 @@ const maxJsonPatchOperations = 10_000;
 /** Most bytes that the copy operations of one patch may add. Source: server.Config.JSONPatchMaxCopyBytes. */
 const maxJsonPatchCopyBytes = 3 * 1024 * 1024;
 
+/** Most items of lists that one patch may shift: each operation at the front of a long list shifts them all. */
+const maxShiftedItems = 100_000_000;
+
 /** One operation as it came; members may be missing or of any value, which fails when it is applied. */
 export interface JsonPatchOperation {
   readonly op?: string;
@@ -107,6 +110,7 @@ type Container = Record<string, unknown> | unknown[];
 class JsonPatcher {
   document: unknown;
   #copiedBytes = 0;
+  #shiftedItems = 0;
   /** Objects that a path led into. */
   readonly #opened = new Set<Record<string, unknown>>();
 
@@ -157,21 +161,27 @@ class JsonPatcher {
   #get(path: string | undefined): unknown {
     if (path === '') return this.document;
     const { container, key } = this.#locate(path);
-    return Array.isArray(container) ? container[indexIn(container, key)] : getOwn(container, key);
+    return Array.isArray(container) ? container[indexIn(key, container.length)] : getOwn(container, key);
   }
 
   #add(path: string, value: unknown): void {
     const { container, key } = this.#locate(path);
     if (!Array.isArray(container)) setOwn(container, key, value);
     else if (key === '-') container.push(value);
-    else container.splice(indexIn([...container, null], key), 0, value);
+    else container.splice(this.#shift(container, indexIn(key, container.length + 1)), 0, value);
   }
 
   #remove(path: string | undefined): void {
     const { container, key } = this.#locate(path);
-    if (Array.isArray(container)) container.splice(indexIn(container, key), 1);
+    if (Array.isArray(container)) container.splice(this.#shift(container, indexIn(key, container.length)), 1);
     else if (Object.hasOwn(container, key)) delete container[key];
     else refuse();
+  }
+
+  /** The index, if the items behind it may still be shifted. */
+  #shift(list: readonly unknown[], index: number): number {
+    this.#shiftedItems += list.length - index;
+    return this.#shiftedItems > maxShiftedItems ? refuse() : index;
   }
 
   #replace(path: string, value: unknown): void {
@@ -180,7 +190,7 @@ class JsonPatcher {
       return;
     }
     const { container, key } = this.#locate(path);
-    if (Array.isArray(container)) container[indexIn(container, key)] = value;
+    if (Array.isArray(container)) container[indexIn(key, container.length)] = value;
     else setOwn(container, key, value);
   }
 
@@ -197,7 +207,7 @@ class JsonPatcher {
     for (const part of parts.slice(1, -1)) {
       const key = unescapePart(part);
       container = Array.isArray(container)
-        ? container[indexIn(container, key)]
+        ? container[indexIn(key, container.length)]
         : isJsonObject(container)
           ? getOwn(container, key)
           : refuse();
@@ -215,8 +225,8 @@ function unescapePart(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-function indexIn(list: readonly unknown[], key: string): number {
+function indexIn(key: string, length: number): number {
   const given = /^[+-]?\d+$/.test(key) ? Number(key) : Number.NaN;
-  const index = given < 0 ? given + list.length : given;
-  return index >= 0 && index < list.length ? index : refuse();
+  const index = given < 0 ? given + length : given;
+  return index >= 0 && index < length ? index : refuse();
 }

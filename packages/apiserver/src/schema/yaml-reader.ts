@@ -112,8 +112,39 @@ function describe(error: YAMLError): string {
   return `line ${line}: ${known ? 'mapping values are not allowed in this context' : what}`;
 }
 
+/** What each alias stands for: the last node before it that has its anchor. In one go: the library looks through all for each. */
+class AliasTargets {
+  readonly #anchored = new Map<string, Node>();
+  readonly #targets = new Map<unknown, Node>();
+
+  constructor(contents: Node | null) {
+    this.#look(contents);
+  }
+
+  of(alias: Alias): Node | undefined {
+    return this.#targets.get(alias);
+  }
+
+  #look(node: unknown): void {
+    if (isAlias(node)) {
+      const target = this.#anchored.get(node.source);
+      if (target !== undefined) this.#targets.set(node, target);
+      return;
+    }
+    if (isScalar(node) || isMap(node) || isSeq(node)) {
+      if (node.anchor !== undefined) this.#anchored.set(node.anchor, node);
+    }
+    if (isSeq(node)) for (const item of node.items) this.#look(item);
+    if (!isMap(node)) return;
+    for (const { key, value } of node.items) {
+      this.#look(key);
+      this.#look(value);
+    }
+  }
+}
+
 class NodeReader {
-  readonly #document: Document;
+  readonly #aliases: AliasTargets;
   readonly #lines: LineCounter;
   readonly duplicates: string[] = [];
   #depth = 0;
@@ -121,7 +152,7 @@ class NodeReader {
   #aliasedNodes = 0;
 
   constructor(document: Document, lines: LineCounter) {
-    this.#document = document;
+    this.#aliases = new AliasTargets(document.contents as Node | null);
     this.#lines = lines;
   }
 
@@ -143,7 +174,7 @@ class NodeReader {
   }
 
   #alias(alias: Alias): unknown {
-    const target = alias.resolve(this.#document);
+    const target = this.#aliases.of(alias);
     if (target === undefined) throw new YamlSyntaxError(`unknown anchor '${alias.source}' referenced`);
     this.#inAlias++;
     const value = this.read(target);

@@ -6,6 +6,7 @@ import type { ObjectSubresource, ResourceDefinition } from '../registry/resource
 import type { ResourceStore } from '../registry/resource-store.ts';
 import { clusterContext, DefinitionFixture, widget, widgets } from '../testing/definition-fixture.ts';
 import { refusal, testContext } from '../testing/store-fixture.ts';
+import { customResource } from './custom-resource.ts';
 import { deprecationWarning } from './deprecation-warning.ts';
 
 let fixture: DefinitionFixture;
@@ -304,6 +305,49 @@ describe('fields to select by', () => {
     expect(await names('spec.color!=blue,metadata.name=b')).toEqual(['b']);
     const error = await refusal(served.store.list(testContext(), { fieldSelector: 'spec.size=1' }));
     expect(error.status).toMatchObject({ code: 400, message: 'field label not supported: spec.size' });
+  });
+});
+
+describe('versions that know different fields', () => {
+  const knows = (name: string, more: JSONSchemaProps = {}): { openAPIV3Schema: JSONSchemaProps } => ({
+    openAPIV3Schema: {
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { [name]: { type: 'string', ...more } } } },
+    },
+  });
+  const definition = widgets({
+    versions: [
+      { name: 'v1', schema: knows('a') },
+      { name: 'v2', schema: knows('b', { default: 'bee' }) },
+      { name: 'v3' },
+    ],
+  });
+  const versionOf = (index: number) =>
+    customResource({
+      definition,
+      version: definition.spec.versions[index] as CustomResourceDefinitionVersion,
+      names: definition.spec.names,
+      isTerminating: () => false,
+    }).convert;
+  const spec = { a: '1', b: '2', c: 3 };
+
+  // Recorded: what was created in v2 and v3 is read without what v1, in which it is stored, does not know.
+  it('store what the stored version knows, and show of it what they know themselves, without defaults of their own', () => {
+    const stored = versionOf(2)?.toStored(widget('w', { apiVersion: 'example.com/v3', spec: { ...spec } }));
+    expect(stored).toMatchObject({ apiVersion: 'example.com/v1', spec: { a: '1' } });
+    expect(stored?.spec).toEqual({ a: '1' });
+    const shown = [0, 1, 2].map((index) => versionOf(index)?.fromStored(structuredClone(stored) as UnstructuredObject));
+    expect(shown.map((object) => [object?.apiVersion, object?.spec])).toEqual([
+      ['example.com/v1', { a: '1' }],
+      ['example.com/v2', {}],
+      ['example.com/v3', { a: '1' }],
+    ]);
+  });
+
+  it('read what was stored in another version by the schema of that one', () => {
+    const old = widget('w', { apiVersion: 'example.com/v2', spec: { a: '1' } });
+    expect(versionOf(2)?.fromStored(old)).toMatchObject({ apiVersion: 'example.com/v3', spec: { b: 'bee' } });
+    expect(old.spec).toEqual({ b: 'bee' });
   });
 });
 

@@ -1,7 +1,7 @@
 // CustomResource: from one version of a CustomResourceDefinition to the ResourceDefinition that is served.
 // Made by the definition controller; below it the strategy, the table and the schema of the kind.
 import { createHash } from 'node:crypto';
-import { type DeepReadonly, formatApiVersion, type UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, deepCopy, formatApiVersion, type UnstructuredObject } from '@kapstan/api';
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
@@ -63,13 +63,12 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
       applySchemaDefaults(kind.schema, object);
       dropForbiddenNulls(kind.schema, object);
     },
-    convert: conversion(kind.schema, formatApiVersion(identity), formatApiVersion(storageVersion)),
+    convert: conversion(definition, { schema: kind.schema, served: version.name, stored: storage.name }),
   };
 }
 
 function customKind({ definition, version, names, isTerminating }: CustomResourceOptions): CustomKind {
-  // No schema: only definitions from before v1 have none. They keep everything.
-  const jsonSchema = (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
+  const jsonSchema = jsonSchemaOf(version);
   return {
     resource: { group: definition.spec.group, resource: names.plural },
     version: version.name,
@@ -82,6 +81,11 @@ function customKind({ definition, version, names, isTerminating }: CustomResourc
 }
 
 const anything: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
+/** No schema: only definitions from before v1 have none. They keep everything. */
+function jsonSchemaOf(version: Version): JsonSchema {
+  return (version.schema?.openAPIV3Schema ?? anything) as JsonSchema;
+}
 
 function subresourcesOf(kind: CustomKind): Subresource<UnstructuredObject>[] {
   const verbs = ['get', 'patch', 'update'] as const;
@@ -133,26 +137,52 @@ function selectedText(object: DeepReadonly<UnstructuredObject>, path: string): s
   }
 }
 
+interface VersionPair {
+  /** Of the served version. */
+  readonly schema: SchemaNode;
+  readonly served: string;
+  readonly stored: string;
+}
+
 /**
- * Strategy None: versions differ in their apiVersion alone. What is read goes through the schema of its version, as
- * what is written did: it may have been written through another one. Source: crdConversionRESTOptionsGetter.
+ * Strategy None: versions differ in their apiVersion alone. What is stored has gone through the schema of the stored
+ * version: pruned and filled by it, whatever version it was written through, then pruned by that of the version that is
+ * asked for. Source: crdConversionRESTOptionsGetter.
  */
 function conversion(
-  schema: SchemaNode,
-  served: string,
-  stored: string,
+  { spec: { group, versions } }: Definition,
+  { schema, served, stored }: VersionPair,
 ): NonNullable<ResourceDefinition<UnstructuredObject>['convert']> {
+  const servedVersion = formatApiVersion({ group, version: served });
+  const storedVersion = formatApiVersion({ group, version: stored });
+  const schemas = new Map([[servedVersion, schema]]);
+  const schemaOf = (apiVersion: string | undefined): SchemaNode => {
+    const known = schemas.get(apiVersion ?? '');
+    if (known !== undefined) return known;
+    const version = versions.find(({ name }) => formatApiVersion({ group, version: name }) === apiVersion);
+    const made = version === undefined ? schema : structuralSchema(jsonSchemaOf(version));
+    schemas.set(apiVersion ?? '', made);
+    return made;
+  };
   return {
     fromStored: (fresh) => {
       const object = fresh as UnstructuredObject;
-      const isPruned = pruneUnknownFields(object, schema).unknown.length > 0;
-      const isFilled = applySchemaDefaults(schema, object);
-      const isCleaned = dropForbiddenNulls(schema, object);
+      const own = schemaOf(object.apiVersion);
+      const isPruned = pruneUnknownFields(object, own).unknown.length > 0;
+      const isFilled = applySchemaDefaults(own, object);
+      const isCleaned = dropForbiddenNulls(own, object);
       const isRepaired = repairGeneration(object);
-      if (object.apiVersion === served && !isPruned && !isFilled && !isCleaned && !isRepaired) return object;
-      return { ...object, apiVersion: served };
+      if (object.apiVersion === servedVersion && !isPruned && !isFilled && !isCleaned && !isRepaired) return object;
+      if (own !== schema) pruneUnknownFields(object, schema);
+      return { ...object, apiVersion: servedVersion };
     },
-    toStored: (object) => ({ ...object, apiVersion: stored }),
+    toStored: (object) => {
+      const next = { ...object, apiVersion: storedVersion };
+      if (served === stored) return next;
+      const copy = deepCopy(next);
+      pruneUnknownFields(copy, schemaOf(storedVersion));
+      return copy;
+    },
   };
 }
 

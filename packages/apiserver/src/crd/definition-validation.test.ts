@@ -736,17 +736,26 @@ describe('the schema of a definition', () => {
       type: 'object',
       properties: { text: { type: 'string' }, list: { type: 'array', items: { type: 'string' } } },
     });
-    const paths = ['.a.text', '.a.text', '.a.list', '.a.none', '', '.metadata.name'];
+    const paths = ['.a.text', '.a.text', '.a.list', '.a.none', '', '.metadata.name', 'a.text', '.a.list[0]'];
     const selectableFields = paths.map((jsonPath) => ({ jsonPath }));
     const errors = createErrors(
       widgets({ version: { schema: { openAPIV3Schema: schema as JSONSchemaProps }, selectableFields } }),
     );
-    expect(errors.map(([type, field]) => [type, field])).toEqual([
-      ['FieldValueDuplicate', 'spec.selectableFields[1]'],
-      ['FieldValueInvalid', 'spec.selectableFields[2]'],
-      ['FieldValueInvalid', 'spec.selectableFields[3].jsonPath'],
-      ['FieldValueRequired', 'spec.selectableFields[4].jsonPath'],
-      ['FieldValueInvalid', 'spec.selectableFields[5].jsonPath'],
+    const scalar =
+      'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.';
+    const invalid = (place: number, path: string, why: string) => [
+      'FieldValueInvalid',
+      `spec.selectableFields[${place}].jsonPath`,
+      `Invalid value: "${path}": ${why}`,
+    ];
+    expect(errors).toEqual([
+      ['FieldValueDuplicate', 'spec.selectableFields[1].jsonPath', 'Duplicate value: ".a.text"'],
+      invalid(2, '.a.list', scalar),
+      invalid(3, '.a.none', 'is an invalid path: does not refer to a valid field'),
+      ['FieldValueRequired', 'spec.selectableFields[4].jsonPath', 'Required value'],
+      invalid(5, '.metadata.name', 'is an invalid path: does not refer to a valid field'),
+      invalid(6, 'a.text', 'is an invalid path: expected [ or . but got: a'),
+      invalid(7, '.a.list[0]', 'is an invalid path: array notation is not allowed'),
     ]);
   });
 });

@@ -15,10 +15,11 @@ export function validateSelectableFields(
 ): void {
   if (fields === undefined || fields.length === 0 || schema === undefined) return;
   const seen = new Set<string>();
-  at.each(fields, ({ jsonPath }, field) => {
-    if (!field.child('jsonPath').present(jsonPath)) return;
+  at.each(fields, ({ jsonPath }, item) => {
+    const field = item.child('jsonPath');
+    if (!field.present(jsonPath)) return;
     const found = schemaAt(schema, jsonPath);
-    if (typeof found === 'string') return field.child('jsonPath').invalid(jsonPath, `is an invalid path: ${found}`);
+    if (typeof found === 'string') return field.invalid(jsonPath, `is an invalid path: ${found}`);
     if (splitDottedPath(jsonPath)[0] === 'metadata') field.invalid(jsonPath, 'must not point to fields in metadata');
     if (!['string', 'boolean', 'integer'].includes(found.type ?? '')) {
       field.invalid(
@@ -34,7 +35,8 @@ export function validateSelectableFields(
 
 /** The schema that a path leads to, or why it leads nowhere. Source: cel.ValidFieldPath. */
 function schemaAt(root: Schema, path: string): Schema | string {
-  if (!path.startsWith('.')) return `expected [ or . but got: ${path}`;
+  if (path.startsWith('[') || path.includes('[', 1)) return 'array notation is not allowed';
+  if (!path.startsWith('.')) return `expected [ or . but got: ${/^[^.[]*/.exec(path)?.[0]}`;
   let schema = root;
   for (const name of splitDottedPath(path)) {
     if (!/^[A-Za-z_][A-Za-z0-9_-]*$/.test(name))

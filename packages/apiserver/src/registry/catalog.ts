@@ -26,12 +26,13 @@ export class ResourceCatalog {
     return this.#resources.get(keyOf(group, version, resource));
   }
 
-  /** Another version in which the same objects are served. */
+  /** Another version of the group in which the same objects are served. */
   findVersion(
-    { kind, storagePrefix }: ResourceDefinition,
+    { group, kind, storagePrefix }: ResourceDefinition,
     apiVersion: string,
   ): ResourceDefinition<UnstructuredObject> | undefined {
     for (const { definition } of this.#resources.values()) {
+      if (definition.group !== group) continue;
       const isSame = storagePrefix !== '' && definition.storagePrefix === storagePrefix && definition.kind === kind;
       if (isSame && formatApiVersion(definition) === apiVersion) return definition;
     }

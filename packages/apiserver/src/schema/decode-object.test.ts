@@ -461,9 +461,16 @@ describe('a custom resource', () => {
   });
 
   it('reports repeated fields, wherever they are', () => {
-    const body = '{"metadata":{"name":"g"},"spec":{"color":"a","color":"b","any":{"x":[{"y":1,"y":2}]}}}';
+    const body = '{"kind":"Item","metadata":{"name":"g"},"spec":{"color":"a","color":"b","any":{"x":[{"y":1,"y":2}]}}}';
     expect(custom(body, { fieldValidation: 'Strict' }).error?.message).toBe(
       'Item in version "v1" cannot be handled as a Item: strict decoding error: duplicate field "spec.color", duplicate field "spec.any.x[0].y"',
+    );
+  });
+
+  it('must say of which kind it is', () => {
+    const body = '{"apiVersion":"example.com/v1","metadata":{"name":"x"}}';
+    expect(custom(body).error?.message).toBe(
+      `the object provided is unrecognized (must be of type Item): Object 'Kind' is missing in '${body}' ({"apiVersion":"example.com/v1" ...)`,
     );
   });
 

@@ -10,6 +10,7 @@ import {
   newBadRequest,
   newInvalid,
   parseApiVersion,
+  stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
 import { builtinSchema, definitionSchema } from './builtin-schemas.ts';
@@ -72,12 +73,22 @@ function readBody(body: Uint8Array, options: DecodeObjectOptions): ReadBody {
   const strict = new StrictErrors();
   try {
     const document = readDocument(decodeText(body), options.mediaType, strict);
-    return { document, gvk: interpretKind(document.value, options.gvk), strict };
+    const gvk = interpretKind(document.value, options.gvk);
+    if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
+    return { document, gvk, strict };
   } catch (error) {
     if (!isReadError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${options.gvk.kind})`;
     throw badRequest(`${what}: ${error.message} (${summarize(body)})`, error);
   }
+}
+
+/** Custom resources have to say what they are. Source: runtime.NewMissingKindErrWithBody. */
+function requireKind(value: unknown, body: Uint8Array, { mediaType }: DecodeObjectOptions): void {
+  const root = isJsonObject(value) ? value : {};
+  if (textMember(root, 'kind') !== '') return;
+  const text = mediaType === 'application/json' ? decodeText(body) : stringifyJson(root);
+  throw new DecodeError(`Object 'Kind' is missing in '${text}'`);
 }
 
 function isReadError(error: unknown): error is Error {

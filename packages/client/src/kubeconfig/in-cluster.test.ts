@@ -1,0 +1,58 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type KubernetesObject, resource, silentLogger } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from '../client.ts';
+import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
+import { inClusterConfig } from './in-cluster.ts';
+
+const Node = resource<KubernetesObject>({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster' });
+const target = { name: 'a' };
+
+describe("a client by a pod's service account", () => {
+  let directory: string;
+  let server: Server;
+  const heard: (string | undefined)[] = [];
+  const mount = (name: string, text: string): Promise<void> => writeFile(join(directory, name), text);
+  const certificateBy = (authority: TestAuthority) => authority.issue('server', ['127.0.0.1']);
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kapstan-in-cluster-'));
+    heard.length = 0;
+  });
+  afterEach(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(directory, { recursive: true });
+  });
+
+  it('follows the tokens and authorities that are mounted, without a restart', async () => {
+    const [first, second] = [await testAuthority(), await testAuthority()];
+    server = createServer(await certificateBy(first), (request, response) => {
+      heard.push(request.headers.authorization);
+      response.writeHead(200, { 'content-type': 'application/json', connection: 'close' });
+      response.end('{"kind":"Node","apiVersion":"v1"}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await mount('token', 'one\n');
+    await mount('ca.crt', first.ca);
+    const env = {
+      KUBERNETES_SERVICE_HOST: '127.0.0.1',
+      KUBERNETES_SERVICE_PORT: String((server.address() as AddressInfo).port),
+    };
+    const clock = new VirtualClock();
+    await using client = new Client(await inClusterConfig({ env, directory }), { clock, logger: silentLogger });
+    await client.get(Node, target);
+    await mount('token', 'two\n');
+    await mount('ca.crt', second.ca);
+    server.setSecureContext(await certificateBy(second));
+    await expect(client.get(Node, target)).rejects.toMatchObject({ name: 'TransportError' });
+    // Both files have been looked at again by then.
+    await clock.advance(60_000);
+    await client.get(Node, target);
+    expect(heard).toEqual(['Bearer one', 'Bearer two']);
+  });
+});

@@ -140,7 +140,7 @@ describe('labelSelectorFrom', () => {
 describe('labelRequirement', () => {
   it('names every error at once', () => {
     expect(() => labelRequirement('a/b/c', '=', [])).toThrow(
-      /^\[key: Invalid value: "a\/b\/c": a qualified name must .*, values: Invalid value: \[\]: exact-match compatibility requires one single value\]$/,
+      /^\[key: Invalid value: "a\/b\/c": a valid label key must .*, values: Invalid value: \[\]: exact-match compatibility requires one single value\]$/,
     );
   });
 });

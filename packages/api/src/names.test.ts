@@ -94,7 +94,7 @@ describe('syntax of names', () => {
     [
       'a/b/c',
       [
-        /^a qualified name must consist of .* with an optional DNS subdomain prefix and '\/' \(e\.g\. 'example\.com\/MyName'\)$/,
+        /^a valid label key must consist of .* with an optional DNS subdomain prefix and '\/' \(e\.g\. 'example\.com\/MyName'\)$/,
       ],
     ],
   ])('refuses the qualified name %j', (name, expected) => {

@@ -19,7 +19,7 @@ export function qualifiedNameErrors(text: string): string[] {
       qualifiedNameFormat,
       ['MyName', 'my.name', '123-abc'],
     );
-    return [`a qualified name ${pattern} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
+    return [`a valid label key ${pattern} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
   }
   const prefix = parts.length === 2 ? parts[0] : undefined;
   const name = parts.at(-1) ?? '';

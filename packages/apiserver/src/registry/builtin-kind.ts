@@ -90,6 +90,7 @@ export interface BuiltinKind<T extends KubernetesObject = UnstructuredObject> {
     | 'updateMetadata'
     | 'gracePeriodSeconds'
     | 'defaultGarbageCollection'
+    | 'deletionWarning'
     | 'ttlSeconds'
     | 'holdsDeletion'
     | 'prepareForDeletion'

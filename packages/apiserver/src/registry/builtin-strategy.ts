@@ -68,9 +68,9 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
     ...subresourceStrategy(facts, {
       prepare: (next, old) => {
         takeOver(next, old, contentKeys(next, old));
-        if (kind.status?.keepsMetadata === true) takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
         kind.status?.prepare?.(next, old);
       },
+      keepsMetadata: kind.status?.keepsMetadata ?? false,
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
     }),
     ...statusWarningsOf(kind),
@@ -84,6 +84,8 @@ interface SubresourceRules<T extends KubernetesObject> {
   validate(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
   /** Raise the generation when the content changes. Default false. */
   readonly raisesGeneration?: boolean;
+  /** Labels, annotations, finalizers and owners stay as they were. Default false. */
+  readonly keepsMetadata?: boolean;
 }
 
 /** A strategy that only updates: /status, /finalize, /ephemeralcontainers. */
@@ -97,6 +99,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
     prepareForCreate: () => undefined,
     validateCreate: () => [],
     prepareForUpdate: (next, old) => {
+      if (rules.keepsMetadata === true) takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
       rules.prepare(next, old);
       normalizeGoForm(facts.definition, next as Fields);
       const isRaised = rules.raisesGeneration === true && !isSameIn(next, old, contentKeys(next, old));

@@ -62,6 +62,10 @@ class Deletion<T extends KubernetesObject> {
 
   async run(): Promise<DeleteAnswer<T>> {
     requireValidDeleteRequest(this.#request);
+    const { orphanDependents, propagationPolicy } = this.#request;
+    const warning = this.#parts.definition.strategy.deletionWarning;
+    if (warning !== undefined && orphanDependents === undefined && propagationPolicy === undefined)
+      this.#context.warn(warning);
     if (this.#request.ignoreStoreReadErrorWithClusterBreakingPotential === true) return this.#removeUnreadable();
     for (;;) {
       try {

@@ -13,6 +13,7 @@ import {
 } from '../testing/store-fixture.ts';
 import { GenericStore } from './generic-store.ts';
 import type { ResourceAllocation } from './resource-definition.ts';
+import type { DeleteRequest } from './resource-store.ts';
 
 let fixture: StoreFixture;
 let steps: string[];
@@ -256,4 +257,16 @@ describe('the hook after a deletion', () => {
       steps = [];
     }
   });
+});
+
+it.each<readonly [about: string, request: DeleteRequest, warnings: readonly string[]]>([
+  ['says nothing of dependents', {}, ['children stay']],
+  ['says that they stay', { propagationPolicy: 'Orphan' }, []],
+  ['says so in the old way', { orphanDependents: true }, []],
+])('a kind may warn of a deletion that says nothing of dependents: one %s', async (_about, request, warnings) => {
+  const store = fixture.store({ strategy: { ...unconditionalStrategy, deletionWarning: 'children stay' } });
+  await store.create(testContext(), configMap('a'));
+  const context = testContext();
+  await store.delete(context, 'a', request);
+  expect(context.warnings).toEqual(warnings);
 });

@@ -35,6 +35,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   prepareForDeletion?(object: T): void;
   /** What happens to dependents when the caller says nothing. Absent = 'Background'. 'Unsupported' = the kind takes no part in garbage collection. */
   readonly defaultGarbageCollection?: 'Background' | 'Orphan' | 'Unsupported';
+  /** Warned of when a deletion does not say what happens to dependents. Jobs. */
+  readonly deletionWarning?: string;
   /** Time to live of an object, in seconds; undefined = for ever. Events: 3600. */
   ttlSeconds?(object: DeepReadonly<T>, isUpdate: boolean): number | undefined;
   /** Field paths that this endpoint ignores, kept out of the managed fields of its writers: [["status"]]. */

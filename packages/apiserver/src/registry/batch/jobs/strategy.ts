@@ -20,7 +20,13 @@ export const jobs: BuiltinKind<Job> = {
     ...(old === undefined ? hostNameWarnings(next, 'Pod names and hostnames') : []),
     ...jobSpecWarnings('spec', next.spec, { next, old }),
   ],
-  strategy: { updateMetadata: 'both', defaultGarbageCollection: 'Orphan', canonicalize: takePodLabels },
+  strategy: {
+    updateMetadata: 'both',
+    defaultGarbageCollection: 'Orphan',
+    deletionWarning:
+      'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+    canonicalize: takePodLabels,
+  },
   repeatsValidation: true,
   setDefaults: (object) => {
     if (object.spec !== undefined) setJobSpecDefaults(object.spec);

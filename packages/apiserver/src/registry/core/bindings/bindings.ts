@@ -1,6 +1,6 @@
 // Bindings: the old way to assign a pod to a node, with the pod's name in the body. Source: pod/storage LegacyBindingREST.
 
-import { newNotFound, type UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newNotFound, type UnstructuredObject } from '@kapstan/api';
 import type { Binding, Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { ResourceStore } from '../../resource-store.ts';
@@ -14,6 +14,7 @@ export function bindings(server: Pick<BuiltinServer, 'clock' | 'findStore'>): Vi
     answer: (object, context) => {
       const pods = server.findStore('', 'v1', 'pods') as unknown as ResourceStore<Pod> | undefined;
       const name = object.metadata?.name ?? '';
+      if (name === '') throw newBadRequest('Name parameter required.');
       if (pods === undefined || bind.create === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);
       return bind.create(pods, context, { name, body: object as unknown as UnstructuredObject });
     },

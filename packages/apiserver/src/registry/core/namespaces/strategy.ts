@@ -20,7 +20,7 @@ export function namespaces(): BuiltinKind<Namespace> {
     setDefaults: (object) => {
       object.status = { ...object.status, phase: object.status?.phase || 'Active' };
       const name = object.metadata?.name;
-      // A generated name gets its label when it is there: prepareForCreate.
+      // A generated name gets its label when it was found valid: canonicalize.
       if (name) object.metadata = { ...object.metadata, labels: { ...object.metadata?.labels, [nameLabel]: name } };
     },
     prepareForCreate: (object) => {
@@ -28,8 +28,6 @@ export function namespaces(): BuiltinKind<Namespace> {
       const finalizers = object.spec?.finalizers ?? [];
       if (!finalizers.includes(kubernetesFinalizer))
         object.spec = { ...object.spec, finalizers: [...finalizers, kubernetesFinalizer] };
-      const name = object.metadata?.name ?? '';
-      object.metadata = { ...object.metadata, labels: { ...object.metadata?.labels, [nameLabel]: name } };
     },
     prepareForUpdate: (next, old) => {
       // Finalizers change through /finalize only.
@@ -44,6 +42,10 @@ export function namespaces(): BuiltinKind<Namespace> {
     status: { validate: validateStatus },
     strategy: {
       updateMetadata: 'both',
+      canonicalize: (object) => {
+        const name = object.metadata?.name ?? '';
+        object.metadata = { ...object.metadata, labels: { ...object.metadata?.labels, [nameLabel]: name } };
+      },
       holdsDeletion: ({ spec }) => (spec?.finalizers?.length ?? 0) > 0,
       prepareForDeletion: (object) => {
         object.status = { ...object.status, phase: 'Terminating' };

@@ -2,7 +2,7 @@
 // annotations before they were fields. Their fields: security-validation.ts. Source: pkg/apis/core/validation
 // ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate.
 import { type DeepReadonly, getOwn, JsonSyntaxError } from '@kapstan/api';
-import type { PodSpec, Toleration } from '@kapstan/kinds/core/v1';
+import type { Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
 import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import { StrictErrors } from '../../../schema/field-validation.ts';
 import { readJson } from '../../../schema/json-reader.ts';
@@ -24,6 +24,10 @@ const deletionCostAnnotation = 'controller.kubernetes.io/pod-deletion-cost';
 
 export const annotationOf = (annotations: Annotations | undefined, key: string): string | undefined =>
   getOwn(annotations ?? {}, key) as string | undefined;
+
+/** A static pod, as its node shows it. */
+export const isMirror = ({ metadata }: DeepReadonly<Pod>): boolean =>
+  annotationOf(metadata?.annotations, mirrorAnnotation) !== undefined;
 
 /** `at` is the annotations. */
 export function validatePodAnnotations(

@@ -63,8 +63,7 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
 }
 
 function requireValid(binding: Binding, name: string): void {
-  const given = binding.metadata?.name ?? '';
-  if (given !== '' && given !== name) throw newBadRequest('name in URL does not match name in Binding object');
+  if (binding.metadata?.name !== name) throw newBadRequest('name in URL does not match name in Binding object');
   const errors = collectFieldErrors((root) => {
     const target = root.child('target');
     const kind = binding.target?.kind ?? '';

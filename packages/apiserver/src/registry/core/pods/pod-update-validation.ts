@@ -5,6 +5,7 @@ import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
+import { takeNodeChoice } from './gated-pod-validation.ts';
 import { validateTolerations } from './scheduling-validation.ts';
 
 const mayChange = [
@@ -34,6 +35,7 @@ export function validatePodChange(
   validateAddedTolerations(at.child('tolerations'), next.tolerations, old.tolerations);
   validateRemovedGates(at.child('schedulingGates'), next, old);
   const masked = withChangeable(next, old);
+  if ((old.schedulingGates?.length ?? 0) > 0) takeNodeChoice(at, masked, old);
   if (!jsonEqual(masked, old))
     at.forbidden(`pod updates may not change fields other than ${mayChange}\n${jsonDiff(old, masked)}`);
 }
@@ -84,7 +86,7 @@ function validateAddedTolerations(
 }
 
 /** The new spec with what may change taken from the old one: what then differs may not. */
-function withChangeable(next: ReadonlySpec, old: ReadonlySpec): ReadonlySpec {
+function withChangeable(next: ReadonlySpec, old: ReadonlySpec): PodSpec {
   const masked = deepCopy(next) as PodSpec;
   takeImages(masked.containers, old.containers);
   takeImages(masked.initContainers, old.initContainers);
@@ -92,7 +94,7 @@ function withChangeable(next: ReadonlySpec, old: ReadonlySpec): ReadonlySpec {
   take(masked, old, 'tolerations');
   const isRescued = (old.terminationGracePeriodSeconds ?? 0) < 0 && next.terminationGracePeriodSeconds === 1;
   if (isRescued) take(masked, old, 'terminationGracePeriodSeconds');
-  takeGates(masked, old);
+  take(masked, old, 'schedulingGates');
   return masked;
 }
 
@@ -106,14 +108,4 @@ function takeImages(next: Container[] | undefined, old: ReadonlySpec['containers
 function take(next: PodSpec, old: ReadonlySpec, name: keyof PodSpec): void {
   if (old[name] === undefined) delete next[name];
   else Object.assign(next, { [name]: old[name] });
-}
-
-/** Added gates were told; while there were some, the place may also be narrowed. Source: validateNodeAffinityMutation. */
-function takeGates(next: PodSpec, old: ReadonlySpec): void {
-  const wasGated = (old.schedulingGates?.length ?? 0) > 0;
-  take(next, old, 'schedulingGates');
-  if (!wasGated) return;
-  const selector = next.nodeSelector ?? {};
-  const onlyAdded = Object.entries(old.nodeSelector ?? {}).every(([key, value]) => selector[key] === value);
-  if (onlyAdded) take(next, old, 'nodeSelector');
 }

@@ -2,20 +2,20 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { Pod, PodStatus } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateAnnotationChange, validatePodAnnotations, validateProfileMatches } from './annotation-validation.ts';
 import { syncAppArmor } from './app-armor.ts';
 import { bindingSubresource } from './binding.ts';
 import { podProxySubresource, streamSubresources } from './connect.ts';
+import { ephemeralContainersSubresource } from './ephemeral-containers.ts';
 import { evictionSubresource } from './eviction.ts';
 import { applyLabelKeys } from './label-keys.ts';
 import { logSubresource } from './log.ts';
-import { ephemeralContainersSubresource, resizeSubresource } from './pod-part-subresources.ts';
 import { setPodDefaults } from './pod-spec-defaults.ts';
-import { validatePodSpec } from './pod-spec-validation.ts';
 import { validatePodChange } from './pod-update-validation.ts';
+import { validatePod } from './pod-validation.ts';
 import { appArmorWarning, hostNameWarnings, podWarnings } from './pod-warnings.ts';
 import { qosClassOf } from './qos-class.ts';
+import { resizeSubresource } from './resize.ts';
 import { podStatusWarnings, preparePodStatus, validatePodStatus } from './status-validation.ts';
 
 export function pods(server: BuiltinServer): BuiltinKind<Pod> {
@@ -77,19 +77,6 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
       podProxySubresource(),
     ],
   };
-}
-
-/** Source: validatePodMetadataAndSpec. */
-function validatePod(root: Field, { metadata = {}, spec }: DeepReadonly<Pod>): void {
-  validatePodAnnotations(root.child('metadata', 'annotations'), metadata.annotations, spec);
-  validatePodSpec(root.child('spec'), spec, metadata);
-  if (spec?.serviceAccountName) return;
-  root.child('spec', 'volumes').each(spec?.volumes, ({ projected }, place) => {
-    place.child('projected', 'sources').each(projected?.sources, ({ serviceAccountToken }, source) => {
-      if (serviceAccountToken !== undefined)
-        source.child('serviceAccountToken').forbidden('must not be specified when serviceAccountName is not set');
-    });
-  });
 }
 
 const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {

@@ -49,6 +49,7 @@ export class Exchange {
   /** The bytes of the query, for texts. */
   readonly rawQuery: string;
   #bodyBytes: number | undefined;
+  #answerBytes = 0;
   readonly #request: NodeRequest;
   readonly #response: NodeResponse;
   readonly #controller = new AbortController();
@@ -134,6 +135,11 @@ export class Exchange {
   /** Length of the body that was read whole; undefined when none was. */
   get bodyBytes(): number | undefined {
     return this.#bodyBytes;
+  }
+
+  /** Bytes of the answer's body so far, as they are sent. */
+  get answerBytes(): number {
+    return this.#answerBytes;
   }
 
   /** The URL as it was sent: path and query. */
@@ -243,7 +249,12 @@ export class Exchange {
     const flushHead = (): void => {
       if ('flushHeaders' in response) response.flushHeaders();
     };
-    const stream = responseStream(response, (end) => this.#whenRecorded(end));
+    const stream = responseStream(response, {
+      whenMayEnd: (end) => this.#whenRecorded(end),
+      onWrite: (bytes) => {
+        this.#answerBytes += bytes;
+      },
+    });
     this.#stream = stream;
     const recorded = this.audit?.recorded;
     if (recorded === undefined) flushHead();
@@ -279,6 +290,7 @@ export class Exchange {
     const [request, response] = [this.#request, this.#response];
     const isCut = isRestLong(request) || (this.#isBodyOpen && isRestComing(request));
     if (isCut && !('stream' in response)) this.#headers.set('Connection', 'close');
+    this.#answerBytes = body?.length ?? 0;
     this.#writeHead(status);
     this.#whenRecorded(() => {
       if (isCut) return endAndCut(request, response, { body, clock: this.#clock });

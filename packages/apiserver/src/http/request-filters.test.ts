@@ -94,6 +94,28 @@ describe('the numbers of requests', () => {
     expect(lines.filter((line) => line.includes('_count'))).toEqual([of(`count{${labels}} 1`)]);
   });
 
+  it('have the sizes of the answers to reads, as they were sent', async () => {
+    const on = await start();
+    await on.send('POST', configMaps, { body: { metadata: { name: 'a' }, data: { k: 'x'.repeat(20_000) } } });
+    const whole = await on.send('GET', `${configMaps}/a`);
+    const list = await on.send('GET', configMaps);
+    const small = await on.send('GET', configMaps, { headers: { 'accept-encoding': 'gzip' } });
+    const watch = await on.send('GET', `${configMaps}?watch=1&timeoutSeconds=1`);
+    await on.send('DELETE', `${configMaps}/a`);
+    const lines = await shown(on, 'apiserver_response_sizes');
+    const labels = (verb: string, scope: string) =>
+      `verb="${verb}",group="",version="v1",resource="configmaps",subresource="",scope="${scope}",component="apiserver"`;
+    const of = (rest: string) => `apiserver_response_sizes_${rest}`;
+    expect(lines).toContain(of(`sum{${labels('GET', 'resource')}} ${whole.bytes.length}`));
+    expect(lines).toContain(of(`sum{${labels('LIST', 'namespace')}} ${list.bytes.length + small.bytes.length}`));
+    expect(lines).toContain(
+      of(`bucket{le="10000",${labels('LIST', 'namespace')}} ${small.bytes.length < 10_000 ? 1 : 0}`),
+    );
+    expect(lines).toContain(of(`bucket{le="100000",${labels('LIST', 'namespace')}} 2`));
+    expect(lines).toContain(of(`sum{${labels('WATCH', 'namespace')}} ${watch.bytes.length}`));
+    expect(lines.filter((line) => line.includes('_count{') && line.includes('configmaps'))).toHaveLength(3);
+  });
+
   it('tell which resources on their way out were asked for', async () => {
     const endpoints = builtinResources().filter(({ resource }) => resource === 'endpoints');
     const on = await start({ definitions: [...definitions, ...endpoints] });

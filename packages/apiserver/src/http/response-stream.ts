@@ -22,10 +22,16 @@ export interface ResponseStream {
   abort(): void;
 }
 
-/** `whenMayEnd` calls back when the body may end. Default: at once. */
+export interface ResponseStreamOptions {
+  /** Calls back when the body may end. Default: at once. */
+  readonly whenMayEnd?: (end: () => void) => void;
+  /** Told the length of what is written. */
+  readonly onWrite?: (bytes: number) => void;
+}
+
 export function responseStream(
   response: NodeResponse,
-  whenMayEnd: (end: () => void) => void = (end) => end(),
+  { whenMayEnd = (end) => end(), onWrite }: ResponseStreamOptions = {},
 ): ResponseStream {
   const sink = 'stream' in response ? response.stream : response;
   let closed = false;
@@ -38,7 +44,11 @@ export function responseStream(
   });
   const isClosed = (): boolean => closed || sink.destroyed || sink.writableEnded;
   return {
-    write: (bytes) => isClosed() || sink.write(bytes),
+    write: (bytes) => {
+      if (isClosed()) return true;
+      onWrite?.(bytes.length);
+      return sink.write(bytes);
+    },
     drained: () => waitForDrain(sink, isClosed),
     get bufferedBytes() {
       return sink.writableLength;

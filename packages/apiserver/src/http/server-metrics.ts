@@ -15,6 +15,8 @@ const labels = ['verb', 'dry_run', 'group', 'version', 'resource', 'subresource'
 const durationBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
+/** 1 kB to 1 GB. */
+const answerBuckets = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 /** 50 kB, then one each 100 kB up to the largest body. */
 const bodyBuckets = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 
@@ -36,6 +38,7 @@ export class ServerMetrics {
   readonly #durations: Histogram<(typeof labels)[number]>;
   readonly #validationDurations: Histogram<'field_validation'>;
   readonly #bodySizes: Histogram<'group' | 'resource' | 'verb'>;
+  readonly #answerSizes: Histogram<Exclude<(typeof labels)[number], 'dry_run'>>;
   readonly #aggregations: Counter;
   readonly #deprecated: Gauge<'group' | 'version' | 'resource' | 'subresource' | 'removed_release'>;
   /** Of identities and permissions. */
@@ -72,6 +75,13 @@ export class ServerMetrics {
       help: 'Sizes of the bodies of requests, by resource and verb.',
       labelNames: ['group', 'resource', 'verb'],
       buckets: bodyBuckets,
+      registers,
+    });
+    this.#answerSizes = new Histogram({
+      name: 'apiserver_response_sizes',
+      help: 'Sizes of the answers to reads of objects and lists, as they are sent.',
+      labelNames: ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'],
+      buckets: answerBuckets,
       registers,
     });
     this.#aggregations = new Counter({
@@ -114,6 +124,10 @@ export class ServerMetrics {
     this.#requests.inc({ ...all, code: String(exchange.status) });
     if (resource !== '' && exchange.bodyBytes !== undefined) {
       this.#bodySizes.observe({ group, resource, verb: info.verb }, exchange.bodyBytes);
+    }
+    // Of reads alone, watches among them.
+    if (['GET', 'LIST', 'WATCH'].includes(all.verb)) {
+      this.#answerSizes.observe({ verb: all.verb, ...common }, exchange.answerBytes);
     }
     // None of what is served has a release in which it will be gone.
     const isDeprecated = this.#isDeprecated(group, version, resource);

@@ -390,6 +390,9 @@ describe('discovery and health', () => {
     expect((await server.send('GET', '/readyz?verbose&exclude=ping')).text).toBe(
       '[+]ping excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
     );
+    expect((await server.send('GET', '/readyz?verbose&exclude=&exclude=no')).text).toBe(
+      '[+]ping ok\n[+]shutdown ok\nwarn: some health checks cannot be excluded: no matches for "","no"\nreadyz check passed\n',
+    );
     const metrics = await server.send('GET', '/metrics');
     expect(metrics.text).toContain(
       'apiserver_request_total{verb="LIST",dry_run="",group="",version="v1",resource="configmaps",subresource="",scope="namespace",component="apiserver",code="200"}',

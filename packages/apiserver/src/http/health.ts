@@ -78,7 +78,7 @@ export class HealthEndpoints {
   }
 
   async #serveAll(exchange: Exchange, endpoint: Endpoint): Promise<void> {
-    const excluded = new Set(exchange.query.getAll('exclude').filter((name) => name !== ''));
+    const excluded = new Set(exchange.query.getAll('exclude'));
     const unknown = new Set(excluded);
     const lines: string[] = [];
     let hasFailed = false;
@@ -93,7 +93,7 @@ export class HealthEndpoints {
       lines.push(error === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`);
     }
     if (unknown.size > 0) {
-      const names = [...unknown].map((name) => JSON.stringify(name)).join(', ');
+      const names = [...unknown].map((name) => JSON.stringify(name)).join(',');
       lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
     }
     const report = (outcome: string): string => `${lines.join('\n')}\n${endpoint} check ${outcome}\n`;

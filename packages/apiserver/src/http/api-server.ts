@@ -29,6 +29,7 @@ import { RequestAccess, sendInternalError } from './request-access.ts';
 import { type AuditOptions, endAudit, RequestAudit } from './request-audit.ts';
 import { requestTimeoutMs } from './request-deadline.ts';
 import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-info.ts';
+import { RequestTurns } from './request-turns.ts';
 import type { HandlerPorts, ResourceCall } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
 import { ServerMetrics } from './server-metrics.ts';
@@ -363,6 +364,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
     patching: options.patching,
     flusher: new TurnFlusher(),
+    turns: new RequestTurns(clock),
     watches: new WatchRegistry(),
     tunnels: new TunnelRegistry(),
     transport: new TunnelTransport({

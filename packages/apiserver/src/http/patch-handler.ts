@@ -15,6 +15,7 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const type = patchTypeOf(call);
   const form = negotiateAnswer(call);
   const body = await exchange.readBody(ports.maxBodyBytes);
+  await ports.turns.room();
   const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
   const target = targetOf(call, contextOf(call, options, body.length));
   if (exchange.audit?.keepsRequest) exchange.audit.requestBody(readPatch(type, body));

@@ -20,6 +20,7 @@ import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
 import type { ResourceRequest } from './request-info.ts';
+import type { RequestTurns } from './request-turns.ts';
 import { outputRequestOf } from './status-response.ts';
 import type { TunnelRegistry } from './tunnel-registry.ts';
 import type { TunnelTransport } from './tunnel-transport.ts';
@@ -39,6 +40,7 @@ export interface HandlerPorts {
   readonly maxWatchBufferBytes: number;
   readonly patching: ObjectPatching;
   readonly flusher: TurnFlusher;
+  readonly turns: RequestTurns;
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
   readonly transport: TunnelTransport;
@@ -117,6 +119,7 @@ export async function readObject(
 ): Promise<{ readonly object: UnstructuredObject; readonly target: WriteTarget }> {
   const format = negotiateInput(call.exchange.header('content-type'));
   const body = await call.exchange.readBody(call.ports.maxBodyBytes);
+  await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
   const object = decodeBody(target, json, format.name === 'yaml' ? 'application/yaml' : 'application/json');

@@ -1,4 +1,5 @@
 import {
+  type CallOptions,
   type DeepReadonly,
   type LogFields,
   metaNamespaceKey,
@@ -293,7 +294,14 @@ describe('the end of a manager', () => {
   it('writes what events wait before it gives the lease back', async () => {
     const log: string[] = [];
     const leases = new Map<string, unknown>();
-    const slow = async (token: Resource, object: { readonly message?: string; readonly spec?: LogFields }) => {
+    const slow = async (
+      token: Resource,
+      object: { readonly message?: string; readonly spec?: LogFields },
+      { beforeAttempt = () => undefined }: CallOptions = {},
+    ) => {
+      // As a client does: credentials come first.
+      await Promise.resolve();
+      beforeAttempt();
       if (token.kind === Event.kind) {
         await new Promise<void>((resolve) => clock.setTimer(resolve, 100));
         log.push(object.message ?? '');
@@ -318,6 +326,9 @@ describe('the end of a manager', () => {
     await clock.advance(5000);
     expect(await ended).toBeUndefined();
     expect(log.slice(0, 4)).toEqual(['me became leader', 'one', 'two', 'lease given back']);
+    // The right to work is gone by then; the right to say so is not.
+    expect(log.slice(4)).toEqual(['me stopped leading']);
+    expect(warnings).toEqual([]);
   });
 });
 

@@ -103,8 +103,15 @@ export class Manager {
     });
     const client = new ObservedClient({ client: options.client, admit: () => this.#admit() });
     const recorders = controllers.map(({ name }) => new EventRecorder({ client, component: name, clock, logger }));
-    this.#elector = this.#createElector(recorders[0]);
-    this.#recorders = recorders;
+    // That it has ended is to be said too, when nothing else may be written any more.
+    const ofElection = new EventRecorder({
+      client: new ObservedClient({ client: options.client, admit: () => this.#elector?.throwIfLost() }),
+      component: controllers[0]?.name ?? '',
+      clock,
+      logger,
+    });
+    this.#elector = this.#createElector(ofElection);
+    this.#recorders = [...recorders, ofElection];
     this.#runners = this.#createRunners(client);
     if (options.informers?.onWatchError === undefined)
       this.#cache.followProblems({
@@ -258,7 +265,7 @@ export class Manager {
     if (!this.isLeader) throw new LeadershipLostError('this process does not lead: it may not write');
   }
 
-  #createElector(recorder: EventRecorder | undefined): LeaderElector | undefined {
+  #createElector(recorder: EventRecorder): LeaderElector | undefined {
     const { leaderElection = false, client, clock, logger, random = Math.random } = this.#options;
     if (leaderElection === false) return undefined;
     const { name } = leaderElection;
@@ -270,7 +277,7 @@ export class Manager {
       clock,
       logger,
       random,
-      ...(recorder === undefined ? {} : { recorder }),
+      recorder,
       onChange: (isLeader) => this.#metrics.leaderChanged(name, isLeader),
       onSlowRenewal: () => this.#metrics.renewedSlowly(name),
     });

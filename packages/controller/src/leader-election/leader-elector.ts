@@ -85,6 +85,13 @@ export class LeaderElector {
     return false;
   }
 
+  /** Throws {@link LeadershipLostError} once leadership was lost, also where it is found out by this; not after an end in peace. */
+  throwIfLost(): void {
+    // A leader whose time is over finds it out here, whatever kept it waiting.
+    void this.isLeader;
+    this.#lost.signal.throwIfAborted();
+  }
+
   /**
    * For health checks: what is wrong when this process took itself for the leader for longer than its lease and the given
    * time without renewing it.
@@ -316,11 +323,7 @@ export class LeaderElector {
     const { renewDeadlineMs, clock } = this.#options;
     const timeoutMs = Math.max(Math.min(1000, renewDeadlineMs), renewDeadlineMs / 2);
     const lost = this.#lost.signal;
-    // A leader whose time is over finds it out here, whatever kept the call or its repetition waiting.
-    const beforeAttempt = (): void => {
-      void this.isLeader;
-      lost.throwIfAborted();
-    };
+    const beforeAttempt = (): void => this.throwIfLost();
     beforeAttempt();
     const end = new AbortController();
     const onLost = (): void => end.abort(lost.reason);

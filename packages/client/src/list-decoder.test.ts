@@ -68,7 +68,7 @@ describe('ListDecoder', () => {
     if (message !== '') expect(() => decode(text)).toThrow(message);
   });
 
-  it('agrees with JSON.parse however the bytes are cut and whatever strings hold', () => {
+  it('agrees with JSON.parse however the bytes are cut and whatever strings hold', { timeout: 60_000 }, () => {
     const item = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' }));
     const list = fc.record({
       before: fc.jsonValue(),

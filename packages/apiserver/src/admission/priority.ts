@@ -18,6 +18,14 @@ interface PriorityClass extends KubernetesObject {
   preemptionPolicy?: string;
 }
 
+const systemClasses: readonly string[] = ['system-node-critical', 'system-cluster-critical'];
+
+/** Those of a deleteCollection are not named. Source: registry/scheduling/priorityclass/storage REST.Delete. */
+function refuseSystemClass(attributes: AdmissionAttributes): void {
+  if (!systemClasses.includes(attributes.name)) return;
+  throw refuse(attributes, 'this is a system priority class and cannot be deleted');
+}
+
 export class Priority implements AdmissionPlugin {
   readonly name = 'Priority';
   readonly validatedResources: readonly string[] = ['priorityclasses.scheduling.k8s.io'];
@@ -37,7 +45,8 @@ export class Priority implements AdmissionPlugin {
 
   async validate(attributes: AdmissionAttributes): Promise<void> {
     const { object, operation } = attributes;
-    if (!isAbout(attributes, priorityClasses.group, priorityClasses.resource) || operation === 'DELETE') return;
+    if (!isAbout(attributes, priorityClasses.group, priorityClasses.resource)) return;
+    if (operation === 'DELETE') return refuseSystemClass(attributes);
     if ((object as PriorityClass | undefined)?.globalDefault !== true) return;
     const present = await this.#default();
     if (present === undefined || (operation === 'UPDATE' && present.metadata?.name === object?.metadata?.name)) return;

@@ -10,14 +10,16 @@ const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
 const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 const duration =
   /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)\s*(?:ns|us|µs|μs|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?)\s*)+$/;
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+// Not without a byte. Source: govalidator.IsBase64.
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 
 const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['bsonobjectid', (text) => new RegExp(`^${hex}{24}$`).test(text)],
   ['uri', isUri],
   ['email', (text) => /^[^\s@<>]+@[^\s@<>]+$/.test(text) && text.length <= 254],
   ['hostname', (text) => text.length <= 255 && hostname.test(text)],
-  ['ipv4', isIPv4],
+  // With zeros before its numbers, as old Go took it. Source: netutils.ParseIPSloppy.
+  ['ipv4', (text) => isIPv4(text.replace(/(^|\.)0+(?=\d)/g, '$1'))],
   ['ipv6', isIPv6],
   ['cidr', isCidr],
   ['mac', (text) => new RegExp(`^(?:${hex}{2}([:-]))(?:${hex}{2}\\1){4}${hex}{2}$`).test(text)],

@@ -166,8 +166,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   // Without a word about it all of the catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   const virtual = { managedFields, admission };
-  const checks = componentStatuses(componentChecks(engines.all, clock));
-  for (const each of [bindings({ clock, findStore }), checks]) catalog.install(virtualResource(each, virtual));
+  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
+  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
   for (const review of access.reviews(virtual)) catalog.install(review);
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;

@@ -10,6 +10,9 @@ import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane } from '../control-plane-options.ts';
 import { DefaultServiceCidr, type DefaultServiceCidrOptions } from './default-service-cidr.ts';
 
+// Whole servers: the first of them takes seconds where the machine is busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
 const target = { name: 'kubernetes' };
 let dataDir: string;
 let plane: ControlPlane;

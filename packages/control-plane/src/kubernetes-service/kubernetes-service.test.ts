@@ -14,6 +14,9 @@ import type { ControlPlane } from '../control-plane-options.ts';
 import { KubernetesService, type KubernetesServiceOptions } from './kubernetes-service.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './server-leases.ts';
 
+// Whole servers: the first of them takes seconds where the machine is busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
 const target = { namespace: 'default', name: 'kubernetes' };
 let dataDir: string;
 let engine: Engine & { close(): Promise<void> };

@@ -11,6 +11,9 @@ import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane } from '../control-plane-options.ts';
 import { ServiceAddressRepair } from './service-address-repair.ts';
 
+// Whole servers: the first of them takes seconds where the machine is busy.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
 let dataDir: string;
 let clock: VirtualClock;
 let plane: ControlPlane;
@@ -58,7 +61,7 @@ const taken = async (): Promise<Record<string, string>> =>
   );
 const said = async (): Promise<string[]> =>
   (await client.list(Event, { namespace: 'default' })).map(({ reason, message }) => `${reason}: ${message}`);
-const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 8000, interval: 5 });
+const eventually = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 30_000, interval: 5 });
 
 describe('a service', () => {
   it('gets the IPAddress that it lacks, as one that was made before there were any', async () => {

@@ -255,6 +255,22 @@ describe('eviction', () => {
     expect(await isGone('p')).toBe(true);
   });
 
+  it('tells in a pod that stays for a while who ends it, unless a precondition fails', async () => {
+    await create('v1/pods', pod('p', { nodeName: 'n' }, { app: 'a' }));
+    const before = (await read('v1/pods', 'p')).metadata?.resourceVersion ?? '';
+    const asked = (preconditions: object): Promise<unknown> =>
+      post('v1/pods', 'p', 'eviction', { metadata: { name: 'p' }, deleteOptions: { preconditions } });
+    expect((await refusal(asked({ uid: 'x' }))).code).toBe(409);
+    expect((await refusal(asked({ resourceVersion: '1' }))).code).toBe(409);
+    expect((await read('v1/pods', 'p')).metadata?.resourceVersion).toBe(before);
+    await asked({ resourceVersion: before });
+    const target = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByEvictionAPI' };
+    expect(await read('v1/pods', 'p')).toMatchObject({
+      metadata: { deletionGracePeriodSeconds: 30 },
+      status: { conditions: [target] },
+    });
+  });
+
   it('waits for the controller, then for a disruption, and counts it', async () => {
     await run('p');
     await create('policy/v1/poddisruptionbudgets', budget('b'));

@@ -42,10 +42,58 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
         throw newBadRequest('name in URL does not match name in Eviction object');
       const pod = (await store.get(context, name)).object;
       if (!mayGoAnyway(pod)) await useBudget(server, context, pod);
-      await store.delete(context, name, deleteRequestOf(body));
+      const request = deleteRequestOf(body);
+      await store.delete(context, name, await markEvicted(store, context, { name, request, clock: server.clock }));
       return createdStatus;
     },
   };
+}
+
+interface Eviction {
+  readonly name: string;
+  readonly request: DeleteRequest & { readonly dryRun?: unknown };
+  readonly clock: Clock;
+}
+
+/** Tells in the pod who ends it, and returns the deletion that follows. Source: addConditionAndDeletePod. */
+async function markEvicted(
+  store: ResourceStore<Pod>,
+  context: RequestContext,
+  { name, request, clock }: Eviction,
+): Promise<DeleteRequest> {
+  const { dryRun, preconditions: wanted } = request;
+  if (context.dryRun || (Array.isArray(dryRun) && dryRun.length > 0)) return request;
+  let isMarked = false;
+  const { stored } = await store.update(context, {
+    name,
+    subresource: 'eviction',
+    strategy: subresourceStrategy<Pod>(kindFactsOf('v1/pods'), { prepare: () => undefined, validate: () => undefined }),
+    transform: (present) => {
+      if (present === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);
+      const { uid, resourceVersion } = present.metadata ?? {};
+      isMarked = (wanted?.uid ?? uid) === uid && (wanted?.resourceVersion ?? resourceVersion) === resourceVersion;
+      // The deletion refuses it.
+      if (!isMarked) return present;
+      return { ...present, status: { ...present.status, conditions: evicted(present.status?.conditions, clock) } };
+    },
+  });
+  if (!isMarked || wanted?.resourceVersion === undefined) return request;
+  return { ...request, preconditions: { ...wanted, resourceVersion: stored.object.metadata?.resourceVersion ?? '' } };
+}
+
+type PodConditions = NonNullable<NonNullable<Pod['status']>['conditions']>;
+
+function evicted(conditions: PodConditions = [], clock: Clock): PodConditions {
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  };
+  const before = conditions.find(({ type }) => type === condition.type);
+  if (before === undefined) return [...conditions, { ...condition, lastTransitionTime: formatTime(clock.now()) }];
+  const change = before.status === condition.status ? {} : { lastTransitionTime: formatTime(clock.now()) };
+  return conditions.map((other) => (other === before ? { ...before, ...condition, ...change } : other));
 }
 
 /** Pods that are over, were never scheduled, or are going already. Source: canIgnorePDB. */

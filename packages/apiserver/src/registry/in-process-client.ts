@@ -134,7 +134,11 @@ export class InProcessClient implements ResourceClient {
       requireCollectionVerb(served, 'create', context.namespace);
       requireOptions(timed, 'CreateOptions', 'other');
       const target: WriteTarget = { served, part: undefined, name: '', context };
-      return this.#written<T>(token, context, await createAt(target, decodeBody(target, jsonOf(object), json)));
+      return this.#written<T>(
+        token,
+        context,
+        await createAt(target, decodeBody(target, jsonOf(typed(token, object)), json)),
+      );
     });
   }
 
@@ -146,7 +150,8 @@ export class InProcessClient implements ResourceClient {
     return withinTime(this.#clock, options, async (timed) => {
       const target = this.#item(token, nameOf(object), { verb: 'update', ...timed });
       requireOptions(timed, 'UpdateOptions', 'other');
-      return this.#written<T>(token, target.context, await updateAt(target, decodeBody(target, jsonOf(object), json)));
+      const body = jsonOf(typed(token, object, options.subresource));
+      return this.#written<T>(token, target.context, await updateAt(target, decodeBody(target, body, json)));
     });
   }
 
@@ -294,6 +299,13 @@ const json = 'application/json';
 /** There is no connection here that could be led on. */
 function leadsElsewhere(subresource: string): Error {
   return newNotImplemented(`the subresource ${subresource} is served over HTTP alone`);
+}
+
+/** An object says what it is, as over HTTP. The body of scale and its like is another kind, which its sender knows. */
+function typed(token: Resource, object: KubernetesObject, subresource?: string): KubernetesObject {
+  const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
+  if (!isOwnKind) return object;
+  return { ...object, apiVersion: object.apiVersion || apiVersionOf(token), kind: object.kind || token.kind };
 }
 
 /** What is written goes through the decoder of the HTTP API, so that it is refused, pruned and warned about alike. */

@@ -83,10 +83,10 @@ class GuardedStore implements ResourceStore {
     if (isMaster(context)) return this.#store.update(context, request);
     return this.#store.update(context, {
       ...request,
-      transform: async (present) => {
+      transform: async (present, track) => {
         // The transform may change what it is given.
         const old = present === undefined ? undefined : deepCopy(present);
-        const next = await request.transform(present);
+        const next = await request.transform(present, track);
         await this.#check(context, { next, old, requestName: request.name });
         return next;
       },

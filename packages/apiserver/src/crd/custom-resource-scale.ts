@@ -13,7 +13,8 @@ import {
 } from '@kapstan/api';
 import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
-import { changeApplied } from '../registry/scale-managed-fields.ts';
+import type { TrackFields } from '../registry/resource-store.ts';
+import { changeScaled } from '../registry/scale-managed-fields.ts';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import { defaultTable } from '../table/default-table.ts';
@@ -37,15 +38,18 @@ export function customScaleSubresource(
     schema: definitionSchema('autoscaling.v1.Scale'),
     table: defaultTable,
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
-    update: async (store, context, { name, change, managedFields, ...preconditions }) => {
+    update: async (store, context, { name, change, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion(resource), path: splitDottedPath(paths.specReplicasPath) };
-      const transform = async (present: UnstructuredObject | undefined): Promise<UnstructuredObject> => {
+      const transform = async (
+        present: UnstructuredObject | undefined,
+        track?: TrackFields,
+      ): Promise<UnstructuredObject> => {
         if (present === undefined) throw newNotFound(resource, name);
         const scale = scaleOf(paths, present, unset) as UnstructuredObject;
-        if (managedFields === undefined) return applyScale(paths, present, await change(scale));
-        return changeApplied(present, { scale, change, field }, (next) => applyScale(paths, present, next));
+        const write = (next: UnstructuredObject): UnstructuredObject => applyScale(paths, present, next);
+        return changeScaled(present, { scale, change, field, track }, write);
       };
-      const how = { ...preconditions, ...(managedFields !== undefined && { managedFields }) };
+      const how = { ...preconditions, managedFields: 'given' } as const;
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return knownScale(paths, stored.object);
     },

@@ -1,6 +1,13 @@
 // ManagedFieldsTracker: the port that keeps metadata.managedFields up to date on creates, updates and patches.
 // Implemented by fieldmanager/. Server-side apply writes them itself (UpdateRequest.managedFields 'given').
-import type { DeepReadonly, KubernetesObject, ManagedFieldsEntry, UnstructuredObject } from '@kapstan/api';
+import type {
+  DeepReadonly,
+  GroupVersionKind,
+  KubernetesObject,
+  ManagedFieldsEntry,
+  UnstructuredObject,
+} from '@kapstan/api';
+import type { SchemaNode } from '../schema/schema-node.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
@@ -18,4 +25,12 @@ export interface ManagedFieldsTracker {
   onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void;
   /** Puts back the entries from before admission, with a warning, where admission left some that cannot be read. */
   afterAdmission(object: KubernetesObject, before: ManagedFieldsEntry[] | undefined, context: RequestContext): void;
+}
+
+/** The resource as if the part were all of it: fields of another kind, of which nothing is reset. */
+export function partDefinition(
+  definition: ResourceDefinition,
+  { kind, schema = definition.schema }: { readonly kind: GroupVersionKind; readonly schema?: SchemaNode },
+): ResourceDefinition {
+  return { ...definition, ...kind, schema, subresources: [] };
 }

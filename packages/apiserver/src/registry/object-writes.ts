@@ -14,10 +14,10 @@ import { builtinSchema } from '../schema/builtin-schemas.ts';
 import { type DecodeObjectOptions, decodeObject } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { ServedResource } from './catalog.ts';
-import type { FieldsCall } from './managed-fields-tracker.ts';
+import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { checkNamespace, checkObjectName } from './object-name.ts';
 import type { RequestContext } from './request-context.ts';
-import type { ObjectSubresource, ResourceDefinition, Subresource } from './resource-definition.ts';
+import type { Subresource, SubresourceChange } from './resource-definition.ts';
 import type { UpdateRequest } from './resource-store.ts';
 import { methodNotAllowed } from './route-errors.ts';
 
@@ -106,7 +106,8 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
   checkObjectName(object, { name, namespace: context.namespace });
   const uid = object.metadata?.uid ?? '';
   const preconditions = uid === '' ? {} : { preconditions: { uid } };
-  if (part?.type === 'object') return updatePart(target, () => deepCopy(object), preconditions);
+  if (part?.type === 'object')
+    return updatePart(target, { next: () => deepCopy(object), fields: 'tracked', ...preconditions });
   served.definition.applyDefaults(object);
   return updateStored(target, { transform: () => deepCopy(object), ...preconditions });
 }
@@ -121,7 +122,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   }
   const subresource = part?.name ?? '';
   const change = patching.prepare(patch, {
-    definition: isApply && part?.type === 'object' ? definitionOf(definition, part) : definition,
+    definition: isApply && part?.type === 'object' ? partDefinition(definition, part) : definition,
     context,
     subresource,
     name,
@@ -133,7 +134,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
     checkObjectName(next, { name, namespace: context.namespace });
     return next;
   };
-  if (part?.type === 'object') return updatePart(target, patched, isApply ? { managedFields: 'given' } : {});
+  if (part?.type === 'object') return updatePart(target, { next: patched, fields: isApply ? 'given' : 'tracked' });
   const transform = (present: UnstructuredObject | undefined): UnstructuredObject => {
     const next = patched(present);
     definition.applyDefaults(next);
@@ -142,14 +143,6 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   if (!isApply) return updateStored(target, { transform });
   // Subresources never create. Source: the kinds' StatusREST.Update.
   return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
-}
-
-/** The resource as if the part were all of it: fields of another kind, of which nothing is reset. */
-function definitionOf(
-  definition: ResourceDefinition,
-  { kind, schema = definition.schema }: ObjectSubresource<UnstructuredObject>,
-): ResourceDefinition {
-  return { ...definition, ...kind, schema, subresources: [] };
 }
 
 function schemaOf({ served, part }: WriteTarget): SchemaNode {
@@ -170,13 +163,23 @@ async function updateStored(
   return { type: 'stored', stored, created };
 }
 
+interface PartUpdate {
+  readonly next: (present: UnstructuredObject) => UnstructuredObject;
+  /** 'given': an apply, which has written the managedFields. */
+  readonly fields: 'given' | 'tracked';
+  readonly preconditions?: { readonly uid: string };
+}
+
 async function updatePart(
   { served, part, context, name }: WriteTarget,
-  next: (present: UnstructuredObject) => UnstructuredObject,
-  how: { readonly managedFields?: 'given'; readonly preconditions?: { readonly uid: string } } = {},
+  { next, fields, ...preconditions }: PartUpdate,
 ): Promise<WriteAnswer> {
   if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
-  const change = async (present: UnstructuredObject): Promise<UnstructuredObject> => next(present);
-  const object = await part.update(served.store, context, { name, change, ...how });
+  const change: SubresourceChange = async (present, track) => {
+    const changed = next(present);
+    if (fields === 'tracked' && part.isApplicable === true) track?.(changed, present, part);
+    return changed;
+  };
+  const object = await part.update(served.store, context, { name, change, ...preconditions });
   return { type: 'object', object, created: false };
 }

@@ -6,7 +6,7 @@ import type { SchemaNode } from '../schema/schema-node.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Connection, Destination } from './destination.ts';
 import type { RequestContext } from './request-context.ts';
-import type { ResourceStore } from './resource-store.ts';
+import type { ResourceStore, TrackFields } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
@@ -18,6 +18,9 @@ export interface StrategySubresource<T extends KubernetesObject> {
   readonly verbs: readonly Verb[];
   readonly strategy: ResourceStrategy<T>;
 }
+
+/** `track`: of the store that the object is in, if it keeps managedFields. */
+export type SubresourceChange = (present: UnstructuredObject, track?: TrackFields) => Promise<UnstructuredObject>;
 
 /** A subresource with an object of its own: scale, binding, eviction, token. Absent functions answer 405. */
 export interface ObjectSubresource<T extends KubernetesObject> {
@@ -34,22 +37,18 @@ export interface ObjectSubresource<T extends KubernetesObject> {
     context: RequestContext,
     call: { readonly name: string; readonly body: UnstructuredObject },
   ): Promise<KubernetesObject>;
-  /**
-   * `change` gives the new subresource object from the present one; it may run several times. managedFields 'given': it is an
-   * apply, which reads and writes those of the present one; only where {@link ObjectSubresource.isApplicable}.
-   */
+  /** `change` gives the new subresource object from the present one; it may run several times. */
   update?(
     store: ResourceStore<T>,
     context: RequestContext,
     call: {
       readonly name: string;
-      readonly change: (present: UnstructuredObject) => Promise<UnstructuredObject>;
-      readonly managedFields?: 'given';
+      readonly change: SubresourceChange;
       /** Of the object that it is a part of. */
       readonly preconditions?: { readonly uid: string };
     },
   ): Promise<KubernetesObject>;
-  /** Whether its object can be applied. Default false. */
+  /** Whether its object has managedFields, which `change` reads and writes, and can be applied. Default false. */
   readonly isApplicable?: boolean;
   /** In place of the functions above: exec, attach, portforward, proxy. */
   readonly connect?: Connecter<T>;

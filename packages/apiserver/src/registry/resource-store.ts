@@ -1,7 +1,16 @@
 // ResourceStore: the verbs of one resource as the HTTP layer and the in-process client call them. Implemented by
 // generic-store.ts (registry.Store of the Go library) over a Storage.
-import type { KubernetesObject, ListOptions, Preconditions, PropagationPolicy, UnstructuredObject } from '@kapstan/api';
+import type {
+  DeepReadonly,
+  GroupVersionKind,
+  KubernetesObject,
+  ListOptions,
+  Preconditions,
+  PropagationPolicy,
+  UnstructuredObject,
+} from '@kapstan/api';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
+import type { SchemaNode } from '../schema/schema-node.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStrategy } from './strategy.ts';
 
@@ -28,11 +37,19 @@ export interface WatchRequest extends SelectRequest {
   readonly deadlineMs?: number;
 }
 
+/** Writes the managedFields of `next`, a part of the request's object that is an object of its own kind. */
+export type TrackFields = (
+  next: KubernetesObject,
+  old: DeepReadonly<KubernetesObject>,
+  part: { readonly kind: GroupVersionKind; readonly schema?: SchemaNode },
+) => void;
+
 /**
  * Makes the new object from the present one (`undefined` when absent). The argument is a private copy; the function
- * may run several times and throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike.
+ * may run several times and throws StatusError to refuse. Used by PUT, PATCH, apply and scale alike. `track`: for
+ * one that writes managedFields itself; absent where the store keeps none.
  */
-type Transform<T extends KubernetesObject> = (present: T | undefined) => Promise<T> | T;
+type Transform<T extends KubernetesObject> = (present: T | undefined, track: TrackFields | undefined) => Promise<T> | T;
 
 export interface UpdateRequest<T extends KubernetesObject> {
   readonly name: string;
@@ -41,7 +58,7 @@ export interface UpdateRequest<T extends KubernetesObject> {
   readonly strategy?: ResourceStrategy<T>;
   /** Name of that subresource, for admission and managed fields. Absent or "" = the object itself. */
   readonly subresource?: string;
-  /** 'given': the transform has written metadata.managedFields itself (server-side apply). Default 'tracked'. */
+  /** 'given': the transform has written metadata.managedFields itself (server-side apply, scale). Default 'tracked'. */
   readonly managedFields?: 'tracked' | 'given';
   /** Create when absent whatever the strategy says: server-side apply. */
   readonly forceAllowCreate?: boolean;

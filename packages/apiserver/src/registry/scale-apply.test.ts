@@ -1,4 +1,4 @@
-// Applying a Scale, step by step as a kube-apiserver 1.36.3 answered: who owns the replicas of the object after each.
+// Writing a Scale, step by step as a kube-apiserver 1.36.3 answered: who owns the replicas of the object after each.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
@@ -127,5 +127,41 @@ describe('applying a Scale', () => {
     );
     const missing = await apply('none', scaleOf('none', { spec: { replicas: 1 } }), 'fieldManager=hpa');
     expect(missing.json).toMatchObject({ code: 404, message: 'deployments.apps "none" not found' });
+  });
+});
+
+describe('updating a Scale', () => {
+  const make = (name: string) =>
+    server.send('POST', `${deployments}?fieldManager=maker`, { body: { metadata: { name }, spec: spec(1) } });
+  const put = (name: string, replicas: number, manager: string) =>
+    server.send('PUT', `${deployments}/${name}/scale?fieldManager=${manager}`, {
+      body: { metadata: { name, namespace: 'default' }, spec: { replicas } },
+    });
+
+  it('takes the replicas over in an entry without a time, in any form of update', async () => {
+    await make('u');
+    expect((await put('u', 3, 'put')).json.metadata.managedFields).toBeUndefined();
+    expect(await owners('u')).toEqual(['put Update apps/v1 scale no time replicas', 'maker Update apps/v1 - time']);
+    const patchWith = (contentType: string, body: unknown) =>
+      server.send('PATCH', `${deployments}/u/scale?fieldManager=patch`, {
+        headers: { 'content-type': contentType },
+        body,
+      });
+    const patched = ['patch Update apps/v1 scale no time replicas', 'maker Update apps/v1 - time'];
+    for (const replicas of [4, 5, 5]) {
+      await patchWith('application/merge-patch+json', { spec: { replicas } });
+      expect(await owners('u')).toEqual(patched);
+    }
+    await patchWith('application/json-patch+json', [{ op: 'replace', path: '/spec/replicas', value: 8 }]);
+    expect(await owners('u')).toEqual(patched);
+    expect((await server.send('GET', `${deployments}/u`)).json.spec.replicas).toBe(8);
+  });
+
+  it('splits the entry of the maker when it changes nothing, of which the next update reads the last', async () => {
+    await make('v');
+    await put('v', 1, 'equal');
+    expect(await owners('v')).toEqual(['maker Update apps/v1 - no time replicas', 'maker Update apps/v1 - time']);
+    await put('v', 3, 'put');
+    expect(await owners('v')).toEqual(['maker Update apps/v1 - time']);
   });
 });

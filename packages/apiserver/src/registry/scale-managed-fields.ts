@@ -9,6 +9,8 @@ import {
   parseApiVersion,
   type UnstructuredObject,
 } from '@kapstan/api';
+import type { SubresourceChange } from './resource-definition.ts';
+import type { TrackFields } from './resource-store.ts';
 
 type Entry = DeepReadonly<ManagedFieldsEntry>;
 type Fields = Record<string, unknown>;
@@ -25,7 +27,7 @@ const scalePath = ['spec', 'replicas'];
 
 /** Who owns the replicas of the object, as owners of those of its Scale. */
 function scaleEntries(ofObject: readonly Entry[] | undefined, { path }: ScaledField): ManagedFieldsEntry[] {
-  return (ofObject ?? [])
+  return [...byOwner(ofObject).values()]
     .filter((entry) => hasPath(entry, path))
     .map((entry) => ({ ...entry, apiVersion: scaleApiVersion, fieldsV1: fieldsOf(scalePath) }));
 }
@@ -39,9 +41,9 @@ function objectEntries(
   ofScale: readonly Entry[] | undefined,
   { apiVersion, path }: ScaledField,
 ): ManagedFieldsEntry[] {
-  const owners = new Map((ofScale ?? []).map((entry) => [ownerOf(entry), entry]));
+  const owners = byOwner(ofScale);
   const kept: ManagedFieldsEntry[] = [];
-  for (const entry of ofObject ?? []) {
+  for (const entry of byOwner(ofObject).values()) {
     if (!isOfGroup(entry, apiVersion)) continue;
     const isOwner = owners.delete(ownerOf(entry));
     const next = isOwner || !hasPath(entry, path) ? (deepCopy(entry) as ManagedFieldsEntry) : withoutPath(entry, path);
@@ -53,22 +55,30 @@ function objectEntries(
   return [...added, ...kept];
 }
 
-/** Writes an applied Scale into its object, which answers with the managedFields that follow. */
-export async function changeApplied<T extends KubernetesObject>(
+/** Writes a Scale that was changed into its object, with the managedFields that follow; nobody tracks them = they stay. */
+export async function changeScaled<T extends KubernetesObject>(
   present: T,
-  applied: {
+  changed: {
     readonly scale: UnstructuredObject;
-    readonly change: (scale: UnstructuredObject) => Promise<UnstructuredObject>;
+    readonly change: SubresourceChange;
     readonly field: ScaledField;
+    readonly track: TrackFields | undefined;
   },
   write: (scale: UnstructuredObject) => T,
 ): Promise<T> {
-  const { scale, change, field } = applied;
+  const { scale, change, field, track } = changed;
   const before = present.metadata?.managedFields;
-  const next = await change({ ...scale, metadata: { ...scale.metadata, managedFields: scaleEntries(before, field) } });
+  const managedFields = scaleEntries(before, field);
+  const next = await change({ ...scale, metadata: { ...scale.metadata, managedFields } }, track);
   const object = write(next);
+  if (track === undefined) return object;
   object.metadata = { ...object.metadata, managedFields: objectEntries(before, next.metadata?.managedFields, field) };
   return object;
+}
+
+/** Of several entries of one owner, only the last counts. */
+function byOwner(entries: readonly Entry[] = []): Map<string, Entry> {
+  return new Map(entries.map((entry) => [ownerOf(entry), entry]));
 }
 
 /** An applier is the same in all versions. */

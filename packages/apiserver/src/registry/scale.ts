@@ -13,7 +13,8 @@ import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import { scaleTable } from '../table/scale-table.ts';
 import type { ObjectSubresource } from './resource-definition.ts';
-import { changeApplied } from './scale-managed-fields.ts';
+import type { TrackFields } from './resource-store.ts';
+import { changeScaled } from './scale-managed-fields.ts';
 import { collectFieldErrors } from './validation/field.ts';
 
 /** What a kind can be scaled by. */
@@ -34,15 +35,15 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     },
     table: scaleTable,
     get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
-    update: async (store, context, { name, change, managedFields, ...preconditions }) => {
+    update: async (store, context, { name, change, ...preconditions }) => {
       const field = { apiVersion: formatApiVersion({ group: kind.resource.group, version: 'v1' }), path: replicasPath };
-      const transform = async (present: T | undefined): Promise<T> => {
+      const transform = async (present: T | undefined, track?: TrackFields): Promise<T> => {
         if (present === undefined) throw newNotFound(kind.resource, name);
         const scale = scaleOf(kind, present as DeepReadonly<T>) as UnstructuredObject;
-        if (managedFields === undefined) return applyScale(kind, present, await change(scale));
-        return changeApplied(present, { scale, change, field }, (next) => applyScale(kind, present, next));
+        const write = (next: UnstructuredObject): T => applyScale(kind, present, next);
+        return changeScaled(present, { scale, change, field, track }, write);
       };
-      const how = { ...preconditions, ...(managedFields !== undefined && { managedFields }) };
+      const how = { ...preconditions, managedFields: 'given' } as const;
       const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
       return scaleOf(kind, stored.object);
     },

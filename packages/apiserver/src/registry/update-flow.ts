@@ -14,18 +14,18 @@ import {
   type ObjectMeta,
   type Preconditions,
   type Revision,
-  type UnstructuredObject,
 } from '@kapstan/api';
 import { checkPreconditions, type ResponseMeta, Stored, type UpdateResult } from '@kapstan/storage';
 import { admitCreate, metadataRules, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
 import { jsonEqual } from './json-equality.ts';
 import { objectKeyOf } from './key-functions.ts';
+import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { nameIsPathSegment } from './names.ts';
 import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
 import { finalizerNameErrors, validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { FinishReservation, ResourceDefinition } from './resource-definition.ts';
-import type { UpdateAnswer, UpdateRequest } from './resource-store.ts';
+import type { TrackFields, UpdateAnswer, UpdateRequest } from './resource-store.ts';
 import {
   admissionAttributes,
   afterAdmission,
@@ -127,7 +127,7 @@ class Update<T extends KubernetesObject> {
       return this.#createInstead();
     }
     const old = existing as DeepReadonly<T>;
-    const next = await this.#request.transform(deepCopy(existing));
+    const next = await this.#request.transform(deepCopy(existing), this.#trackPart);
     await this.#context.nextTurn?.();
     await this.#admit(next, old);
     await this.#context.nextTurn?.();
@@ -149,22 +149,30 @@ class Update<T extends KubernetesObject> {
 
   /** Fields tracked, then mutating admission, as the handlers' transformers do it. */
   async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
-    const { managedFields, admission, definition } = this.#parts;
+    const { managedFields, admission } = this.#parts;
     dedupeOwners(next, this.#context, '');
     if (this.#request.managedFields !== 'given') {
-      const call = {
-        context: this.#context,
-        definition: definition as unknown as ResourceDefinition<UnstructuredObject>,
-        subresource: this.#subresource,
-      };
       if (managedFields === undefined) keepManagedFields(metaOf(next), old.metadata);
-      else managedFields.onUpdate(next, old, call);
+      else managedFields.onUpdate(next, old, this.#fieldsCall);
     }
     if (admission === undefined) return;
     const entries = next.metadata?.managedFields;
     await admission.admit(this.#attributes(next, old));
     managedFields?.afterAdmission(next, entries, this.#context);
     dedupeOwners(next, this.#context, afterAdmission);
+  }
+
+  get #fieldsCall(): FieldsCall {
+    const definition = this.#parts.definition as unknown as ResourceDefinition;
+    return { context: this.#context, definition, subresource: this.#subresource };
+  }
+
+  get #trackPart(): TrackFields | undefined {
+    const { managedFields } = this.#parts;
+    if (managedFields === undefined) return undefined;
+    const call = this.#fieldsCall;
+    return (next, old, part) =>
+      managedFields.onUpdate(next, old, { ...call, definition: partDefinition(call.definition, part) });
   }
 
   async #validate(next: T, old: DeepReadonly<T>): Promise<void> {
@@ -252,7 +260,7 @@ class Update<T extends KubernetesObject> {
   }
 
   async #createInstead(): Promise<UpdateResult<T>> {
-    const object = await this.#request.transform(undefined);
+    const object = await this.#request.transform(undefined, this.#trackPart);
     metaOf(object).name ??= this.#request.name;
     const managedFields = this.#request.managedFields ?? 'tracked';
     await admitCreate(this.#parts, this.#context, { object, subresource: this.#subresource, managedFields });

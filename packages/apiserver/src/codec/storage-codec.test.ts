@@ -247,7 +247,16 @@ const clock = {
   setTimer: () => () => undefined,
   setBackgroundTimer: () => () => undefined,
 };
-const definitions = [...builtinResources({ clock, serviceClusterIpRange: '10.96.0.0/16' }), definitionResource(clock)];
+/** In a store of their own, so that the one under test holds nothing but its case. */
+let addresses: ResourceStack | undefined;
+const definitions = [
+  ...builtinResources({
+    clock,
+    serviceClusterIpRange: '10.96.0.0/16',
+    findStore: (_group, _version, resource) => (resource === 'ipaddresses' ? addresses?.served.store : undefined),
+  }),
+  definitionResource(clock),
+];
 const idOf = ({ group, version, resource }: ResourceDefinition): string =>
   `${group === '' ? '' : `${group}/`}${version}/${resource}`;
 
@@ -289,12 +298,14 @@ async function stored(
   const engine = new MemoryEngine();
   const codecFor = (resource: ResourceDefinition) => storageCodecOf(resource, { mediaType: protobuf, isShared: true });
   const stack = new ResourceStack(definition, { engine, watchCache: false, codecFor });
+  addresses = new ResourceStack(definitionOf('IPAddress'), { engine: new MemoryEngine(), watchCache: false });
   const object = deepCopy(request);
   definition.applyDefaults(object);
   const namespace = definition.namespaced ? 'facts' : '';
   const created = await stack.served.store.create({ ...testContext(), namespace }, object);
   const { kvs } = await engine.range({ start: '/', end: '0' });
   await stack.close();
+  await addresses.close();
   return {
     name: created.object.metadata?.name ?? '',
     values: new Map(kvs.map((kv) => [kv.key, kv.value])),

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isExpired, isNotFound, type Revision, type WatchEvent } from '@kapstan/api';
@@ -196,6 +196,12 @@ describe('kapstan store on a stopped data directory', () => {
     const none = join(work, 'none');
     expect(await store(['stats', '--data-dir', none])).toBe(1);
     expect([complaints, existsSync(none)]).toEqual([`kapstan store stats: there is no store in ${none}\n`, false]);
+  });
+
+  it('says why one cannot be looked at, and not that it is not there', async () => {
+    await symlink('round', join(work, 'round'));
+    expect(await store(['stats', '--data-dir', join(work, 'round')])).toBe(1);
+    expect(complaints).toContain('kapstan store stats: ELOOP');
   });
 });
 

@@ -1,5 +1,5 @@
 // `kapstan store …`: looks after the store, on a stopped data directory or on a running server.
-import { createWriteStream, existsSync } from 'node:fs';
+import { createWriteStream, existsSync, statSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -138,12 +138,17 @@ function listed(places: readonly FlagName[]): string {
 async function runOffline(name: string, action: Action, flags: StoreFlags): Promise<number> {
   const dataDir = flags['data-dir'];
   const storeDir = join(resolve(dataDir), 'store');
-  if (name !== 'restore' && !existsSync(join(storeDir, dataFileName))) {
-    const isBackup = existsSync(join(resolve(dataDir), dataFileName));
+  if (name !== 'restore' && !isThere(join(storeDir, dataFileName))) {
+    const isBackup = isThere(join(resolve(dataDir), dataFileName));
     const advice = action.onBackup === undefined ? 'restore it first' : `look at it with --from ${dataDir}`;
     throw new Error(`there is no store in ${dataDir}${isBackup ? `, it is a backup: ${advice}` : ''}`);
   }
   return action.offline(storeDir, flags);
+}
+
+/** Throws where it may not be looked at: that is another thing than nothing. */
+function isThere(file: string): boolean {
+  return statSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
 async function runOnBackup(action: Action, flags: StoreFlags): Promise<number> {

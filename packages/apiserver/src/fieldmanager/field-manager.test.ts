@@ -806,11 +806,13 @@ describe('kubectl', () => {
 
   it('takes over without conflict what it applied from the client before, and keeps the annotation in step', () => {
     const world = clientSide();
+    expect(world.apply('kubectl', { data: { b: '<2>', a: '2' } })?.message).toContain('.data.b');
     expect(world.apply('kubectl', { data: { a: '2' } })).toBeUndefined();
-    expect(JSON.parse(world.object?.metadata?.annotations?.[annotation] ?? '')).toMatchObject({
-      data: { a: '2' },
-      metadata: { name: 'c' },
-    });
+    expect(world.object?.metadata?.annotations?.[annotation]).toBe(
+      '{"apiVersion":"v1","data":{"a":"2"},"kind":"ConfigMap","metadata":{"name":"c"}}\n',
+    );
+    expect(world.apply('kubectl', { data: { c: '<&>', a: '3' } })).toBeUndefined();
+    expect(world.object?.metadata?.annotations?.[annotation]).toContain('"data":{"a":"3","c":"\\u003c\\u0026\\u003e"}');
     expect(world.apply('kubectl', { data: { a: '2', b: '2' } })?.message).toContain('.data.b');
   });
 

@@ -1,6 +1,7 @@
 // The annotation of client-side `kubectl apply`, which lets kubectl take its own fields over when it changes to
 // server-side apply. Source: apimachinery util/managedfields/internal/lastapplied*.go.
-import { getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from '@kapstan/api';
+import { getOwn, isJsonObject, parseJson, setOwn } from '@kapstan/api';
+import { stringifySorted } from '../codec/go-json.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
@@ -39,15 +40,21 @@ function lastAppliedFields(live: unknown, schema: SchemaNode): FieldSet {
 export function syncLastApplied(object: Record<string, unknown>, applied: Record<string, unknown>): void {
   const annotations = annotationsOf(object);
   if (!Object.hasOwn(annotations, annotation)) return;
-  const { managedFields: _, ...metadata } = isJsonObject(applied.metadata) ? applied.metadata : {};
-  const ownAnnotations = { ...annotationsOf(applied) };
-  delete ownAnnotations[annotation];
-  const text = `${stringifyJson({ ...applied, metadata: { ...metadata, annotations: ownAnnotations } })}\n`;
-  setOwn(annotations, annotation, text);
+  setOwn(annotations, annotation, lastAppliedText(applied));
   let bytes = 0;
   for (const [name, value] of Object.entries(annotations))
     bytes += Buffer.byteLength(name) + Buffer.byteLength(String(value));
   if (bytes > maxAnnotationBytes) delete annotations[annotation];
+}
+
+/** As kubectl would have written it. Source: lastappliedupdater.go buildLastApplied. */
+function lastAppliedText(applied: Record<string, unknown>): string {
+  const { managedFields: _, ...metadata } = isJsonObject(applied.metadata) ? applied.metadata : {};
+  if (isJsonObject(metadata.annotations)) {
+    const { [annotation]: _previous, ...annotations } = metadata.annotations;
+    metadata.annotations = annotations;
+  }
+  return `${stringifySorted({ ...applied, metadata })}\n`;
 }
 
 function annotationsOf(object: unknown): Record<string, unknown> {

@@ -16,3 +16,9 @@ it('shows added and removed lines', () => {
   expect(jsonDiff([1], [1, 2])).toContain('+ 2\n');
   expect(jsonDiff(undefined, { a: 1 })).toContain('-null\n');
 });
+
+it('takes no order of keys for a change, at any depth', () => {
+  const old = { a: 1, b: { c: 1, d: [{ e: 1, f: 2 }] } };
+  expect(jsonDiff(old, { b: { d: [{ f: 2, e: 1 }], c: 1 }, a: 1 })).toBe('');
+  expect(jsonDiff(old, { b: { d: [{ f: 3, e: 1 }], c: 1 }, a: 1 }).match(/^[-+] /gm)).toEqual(['- ', '+ ']);
+});

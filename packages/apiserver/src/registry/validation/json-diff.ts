@@ -1,6 +1,8 @@
 // What changed between two values, as the hunk of a unified diff over their indented JSON. Kubernetes shows it where a
 // spec may not be changed; it prints its internal types, this one the JSON of the API.
 
+import { isJsonObject, setOwn } from '@kapstan/api';
+
 const contextLines = 3;
 
 /** One hunk from the first to the last line that differs; "" when nothing does. */
@@ -21,8 +23,15 @@ export function jsonDiff(old: unknown, next: unknown): string {
   return `@@ -${from + 1},${sizes[0]} +${from + 1},${sizes[1]} @@\n${lines.join('')}`;
 }
 
+/** In an order of its own: that of the keys says who sent them, and not what changed. */
 function linesOf(value: unknown): string[] {
-  return (JSON.stringify(value, undefined, 1) ?? 'null').split('\n');
+  return (JSON.stringify(value, (_, item) => (isJsonObject(item) ? inOrder(item) : item), 1) ?? 'null').split('\n');
+}
+
+function inOrder(object: Record<string, unknown>): Record<string, unknown> {
+  const ordered: Record<string, unknown> = {};
+  for (const key of Object.keys(object).sort()) setOwn(ordered, key, object[key]);
+  return ordered;
 }
 
 function commonPrefix(a: readonly string[], b: readonly string[]): number {

@@ -49,11 +49,12 @@ describe('the start of a watch', () => {
     freshness = new Freshness({ clock, current: () => cache.revision, requestProgress });
   });
 
-  function begin(version: string, send: boolean | undefined, bookmarks = false) {
+  function begin(version: string, send: boolean | undefined, bookmarks: boolean | 'marked' = false) {
     const options: WatchStartCall<TestPod>['options'] = {
       resourceVersion: version,
-      predicate: predicate({ bookmarks }),
+      predicate: predicate({ bookmarks: bookmarks === true }),
       recursive: true,
+      marksInitialEventsEnd: bookmarks === 'marked',
       ...(send === undefined ? {} : { sendInitialEvents: send }),
     };
     const storage = {
@@ -90,6 +91,7 @@ describe('the start of a watch', () => {
     async (version, send) => {
       expect((await begin(version, send, true)).endsWithBookmark).toBe(send === true);
       expect((await begin(version, send, false)).endsWithBookmark).toBe(false);
+      expect((await begin(version, send, 'marked')).endsWithBookmark).toBe(send === true);
     },
   );
 
@@ -166,6 +168,7 @@ describe('the start of a watch', () => {
       code: 500,
     });
     expect((await begin('0', true, false)).initial).toHaveLength(2);
+    expect(await begin('0', true, 'marked')).toMatchObject({ initial: [{}, {}], endsWithBookmark: true });
     expect((await begin('0', undefined, true)).initial).toHaveLength(2);
   });
 });

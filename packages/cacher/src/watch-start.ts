@@ -49,11 +49,12 @@ function fromState<T extends KubernetesObject>(cache: WatchCache<T>, call: Watch
   const { key, options } = call;
   const single = options.recursive ? undefined : cache.store.get(key);
   const one = single === undefined ? [] : [single];
+  const isMarked = options.marksInitialEventsEnd === true || options.predicate.allowWatchBookmarks;
   return {
     initial: options.recursive ? cache.store.range(key, rangeOf(key).end) : one,
     revision: cache.revision,
     position: cache.ring.end,
-    endsWithBookmark: options.sendInitialEvents === true && options.predicate.allowWatchBookmarks,
+    endsWithBookmark: options.sendInitialEvents === true && isMarked,
   };
 }
 

@@ -80,7 +80,8 @@ export class ObjectWatch<T extends KubernetesObject> implements StorageWatch {
     }
     const revision = await this.#sendState();
     if (this.#isClosed) return;
-    if (options.sendInitialEvents === true && options.predicate.allowWatchBookmarks) {
+    const isMarked = options.marksInitialEventsEnd === true || options.predicate.allowWatchBookmarks;
+    if (options.sendInitialEvents === true && isMarked) {
       this.#emit({ type: 'BOOKMARK', revision, initialEventsEnd: true });
     }
     this.#follow(revision);

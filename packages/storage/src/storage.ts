@@ -87,6 +87,11 @@ export interface StorageWatchOptions<T extends KubernetesObject> {
   readonly recursive: boolean;
   /** true: present state first, then a bookmark; false: only changes; absent: present state first when the version is "" or "0". */
   readonly sendInitialEvents?: boolean;
+  /**
+   * True: the bookmark that ends the state of a streamed list comes though the predicate wants none, so that a sink knows
+   * where that state ends. It is no wish of the client, so nothing is refused for it. Default false.
+   */
+  readonly marksInitialEventsEnd?: boolean;
   /** Asks the store for progress, delivered as bookmarks. Internal: for the cacher's own feed. Default false. */
   readonly progressNotify?: boolean;
   /** When the request ends, on the component's monotonic clock, so that a last bookmark can go out before. Absent = never. */

@@ -51,7 +51,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const sendsInitialEvents = options.sendInitialEvents === true;
   const request = watchRequestOf(options, ports.clock.monotonicNow() + timeoutMs);
   // The bookmark that ends the initial events is needed here even where the client wants none.
-  const asked = sendsInitialEvents ? { ...request, allowWatchBookmarks: true } : request;
+  const asked = { ...request, marksInitialEventsEnd: sendsInitialEvents };
   const watch = served.store.watch(contextOf(call), asked, response);
   try {
     // A time that was over from the start leaves room for a refusal, and for nothing else.

@@ -126,11 +126,12 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch {
     const predicate = selectionPredicate(this.#parts.definition, request);
     const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);
-    const { resourceVersion = '', sendInitialEvents, deadlineMs } = request;
+    const { resourceVersion = '', sendInitialEvents, marksInitialEventsEnd = false, deadlineMs } = request;
     const options = {
       resourceVersion,
       predicate,
       recursive,
+      marksInitialEventsEnd,
       ...(sendInitialEvents === undefined ? {} : { sendInitialEvents }),
       ...(deadlineMs === undefined ? {} : { deadlineMs }),
     };

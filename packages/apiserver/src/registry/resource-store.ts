@@ -33,6 +33,8 @@ export type SelectRequest = Pick<
 export interface WatchRequest extends SelectRequest {
   readonly sendInitialEvents?: boolean;
   readonly allowWatchBookmarks?: boolean;
+  /** As in StorageWatchOptions. */
+  readonly marksInitialEventsEnd?: boolean;
   /** Monotonic clock, milliseconds. */
   readonly deadlineMs?: number;
 }

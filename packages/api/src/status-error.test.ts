@@ -8,6 +8,12 @@ const deployments = { group: 'apps', resource: 'deployments' };
 describe('StatusError constructors: code, reason and message of Kubernetes', () => {
   it.each([
     [errors.newNotFound(pods, 'a'), 404, 'NotFound', 'pods "a" not found'],
+    [
+      errors.newNotFound(pods, 'a "b" \\ \0\x07\t\v\x7fé\xa0\u200b\u{e0001}😀'),
+      404,
+      'NotFound',
+      'pods "a \\"b\\" \\\\ \\x00\\a\\t\\v\\x7fé\\u00a0\\u200b\\U000e0001😀" not found',
+    ],
     [errors.newNotFound(deployments, 'a'), 404, 'NotFound', 'deployments.apps "a" not found'],
     [errors.newAlreadyExists(pods, 'a'), 409, 'AlreadyExists', 'pods "a" already exists'],
     [errors.newConflict(pods, 'a', 'why'), 409, 'Conflict', 'Operation cannot be fulfilled on pods "a": why'],

@@ -81,11 +81,15 @@ function shownPath({ nonResourceAttributes }: DeepReadonly<SelfSubjectAccessRevi
   return { Path: nonResourceAttributes?.path ?? '', Verb: nonResourceAttributes?.verb ?? '' };
 }
 
+/** The order of a requirement's errors is not the same for both. */
 function validateSelectors(at: Field, { fieldSelector, labelSelector }: DeepReadonly<ResourceAttributes>): void {
-  validateSelector(at.child('fieldSelector'), fieldSelector, (place, { key }) => {
-    if (key === '') place.child('key').required('must be specified');
+  validateSelector(at.child('fieldSelector'), fieldSelector, (place, requirement) => {
+    if (requirement.key === '') place.child('key').required('must be specified');
+    validateCount(place.child('values'), requirement);
   });
-  validateSelector(at.child('labelSelector'), labelSelector, (place, { key, values }) => {
+  validateSelector(at.child('labelSelector'), labelSelector, (place, requirement) => {
+    const { key, values } = requirement;
+    validateCount(place.child('values'), requirement);
     place.child('key').invalidAll(key, qualifiedNameErrors(key));
     place.child('values').each(values, (value, at) => at.invalidAll(value, labelValueErrors(value)));
   });
@@ -94,7 +98,6 @@ function validateSelectors(at: Field, { fieldSelector, labelSelector }: DeepRead
 type Selector = DeepReadonly<FieldSelectorAttributes | LabelSelectorAttributes>;
 type Requirement = NonNullable<Selector['requirements']>[number];
 
-/** An unknown operator may be that of a newer client: the requirement is passed over later. */
 function validateSelector(
   at: Field,
   selector: Selector | undefined,
@@ -108,15 +111,15 @@ function validateSelector(
   if (rawSelector === '' && requirements.length === 0) {
     at.child('requirements').required(`when ${at.path} is specified, requirements or rawSelector is required`);
   }
-  at.child('requirements').each(requirements, (requirement, place) => {
-    const { operator, values = [] } = requirement;
-    const isSet = operator === 'In' || operator === 'NotIn';
-    if (isSet && values.length === 0) {
-      place.child('values').required("must be specified when `operator` is 'In' or 'NotIn'");
-    }
-    if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0) {
-      place.child('values').forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-    }
-    validateTerm(place, requirement);
-  });
+  at.child('requirements').each(requirements, (requirement, place) => validateTerm(place, requirement));
+}
+
+/** An unknown operator may be that of a newer client: the requirement is passed over later. */
+function validateCount(at: Field, { operator, values = [] }: Requirement): void {
+  if ((operator === 'In' || operator === 'NotIn') && values.length === 0) {
+    at.required("must be specified when `operator` is 'In' or 'NotIn'");
+  }
+  if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0) {
+    at.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+  }
 }

@@ -135,6 +135,12 @@ describe('a review of access', () => {
       "spec.resourceAttributes.labelSelector.requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
     ],
     [
+      'with a field that has neither key nor values',
+      { user: 'u', resourceAttributes: { fieldSelector: { requirements: [{ key: '', operator: 'In' }] } } },
+      {},
+      "[spec.resourceAttributes.fieldSelector.requirements[0].key: Required value: must be specified, spec.resourceAttributes.fieldSelector.requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn']",
+    ],
+    [
       'with a bad label',
       {
         user: 'u',

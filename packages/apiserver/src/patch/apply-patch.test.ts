@@ -76,6 +76,7 @@ describe('JSON patch', () => {
     ['move from one place to another', [{ op: 'move', from: '/data/a', path: '/data/z' }], { z: '1' }],
     ['copy', [{ op: 'copy', from: '/data/a', path: '/data/z' }], { a: '1', z: '1' }],
     ['replace of what is not there', [{ op: 'replace', path: '/data/none', value: 'x' }], { a: '1', none: 'x' }],
+    ['test of the whole', [{ op: 'test', path: '', value: configMap({ a: '1' }) }], { a: '1' }],
     ['test of absent for null', [{ op: 'test', path: '/data/none', value: null }], { a: '1' }],
     ['empty list', [], { a: '1' }],
     [
@@ -136,6 +137,14 @@ describe('JSON patch', () => {
     [
       'copies that double again and again',
       Array.from({ length: 40 }, (_, i) => ({ op: 'copy', from: '/data', path: `/data/x${i}` })),
+    ],
+    ['copy of the whole', [{ op: 'copy', from: '', path: '/data/z' }]],
+    [
+      'copy of the whole that goes again',
+      [
+        { op: 'copy', from: '', path: '/data/z' },
+        { op: 'remove', path: '/data/z' },
+      ],
     ],
     [
       'moves that nest without end',

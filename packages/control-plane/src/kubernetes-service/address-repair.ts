@@ -75,8 +75,9 @@ export class AddressRepair {
     if (service.spec?.clusterIPs?.includes(name) === true) return 0;
     // It is being turned into a service with an address.
     if (service.spec?.type === 'ExternalName' && ageMs < graceMs) return graceMs - ageMs;
-    const isYounger = timeOf(address) > timeOf(service);
-    if (isYounger && ageMs < revertMs) return revertMs;
+    // Of whole seconds: one of the service's own second may be younger.
+    const isOlder = timeOf(address) < timeOf(service);
+    if (!isOlder && ageMs < revertMs) return revertMs;
     const message = `IPAddress: ${name} for Service ${namespace}/${owner} has a wrong reference; cleaning up`;
     return this.#remove(address, 'IPAddressWrongReference', message);
   }

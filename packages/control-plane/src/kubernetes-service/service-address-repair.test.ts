@@ -167,6 +167,14 @@ describe('an IPAddress', () => {
     expect(await taken()).toEqual(left);
   });
 
+  it('of the second of its service may be the younger one, and is kept as long', async () => {
+    await make('web', '10.96.0.20');
+    await makeAddress('10.96.0.9', 'web');
+    await clock.advance(4000);
+    await lookAtAll();
+    expect(await taken()).toEqual({ '10.96.0.9': 'web', '10.96.0.20': 'web' });
+  });
+
   it('of a service that lies outside is kept for a minute', async () => {
     await make('web', '', { type: 'ExternalName', externalName: 'x.example' });
     await makeAddress('10.96.0.9', 'web');

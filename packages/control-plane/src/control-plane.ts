@@ -180,9 +180,10 @@ async function announce(
   const serviceCidr = defaultServiceCidr(options, parts);
   const service = kubernetesService(options, parts);
   const identity = serverIdentity(options, parts);
-  for (const record of [serviceCidr, service, identity]) {
-    if (record !== undefined) closers.push(() => record.close());
-  }
+  // At once: where the store is away, each gives up after a time of its own, and who stops a server waits for their sum.
+  closers.push(async () => {
+    await Promise.all([serviceCidr?.close(), service?.close(), identity?.close()]);
+  });
   // The service gets its address from the network.
   const kept = serviceCidr?.start().then(() => service?.start());
   await Promise.all([kept, identity?.start()]);

@@ -310,6 +310,50 @@ describe('LeaderElector', () => {
     expect(server.calls).toHaveLength(3);
   });
 
+  it('gives nothing back and tells of the loss when it wakes from a pause during its last renewal', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let pausedMs = 0;
+    const own = candidate(
+      server,
+      shifted(clock, () => pausedMs),
+    );
+    await settle();
+    let answer: () => void = () => undefined;
+    server.fault = () => new Promise<void>((resolve) => (answer = resolve));
+    await clock.advance(2000);
+    own.endWork();
+    await settle();
+    server.fault = async () => undefined;
+    pausedMs = 20_000;
+    // The answer is the first thing that happens: no timer has run.
+    answer();
+    await settle();
+    expect(own.log.slice(3)).toEqual(['aborted', 'leads no more']);
+    expect(await own.finished).toBeInstanceOf(LeadershipLostError);
+    expect(server.calls.slice(2)).toEqual(['me update']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is not revived by a renewal that began in time and ended after it', async () => {
+    const [server, clock] = [new LeaseServer(), new VirtualClock()];
+    let pausedMs = 0;
+    const { elector, finished } = candidate(
+      server,
+      shifted(clock, () => pausedMs),
+    );
+    await settle();
+    let answer: () => void = () => undefined;
+    server.fault = () => new Promise<void>((resolve) => (answer = resolve));
+    await clock.advance(2000);
+    // Later than the renewal before it allows, and sooner than this one would.
+    pausedMs = 9000;
+    answer();
+    await settle();
+    expect(elector.isLeader).toBe(false);
+    expect(await finished).toBeInstanceOf(LeadershipLostError);
+    expect(server.calls.slice(2)).toEqual(['me update']);
+  });
+
   it('counts from the start of a renewal, not from its answer', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const { log, finished } = candidate(server, clock);

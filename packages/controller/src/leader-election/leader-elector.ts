@@ -153,7 +153,8 @@ export class LeaderElector {
     } finally {
       ended.abort();
       await renewing;
-      if (this.#term !== undefined) {
+      // By the clock: the answer to the last renewal may have been the first thing to happen after a pause.
+      if (this.isLeader) {
         this.#record('stopped leading');
         this.#endTerm();
         onChange(false);

@@ -50,6 +50,7 @@ import {
 import { RestMapper } from './rest-mapper.ts';
 import type { PortForward, PortForwardOptions } from './streaming/port-forward.ts';
 import type { AttachOptions, ExecOptions, RemoteCommand } from './streaming/remote-command.ts';
+import { limitsOf } from './subresources.ts';
 import type { HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
@@ -261,9 +262,7 @@ export class Client implements ResourceClient {
 
   /** Bytes of a container's log. With `follow` it ends when the container does; destroying the stream aborts the request. */
   async podLog(target: ObjectTarget, options: PodLogOptions = {}): Promise<Readable> {
-    const { signal, timeoutMs } = options;
-    const limits = { ...(signal === undefined ? {} : { signal }), ...(timeoutMs === undefined ? {} : { timeoutMs }) };
-    return await this.rawStream({ path: podLogPath(target, options), accept: '*/*', ...limits });
+    return await this.rawStream({ path: podLogPath(target, options), accept: '*/*', ...limitsOf(options) });
   }
 
   /**
@@ -300,18 +299,22 @@ export class Client implements ResourceClient {
    * the time to the answer's headers.
    */
   async rawStream(request: RawRequest): Promise<Readable> {
-    const { signal, timeoutMs = this.#options.openTimeoutMs, query = {}, method = 'GET', ...rest } = request;
+    const { query = {}, method = 'GET', signal, beforeAttempt, ...rest } = request;
+    const { timeoutMs = this.#options.openTimeoutMs } = request;
     const path = `${request.path}${formatQuery(query)}`;
-    const { answer, scope } = await this.#transport.open({ ...rest, method, path }, { signal, timeoutMs });
+    const limits = { signal, beforeAttempt, timeoutMs };
+    const { answer, scope } = await this.#transport.open({ ...rest, method, path }, limits);
     answer.body.once('close', () => scope.close());
     return answer.body;
   }
 
   /** Any other request, its answer as text. */
   async raw(request: RawRequest): Promise<RawAnswer> {
-    const { signal, timeoutMs = this.#options.timeoutMs, query = {}, method = 'GET', ...rest } = request;
+    const { query = {}, method = 'GET', signal, beforeAttempt, ...rest } = request;
+    const { timeoutMs = this.#options.timeoutMs } = request;
     const path = `${request.path}${formatQuery(query)}`;
-    return await this.#transport.call({ ...rest, method, path }, { signal, timeoutMs }, async (answer) => ({
+    const limits = { signal, beforeAttempt, timeoutMs };
+    return await this.#transport.call({ ...rest, method, path }, limits, async (answer) => ({
       status: answer.status,
       contentType: answer.contentType,
       body: await bodyText(answer),

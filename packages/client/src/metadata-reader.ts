@@ -43,19 +43,21 @@ export class MetadataReader {
   }
 
   async get(token: Resource, target: ObjectTarget, options: GetOptions = {}): Promise<KubernetesObject> {
-    const { resourceVersion, signal, timeoutMs = this.#ports.options.timeoutMs } = options;
+    const { resourceVersion, signal, beforeAttempt, timeoutMs = this.#ports.options.timeoutMs } = options;
     const path = objectPath(token, target, { query: { resourceVersion } });
     const request = { ...requestOf(token, path, 'PartialObjectMetadata'), name: target.name };
-    return cut(await this.#ports.transport.call(request, { signal, timeoutMs }, readObject<KubernetesObject>));
+    return cut(
+      await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, readObject<KubernetesObject>),
+    );
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    const { signal, timeoutMs = this.#ports.options.listTimeoutMs } = options;
+    const { signal, beforeAttempt, timeoutMs = this.#ports.options.listTimeoutMs } = options;
     const path = collectionPath(token, options, listQuery(options));
     const request = requestOf(token, path, 'PartialObjectMetadataList');
     const read = (answer: Parameters<typeof readObject>[0]): Promise<ListResult<T>> =>
       readList(answer, partial as Resource<T>);
-    const page = await this.#ports.transport.call(request, { signal, timeoutMs }, read);
+    const page = await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, read);
     return { ...page, items: page.items.map(cut) };
   }
 

@@ -11,6 +11,7 @@ import {
   RemoteCommand,
   remoteCommandProtocols,
 } from './streaming/remote-command.ts';
+import { limitsOf } from './subresources.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
 import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 
@@ -43,11 +44,11 @@ export class PodStreams {
   }
 
   portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
-    const { timeoutMs, onConnectionError } = options;
-    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const { onConnectionError } = options;
+    const { signal: _, ...limits } = limitsOf(options);
     const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
     return PortForward.listen({
-      dial: (port, signal) => this.dialPort(target, port, { ...limit, signal }),
+      dial: (port, signal) => this.dialPort(target, port, { ...limits, signal }),
       check: () => this.#checkPod(target, options),
       options,
       onConnectionError: onConnectionError ?? log,
@@ -55,9 +56,11 @@ export class PodStreams {
   }
 
   // Who may forward need not be allowed to read.
-  async #checkPod(target: ObjectTarget, { signal, timeoutMs = this.#options.timeoutMs }: CallOptions): Promise<void> {
+  async #checkPod(target: ObjectTarget, options: CallOptions): Promise<void> {
+    const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
+    const limits = { signal, beforeAttempt, timeoutMs };
     try {
-      await this.#transport.call({ method: 'GET', path: podPath(target) }, { signal, timeoutMs }, bodyText);
+      await this.#transport.call({ method: 'GET', path: podPath(target) }, limits, bodyText);
     } catch (error) {
       if (!isForbidden(error)) throw error;
     }
@@ -69,7 +72,8 @@ export class PodStreams {
   }
 
   #upgrade(path: string, options: CallOptions, protocols: readonly string[]): Promise<OpenWebSocket> {
-    const limits = { signal: options.signal, timeoutMs: options.timeoutMs ?? this.#options.openTimeoutMs };
+    const { signal, beforeAttempt, timeoutMs = this.#options.openTimeoutMs } = options;
+    const limits = { signal, beforeAttempt, timeoutMs };
     return this.#transport.upgrade({ method: 'GET', path }, limits, protocols);
   }
 }

@@ -54,7 +54,7 @@ export async function evict(client: ResourceClient, target: ObjectTarget, option
     metadata: { ...target },
     ...(Object.keys(deleteOptions).length === 0 ? {} : { deleteOptions }),
   };
-  await client.createSubresource(Pod, { ...target, subresource: 'eviction' }, { body, ...limits(options) });
+  await client.createSubresource(Pod, { ...target, subresource: 'eviction' }, { body, ...limitsOf(options) });
 }
 
 export interface BindOptions extends CallOptions {
@@ -71,7 +71,7 @@ export async function bind(client: ResourceClient, target: ObjectTarget, options
     metadata: { ...target },
     target: { apiVersion: 'v1', kind: 'Node', name: options.node },
   };
-  await client.createSubresource(Pod, { ...target, subresource: 'binding' }, { body, ...limits(options) });
+  await client.createSubresource(Pod, { ...target, subresource: 'binding' }, { body, ...limitsOf(options) });
 }
 
 export interface CreateTokenOptions extends CallOptions {
@@ -101,12 +101,13 @@ export async function createToken(
       ...(boundObjectRef === undefined ? {} : { boundObjectRef }),
     },
   };
-  const call = { body, ...limits(options) };
+  const call = { body, ...limitsOf(options) };
   const answer = await client.createSubresource(ServiceAccount, { ...target, subresource: 'token' }, call);
   return answer as TokenRequest;
 }
 
-function limits({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
+/** What of a call's options is not about its request. */
+export function limitsOf({ signal, timeoutMs, beforeAttempt }: CallOptions): CallOptions {
   return {
     ...(signal === undefined ? {} : { signal }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

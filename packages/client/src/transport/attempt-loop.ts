@@ -20,7 +20,8 @@ export interface AttemptResponse<A> {
   text(): Promise<string>;
 }
 
-export type Attempt<A> = (credentialHeaders: RequestHeaders) => Promise<AttemptResponse<A>>;
+/** Calls `beforeSend` once the connection stands, right before the request is written; where that throws, nothing is written. */
+export type Attempt<A> = (credentialHeaders: RequestHeaders, beforeSend: () => void) => Promise<AttemptResponse<A>>;
 
 export interface Exchange<A> {
   readonly request: HttpRequest;
@@ -111,12 +112,21 @@ export class AttemptLoop {
     // Credentials and certificates may come from a command or a server that never answers.
     const headers = await untilAborted(this.credentialHeaders(), exchange.signal);
     const attempt = await untilAborted(exchange.prepare(), exchange.signal);
-    exchange.beforeAttempt?.();
+    let refusal: Refusal | undefined;
+    const beforeSend = (): void => {
+      try {
+        exchange.beforeAttempt?.();
+      } catch (error) {
+        refusal = new Refusal(error);
+        throw refusal;
+      }
+    };
     const startedAtMs = this.#ports.options.clock.monotonicNow();
     let response: AttemptResponse<A>;
     try {
-      response = await untilAborted(attempt(headers), exchange.signal);
+      response = await untilAborted(attempt(headers, beforeSend), exchange.signal);
     } catch (error) {
+      if (refusal !== undefined) throw refusal.cause;
       this.#publish(progress, startedAtMs, { error });
       if (exchange.signal.aborted) throw error;
       return brokenOutcome(exchange, transportErrorFrom(error, exchange.label));
@@ -158,6 +168,13 @@ export class AttemptLoop {
     };
     channel.publish(message);
     options.onRequest?.(message);
+  }
+}
+
+/** What beforeAttempt threw, on its way through undici. */
+class Refusal extends Error {
+  constructor(cause: unknown) {
+    super('refused before it was sent', { cause });
   }
 }
 

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { CancelTimer, Clock } from '@kapstan/api';
 import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
 import type { TlsConfig } from '../tls-config.ts';
+import { callBeforeSend } from './before-send.ts';
 import { type Connect, connectorOf } from './connector.ts';
 import type { TlsMaterial, TlsTexts } from './tls-material.ts';
 
@@ -57,7 +58,7 @@ export class ConnectionPool {
     const connecting = new AbortController();
     const connect: buildConnector.connector = (options, callback) =>
       generation.connect(options, connecting.signal, callback);
-    const dispatcher = new Client(this.#options.server.origin, { ...timeouts, connect });
+    const dispatcher = new Client(this.#options.server.origin, { ...timeouts, connect }).compose(callBeforeSend);
     this.#streams.set(dispatcher, { onReplaced, connecting });
     this.#checkLater();
     return dispatcher;
@@ -163,7 +164,7 @@ export class ConnectionPool {
     const connectForCaller: buildConnector.connector = (options, callback) =>
       connect(options, caller ?? this.#closing.signal, callback);
     const pool = new Pool(this.#options.server.origin, { ...timeouts, connect: connectForCaller, pipelining: 1 });
-    return pool.compose((dispatch) => (options: Dispatcher.DispatchOptions & CallSignal, handler) => {
+    return pool.compose(callBeforeSend, (dispatch) => (options: Dispatcher.DispatchOptions & CallSignal, handler) => {
       caller = options.signal;
       try {
         return dispatch(options, handler);

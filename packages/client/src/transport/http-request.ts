@@ -30,7 +30,7 @@ export interface CallLimits {
   readonly signal?: AbortSignal | undefined;
   /** 0 = no limit. */
   readonly timeoutMs: number;
-  /** Called right before each attempt of a call; what it throws, the call rejects with. */
+  /** Called right before each attempt is written, when its connection stands; what it throws, the call rejects with. */
   readonly beforeAttempt?: (() => void) | undefined;
 }
 

@@ -10,6 +10,7 @@ import {
   type Exchange,
   untilAborted,
 } from './attempt-loop.ts';
+import type { BeforeSend } from './before-send.ts';
 import { CallScope } from './call-scope.ts';
 import { type CallLimits, type HttpAnswer, type HttpRequest, pathOnly } from './http-request.ts';
 import type { PoolLease } from './pool-lease.ts';
@@ -65,8 +66,8 @@ export class Transport {
     const scope = this.#scope(request, limits);
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
       const dispatcher = await this.#ports.pool.forCall();
-      return async (headers) => {
-        const response = await this.#request(dispatcher, { request, headers, signal: scope.signal });
+      return async (headers, beforeSend) => {
+        const response = await this.#request(dispatcher, { request, headers, signal: scope.signal, beforeSend });
         const isSuccess = response.statusCode >= 200 && response.statusCode <= 206;
         const text = (): Promise<string> => response.body.text();
         return { ...this.#head(response), text, ...(isSuccess ? { answer: this.#answer(request, response) } : {}) };
@@ -88,7 +89,10 @@ export class Transport {
   /** Opens an endless answer, of any 2xx. The deadline ends with the headers; `scope.abort()` ends the stream. */
   async open(request: HttpRequest, limits: CallLimits): Promise<OpenStream> {
     const scope = this.#scope(request, limits);
-    const answer = await this.#open(scope, this.#exchange(request, scope, this.#streamExchange(request, scope)));
+    const answer = await this.#open(
+      scope,
+      this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt: limits.beforeAttempt }),
+    );
     return { answer, scope };
   }
 
@@ -99,7 +103,7 @@ export class Transport {
     const url = new URL(`${this.#basePath}${request.path}`, server.origin);
     const prepare = async (): Promise<Attempt<OpenWebSocket>> => {
       const dial = await pool.forUpgrade();
-      return async (credentialHeaders) => {
+      return async (credentialHeaders, beforeSend) => {
         const connection = await dial(scope.signal);
         const headers = { ...this.#ports.headers, ...credentialHeaders };
         return await handshake({
@@ -109,10 +113,14 @@ export class Transport {
           connection,
           signal: scope.signal,
           request: this.#label(request),
+          beforeSend,
         });
       };
     };
-    const opened = await this.#open(scope, this.#exchange(request, scope, { isStream: true, prepare }));
+    const opened = await this.#open(
+      scope,
+      this.#exchange(request, scope, { isStream: true, prepare, beforeAttempt: limits.beforeAttempt }),
+    );
     scope.close();
     return opened;
   }
@@ -149,13 +157,15 @@ export class Transport {
         signal.removeEventListener('abort', release);
         pool.release(dispatcher);
       };
-      return async (headers) => {
+      return async (headers, beforeSend) => {
         // An aborted request may hang until its connection stands: the connection goes at once.
         signal.addEventListener('abort', release, { once: true });
-        const response = await this.#request(dispatcher, { request, headers, signal }).catch((error: unknown) => {
-          release();
-          throw error;
-        });
+        const response = await this.#request(dispatcher, { request, headers, signal, beforeSend }).catch(
+          (error: unknown) => {
+            release();
+            throw error;
+          },
+        );
         const text = (): Promise<string> => response.body.text().finally(release);
         const isSuccess = response.statusCode >= 200 && response.statusCode <= 299;
         if (!isSuccess) return { ...this.#head(response), text };
@@ -184,8 +194,11 @@ export class Transport {
     return `${request.method} ${this.#ports.server.origin}${this.#basePath}${pathOnly(request)}`;
   }
 
-  #request(dispatcher: Dispatcher, { request, headers, signal }: OneRequest): Promise<Dispatcher.ResponseData> {
-    return dispatcher.request({
+  #request(
+    dispatcher: Dispatcher,
+    { request, headers, signal, beforeSend }: OneRequest,
+  ): Promise<Dispatcher.ResponseData> {
+    const options: Dispatcher.RequestOptions & BeforeSend = {
       origin: this.#ports.server.origin,
       path: `${this.#basePath}${request.path}`,
       method: request.method,
@@ -197,7 +210,9 @@ export class Transport {
       } as Record<string, string | string[]>,
       body: request.body ?? null,
       signal,
-    });
+      beforeSend,
+    };
+    return dispatcher.request(options);
   }
 
   #head({ statusCode, headers }: Dispatcher.ResponseData) {
@@ -210,7 +225,7 @@ export class Transport {
   }
 }
 
-interface OneRequest {
+interface OneRequest extends BeforeSend {
   readonly request: HttpRequest;
   readonly headers: RequestHeaders;
   readonly signal: AbortSignal;

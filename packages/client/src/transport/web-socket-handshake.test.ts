@@ -11,9 +11,9 @@ it('a handshake that nobody waits for when its connection stands ends the connec
   const url = new URL(`http://127.0.0.1:${port}/`);
   const signal = AbortSignal.abort(new Error('too late'));
   const request = 'GET /';
-  await expect(handshake({ url, protocols: ['p'], headers: {}, connection, signal, request })).rejects.toThrow(
-    'too late',
-  );
+  const beforeSend = (): void => undefined;
+  const opened = handshake({ url, protocols: ['p'], headers: {}, connection, signal, request, beforeSend });
+  await expect(opened).rejects.toThrow('too late');
   // An error event of its own, which nobody could listen for, would come now and fail the run.
   await new Promise(setImmediate);
   expect(connection.destroyed).toBe(true);

@@ -37,6 +37,8 @@ export interface HandshakeOptions {
   readonly connection: Socket;
   readonly signal: AbortSignal;
   readonly request: string;
+  /** Called right before anything is sent; what it throws ends the connection. */
+  readonly beforeSend: () => void;
 }
 
 // The server sends frames of 32 KiB; more than this is no channel protocol.
@@ -48,9 +50,14 @@ const maxErrorBytes = 65_536;
 type Opened = AttemptResponse<OpenWebSocket>;
 
 export async function handshake(options: HandshakeOptions): Promise<Opened> {
-  const { url, protocols, headers, connection, signal, request } = options;
-  if (signal.aborted) connection.destroy();
-  signal.throwIfAborted();
+  const { url, protocols, headers, connection, signal, request, beforeSend } = options;
+  try {
+    signal.throwIfAborted();
+    beforeSend();
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
   let cause: Error | undefined;
   connection.once('error', (error) => {
     cause = error;

@@ -5,7 +5,7 @@ import { readJsonInYaml } from '../schema/decode-object.ts';
 import { warningTexts, yamlDuplicatesText } from '../schema/field-validation.ts';
 import { jsonKind } from '../schema/go-types.ts';
 import { decodeText } from '../schema/json-reader.ts';
-import { readYaml, YamlSyntaxError } from '../schema/yaml-reader.ts';
+import { readYamlOfClient, YamlSyntaxError } from '../schema/yaml-reader.ts';
 import type { ApplyCall, FieldManager } from './field-manager.ts';
 
 export const applyMediaType = 'application/apply-patch+yaml';
@@ -45,7 +45,7 @@ function readDocument(text: string): { readonly value: unknown; readonly duplica
   const json = readJsonInYaml(text);
   if (json !== undefined) return { value: json.value, duplicates: [] };
   try {
-    return readYaml(text);
+    return readYamlOfClient(text);
   } catch (error) {
     if (!(error instanceof YamlSyntaxError)) throw error;
     throw newBadRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);

@@ -27,7 +27,7 @@ import { decodeText, type JsonDocument, readJson } from './json-reader.ts';
 import { pruneUnknownFields } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { DecodeError, decodeTyped } from './typed-decoder.ts';
-import { readYaml, YamlSyntaxError } from './yaml-reader.ts';
+import { readYamlOfClient, YamlSyntaxError } from './yaml-reader.ts';
 
 export interface DecodeObjectOptions {
   readonly mediaType: 'application/json' | 'application/yaml';
@@ -104,7 +104,7 @@ export function readDocument(
   if (mediaType === 'application/yaml') {
     const json = readJsonInYaml(text);
     if (json !== undefined) return json;
-    const { value, duplicates } = readYaml(text);
+    const { value, duplicates } = readYamlOfClient(text);
     if (duplicates.length > 0) strict.add(yamlDuplicatesText(duplicates));
     return { value, repeats: new Map() };
   }
@@ -117,7 +117,7 @@ export function readDocument(
 
 /** Clients send JSON as YAML, which it is. Undefined where only the YAML reader knows what to say. */
 export function readJsonInYaml(text: string): JsonDocument | undefined {
-  if (!text.startsWith('{')) return undefined;
+  if (!/^[ \r\n]*\{/.test(text)) return undefined;
   try {
     const document = readJson(text);
     return document.repeats.size === 0 ? document : undefined;

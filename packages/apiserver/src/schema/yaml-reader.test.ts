@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readYaml } from './yaml-reader.ts';
+import { readYaml, readYamlOfClient } from './yaml-reader.ts';
 
 describe('an alias', () => {
   it.each([
@@ -22,4 +22,24 @@ describe('an alias', () => {
     const { value } = readYaml(`a: ${list}\nb: &x 1\nc: [${'*x,'.repeat(9_000)}]`);
     expect((value as { c: unknown[] }).c).toHaveLength(9_000);
   }, 30_000);
+});
+
+describe('what a client sent', () => {
+  it('is read up to a number of tokens, not further', () => {
+    // A sign, a blank, the mark of a scalar, the scalar, the end of the line; and the mark of a document before them.
+    expect(readYamlOfClient('- a\n'.repeat(9_999)).value).toHaveLength(9_999);
+    expect(() => readYamlOfClient('- a\n'.repeat(10_000))).toThrow(
+      'Request entity too large: more than 50000 tokens of YAML; send it as JSON',
+    );
+  });
+
+  it('is not looked at behind the last token that is read', () => {
+    const deep = `${'- a\n'.repeat(10_000)}${'['.repeat(20_000)}`;
+    expect(() => readYamlOfClient(deep)).toThrow('Request entity too large');
+    expect(() => readYaml(deep)).toThrow('yaml: exceeded max depth');
+  });
+
+  it('has no such bound where it is ours', () => {
+    expect(readYaml('- a\n'.repeat(10_000)).value).toHaveLength(10_000);
+  });
 });

@@ -74,4 +74,39 @@ describe('server-side apply in process', () => {
     expect(forced.data).toEqual({ a: '2' });
     expect(managers(forced)).toEqual([['two', 'Apply', { 'f:data': { 'f:a': {} } }]]);
   });
+
+  it('of an object with a uid makes none', async () => {
+    const sent = { ...configMap({ a: '1' }), metadata: { ...target, uid: 'x' } };
+    const error = await refusal(client.apply(testConfigMaps, sent, { fieldManager: 'one' }));
+    expect(error.status).toMatchObject({
+      code: 409,
+      reason: 'Conflict',
+      message:
+        'Operation cannot be fulfilled on configmaps "a": uid mismatch: the provided object specified uid x, and no existing object was found',
+      details: { name: 'a', kind: 'configmaps' },
+    });
+    expect((await refusal(client.get(testConfigMaps, target))).code).toBe(404);
+  });
+});
+
+describe('an update with an empty list of managedFields', () => {
+  const emptied = { ...configMap({ a: '2' }), metadata: { ...target, managedFields: [] } };
+  const create = () => client.create(testConfigMaps, configMap({ a: '1' }), { fieldManager: 'maker' });
+
+  it('ends the tracking of the object', async () => {
+    expect(managers(await create())).toHaveLength(1);
+    expect((await client.update(testConfigMaps, emptied)).metadata?.managedFields).toBeUndefined();
+    const later = await client.update(testConfigMaps, configMap({ a: '3' }));
+    expect(later.metadata?.managedFields).toBeUndefined();
+  });
+
+  it('does so as a patch', async () => {
+    await create();
+    const patch = { type: 'merge', body: { metadata: { managedFields: [] } } } as const;
+    expect((await client.patch(testConfigMaps, target, patch)).metadata?.managedFields).toBeUndefined();
+  });
+
+  it('does not as a create', async () => {
+    expect(managers(await client.create(testConfigMaps, emptied))).toHaveLength(1);
+  });
 });

@@ -131,6 +131,45 @@ describe('NamespaceLifecycle', () => {
     expect((await server.store('configmaps').delete(inside, 'c', {})).deleted).toBe(true);
   });
 
+  it('refuses what is created through a part of an object there', async () => {
+    await server.create('namespaces', { name: 't' });
+    await server.create('serviceaccounts', { name: 'a', namespace: 't' });
+    const inside = testContext({ namespace: 't' });
+    const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' };
+    const store = server.store('serviceaccounts');
+    const ask = async () => store.admitPart?.(inside, { name: 'a', subresource: 'token', kind, object: {} });
+    await ask();
+    await server.store('namespaces').delete(testContext({ namespace: '' }), 't', {});
+    expect((await refusal(ask())).status).toMatchObject({
+      code: 403,
+      message:
+        'serviceaccounts "a" is forbidden: unable to create new content in namespace t because it is being terminated',
+      details: { name: 'a', kind: 'serviceaccounts', causes: [{ reason: 'NamespaceTerminating' }] },
+    });
+  });
+
+  it('asks nothing of reviews of access, whose answers tell nothing of the namespace', async () => {
+    const chain = new AdmissionChain({
+      catalog: server.catalog,
+      authorizer: alwaysAllow,
+      disabled: ['ServiceAccount'],
+    });
+    const review = (resource: string) =>
+      chain.admit({
+        operation: 'CREATE',
+        resource: { group: 'authorization.k8s.io', version: 'v1', resource },
+        kind: { group: 'authorization.k8s.io', version: 'v1', kind: 'LocalSubjectAccessReview' },
+        subresource: '',
+        name: '',
+        namespace: 'none',
+        object: {},
+        oldObject: undefined,
+        context: testContext({ namespace: 'none' }),
+      });
+    await review('localsubjectaccessreviews');
+    expect((await refusal(review('others'))).message).toBe('namespaces "none" not found');
+  });
+
   it.each(['default', 'kube-system', 'kube-public'])('never lets %s go, not even dry', async (name) => {
     if (name !== 'default') await server.create('namespaces', { name });
     for (const dryRun of [false, true]) {

@@ -29,7 +29,8 @@ export class NamespaceLifecycle implements AdmissionPlugin {
       if (operation === 'DELETE') this.#noteDeletion(attributes, name);
       return;
     }
-    if (attributes.namespace === '' || operation === 'DELETE' || !this.#reader.isServed(namespaces)) return;
+    if (attributes.namespace === '' || operation === 'DELETE' || isAccessReview(resource)) return;
+    if (!this.#reader.isServed(namespaces)) return;
     const phase = await this.#phaseOf(attributes.namespace);
     if (operation === 'CREATE' && phase === 'Terminating') throw terminating(attributes);
   }
@@ -50,6 +51,11 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     if (namespace === undefined) throw newNotFound(namespaces, name);
     return (namespace.status as { readonly phase?: unknown } | undefined)?.phase;
   }
+}
+
+/** Its answer tells nothing of the namespace, so whether that is there is not told either. */
+function isAccessReview({ group, resource }: GroupVersionResource): boolean {
+  return group === 'authorization.k8s.io' && resource === 'localsubjectaccessreviews';
 }
 
 /** The 403 with a cause that clients can recognise. */

@@ -255,6 +255,13 @@ describe('eviction', () => {
     expect(await isGone('p')).toBe(true);
   });
 
+  it.each([{}, { metadata: {} }, { metadata: { name: 'q' } }])('must name its pod: %j', async (body) => {
+    await run('p');
+    const { status } = await refusal(post('v1/pods', 'p', 'eviction', body));
+    expect(status).toMatchObject({ code: 400, message: 'name in URL does not match name in Eviction object' });
+    expect((await read('v1/pods', 'p')).metadata?.deletionTimestamp).toBeUndefined();
+  });
+
   it('tells in a pod that stays for a while who ends it, unless a precondition fails', async () => {
     await create('v1/pods', pod('p', { nodeName: 'n' }, { app: 'a' }));
     const before = (await read('v1/pods', 'p')).metadata?.resourceVersion ?? '';

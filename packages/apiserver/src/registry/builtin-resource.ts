@@ -66,11 +66,14 @@ export function defineBuiltin<T extends KubernetesObject>(
     selectableFields: selectableFieldsOf(kind.id),
     unsupportedFieldMessage: (key) => unsupportedFieldMessage(kind.id, key),
     applyDefaults: (object) => {
+      const isReset = object.metadata?.managedFields?.length === 0;
       // Structs that are not there have defaults too: a missing pod template gets its restartPolicy.
       normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);
       applySchemaDefaults(schema, object);
       kind.setDefaults?.(object);
       normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);
+      // The one empty list that says something: whoever sends it gives up all ownership.
+      if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },
     ...(kind.indexedFields === undefined ? {} : { indexedFields: kind.indexedFields }),
     ...(kind.convert === undefined ? {} : { convert: kind.convert }),

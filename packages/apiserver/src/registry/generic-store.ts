@@ -24,6 +24,7 @@ import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type {
+  CreatedPart,
   DeleteAnswer,
   DeleteRequest,
   ResourceStore,
@@ -33,7 +34,7 @@ import type {
   WatchRequest,
 } from './resource-store.ts';
 import { selectionKeys, selectionPredicate } from './selection.ts';
-import { type StoreParts, signalOf, statusOf } from './store-parts.ts';
+import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
 import { updateObject } from './update-flow.ts';
 
 /** Where the request goes through besides the store; the same for all resources of a server. */
@@ -146,6 +147,15 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   async update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
     const { stored, created } = await updateObject(this.#parts, context, request);
     return { stored: this.#decorator.of(stored), created };
+  }
+
+  async admitPart(context: RequestContext, { kind, object, ...part }: CreatedPart): Promise<void> {
+    const { admission } = this.#parts;
+    if (admission === undefined) return;
+    const call = { ...part, context, operation: 'CREATE', object: object as unknown as T } as const;
+    const attributes = { ...admissionAttributes(this.#parts, call), kind };
+    await admission.admit(attributes);
+    await validatorOf(this.#parts)?.validate(attributes);
   }
 
   async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {

@@ -4,6 +4,7 @@ import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { refusal, StoreFixture, testDefinition, unconditionalStrategy } from '../testing/store-fixture.ts';
+import type { AdmissionControl } from './admission-control.ts';
 import { ResourceCatalog } from './catalog.ts';
 import { InProcessClient, type InProcessClientOptions } from './in-process-client.ts';
 import type { ObjectPatching } from './object-writes.ts';
@@ -13,12 +14,14 @@ import { ResourceStack } from './resource-stack.ts';
 /** ConfigMaps over the embedded engine, with a client. */
 async function open(options: {
   readonly watchCache: boolean;
+  readonly admission?: AdmissionControl;
   readonly definition?: Parameters<typeof testDefinition>[0];
 }) {
   const fixture = await StoreFixture.open(openLmdbEngine);
   const { engine } = fixture;
   const definition = testDefinition({ schema: { preserveUnknownFields: true }, ...options.definition });
-  const stack = new ResourceStack(definition, { engine, watchCache: options.watchCache, freeze: true });
+  const { watchCache, admission } = options;
+  const stack = new ResourceStack(definition, { engine, watchCache, freeze: true, ...(admission && { admission }) });
   await stack.waitUntilReady();
   const catalog = new ResourceCatalog();
   catalog.install(stack.served);
@@ -110,6 +113,19 @@ describe('the in-process client', () => {
     server = await open({ watchCache: true, definition: { subresources: [status, scale] } });
   });
   afterEach(() => server.close());
+
+  it('asks admission for what is created through a part', async () => {
+    const asked: string[] = [];
+    const note =
+      (step: string): AdmissionControl['admit'] =>
+      async ({ operation, resource, subresource, name, kind }) =>
+        void asked.push([step, operation, resource.resource, subresource, name, kind.kind].join(' '));
+    const admission = { admit: note('admit'), validate: note('validate'), validates: () => true };
+    const admitting = await open({ watchCache: false, admission, definition: { subresources: [scale] } });
+    await admitting.client().createSubresource(testConfigMaps, { ...target, subresource: 'scale' }, { body: {} });
+    await admitting.close();
+    expect(asked).toEqual(['admit CREATE configmaps scale a Scale', 'validate CREATE configmaps scale a Scale']);
+  });
 
   it('creates, reads, updates and deletes', async () => {
     const client = server.client();

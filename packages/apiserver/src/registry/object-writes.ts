@@ -5,6 +5,7 @@ import {
   formatApiVersion,
   type GroupVersionKind,
   type KubernetesObject,
+  newConflict,
   newNotImplemented,
   type Patch,
   type UnstructuredObject,
@@ -94,6 +95,7 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
   checkNamespace(object, context.namespace);
   if (part?.type === 'object') {
     if (part.create === undefined) throw methodNotAllowed();
+    await served.store.admitPart?.(context, { name, subresource: part.name, kind: part.kind, object });
     return { type: 'object', object: await part.create(served.store, context, { name, body: object }), created: true };
   }
   served.definition.applyDefaults(object);
@@ -132,6 +134,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   const patched = (present: UnstructuredObject | undefined): UnstructuredObject => {
     const next = change(present);
     checkObjectName(next, { name, namespace: context.namespace });
+    if (isApply && present === undefined) refuseUid(target, next);
     return next;
   };
   if (part?.type === 'object') return updatePart(target, { next: patched, fields: isApply ? 'given' : 'tracked' });
@@ -143,6 +146,14 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   if (!isApply) return updateStored(target, { transform });
   // Subresources never create. Source: the kinds' StatusREST.Update.
   return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
+}
+
+/** A uid asks for an object that is there. Source: applyPatcher.createNewObject. */
+function refuseUid({ served, name }: WriteTarget, { metadata }: UnstructuredObject): void {
+  if (!metadata?.uid) return;
+  const { group, resource } = served.definition;
+  const why = `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`;
+  throw newConflict({ group, resource }, name, why);
 }
 
 function schemaOf({ served, part }: WriteTarget): SchemaNode {

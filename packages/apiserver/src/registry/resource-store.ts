@@ -68,6 +68,14 @@ export interface UpdateRequest<T extends KubernetesObject> {
   readonly preconditions?: Preconditions;
 }
 
+/** An object of its own kind, sent to the subresource of an object. */
+export interface CreatedPart {
+  readonly name: string;
+  readonly subresource: string;
+  readonly kind: GroupVersionKind;
+  readonly object: UnstructuredObject;
+}
+
 export interface UpdateAnswer<T extends KubernetesObject> {
   readonly stored: Stored<T>;
   /** True: it did not exist before (HTTP 201). */
@@ -90,6 +98,8 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch;
   update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>>;
+  /** Asks admission for what is created through a part of an object: evictions, bindings, tokens. Absent: nothing is asked. */
+  admitPart?(context: RequestContext, part: CreatedPart): Promise<void>;
   delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>>;
   /** Deletes what the selection matches; the deleted objects, in key order. */
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>>;

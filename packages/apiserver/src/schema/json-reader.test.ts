@@ -78,6 +78,18 @@ describe('reading JSON', () => {
     expect(value).toEqual([new ExactNumber('1.0'), new ExactNumber('1e3'), new ExactNumber('12345678901234567890'), 7]);
   });
 
+  it.each([
+    ['"x\\ud800y"', 'x\ufffdy'],
+    ['"\\uDC00"', '\ufffd'],
+    ['"\\ud800\\ud800"', '\ufffd\ufffd'],
+    ['"\\udc00\\ud83d\\ude00"', '\ufffd\u{1f600}'],
+    ['"\\\\ud800"', '\\ud800'],
+    ['"\\u0041\\ud7ff\\ue000"', 'A\ud7ff\ue000'],
+  ])('makes half of a surrogate pair U+FFFD: %s', (text, value) => {
+    expect(readJson(text).value).toBe(value);
+    expect(readJson(`{"\\ud800": ${text}, "n": 1.50}`).value).toHaveProperty(['\ufffd'], value);
+  });
+
   it('bounds the depth', () => {
     const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
     expect(readJson(nested(1000)).value).toBeInstanceOf(Array);

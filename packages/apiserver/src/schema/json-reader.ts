@@ -12,7 +12,8 @@ export interface JsonDocument {
 }
 
 /** Reads JSON. Numbers that doubles would respell are `ExactNumber`. Throws {@link JsonSyntaxError} with Go's words. */
-export function readJson(text: string): JsonDocument {
+export function readJson(sent: string): JsonDocument {
+  const text = withoutLoneSurrogates(sent);
   const survey = surveyTokens(text);
   if (survey.depth > maxJsonDepth) throw new JsonSyntaxError('exceeded max depth');
   if (!survey.plainNumbers) return readJsonSlowly(text);
@@ -22,6 +23,17 @@ export function readJson(text: string): JsonDocument {
   } catch (error) {
     return refuse(text, error);
   }
+}
+
+// A pair, half of one, or any other escape.
+const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)/gs;
+
+/** Half of an escaped pair is U+FFFD, as in Go: no UTF-8 has it. */
+function withoutLoneSurrogates(text: string): string {
+  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
+  return text.replaceAll(escapes, (whole: string, half: string | undefined) =>
+    half === undefined ? whole : '\\ufffd',
+  );
 }
 
 /** Decodes a body; bytes that are no UTF-8 become U+FFFD, as in Go. A byte order mark stays and is refused. */

@@ -43,3 +43,18 @@ describe('what a client sent', () => {
     expect(readYaml('- a\n'.repeat(10_000)).value).toHaveLength(10_000);
   });
 });
+
+describe('a binary', () => {
+  it.each([
+    ['a: !!binary aGVsbG8=', 'hello'],
+    ['a: !!binary |\n  aGVs\n  bG8=', 'hello'],
+    ['a: !!binary /w==', '\ufffd'],
+    ['a: !!binary ""', ''],
+  ])('is the text of its bytes: %j', (text, value) => {
+    expect(readYaml(text).value).toEqual({ a: value });
+  });
+
+  it.each(['***', 'aGVsbG8', 'aGV_bG8=', 'a GVsbG8='])('is refused when it is none: %j', (text) => {
+    expect(() => readYaml(`a: !!binary "${text}"`)).toThrow('yaml: !!binary value contains invalid base64 data');
+  });
+});

@@ -111,10 +111,13 @@ function* tokensOf(text: string, maxTokens: number): Generator<string> {
   }
 }
 
-// Go's reader knows neither base 60 nor timestamps, sets and binaries when it reads into JSON: such scalars are strings.
+const binaryTag = 'tag:yaml.org,2002:binary';
+
+// Go's reader knows neither base 60 nor timestamps and sets when it reads into JSON: such scalars are strings. Binaries are
+// texts there, not buffers.
 const foreignTags: ReadonlySet<string> = new Set([
   'tag:yaml.org,2002:timestamp',
-  'tag:yaml.org,2002:binary',
+  binaryTag,
   'tag:yaml.org,2002:omap',
   'tag:yaml.org,2002:pairs',
   'tag:yaml.org,2002:set',
@@ -253,11 +256,20 @@ function isMergeKey(key: unknown): boolean {
 }
 
 function scalarValue(scalar: Scalar): unknown {
-  const { value, source } = scalar;
+  const { value, source, tag } = scalar;
+  if (tag === binaryTag && typeof value === 'string') return decodeBinary(value);
   if (typeof value === 'bigint') return exactNumber(value.toString());
   if (typeof value !== 'number') return value === undefined ? null : value;
   if (!Number.isFinite(value)) throw new YamlSyntaxError(`unsupported value: ${source ?? value}`);
   return Number.isSafeInteger(value) || source === undefined ? value : exactNumber(source.replaceAll('_', ''));
+}
+
+/** The text that the bytes are in UTF-8, as Go makes it of them for JSON. */
+function decodeBinary(value: string): string {
+  const base64 = value.replaceAll(/[\r\n]/g, '');
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64))
+    throw new YamlSyntaxError('!!binary value contains invalid base64 data');
+  return Buffer.from(base64, 'base64').toString('utf8');
 }
 
 function exactNumber(text: string): number | ExactNumber {

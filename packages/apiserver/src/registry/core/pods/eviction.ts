@@ -38,7 +38,7 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
     verbs: ['create'],
     schema: definitionSchema('policy.v1.Eviction'),
     create: async (store, context, { name, body }) => {
-      if (body.metadata?.name && body.metadata.name !== name)
+      if ((body.metadata?.name ?? '') !== name)
         throw newBadRequest('name in URL does not match name in Eviction object');
       const pod = (await store.get(context, name)).object;
       if (!mayGoAnyway(pod)) await useBudget(server, context, pod);

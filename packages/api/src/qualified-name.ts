@@ -97,5 +97,7 @@ function regexError(message: string, format: string, examples: readonly string[]
 }
 
 function tooLong(text: string, max: number, unit: 'bytes' | 'characters'): string[] {
-  return new TextEncoder().encode(text).length > max ? [`must be no more than ${max} ${unit}`] : [];
+  // A code unit takes one to three bytes: most names need no counting.
+  const fits = text.length * 3 <= max || new TextEncoder().encode(text).length <= max;
+  return fits ? [] : [`must be no more than ${max} ${unit}`];
 }

@@ -136,15 +136,8 @@ export class FieldSet {
 
   /** Canonical: members in order, "." only beside children. */
   toFieldsV1(): Record<string, unknown> {
-    const steps = new Set([...this.members, ...this.children.keys()]);
     const fields: Record<string, unknown> = {};
-    for (const element of [...steps].sort(comparePathElements)) {
-      const below = this.children.get(element)?.toFieldsV1() ?? {};
-      const isShared = this.members.has(element) && Object.keys(below).length > 0;
-      if (this.members.has(element) || Object.keys(below).length > 0) {
-        setOwn(fields, element, isShared ? { '.': {}, ...below } : below);
-      }
-    }
+    writeFields(this, fields);
     return fields;
   }
 
@@ -153,6 +146,21 @@ export class FieldSet {
     const set = new FieldSet();
     readFields(set, fields, 0);
     return set;
+  }
+}
+
+function writeFields(set: FieldSet, fields: Record<string, unknown>): void {
+  const { members, children } = set;
+  const steps = [...members];
+  for (const [element, child] of children) if (!members.has(element) && !child.isEmpty) steps.push(element);
+  for (const element of steps.sort(comparePathElements)) {
+    const below: Record<string, unknown> = {};
+    const child = children.get(element);
+    if (child !== undefined && !child.isEmpty) {
+      if (members.has(element)) below['.'] = {};
+      writeFields(child, below);
+    }
+    setOwn(fields, element, below);
   }
 }
 

@@ -51,20 +51,25 @@ class Comparer {
     const oldOwnership = ownershipOf(node, old ?? next);
     const nextOwnership = ownershipOf(node, next ?? old);
     if (oldOwnership !== nextOwnership || nextOwnership === 'leaf' || !this.#descend(place)) this.#report(place);
-    else if (old === undefined) this.#comparison.added.insert(this.#path);
     else if (next === undefined) this.#comparison.removed.insert(this.#path);
   }
 
   #compareAt(element: PathElement, place: Place): void {
     if (place.old === place.next) return;
+    if (place.old === undefined) return addWhole(this.#addedHere(), element, place);
     this.#path.push(element);
     this.compare(place);
     this.#path.pop();
   }
 
-  #report({ old, next }: Place): void {
-    if (old === undefined) this.#comparison.added.insert(this.#path);
-    else if (next === undefined) this.#comparison.removed.insert(this.#path);
+  #addedHere(): FieldSet {
+    let set = this.#comparison.added;
+    for (const element of this.#path) set = set.child(element);
+    return set;
+  }
+
+  #report({ next }: Place): void {
+    if (next === undefined) this.#comparison.removed.insert(this.#path);
     else this.#comparison.modified.insert(this.#path);
   }
 
@@ -99,6 +104,24 @@ class Comparer {
       else this.#compareAt(element, { old: listOrAbsent(was), next: listOrAbsent(is), node: whole });
     }
     return elements.size > 0;
+  }
+}
+
+/** Adds a value that was not there before, and all that is in it: every part of it is new. */
+function addWhole(set: FieldSet, element: PathElement, { next, node }: Omit<Place, 'old'>): void {
+  set.members.add(element);
+  const ownership = ownershipOf(node, next);
+  if (ownership === 'list' && Array.isArray(next)) {
+    const items = itemSchema(node);
+    for (const [key, same] of itemsByElement(next, node)) {
+      const item = same.length === 1 ? { next: same[0], node: items } : { next: same, node: whole };
+      addWhole(set.child(element), key, item);
+    }
+  } else if (ownership === 'map' && isJsonObject(next)) {
+    for (const name of Object.keys(next)) {
+      if (next[name] === undefined) continue;
+      addWhole(set.child(element), fieldElement(name), { next: next[name], node: memberSchema(node, name) ?? deduced });
+    }
   }
 }
 

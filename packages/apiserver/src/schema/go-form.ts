@@ -31,7 +31,7 @@ export function normalizeGoForm(definition: string, object: Record<string, unkno
   const { fields, always } = formOf(definition);
   for (const key of Object.keys(object)) {
     const field = fields.get(key);
-    const value = getOwn(object, key);
+    const value = object[key];
     const next = field === undefined || value === undefined || value === null ? undefined : presentValue(field, value);
     if (next === undefined) delete object[key];
     else if (next !== value) setOwn(object, key, next);
@@ -85,7 +85,10 @@ function mapValue(field: FormField, value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const keys = Object.keys(value);
   if (keys.length === 0) return emptyCollection(field);
-  for (const key of keys) setOwn(value, key, itemValue(field, getOwn(value, key)));
+  for (const key of keys) {
+    const next = itemValue(field, value[key]);
+    if (next !== value[key]) setOwn(value, key, next);
+  }
   return value;
 }
 

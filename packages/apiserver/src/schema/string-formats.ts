@@ -8,8 +8,10 @@ const uuid = (version: string, variant: string): RegExp =>
 const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
 const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
-const duration =
-  /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)\s*(?:ns|us|µs|μs|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?)\s*)+$/;
+const goDuration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+// Numbers with a unit, anywhere. From the beginning of a number on, lest a long one be read from each of its digits.
+const amounts = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
+const amountUnit = /^(?:ns|us|µs|ms|s|m|hr?|d|wk?|(?:nano|micro|milli|sec|min|hour|day|week).*)$/i;
 // Not without a byte. Source: govalidator.IsBase64.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 
@@ -37,7 +39,7 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['byte', (text) => base64.test(text)],
   ['password', () => true],
   ['date', isDate],
-  ['duration', (text) => duration.test(text) || text === '0'],
+  ['duration', isDuration],
   ['date-time', isDateTime],
   ['datetime', isDateTime],
 ]);
@@ -55,6 +57,14 @@ function isCidr(text: string): boolean {
   const [address = '', bits = '', ...rest] = text.split('/');
   if (rest.length > 0 || !/^\d{1,3}$/.test(bits)) return false;
   return (isIPv4(address) && Number(bits) <= 32) || (isIPv6(address) && Number(bits) <= 128);
+}
+
+/** Go's own, or whatever has an amount of time in it. Source: strfmt.ParseDuration. */
+function isDuration(text: string): boolean {
+  if (goDuration.test(text)) return true;
+  const found = [...text.matchAll(amounts)];
+  if (found.some(([, amount]) => Number(amount) >= 2 ** 63)) return false;
+  return found.some(([, , unit = '']) => amountUnit.test(unit));
 }
 
 function isDate(text: string): boolean {

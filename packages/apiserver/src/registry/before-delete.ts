@@ -65,7 +65,11 @@ function shorten(meta: ObjectMeta, asked: number | undefined, nowMs: number): Gr
   return { type: 'graceful', graceSeconds };
 }
 
-function requirePreconditions<T extends KubernetesObject>(meta: ObjectMeta, call: BeforeDeleteCall<T>): void {
+/** Throws 409. */
+export function requirePreconditions(
+  meta: DeepReadonly<ObjectMeta>,
+  call: Pick<BeforeDeleteCall<KubernetesObject>, 'request' | 'groupKind'>,
+): void {
   const { uid, resourceVersion } = call.request.preconditions ?? {};
   const name = meta.name ?? '';
   if (uid !== undefined && uid !== meta.uid) {

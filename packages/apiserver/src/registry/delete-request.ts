@@ -11,11 +11,15 @@ import {
 import { foregroundFinalizer, orphanFinalizer } from './object-meta-validation.ts';
 import type { DeleteRequest } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';
+import { validateDryRun } from './write-options.ts';
 
 const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
 
-/** Throws 422 of kind DeleteOptions.meta.k8s.io. Source: metav1/validation.ValidateDeleteOptions. */
-export function requireValidDeleteRequest(request: DeleteRequest): void {
+/**
+ * Throws 422 of kind DeleteOptions.meta.k8s.io. `dryRun`: as it was asked for, where nobody has looked at it yet. Source:
+ * metav1/validation.ValidateDeleteOptions.
+ */
+export function requireValidDeleteRequest(request: DeleteRequest, dryRun: readonly string[] = []): void {
   const errors: FieldError[] = [];
   const { propagationPolicy: policy, orphanDependents } = request;
   if (policy !== undefined && orphanDependents !== undefined) {
@@ -25,7 +29,7 @@ export function requireValidDeleteRequest(request: DeleteRequest): void {
   if (policy !== undefined && !policies.includes(policy)) {
     errors.push(notSupportedField('propagationPolicy', policy, [...policies, 'nil']));
   }
-  errors.push(...unsafeDeletionErrors(request));
+  errors.push(...validateDryRun(dryRun), ...unsafeDeletionErrors(request));
   if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
 }
 

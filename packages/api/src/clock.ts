@@ -1,5 +1,7 @@
 // Time as a port. The one file that may touch the global clock and timers (lint).
 
+import { addAbortListener, removeAbortListener } from './abort-listeners.ts';
+
 /** Returned by a timer; calling it cancels. Idempotent. */
 export type CancelTimer = () => void;
 
@@ -37,14 +39,14 @@ export function delay(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const cancel = clock.setTimer(() => {
-      signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(signal, onAbort);
       resolve();
     }, delayMs);
     const onAbort = (): void => {
       cancel();
       reject(signal?.reason);
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(signal, onAbort);
   });
 }
 

@@ -1,3 +1,4 @@
+export { addAbortListener, removeAbortListener } from './abort-listeners.ts';
 export { Backoff, type BackoffOptions, type Moment } from './backoff.ts';
 export type {
   ApplyOptions,

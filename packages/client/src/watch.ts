@@ -1,8 +1,12 @@
 // A watch over HTTP: one request, two doors. `observeWatch` pushes, `iterateWatch` lets a slow reader stop the socket.
-import type { KubernetesObject, WatchEvent } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api';
+import {
+  addAbortListener,
+  type KubernetesObject,
+  newInternalError,
+  removeAbortListener,
+  type WatchEvent,
+} from '@kapstan/api';
 import { Observable, type Subscriber } from 'rxjs';
-import { addAbortListener, removeAbortListener } from './transport/abort-listeners.ts';
 import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
 import { bodyChunks, type OpenStream, type Transport } from './transport/transport.ts';
 import { transportErrorFrom } from './transport/transport-error.ts';

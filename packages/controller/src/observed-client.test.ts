@@ -133,6 +133,18 @@ describe('ObservedClient', () => {
     await Promise.all(underWay);
   });
 
+  it('waits at a signal with one listener, however many calls share it', async () => {
+    let end: () => void = () => undefined;
+    const { client } = fake(new Promise((resolve) => (end = resolve)));
+    const [run, own] = [new AbortController(), new AbortController()];
+    const guarded = new ObservedClient({ client, signal: run.signal });
+    const calls = Array.from({ length: 12 }, () => guarded.get(testConfigMaps, target, { signal: own.signal }));
+    for (const { signal } of [run, own]) expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    end();
+    await Promise.all(calls);
+    for (const { signal } of [run, own]) expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+
   it('leaves nothing on the signals that outlive a call, and makes no new one of its own', async () => {
     const { client, calls } = fake();
     const [run, longLived] = [new AbortController(), new AbortController()];

@@ -2,6 +2,7 @@
 // wrote, so that caches can be kept not older. Over any ResourceClient; used by controller-runner.ts.
 import {
   type ApplyOptions,
+  addAbortListener,
   type CallOptions,
   type DeepReadonly,
   type DeleteOptions,
@@ -16,6 +17,7 @@ import {
   type Patch,
   type Resource,
   type ResourceClient,
+  removeAbortListener,
   requireObject,
   type SubresourceOptions,
   type WriteObserver,
@@ -194,9 +196,9 @@ function eitherOf(...outer: readonly AbortSignal[]): { readonly signal: AbortSig
   const either = new AbortController();
   const onAbort = (): void => either.abort(outer.find(({ aborted }) => aborted)?.reason);
   if (outer.some(({ aborted }) => aborted)) onAbort();
-  for (const signal of outer) signal.addEventListener('abort', onAbort, { once: true });
+  for (const signal of outer) addAbortListener(signal, onAbort);
   const end = (): void => {
-    for (const signal of outer) signal.removeEventListener('abort', onAbort);
+    for (const signal of outer) removeAbortListener(signal, onAbort);
   };
   return { signal: either.signal, end };
 }

@@ -1,6 +1,6 @@
 // RunsUnderWay: what the workers of one controller do at this moment: the signal and the time limit of each run, words about
 // those that take long, and the keys of those that do not end. Used by controller-runner.ts.
-import type { CancelTimer, Clock, Logger } from '@kapstan/api';
+import { addAbortListener, type CancelTimer, type Clock, type Logger, removeAbortListener } from '@kapstan/api';
 
 export interface RunsUnderWayOptions {
   readonly clock: Clock;
@@ -53,14 +53,14 @@ export class RunsUnderWay {
     const own = new AbortController();
     const onAbort = (): void => own.abort(outer.reason);
     if (outer.aborted) onAbort();
-    outer.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(outer, onAbort);
     const cancel = clock.setTimer(() => {
       log.warn('A reconcile takes longer than its timeoutMs: its signal is aborted', { key, timeoutMs });
       own.abort(new Error(`the reconcile took longer than ${timeoutMs} ms`));
     }, timeoutMs);
     const end = (): void => {
       cancel();
-      outer.removeEventListener('abort', onAbort);
+      removeAbortListener(outer, onAbort);
     };
     return { signal: own.signal, end };
   }

@@ -1,5 +1,5 @@
 // The AsyncIterable of an informer: replay, `synced`, live, with at most one pending change per live object.
-import type { KubernetesObject, ObjectKey } from '@kapstan/api';
+import { addAbortListener, type KubernetesObject, type ObjectKey, removeAbortListener } from '@kapstan/api';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent } from './object-change.ts';
 
@@ -52,7 +52,7 @@ class InformerEventIterator<T extends KubernetesObject> implements AsyncIterator
       this.#isOver = true;
       return;
     }
-    this.#signal?.addEventListener('abort', this.#finish, { once: true });
+    addAbortListener(this.#signal, this.#finish);
     this.#stop = () => undefined;
     const stop = this.#observe({ next: (event) => this.#push(event), end: this.#finish });
     if (this.#isOver) stop();
@@ -86,7 +86,7 @@ class InformerEventIterator<T extends KubernetesObject> implements AsyncIterator
 
   readonly #finish = (): void => {
     this.#isOver = true;
-    this.#signal?.removeEventListener('abort', this.#finish);
+    removeAbortListener(this.#signal, this.#finish);
     this.#stop?.();
     this.#queue.clear();
     this.#beforeSynced.clear();

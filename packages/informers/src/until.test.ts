@@ -1,6 +1,7 @@
+import { getEventListeners } from 'node:events';
 import { newExpired, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
-import { Subject } from 'rxjs';
+import { NEVER, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ObjectChange } from './object-change.ts';
 import { retryWatch } from './retry-watch.ts';
@@ -170,5 +171,17 @@ describe('untilWithSync', () => {
     });
     await settle();
     expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('waits at a signal with one listener, however many wait, and leaves none', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const waits = Array.from({ length: 12 }, () =>
+      until(NEVER, [() => true], { signal, clock }).catch(({ cause }) => cause),
+    );
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort('enough');
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['enough']));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
   });
 });

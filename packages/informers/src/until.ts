@@ -1,6 +1,13 @@
 // Waiting for something to happen to objects: conditions over a stream of events, one after the other. Over retryWatch, an
 // informer's events$ or a watch. Source: client-go tools/watch/until.go.
-import { type Clock, type KubernetesObject, type ListerWatcher, systemClock } from '@kapstan/api';
+import {
+  addAbortListener,
+  type Clock,
+  type KubernetesObject,
+  type ListerWatcher,
+  removeAbortListener,
+  systemClock,
+} from '@kapstan/api';
 import { filter, firstValueFrom, Observable, race, throwIfEmpty } from 'rxjs';
 import type { Indexer } from './indexer.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
@@ -109,10 +116,14 @@ async function limited<R>(options: UntilOptions, work: (signal: AbortSignal) => 
   const { signal, timeoutMs = 0, clock = systemClock } = options;
   const timeout = new AbortController();
   const end = (): void => timeout.abort(new Error(`timed out after ${timeoutMs} ms`));
+  const onAbort = (): void => timeout.abort(signal?.reason);
+  if (signal?.aborted) onAbort();
+  addAbortListener(signal, onAbort);
   const cancel = timeoutMs > 0 ? clock.setTimer(end, timeoutMs) : () => undefined;
   try {
-    return await work(signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]));
+    return await work(timeout.signal);
   } finally {
     cancel();
+    removeAbortListener(signal, onAbort);
   }
 }

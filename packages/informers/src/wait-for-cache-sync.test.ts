@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -71,5 +72,23 @@ describe('waitForCacheSync of what is closed before', () => {
     expect(await stateOf(waiting)).toBe('pending');
     await other.close();
     expect(await stateOf(waiting)).toBe(false);
+  });
+});
+
+describe('a signal', () => {
+  it('has one listener, however many wait for caches and events with it', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    informer.start();
+    source.list = () => new Promise(() => undefined);
+    const late = new SharedInformer<TestPod>(source, { clock, useWatchList: false, logger: silentLogger });
+    const waits = Array.from({ length: 12 }, () => waitForCacheSync([late], { signal }));
+    const streams = Array.from({ length: 12 }, () => late.events({ signal })[Symbol.asyncIterator]().next());
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));
+    expect((await Promise.all(streams)).every(({ done }) => done)).toBe(true);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    await late.close();
   });
 });

@@ -1,4 +1,5 @@
 // Waiting until caches are filled, without polling. Source: client-go WaitForCacheSync, WaitFor.
+import { addAbortListener, removeAbortListener } from '@kapstan/api';
 import type { Syncable } from './sync-signal.ts';
 
 /**
@@ -16,7 +17,7 @@ export async function waitForCacheSync(
   let stop: () => void = () => undefined;
   const aborted = new Promise<boolean>((resolve) => {
     stop = () => resolve(false);
-    signal?.addEventListener('abort', stop, { once: true });
+    addAbortListener(signal, stop);
   });
   const synced = new Promise<boolean>((resolve) => {
     let left = open.length;
@@ -29,6 +30,6 @@ export async function waitForCacheSync(
   try {
     return await Promise.race([synced, aborted]);
   } finally {
-    signal?.removeEventListener('abort', stop);
+    removeAbortListener(signal, stop);
   }
 }

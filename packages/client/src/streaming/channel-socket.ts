@@ -1,7 +1,6 @@
 // Numbered channels over one WebSocket, as Kubernetes' channel protocols have them: the first byte of each binary
 // message is the channel. Holds pings, backpressure and the one end of a connection. Under remote-command, port-stream.
-import type { CancelTimer, Clock } from '@kapstan/api';
-import { addAbortListener, removeAbortListener } from '../transport/abort-listeners.ts';
+import { addAbortListener, type CancelTimer, type Clock, removeAbortListener } from '@kapstan/api';
 import { TransportError, transportErrorFrom } from '../transport/transport-error.ts';
 import type { OpenWebSocket } from '../transport/web-socket-handshake.ts';
 

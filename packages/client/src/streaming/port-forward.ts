@@ -2,8 +2,7 @@
 // protocol carries one connection a port. One connection's trouble is its own.
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
-import type { CallOptions } from '@kapstan/api';
-import { addAbortListener, removeAbortListener } from '../transport/abort-listeners.ts';
+import { addAbortListener, type CallOptions, removeAbortListener } from '@kapstan/api';
 import { type PortSpec, parsePortSpec } from './port-spec.ts';
 
 /** `timeoutMs` bounds how long the server may take to accept one connection; `signal` ends the whole forward. */

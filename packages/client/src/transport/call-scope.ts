@@ -1,6 +1,5 @@
 // The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
-import type { CancelTimer, Clock } from '@kapstan/api';
-import { addAbortListener, removeAbortListener } from './abort-listeners.ts';
+import { addAbortListener, type CancelTimer, type Clock, removeAbortListener } from '@kapstan/api';
 import { TransportError } from './transport-error.ts';
 
 export interface CallScopeOptions {

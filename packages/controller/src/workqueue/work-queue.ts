@@ -1,6 +1,6 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
 // workqueue.Type). Below it queue-order.ts; above it delaying-queue.ts.
-import { type Clock, systemClock } from '@kapstan/api';
+import { addAbortListener, type Clock, removeAbortListener, systemClock } from '@kapstan/api';
 import { type Observable, Subject } from 'rxjs';
 import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder } from './queue-order.ts';
 
@@ -118,10 +118,10 @@ export class WorkQueue<K> {
         resolve(undefined);
       };
       const settle = (key: K | undefined): void => {
-        signal?.removeEventListener('abort', onAbort);
+        removeAbortListener(signal, onAbort);
         resolve(key);
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
+      addAbortListener(signal, onAbort);
       this.#waiting.push(settle);
     });
   }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -81,6 +82,17 @@ describe('WorkQueue', () => {
     const workers = [queue.get(), queue.get(), queue.get()];
     queue.shutDown();
     expect(await Promise.all(workers)).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('waits at a signal with one listener, however many workers wait', async () => {
+    const queue = new WorkQueue<string>();
+    const stop = new AbortController();
+    const workers = Array.from({ length: 16 }, () => queue.get(stop.signal));
+    expect(getEventListeners(stop.signal, 'abort')).toHaveLength(1);
+    queue.add('a');
+    expect(await workers[0]).toBe('a');
+    stop.abort();
+    expect(new Set(await Promise.all(workers.slice(1)))).toEqual(new Set([undefined]));
   });
 
   it('lets a worker give up through its signal and keeps the key for the next', async () => {

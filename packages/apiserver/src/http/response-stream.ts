@@ -9,6 +9,8 @@ export type NodeResponse = ServerResponse | Http2ServerResponse;
 export interface ResponseStream {
   /** False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed. */
   write(bytes: Uint8Array): boolean;
+  /** As {@link ResponseStream.write}, for bytes that many readers get. A stream is written in one of the two ways. */
+  writeShared(bytes: Uint8Array): boolean;
   /** Resolves when more can be written, and when the stream is closed. */
   drained(): Promise<void>;
   /** Bytes accepted and not yet handed to the system. */
@@ -49,6 +51,11 @@ export function responseStream(
       onWrite?.(bytes.length);
       return sink.write(bytes);
     },
+    writeShared: (bytes) => {
+      if (isClosed()) return true;
+      onWrite?.(bytes.length);
+      return 'stream' in response ? response.stream.write(bytes) : writeChunk(response, bytes);
+    },
     drained: () => waitForDrain(sink, isClosed),
     get bufferedBytes() {
       return sink.writableLength;
@@ -65,6 +72,31 @@ export function responseStream(
     },
     abort: () => abortResponse(response),
   };
+}
+
+const chunks = new WeakMap<Uint8Array, Uint8Array>();
+
+/** The bytes as a chunk of HTTP/1.1. Kept as long as they are: those of an event go to all its watchers. */
+function chunkOf(bytes: Uint8Array): Uint8Array {
+  const known = chunks.get(bytes);
+  if (known !== undefined) return known;
+  const chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+  chunks.set(bytes, chunk);
+  return chunk;
+}
+
+/**
+ * One buffer instead of the four that node:http makes of it, which TLS would join anew for each reader. Without chunks, as to a
+ * client of HTTP/1.0 and before the head is made, the bytes go as they are.
+ */
+function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean {
+  if (!response.chunkedEncoding || bytes.length === 0) return response.write(bytes);
+  response.chunkedEncoding = false;
+  try {
+    return response.write(chunkOf(bytes));
+  } finally {
+    response.chunkedEncoding = true;
+  }
 }
 
 interface Drainable {

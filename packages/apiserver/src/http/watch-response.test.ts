@@ -37,6 +37,9 @@ class FakeStream implements ResponseStream {
     this.written += bytes.length;
     return this.bufferedBytes < this.#roomBytes;
   }
+  writeShared(bytes: Uint8Array): boolean {
+    return this.write(bytes);
+  }
   drained(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;

@@ -228,7 +228,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
         }
         written += frame.length;
         this.#options.sizes.observe(frame.length);
-        hasRoom = stream.write(frame);
+        hasRoom = stream.writeShared(frame);
       }
     } finally {
       stream.uncork();

@@ -109,12 +109,14 @@ function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' |
   const isBinary = content === 'binary';
   // Told by the end of the connection too; without a listener it would end the process.
   webSocket.on('error', () => undefined);
+  const write = (bytes: Uint8Array): boolean => {
+    if (isClosed()) return true;
+    webSocket.send(isBinary ? bytes.subarray(lengthPrefixBytes) : bytes, { binary: isBinary });
+    return !socket.writableNeedDrain;
+  };
   return {
-    write: (bytes) => {
-      if (isClosed()) return true;
-      webSocket.send(isBinary ? bytes.subarray(lengthPrefixBytes) : bytes, { binary: isBinary });
-      return !socket.writableNeedDrain;
-    },
+    write,
+    writeShared: write,
     drained: () => waitForDrain(socket, isClosed),
     get bufferedBytes() {
       return socket.writableLength;

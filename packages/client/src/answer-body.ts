@@ -7,14 +7,16 @@ import type { HttpAnswer } from './transport/http-request.ts';
 import { bodyChunks, bodyText } from './transport/transport.ts';
 import { TransportError } from './transport/transport-error.ts';
 
-export async function readObject<T>(answer: HttpAnswer): Promise<T> {
+export async function readObject<T extends object>(answer: HttpAnswer): Promise<T> {
   const text = await bodyText(answer);
   if (text === '')
     throw undecodable(
       answer,
       `0-length response with status code: ${answer.status} and content type: ${answer.contentType}`,
     );
-  return decode(answer, () => parseJson(text) as T);
+  const object = decode(answer, () => parseJson(text));
+  if (typeof object === 'object' && object !== null && !Array.isArray(object)) return object as T;
+  throw undecodable(answer, 'the answer is no object');
 }
 
 export async function readList<T extends KubernetesObject>(

@@ -4,6 +4,7 @@ import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { OidcConfig } from './credentials/oidc.ts';
 import { processLogger } from './process-logger.ts';
+import { requireFunction, requireFunctions, requireNotNegative } from './required.ts';
 import type { TlsConfig } from './tls-config.ts';
 import type { RateLimit } from './transport/rate-limiter.ts';
 import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
@@ -46,12 +47,12 @@ export interface ClientOptions {
   readonly logger?: Logger;
   /**
    * Called for each warning of the server (deprecated versions, unknown fields). Default: `logger.warn`, each text once a
-   * client. `() => undefined` silences them.
+   * client. `() => undefined` silences them. What it throws is logged.
    */
   readonly onWarning?: WarningHandler;
-  /** Told of each attempt of a request, as the diagnostics channel "kapstan:client:request" is. It must not throw. */
+  /** Told of each attempt of a request, as the diagnostics channel "kapstan:client:request" is. What it throws is logged. */
   readonly onRequest?: (request: RequestDiagnostics) => void;
-  /** Told of every write that succeeded (not of dry runs). */
+  /** Told of every write that succeeded (not of dry runs). What it throws is logged. */
   readonly writeObserver?: WriteObserver;
   /** Time for a call with all its retries, in milliseconds. 0 = no limit. Default 30 000. */
   readonly timeoutMs?: number;
@@ -85,7 +86,12 @@ export const clientDefaults: Readonly<Record<DefaultedNumber, number>> = {
 
 type DefaultedNumber = 'timeoutMs' | 'listTimeoutMs' | 'openTimeoutMs' | 'maxRetries' | 'maxEventBytes' | 'pageSize';
 
-/** Fills in the defaults. Throws TypeError for a number that is negative or none. */
+/** Throws TypeError for what does not observe writes. */
+export function requireWriteObserver(observer: unknown): void {
+  requireFunctions('writeObserver', observer, ['observeWrite']);
+}
+
+/** Fills in the defaults. Throws TypeError for a number that is negative or none, and for a callback that cannot be called. */
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   const resolved = {
     clock: systemClock,
@@ -94,7 +100,11 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;
   for (const name of Object.keys(clientDefaults) as DefaultedNumber[]) {
-    if (!(resolved[name] >= 0)) throw new TypeError(`${name} must not be negative, got ${resolved[name]}`);
+    requireNotNegative(name, resolved[name]);
   }
+  requireFunctions('logger', resolved.logger, ['debug', 'info', 'warn', 'error']);
+  requireFunction('onWarning', resolved.onWarning);
+  requireFunction('onRequest', resolved.onRequest);
+  if (resolved.writeObserver !== undefined) requireWriteObserver(resolved.writeObserver);
   return resolved;
 }

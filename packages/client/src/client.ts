@@ -29,6 +29,7 @@ import {
   type ClientConfig,
   type ClientOptions,
   type ResolvedClientOptions,
+  requireWriteObserver,
   resolveClientOptions,
 } from './client-config.ts';
 import { createTransport } from './create-transport.ts';
@@ -53,15 +54,11 @@ import type { AttachOptions, ExecOptions, RemoteCommand } from './streaming/remo
 import { limitsOf } from './subresources.ts';
 import type { HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
+import { callUser } from './user-callback.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
-import { applyBody, deleteBody, metadataOf, objectBody, writeTarget } from './write-body.ts';
+import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget } from './write-body.ts';
 
 const json = 'application/json';
-const patchTypes = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
-} as const satisfies Record<Patch['type'], string>;
 
 /**
  * A client of one cluster with one identity. Calls reject with `StatusError` for an answer of the server, with
@@ -86,10 +83,12 @@ export class Client implements ResourceClient {
     this.#transport = createTransport(config, this.#options);
     this.#streams = new PodStreams({ transport: this.#transport, options: this.#options });
     this.namespace = config.namespace || 'default';
-    this.discovery = new Discovery((request) => this.raw(request));
+    this.discovery = new Discovery(({ path, accept, timeoutMs }) =>
+      this.#object({ method: 'GET', path, ...(accept === undefined ? {} : { accept }) }, { timeoutMs }),
+    );
     this.mapper = new RestMapper(this.discovery);
     this.metadata = new MetadataReader({ transport: this.#transport, options: this.#options });
-    if (options.writeObserver !== undefined) this.#writeObservers.add(options.writeObserver);
+    if (options.writeObserver !== undefined) this.observeWrites(options.writeObserver);
   }
 
   /**
@@ -147,11 +146,12 @@ export class Client implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    patch: Patch & SubresourceOptions & WriteOptions,
+    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
+    const contentType = patchType(patch, beside);
     const path = objectPath(token, target, { subresource: patch.subresource, query: writeQuery(patch) });
     const body = stringifyJson(patch.body);
-    const parts = { method: 'PATCH', path, body, contentType: patchTypes[patch.type], name: target.name } as const;
+    const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
     return await this.#write<T>(token, requestOf(token, parts), patch);
   }
 
@@ -159,27 +159,30 @@ export class Client implements ResourceClient {
   async mergePatch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    call: { readonly body: unknown } & SubresourceOptions & WriteOptions,
+    ...[call, ...beside]: readonly [call: { readonly body: unknown } & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'merge' });
+    return await this.patch(token, target, { ...call, type: 'merge' }, ...beside);
   }
 
   /** Operations in turn, all or none: `[{ op: 'test', path, value }, { op: 'replace', path, value }]`. */
   async jsonPatch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    call: { readonly body: readonly unknown[] } & SubresourceOptions & WriteOptions,
+    ...[call, ...beside]: readonly [
+      call: { readonly body: readonly unknown[] } & SubresourceOptions & WriteOptions,
+      ...never[],
+    ]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'json' });
+    return await this.patch(token, target, { ...call, type: 'json' }, ...beside);
   }
 
   /** As a merge, but lists with a merge key are merged item by item. Built-in kinds only: for others it is a 415. */
   async strategicPatch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    call: { readonly body: unknown } & SubresourceOptions & WriteOptions,
+    ...[call, ...beside]: readonly [call: { readonly body: unknown } & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'strategic' });
+    return await this.patch(token, target, { ...call, type: 'strategic' }, ...beside);
   }
 
   async apply<T extends KubernetesObject>(
@@ -321,8 +324,9 @@ export class Client implements ResourceClient {
     }));
   }
 
-  /** Tells the observer of each write from now on; the result ends that. */
+  /** Tells the observer of each write from now on; the result ends that. What the observer throws is logged. */
   observeWrites(observer: WriteObserver): () => void {
+    requireWriteObserver(observer);
     this.#writeObservers.add(observer);
     return () => {
       this.#writeObservers.delete(observer);
@@ -338,7 +342,7 @@ export class Client implements ResourceClient {
     await this.close();
   }
 
-  async #object<T>(request: HttpRequest, options: CallOptions): Promise<T> {
+  async #object<T extends object>(request: HttpRequest, options: CallOptions): Promise<T> {
     const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
     const limits = { signal, beforeAttempt, timeoutMs };
     return await this.#transport.call(request, limits, (answer) => readObject<T>(answer));
@@ -353,7 +357,10 @@ export class Client implements ResourceClient {
     const { name, namespace = '', resourceVersion } = object.metadata ?? {};
     // Subresources may answer with another kind (Scale), whose version is the parent's all the same.
     if (!options.dryRun && name !== undefined && resourceVersion !== undefined)
-      for (const observer of this.#writeObservers) observer.observeWrite(token, { namespace, name }, resourceVersion);
+      for (const observer of this.#writeObservers)
+        callUser(this.#options.logger, 'writeObserver', () =>
+          observer.observeWrite(token, { namespace, name }, resourceVersion),
+        );
     return object;
   }
 

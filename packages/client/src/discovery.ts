@@ -1,13 +1,5 @@
 // What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
-import {
-  apiVersionOf,
-  type GroupVersion,
-  isStatusError,
-  parseApiVersion,
-  parseJson,
-  type Resource,
-  resource,
-} from '@kapstan/api';
+import { apiVersionOf, type GroupVersion, isStatusError, parseApiVersion, type Resource, resource } from '@kapstan/api';
 import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version, subresources apart. */
@@ -46,12 +38,12 @@ export interface ServerVersion {
   readonly gitVersion: string;
 }
 
-/** How discovery asks: `Client.raw`. */
+/** How discovery asks: the JSON object at a path. */
 export type DiscoveryReader = (request: {
   readonly path: string;
   readonly accept?: string;
   readonly timeoutMs: number;
-}) => Promise<{ readonly contentType: string; readonly body: string }>;
+}) => Promise<object>;
 
 // Source of both: client-go discovery/discovery_client.go.
 const timeoutMs = 32_000;
@@ -59,7 +51,7 @@ const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 
 /**
  * What the server serves, read with the first question and kept until {@link Discovery.invalidate}. Rejections are those of
- * `Client.raw`; every request has 32 s. One is at each client: `client.discovery`.
+ * `Client.get`; every request has 32 s. One is at each client: `client.discovery`.
  */
 export class Discovery {
   readonly #read: DiscoveryReader;
@@ -128,8 +120,7 @@ export class Discovery {
   }
 
   async serverVersion(): Promise<ServerVersion> {
-    const { body } = await this.#read({ path: '/version', timeoutMs });
-    return parseJson(body) as ServerVersion;
+    return (await this.#read({ path: '/version', timeoutMs })) as ServerVersion;
   }
 
   async #load(): Promise<ApiCatalog> {
@@ -143,8 +134,7 @@ export class Discovery {
   /** undefined = 404: a server without the core group, or without named ones. */
   async #root(path: string): Promise<RootAnswer | undefined> {
     try {
-      const { body } = await this.#read({ path, accept: aggregated, timeoutMs });
-      return parseJson(body) as RootAnswer;
+      return (await this.#read({ path, accept: aggregated, timeoutMs })) as RootAnswer;
     } catch (error) {
       if (isStatusError(error) && error.code === 404) return undefined;
       throw error;
@@ -173,8 +163,8 @@ export class Discovery {
       versions.map(async ({ group, version }) => {
         const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
         try {
-          const { body } = await this.#read({ path, timeoutMs });
-          return plainResources(parseJson(body) as ResourceListAnswer, { group, version });
+          const answer = (await this.#read({ path, timeoutMs })) as ResourceListAnswer;
+          return plainResources(answer, { group, version });
         } catch (error) {
           failures.set(group === '' ? version : `${group}/${version}`, error as Error);
           return [];

@@ -1,10 +1,12 @@
 // Bodies of the writing verbs, and the checks that client-go makes before it sends them.
+import { inspect } from 'node:util';
 import {
   type ApplyOptions,
   apiVersionOf,
   type DeleteOptions,
   type KubernetesObject,
   type ObjectTarget,
+  type Patch,
   type Resource,
   requireObject,
   type SubresourceOptions,
@@ -47,6 +49,23 @@ export function applyBody(
       ? object
       : { ...object, metadata: { ...metadata, ownerReferences: [...(metadata.ownerReferences ?? []), owner] } };
   return objectBody(token, owned, subresource);
+}
+
+const patchTypes: ReadonlyMap<unknown, string> = new Map<Patch['type'], string>([
+  ['merge', 'application/merge-patch+json'],
+  ['json', 'application/json-patch+json'],
+  ['strategic', 'application/strategic-merge-patch+json'],
+]);
+
+/** The content type. Throws TypeError for another type, and for options beside the patch: a dry run that is left out writes. */
+export function patchType({ type }: Patch, beside: readonly unknown[]): string {
+  if (beside.some((argument) => argument !== undefined))
+    throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
+  const contentType = patchTypes.get(type);
+  if (contentType !== undefined) return contentType;
+  throw new TypeError(
+    `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${inspect(type)}`,
+  );
 }
 
 /** The DeleteOptions that were given; undefined when there are none: the request goes without a body. */

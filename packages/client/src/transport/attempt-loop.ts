@@ -4,6 +4,7 @@ import diagnostics_channel from 'node:diagnostics_channel';
 import { delay, type StatusError } from '@kapstan/api';
 import type { ResolvedClientOptions } from '../client-config.ts';
 import type { Credentials, RequestHeaders } from '../credentials/credentials.ts';
+import { callUser } from '../user-callback.ts';
 import { type HttpRequest, pathOnly } from './http-request.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { RequestDiagnostics } from './request-diagnostics.ts';
@@ -132,7 +133,8 @@ export class AttemptLoop {
       return brokenOutcome(exchange, transportErrorFrom(error, exchange.label));
     }
     this.#publish(progress, startedAtMs, { status: response.status });
-    for (const text of parseWarnings(response.headers.warning)) this.#ports.onWarning(text);
+    for (const text of parseWarnings(response.headers.warning))
+      callUser(this.#ports.options.logger, 'onWarning', () => this.#ports.onWarning(text));
     if (response.answer !== undefined) return { type: 'answer', answer: response.answer };
     return await this.#judge(progress, response, headers);
   }
@@ -167,7 +169,7 @@ export class AttemptLoop {
       ...result,
     };
     channel.publish(message);
-    options.onRequest?.(message);
+    callUser(options.logger, 'onRequest', () => options.onRequest?.(message));
   }
 }
 

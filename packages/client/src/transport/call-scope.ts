@@ -1,5 +1,6 @@
 // The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
 import { addAbortListener, type CancelTimer, type Clock, removeAbortListener } from '@kapstan/api';
+import { requireNotNegative } from '../required.ts';
 import { TransportError } from './transport-error.ts';
 
 export interface CallScopeOptions {
@@ -17,7 +18,9 @@ export class CallScope {
   readonly #onAbort = (): void => this.#controller.abort(this.#outer?.reason);
   #cancelTimer: CancelTimer | undefined;
 
+  /** Throws TypeError for a time that is negative or none. */
   constructor({ clock, signal, timeoutMs, request }: CallScopeOptions) {
+    requireNotNegative('timeoutMs', timeoutMs);
     this.#outer = signal;
     this.#request = request;
     if (signal?.aborted) this.#controller.abort(signal.reason);

@@ -34,6 +34,7 @@ export class Transport {
   readonly #basePath: string;
   /** Calls, and streams that are being opened. */
   readonly #running = new Set<CallScope>();
+  #isClosed = false;
 
   constructor(ports: TransportPorts) {
     this.#ports = ports;
@@ -43,13 +44,8 @@ export class Transport {
 
   /** Loads certificates and credentials, so that a wrong configuration shows before the first call. */
   async prepare({ signal, timeoutMs }: CallLimits): Promise<void> {
-    const { options, pool, server } = this.#ports;
-    const scope = new CallScope({
-      clock: options.clock,
-      signal,
-      timeoutMs,
-      request: `credentials for ${server.origin}`,
-    });
+    const { pool, server } = this.#ports;
+    const scope = this.#scope(`credentials for ${server.origin}`, { signal, timeoutMs });
     this.#running.add(scope);
     try {
       scope.signal.throwIfAborted();
@@ -63,7 +59,7 @@ export class Transport {
 
   /** One call with an answer of finite length; the deadline covers retries and `read`. */
   async call<R>(request: HttpRequest, limits: CallLimits, read: (answer: HttpAnswer) => Promise<R>): Promise<R> {
-    const scope = this.#scope(request, limits);
+    const scope = this.#scope(this.#label(request), limits);
     const prepare = async (): Promise<Attempt<HttpAnswer>> => {
       const dispatcher = await this.#ports.pool.forCall();
       return async (headers, beforeSend) => {
@@ -88,7 +84,7 @@ export class Transport {
 
   /** Opens an endless answer, of any 2xx. The deadline ends with the headers; `scope.abort()` ends the stream. */
   async open(request: HttpRequest, limits: CallLimits): Promise<OpenStream> {
-    const scope = this.#scope(request, limits);
+    const scope = this.#scope(this.#label(request), limits);
     const answer = await this.#open(
       scope,
       this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt: limits.beforeAttempt }),
@@ -98,7 +94,7 @@ export class Transport {
 
   /** Turns a connection of its own into a WebSocket that speaks one of the protocols. The deadline ends with that. */
   async upgrade(request: HttpRequest, limits: CallLimits, protocols: readonly string[]): Promise<OpenWebSocket> {
-    const scope = this.#scope(request, limits);
+    const scope = this.#scope(this.#label(request), limits);
     const { server, pool } = this.#ports;
     const url = new URL(`${this.#basePath}${request.path}`, server.origin);
     const prepare = async (): Promise<Attempt<OpenWebSocket>> => {
@@ -127,6 +123,7 @@ export class Transport {
 
   /** Ends this client's calls, streams and upgraded connections, with errors of the code ECANCELED. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (const scope of this.#running) scope.fail('ECANCELED', 'the client is closed');
     await this.#ports.pool.close();
   }
@@ -185,9 +182,10 @@ export class Transport {
     return { request, signal, label: this.#label(request), ...rest };
   }
 
-  #scope(request: HttpRequest, limits: CallLimits): CallScope {
-    const { signal, timeoutMs } = limits;
-    return new CallScope({ clock: this.#ports.options.clock, signal, timeoutMs, request: this.#label(request) });
+  #scope(request: string, { signal, timeoutMs }: CallLimits): CallScope {
+    const scope = new CallScope({ clock: this.#ports.options.clock, signal, timeoutMs, request });
+    if (this.#isClosed) scope.fail('ECANCELED', 'the client is closed');
+    return scope;
   }
 
   #label(request: HttpRequest): string {

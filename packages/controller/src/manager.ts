@@ -153,6 +153,7 @@ export class Manager {
    * then too. Once.
    */
   async run(signal: AbortSignal): Promise<void> {
+    requireSignal(signal);
     if (this.#isStarted) throw new Error('a manager runs once');
     this.#isStarted = true;
     const unfollow = this.#metrics.followRequests();
@@ -196,9 +197,10 @@ export class Manager {
     const end = (): void => over.abort();
     const cancel = cacheSyncTimeoutMs === 0 ? () => undefined : clock.setTimer(end, cacheSyncTimeoutMs);
     stop.addEventListener('abort', end, { once: true });
-    const isFilled = await this.#cache.waitForSync(over.signal);
-    stop.removeEventListener('abort', end);
-    cancel();
+    const isFilled = await this.#cache.waitForSync(over.signal).finally(() => {
+      stop.removeEventListener('abort', end);
+      cancel();
+    });
     if (isFilled) return true;
     const problems = this.#cache.unsynced();
     const text = problems.map(this.#textOf).join('; ');
@@ -358,6 +360,13 @@ function requireOptions(options: ManagerOptions): void {
   const missing = (['debug', 'info', 'warn', 'error'] as const).find((level) => typeof levels?.[level] !== 'function');
   if (levels !== undefined && missing !== undefined)
     throw new TypeError(`logger needs the functions debug, info, warn and error; it has no ${missing}`);
+}
+
+/** Throws TypeError. */
+function requireSignal(signal: unknown): void {
+  const isSignal = typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
+  if (!isSignal)
+    throw new TypeError(`signal takes an AbortSignal, such as that of an AbortController, not ${inspect(signal)}`);
 }
 
 /** Those that the controllers reconcile, own, watch or index; each once. */

@@ -1,5 +1,6 @@
 // ReconcileLoop: N workers on one queue, each handing a key to the user's reconcile function and putting it back when it
 // failed. Below it workqueue/; what users of the builder never see.
+import { inspect } from 'node:util';
 import {
   type CancelTimer,
   type Clock,
@@ -171,6 +172,7 @@ export class ReconcileLoop {
     const request = requestOf(key);
     try {
       const result = await this.#reconcile(request, { signal, attempt: this.#queue.numRequeues(key) });
+      requireResult(result);
       return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
     } catch (error) {
       // Nothing comes back to a queue that is shut down.
@@ -199,6 +201,14 @@ export class ReconcileLoop {
     const next = isTerminalError(error) ? 'waiting for the next change' : 'not trying again after the stop';
     this.#logger.error(`Error syncing; ${next}`, fields);
   }
+}
+
+/** Throws TypeError for what would be taken for the end of the work, or for work that is due at once. */
+function requireResult(result: unknown): void {
+  if (result === undefined) return;
+  const { requeueAfterMs } = (typeof result === 'object' && result !== null ? result : {}) as Partial<ReconcileResult>;
+  if (!Number.isFinite(requeueAfterMs))
+    throw new TypeError(`a reconcile gives nothing or after(milliseconds), not ${inspect(result)}`);
 }
 
 /** The error as it is: loggers show its stack and cause. */

@@ -7,7 +7,7 @@ import { Manager, type ManagerOptions } from './manager.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
-  /** Default: one for the cluster of the kubeconfig or of the pod, closed in the end. */
+  /** Not together with `kubeconfig`, `context` and `inCluster`. Default: one for the cluster of the kubeconfig or of the pod, closed in the end. */
   readonly client?: ResourceClient;
   /** Ends the run. Default: SIGTERM or SIGINT does; a second one ends the process at once. */
   readonly signal?: AbortSignal;
@@ -31,6 +31,8 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
     ...(context === undefined ? {} : { context }),
     ...(inCluster === undefined ? {} : { inCluster }),
   };
+  if (given !== undefined && Object.keys(cluster).length > 0)
+    throw new TypeError('client may not be combined with kubeconfig, context or inCluster');
   const own = given === undefined ? await connectCluster(cluster, { clock, logger }) : undefined;
   const { signal, ignore } =
     givenSignal === undefined ? processSignals() : { signal: givenSignal, ignore: () => undefined };

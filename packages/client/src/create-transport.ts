@@ -39,7 +39,7 @@ export function createTransport(config: ClientConfig, options: ResolvedClientOpt
       const own = credentialsOf(config, { ...ports, server, tls });
       const material = new TlsMaterial({ ...ports, tls, credentials: own });
       const stop = (): void => {
-        if (own instanceof ExecPlugin) own.stop();
+        if (own instanceof ExecPlugin || own instanceof OidcTokenSource) own.stop();
       };
       return { credentials: own, pool: new ConnectionPool({ server, tls, material, proxyUrl, clock }), stop };
     },

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { resource, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from '../client.ts';
 import { connect } from '../connect.ts';
 import { type TestAuthority, testAuthority } from '../testing/certificates.ts';
 import { json, ScriptedServer, status } from '../testing/scripted-server.ts';
@@ -36,6 +37,28 @@ describe('OidcTokenSource', () => {
   afterEach(async () => {
     await issuer[Symbol.asyncDispose]();
   });
+  it('ends a refresh that runs when the client is closed, and begins no more', async () => {
+    issuer.always(() => undefined);
+    const own = source();
+    const refresh = Promise.resolve(own.headers()).catch(() => 'ended');
+    while (issuer.requests.length === 0) await new Promise(setImmediate);
+    own.stop();
+    expect(await refresh).toBe('ended');
+    await expect(own.headers()).rejects.toThrow('the client is closed');
+    expect(issuer.requests).toHaveLength(1);
+  });
+
+  it('is stopped by the close() of its client', async () => {
+    issuer.always(() => undefined);
+    const oidc = { issuerUrl: issuer.url, clientId: 'c', refreshToken: 'r' };
+    const client = new Client({ server: 'http://127.0.0.1:1', oidc });
+    const call = client.get(Node, { name: 'a' }).catch(({ code }: { code: string }) => code);
+    while (issuer.sockets.size === 0) await new Promise(setImmediate);
+    await client.close();
+    expect(await call).toBe('ECANCELED');
+    while (issuer.sockets.size > 0) await new Promise(setImmediate);
+  });
+
   const source = (oidc: Partial<OidcConfig> = {}, logger = silentLogger): OidcTokenSource =>
     new OidcTokenSource({
       oidc: { issuerUrl: issuer.url, clientId: 'kube', refreshToken: 'r0', ...oidc },

@@ -39,6 +39,9 @@ export class OidcTokenSource implements Credentials {
   #idToken: string;
   #refreshToken: string;
   #refreshing: Promise<RequestHeaders> | undefined;
+  /** Of the refresh that runs. */
+  #connection: Dispatcher | undefined;
+  #isStopped = false;
   /** How this issuer wants the client's secret, once one way has worked. */
   #secretIn: 'header' | 'body' | undefined;
 
@@ -62,6 +65,12 @@ export class OidcTokenSource implements Credentials {
     return true;
   }
 
+  /** Ends a refresh that runs, and begins no more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#connection?.destroy().catch(() => undefined);
+  }
+
   // Atomic: one refresh at a time, shared by all who wait: a refresh token may be good for one use only.
   #refresh(): Promise<RequestHeaders> {
     this.#refreshing ??= this.#run().finally(() => {
@@ -74,7 +83,9 @@ export class OidcTokenSource implements Credentials {
     const { oidc, logger } = this.#options;
     if (this.#refreshToken === '') throw new Error('No valid id-token, and cannot refresh without refresh-token');
     const dispatcher = await issuerConnection(oidc);
+    this.#connection = dispatcher;
     try {
+      if (this.#isStopped) throw new Error('the client is closed');
       const endpoint = await tokenEndpoint(dispatcher, oidc.issuerUrl);
       const answer = await this.#askForTokens(dispatcher, endpoint);
       const { id_token: idToken, refresh_token: refreshToken } = answer;
@@ -85,7 +96,8 @@ export class OidcTokenSource implements Credentials {
       this.#idToken = idToken;
       if (typeof refreshToken === 'string' && refreshToken !== '') this.#refreshToken = refreshToken;
     } finally {
-      await dispatcher.close();
+      this.#connection = undefined;
+      await (this.#isStopped ? dispatcher.destroy() : dispatcher.close());
     }
     try {
       await oidc.persist?.({ idToken: this.#idToken, refreshToken: this.#refreshToken });

@@ -31,7 +31,7 @@ export async function proxyTunnel({
   const path = `${server.hostname}:${port}`;
   const { username, password } = proxy;
   const login = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
-  const headers = { host: path, ...(username ? { 'proxy-authorization': `Basic ${login}` } : {}) };
+  const headers = { host: path, ...(username || password ? { 'proxy-authorization': `Basic ${login}` } : {}) };
   const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
   return await new Promise((resolve, reject) => {
     const target = { host: proxy.hostname.replace(/^\[(.*)\]$/, '$1'), port: proxy.port || undefined };

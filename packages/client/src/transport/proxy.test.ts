@@ -36,6 +36,15 @@ describe('proxyFromEnvironment', () => {
     ['https://11.1.2.3', { ...both, NO_PROXY: '10.0.0.0/8,10.0.0.0/99,x/8' }, 'http://s:1'],
     ['https://[fd00::1]', { ...both, NO_PROXY: 'fd00::/8' }, undefined],
     ['https://[fd00::1]', { ...both, NO_PROXY: 'fd00::1' }, undefined],
+    ['https://[fd00::1]', { ...both, NO_PROXY: 'fd00:0:0::0001' }, undefined],
+    ['https://[fd00::1]', { ...both, NO_PROXY: 'fd00::2,fd00::/129,[fd00::1]' }, 'http://s:1'],
+    ['https://[fd00::1]:6443', { ...both, NO_PROXY: '[fd00::1]:6443' }, undefined],
+    ['https://[fd00::1]:6443', { ...both, NO_PROXY: '[fd00::1]:443' }, 'http://s:1'],
+    ['https://10.1.2.3:6443', { ...both, NO_PROXY: '10.1.2.3:6443' }, undefined],
+    ['https://10.1.2.3:6443', { ...both, NO_PROXY: '10.1.2.3:443,:6443' }, 'http://s:1'],
+    ['https://[::ffff:127.0.0.1]', both, undefined],
+    ['https://[::ffff:10.1.2.3]', { ...both, NO_PROXY: '10.1.2.3' }, undefined],
+    ['https://127.example', both, 'http://s:1'],
   ])('for %s in %j gives %s', (server, env, expected) => {
     expect(proxyFromEnvironment(new URL(server), env)).toBe(expected);
   });
@@ -108,6 +117,7 @@ describe('a client with a proxy', () => {
     ['without TLS', { scheme: 'http' }],
     ['with a login', { scheme: 'http', login: 'u:p%40@', authorization: basic('u:p@') }],
     ['with a name that has no password', { scheme: 'http', login: 'u@', authorization: basic('u:') }],
+    ['with a password that has no name', { scheme: 'http', login: ':p@', authorization: basic(':p') }],
     ['with TLS', { scheme: 'https' }],
     ['with TLS and a login', { scheme: 'https', login: 'u:p@', authorization: basic('u:p') }],
   ])('makes calls, watches and upgrades through one %s', async (_, { scheme, login = '', authorization }) => {

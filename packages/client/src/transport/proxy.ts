@@ -30,8 +30,17 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
 }
 
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8);
+loopback.addAddress('::1', 'ipv6');
+
 function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+  return host === 'localhost' || isIn(loopback, host);
+}
+
+/** Of addresses, not of their texts; an IPv4 address in IPv6 is the same one. */
+function isIn(list: BlockList, host: string): boolean {
+  return isIP(host) !== 0 && list.check(host, isIP(host) === 4 ? 'ipv4' : 'ipv6');
 }
 
 function isExcluded(server: URL, noProxy: string): boolean {
@@ -45,21 +54,25 @@ function excludes(entry: string, host: string, port: string): boolean {
   if (entry === '') return false;
   if (entry === '*') return true;
   if (entry.includes('/')) return containsAddress(entry, host);
-  const [, name = '', entryPort] = /^(.*?)(?::(\d+))?$/.exec(isIP(entry) === 6 ? '' : entry) ?? [];
-  if (isIP(entry) === 6) return entry === host;
-  if (entryPort !== undefined && entryPort !== port) return false;
+  const [name, entryPort] = splitHostPort(entry);
+  if (name === '' || (entryPort !== '' && entryPort !== port)) return false;
+  if (isIP(name) !== 0) return containsAddress(`${name}/${isIP(name) === 4 ? 32 : 128}`, host);
   const domain = name.replace(/^\*?\./, '');
   const isSubdomainOnly = name !== domain;
   return host.endsWith(`.${domain}`) || (!isSubdomainOnly && host === domain);
 }
 
+/** An entry without a port, and what is neither, is a host as it stands. Source: Go net.SplitHostPort. */
+function splitHostPort(entry: string): readonly [host: string, port: string] {
+  const [, inBrackets, plain = entry, port = ''] = /^(?:\[([^\]]*)\]|([^:[\]]*)):([^:]*)$/.exec(entry) ?? [];
+  return [inBrackets ?? plain, port];
+}
+
 function containsAddress(cidr: string, host: string): boolean {
   const [network = '', bits = ''] = cidr.split('/');
   const family = isIP(network);
-  if (family === 0 || isIP(host) !== family || !/^\d+$/.test(bits)) return false;
-  if (Number(bits) > (family === 4 ? 32 : 128)) return false;
-  const type = family === 4 ? 'ipv4' : 'ipv6';
+  if (family === 0 || !/^\d+$/.test(bits) || Number(bits) > (family === 4 ? 32 : 128)) return false;
   const list = new BlockList();
-  list.addSubnet(network, Number(bits), type);
-  return list.check(host, type);
+  list.addSubnet(network, Number(bits), family === 4 ? 'ipv4' : 'ipv6');
+  return isIn(list, host);
 }

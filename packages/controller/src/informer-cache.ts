@@ -1,5 +1,6 @@
 // InformerCache: the informers that all controllers of a manager share, one list and watch a kind (and a namespace, where
 // only some are looked at), and what is read from them. Over SharedInformerFactory; used by the manager and its controllers.
+import { inspect } from 'node:util';
 import {
   type DeepReadonly,
   type KubernetesObject,
@@ -25,9 +26,9 @@ export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions,
 
 /** What a controller reads from a cache: shared objects, read-only, not older than its own writes. */
 export interface CacheReader<T extends KubernetesObject> {
-  /** Undefined when there is none. */
+  /** Undefined when there is none. Throws TypeError for what names no object. */
   get(target: ObjectTarget): DeepReadonly<T> | undefined;
-  /** Throws Error for a selector that cannot be parsed. */
+  /** Throws Error for a selector that cannot be parsed, TypeError for other options. */
   list(options?: { readonly namespace?: string; readonly labelSelector?: string }): readonly DeepReadonly<T>[];
   /** Objects under one value of an index, see `index()` of a controller. Throws Error for an unknown index. */
   byIndex(index: string, value: string): readonly DeepReadonly<T>[];
@@ -105,11 +106,15 @@ export class InformerCache {
     const all = <R>(read: (informer: SharedInformer<T>) => readonly R[]): readonly R[] =>
       informers.length === 1 && informers[0] !== undefined ? read(informers[0]) : informers.flatMap(read);
     return {
-      get: ({ namespace = '', name }) => {
+      get: (target) => {
+        requireTarget(target);
+        const { namespace = '', name } = target;
         const key = objectKey(namespace, name);
         return informers.map((informer) => informer.indexer.getByKey(key)).find((object) => object !== undefined);
       },
-      list: ({ namespace = '', labelSelector = '' } = {}) => {
+      list: (options = {}) => {
+        requireSelection(options);
+        const { namespace = '', labelSelector = '' } = options;
         const selector = parseLabelSelector(labelSelector);
         return all(({ lister }) => lister.namespace(namespace).list(selector));
       },
@@ -185,6 +190,19 @@ export class InformerCache {
   async close(): Promise<void> {
     await Promise.all(this.#factories.map((factory) => factory.close()));
   }
+}
+
+/** Throws TypeError: nothing would be found under the name that a text lacks. */
+function requireTarget(target: unknown): void {
+  const { name } = (target ?? {}) as Partial<ObjectTarget>;
+  if (typeof name !== 'string') throw new TypeError(`get() takes { namespace, name }, not ${inspect(target)}`);
+}
+
+/** Throws TypeError: what is not understood would select everything. */
+function requireSelection(options: unknown): void {
+  const isObject = typeof options === 'object' && options !== null;
+  if (!isObject || Object.keys(options).some((name) => name !== 'namespace' && name !== 'labelSelector'))
+    throw new TypeError(`list() takes { namespace, labelSelector }, not ${inspect(options)}`);
 }
 
 const keyOf = ({ plural, version, group }: Resource): string =>

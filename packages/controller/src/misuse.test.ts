@@ -2,6 +2,7 @@ import { type LogFields, type ResourceClient, silentLogger } from '@kapstan/api'
 import { FakeListerWatcher, settle, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { after, controller } from './controller-builder.ts';
+import { InformerCache } from './informer-cache.ts';
 import { Manager } from './manager.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import { run } from './run.ts';
@@ -61,5 +62,30 @@ describe('what a reconcile gives', () => {
     expect(queue.numRequeues('n/a')).toBe(1);
     stop.abort();
     await running;
+  });
+});
+
+describe('a cache that is read wrongly', () => {
+  const cache = new InformerCache(client);
+  cache.informers(testConfigMaps);
+  const reader = cache.reader(testConfigMaps);
+
+  it.each([
+    ['n/a', "'n/a'"],
+    [{ namespace: 'n' }, "{ namespace: 'n' }"],
+    [undefined, 'undefined'],
+    [null, 'null'],
+  ])('refuses a target that names nothing: %o', (target, shown) => {
+    expect(() => reader.get(target as never)).toThrow(new TypeError(`get() takes { namespace, name }, not ${shown}`));
+  });
+
+  it.each([
+    ['n', "'n'"],
+    [{ ns: 'n' }, "{ ns: 'n' }"],
+    [null, 'null'],
+  ])('refuses a selection that would select everything: %o', (options, shown) => {
+    expect(() => reader.list(options as never)).toThrow(
+      new TypeError(`list() takes { namespace, labelSelector }, not ${shown}`),
+    );
   });
 });

@@ -1,5 +1,6 @@
 // The local cache: objects by key, with indexes. Written by the shared informer, read by listers. Source: client-go
 // tools/cache/thread_safe_store.go. Methods are synchronous: one turn is one critical section.
+import { inspect } from 'node:util';
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 
@@ -234,6 +235,7 @@ function valuesOf<T extends KubernetesObject>(
 ): readonly string[] {
   try {
     const values = index.valuesOf(object);
+    requireValues(values);
     return isAllThere(values) ? values : values.filter((value) => value !== undefined);
   } catch (cause) {
     const names = `key ${JSON.stringify(deletionHandlingKey(object))} on index ${JSON.stringify(index.name)}`;
@@ -241,6 +243,12 @@ function valuesOf<T extends KubernetesObject>(
     onError(new Error(`unable to calculate an index entry for ${names}: ${why}`, { cause }));
     return [];
   }
+}
+
+/** Throws TypeError: letters of a text would be taken for values. */
+function requireValues(values: unknown): void {
+  if (!Array.isArray(values) || !values.every((value) => typeof value === 'string' || value === undefined))
+    throw new TypeError(`an index function gives a list of strings, not ${inspect(values)}`);
 }
 
 function isAllThere(values: readonly (string | undefined)[]): values is readonly string[] {

@@ -1,0 +1,24 @@
+import { pod, type TestPod } from '@kapstan/api/testing';
+import { describe, expect, it } from 'vitest';
+import { Indexer } from './indexer.ts';
+
+describe('an index function', () => {
+  it.each([
+    ['a text', 'node', "'node'"],
+    ['nothing', undefined, 'undefined'],
+    ['a number', 5, '5'],
+    ['a promise', Promise.resolve(['node']), "Promise { [ 'node' ] }"],
+    ['a list with a number', [5], '[ 5 ]'],
+    ['a list with null', ['node', null], "[ 'node', null ]"],
+  ])('that gives no list of strings fails, by the name of its index: %s', (_, values, shown) => {
+    const told: string[] = [];
+    const byNode = { node: () => values as readonly string[] };
+    const indexer = new Indexer<TestPod>(byNode, { onIndexError: ({ message }) => void told.push(message) });
+    indexer.add(pod({ name: 'a', namespace: 'default', resourceVersion: '1' }));
+    expect(told).toEqual([
+      `unable to calculate an index entry for key "default/a" on index "node": an index function gives a list of strings, not ${shown}`,
+    ]);
+    expect(indexer.listIndexFuncValues('node')).toEqual([]);
+    expect(indexer.size).toBe(1);
+  });
+});

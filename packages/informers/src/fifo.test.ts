@@ -129,8 +129,12 @@ describe.each(Object.entries(kinds))('%s', (_, create) => {
     expect(fifo.length).toBe(0);
   });
 
-  it.each<[string, Pod | undefined, string]>([
+  it.each<[string, unknown, string]>([
     ['forgets to return', undefined, 'the transform of default/a returned no object'],
+    ['is async', Promise.resolve(), 'the transform of default/a returned no object'],
+    ['gives an object without metadata', {}, 'the transform of default/a returned no object'],
+    ['gives a number', 5, 'the transform of default/a returned no object'],
+    ['gives null', null, 'the transform of default/a returned no object'],
     ['renames', make('b'), 'the transform of default/a returned default/b'],
   ])('refuses a transform that %s', (_name, result, message) => {
     const fifo = create({ transform: () => result as Pod });

@@ -53,8 +53,9 @@ export function transformed<T extends KubernetesObject>(
   transform: Transform<T> | undefined,
 ): DeepReadonly<T> | DeletedFinalStateUnknown<T> {
   if (transform === undefined || isDeletedFinalStateUnknown<T>(incoming)) return incoming;
-  const object = transform(incoming) as DeepReadonly<T> | undefined;
-  if (object === undefined) throw new TypeError(`the transform of ${key} returned no object`);
+  const object = transform(incoming) as DeepReadonly<T> | null | undefined;
+  // A promise, from an async transform, has none either.
+  if (object?.metadata === undefined) throw new TypeError(`the transform of ${key} returned no object`);
   const newKey = deletionHandlingKey(object);
   if (newKey !== key) throw new TypeError(`the transform of ${key} returned ${newKey}`);
   return object;

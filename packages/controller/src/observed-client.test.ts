@@ -108,6 +108,14 @@ describe('ObservedClient', () => {
     expect(calls[0]?.options?.beforeAttempt).toBeUndefined();
   });
 
+  it('refuses options that would be left out of a patch', async () => {
+    const { client, calls } = fake();
+    const beside = [{ dryRun: true }] as unknown as readonly never[];
+    const refused = new ObservedClient({ client }).patch(testConfigMaps, target, patch, ...beside);
+    await expect(refused).rejects.toThrow('takes three arguments');
+    expect(calls).toEqual([]);
+  });
+
   it('ends calls with its signal and with their own', async () => {
     let end: () => void = () => undefined;
     const { client, calls } = fake(new Promise((resolve) => (end = resolve)));

@@ -76,8 +76,11 @@ export class ObservedClient implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    patch: Patch & SubresourceOptions & WriteOptions,
+    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
+    // Dropped, a dry run would write.
+    if (beside.length > 0)
+      throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
     return await this.#write(token, patch, (limited) => this.#client.patch(token, target, limited));
   }
 

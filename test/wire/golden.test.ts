@@ -3,5 +3,5 @@ import { describe } from 'vitest';
 import { replayTranscripts } from './golden-replay.ts';
 
 describe('golden transcripts', () => {
-  replayTranscripts(async () => []);
+  replayTranscripts(async () => ({ flags: [] }));
 });

@@ -1,17 +1,10 @@
 // DefaultServiceCidr: the ServiceCIDR "kubernetes", which says from where services get their addresses: made when it is not there,
 // never changed, and declared ready. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/defaultservicecidr.
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type Clock,
-  delay,
-  formatTime,
-  isAlreadyExists,
-  isNotFound,
-  type Logger,
-  type ResourceClient,
-} from '@kapstan/api';
+import { type Clock, formatTime, isAlreadyExists, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { type EventMessage, EventRecorder } from '@kapstan/controller';
 import { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
+import { repeatEvery } from '../repeat-every.ts';
 
 export interface DefaultServiceCidrOptions {
   readonly client: ResourceClient;
@@ -45,23 +38,14 @@ export class DefaultServiceCidr {
   /** Resolves when it was looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
   async start(): Promise<void> {
     await this.#look();
-    this.#running = this.#run();
+    const { clock } = this.#options;
+    this.#running = repeatEvery({ clock, intervalMs, signal: this.#stop.signal }, () => this.#look());
   }
 
   /** The object stays: it is of all servers. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    const isOver = (): Promise<boolean> =>
-      delay(this.#options.clock, intervalMs, signal).then(
-        () => false,
-        () => true,
-      );
-    while (!(await isOver())) await this.#look();
   }
 
   async #close(): Promise<void> {

@@ -2,6 +2,7 @@
 // addresses of these behind it. Started and ended by control-plane.ts. Source: pkg/controlplane/controller/kubernetesservice.
 import { type Clock, delay, isAlreadyExists, isNotFound, type Logger, type ResourceClient } from '@kapstan/api';
 import { Service } from '@kapstan/kinds/core/v1';
+import { repeatEvery } from '../repeat-every.ts';
 import { portName, reconcileEndpoints, serviceName, serviceNamespace } from './server-endpoints.ts';
 import type { ServerLeases } from './server-leases.ts';
 
@@ -44,25 +45,15 @@ export class KubernetesService {
       this.#options.logger.warn('Found the address of this server among the endpoints: it was not stopped in peace');
     }
     await this.#told(() => this.#look());
-    this.#running = this.#run();
+    const { clock } = this.#options;
+    const look = (): Promise<unknown> => this.#told(() => this.#look());
+    this.#running = repeatEvery({ clock, intervalMs, signal: this.#stop.signal }, look);
   }
 
   /** Takes this server out of the endpoints. Takes no longer than 20 s, whatever the store does. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      const isOver = await delay(this.#options.clock, intervalMs, signal).then(
-        () => false,
-        () => true,
-      );
-      if (isOver) return;
-      await this.#told(() => this.#look());
-    }
   }
 
   async #close(): Promise<void> {

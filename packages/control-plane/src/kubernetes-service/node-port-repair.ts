@@ -1,9 +1,10 @@
 // NodePortRepair: looks every three minutes whether the node ports that are written down are those of the services. Where several
 // servers share a store; started and ended by control-plane.ts. Source: pkg/registry/core/service/portallocator/controller.
-import { type Clock, delay, type KubernetesObject, type Logger, newConflict, type ResourceClient } from '@kapstan/api';
+import { type Clock, type KubernetesObject, type Logger, newConflict, type ResourceClient } from '@kapstan/api';
 import { NodePortCheck } from '@kapstan/apiserver';
 import { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';
+import { repeatEvery } from '../repeat-every.ts';
 import { nodePortsResource, type SharedNodePorts } from './shared-node-ports.ts';
 
 export interface NodePortRepairOptions {
@@ -33,23 +34,14 @@ export class NodePortRepair {
   /** Resolves when they were looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
   async start(): Promise<void> {
     await this.#look();
-    this.#running = this.#run();
+    const { clock } = this.#options;
+    this.#running = repeatEvery({ clock, intervalMs, signal: this.#stop.signal }, () => this.#look());
   }
 
   /** Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    const isOver = (): Promise<boolean> =>
-      delay(this.#options.clock, intervalMs, signal).then(
-        () => false,
-        () => true,
-      );
-    while (!(await isOver())) await this.#look();
   }
 
   async #close(): Promise<void> {

@@ -1,6 +1,7 @@
 // ServerIdentity: what a server leaves in kube-system for others to find: a Lease that says that it lives, the authorities of its
 // clients, and since when it counts old tokens. Started and ended by control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
+import { repeatEvery } from '../repeat-every.ts';
 import { keepClientAuthorities } from './client-authorities.ts';
 import { IdentityLease, removeExpiredIdentities } from './identity-lease.ts';
 import { keepTokenTracking } from './token-tracking.ts';
@@ -71,14 +72,9 @@ export class ServerIdentity {
     ];
   }
 
-  async #run({ name, intervalMs, keep }: Kept): Promise<void> {
-    const { signal } = this.#stop;
-    const isOver = (): Promise<boolean> =>
-      delay(this.#options.clock, intervalMs, signal).then(
-        () => false,
-        () => true,
-      );
-    while (!(await isOver())) await this.#told(name, keep);
+  #run({ name, intervalMs, keep }: Kept): Promise<void> {
+    const { clock } = this.#options;
+    return repeatEvery({ clock, intervalMs, signal: this.#stop.signal }, () => this.#told(name, keep));
   }
 
   async #close(): Promise<void> {

@@ -7,6 +7,7 @@ import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { setCondition } from './definition-conditions.ts';
 import { addStoredVersion, setDefinitionDefaults } from './definition-defaults.ts';
 import { validateDefinition, validateDefinitionStatus } from './definition-validation.ts';
+import { formatWarnings } from './format-warnings.ts';
 import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts';
 
 /** On a definition that is being deleted, until all its objects are gone. */
@@ -19,6 +20,7 @@ export function definitionResource(clock: Clock): ResourceDefinition<Unstructure
     prepareForCreate: (definition) => addStoredVersion(definition, 'always'),
     prepareForUpdate: (next) => addStoredVersion(next, 'always'),
     validate: validateDefinition,
+    warnings: formatWarnings,
     status: { validate: validateDefinitionStatus, resetFields: [['metadata']] },
     strategy: {
       finalizerNames: 'Qualified',

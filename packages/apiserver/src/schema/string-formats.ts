@@ -8,6 +8,7 @@ const uuid = (version: string, variant: string): RegExp =>
 const label = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
 const hostname = new RegExp(`^${label}(?:\\.${label})*\\.?$`);
 const dateTime = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const shortName = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const goDuration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
 // Numbers with a unit, anywhere. From the beginning of a number on, lest a long one be read from each of its digits.
 const amounts = /(?<!\d)(\d+)\s*([A-Za-zµ]+)/g;
@@ -40,13 +41,22 @@ const checks: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['password', () => true],
   ['date', isDate],
   ['duration', isDuration],
-  ['date-time', isDateTime],
   ['datetime', isDateTime],
+  ['k8sshortname', (text) => text.length <= 63 && shortName.test(text)],
+  ['k8slongname', (text) => text.length <= 253 && text.split('.').every((segment) => shortName.test(segment))],
 ]);
 
 /** True when the text is of the format, or the format is none that is checked. "date-time" and "datetime" are one. */
 export function isOfFormat(text: string, format: string): boolean {
-  return checks.get(format)?.(text) ?? true;
+  return checks.get(normalized(format))?.(text) ?? true;
+}
+
+export function isKnownFormat(format: string): boolean {
+  return checks.has(normalized(format));
+}
+
+function normalized(format: string): string {
+  return format.includes('-') ? format.replaceAll('-', '') : format;
 }
 
 function isUri(text: string): boolean {

@@ -236,6 +236,8 @@ describe('compileValidator', () => {
       ['x', '', '1x', '1.5', '1 wks', '1h 9223372036854775808 d', '9'.repeat(100_000)],
     ],
     ['email', ['a@b.c'], ['x']],
+    ['k8s-short-name', ['a-1', '0'], ['', 'A', '-a', 'a.b', 'a'.repeat(64)]],
+    ['k8s-long-name', ['a.b-c', 'a'.repeat(253)], ['', 'a..b', 'a.B', 'a'.repeat(254)]],
     ['hostname', ['a.example'], ['a_b', '']],
     ['mac', ['00:11:22:33:44:55'], ['00:11:22:33:44']],
     ['uri', ['https://a.example/x'], ['no uri']],

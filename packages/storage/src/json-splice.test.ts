@@ -2,7 +2,7 @@ import { parseJson, type Revision, stringifyJson } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonCodec } from './codec.ts';
-import { spliceResourceVersion } from './json-splice.ts';
+import { jsonMember, spliceResourceVersion } from './json-splice.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const splice = (text: string): string | undefined => {
@@ -64,6 +64,38 @@ describe('spliceResourceVersion', () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('jsonMember', () => {
+  const cut = (text: string): string | undefined => {
+    const value = jsonMember(bytes(text), 'metadata');
+    return value === undefined ? undefined : Buffer.from(value).toString();
+  };
+
+  it('is the text of the value of any compact object, wherever it stands', () => {
+    const members = fc.array(fc.tuple(fc.oneof(fc.string(), fc.constantFrom('"', '\\', 'metadatas')), fc.jsonValue()));
+    fc.assert(
+      fc.property(members, fc.jsonValue(), members, (before, value, after) => {
+        const text = (list: [string, unknown][]): string[] =>
+          list
+            .filter(([name]) => name !== 'metadata')
+            .map(([name, it]) => `${JSON.stringify(name)}:${JSON.stringify(it)}`);
+        const own = JSON.stringify(value);
+        expect(cut(`{${[...text(before), `"metadata":${own}`, ...text(after)].join(',')}}`)).toBe(own);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each(['{"kind":"Pod"}', '{"spec":{"metadata":{}}}', '{"kind":"Pod", "metadata":{}}', '[]', '', '{"a'])(
+    'is not known of %j',
+    (text) => expect(cut(text)).toBeUndefined(),
+  );
+
+  it('shares its bytes with the whole', () => {
+    const whole = bytes('{"metadata":{"name":"a"}}');
+    expect(jsonMember(whole, 'metadata')?.buffer).toBe(whole.buffer);
   });
 });
 

@@ -1,4 +1,4 @@
-// Wire JSON of an object from its stored JSON: the bytes are copied, only resourceVersion is put in.
+// JSON as bytes, put together and cut without being parsed: the wire form of an object from its stored one, one member of it.
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -30,15 +30,31 @@ export function spliceResourceVersion(stored: Uint8Array, resourceVersion: strin
   return wire;
 }
 
+/**
+ * The bytes of a top-level member's value, shared with the whole. Undefined when there is none of that name or the bytes are not
+ * a compact JSON object up to it. `name` is plain ASCII.
+ */
+export function jsonMember(json: Uint8Array, name: string): Uint8Array | undefined {
+  const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
+  const start = valueStart(bytes, name);
+  return start === undefined ? undefined : bytes.subarray(start, skipValue(bytes, start));
+}
+
 /** Index after the brace that opens the top-level "metadata". */
 function metadataBody(bytes: Buffer): number | undefined {
+  const start = valueStart(bytes, 'metadata');
+  return start !== undefined && bytes[start] === braceOpen ? start + 1 : undefined;
+}
+
+/** Index of the value of the top-level member of that name. */
+function valueStart(bytes: Buffer, name: string): number | undefined {
   if (bytes[0] !== braceOpen) return undefined;
   let at = 1;
   while (bytes[at] === quote) {
     const keyEnd = skipString(bytes, at);
     if (bytes[keyEnd] !== colon) return undefined;
-    const isMetadata = keyEnd - at === 10 && bytes.toString('latin1', at + 1, keyEnd - 1) === 'metadata';
-    if (isMetadata) return bytes[keyEnd + 1] === braceOpen ? keyEnd + 2 : undefined;
+    const hasLength = keyEnd - at === name.length + 2;
+    if (hasLength && bytes.toString('latin1', at + 1, keyEnd - 1) === name) return keyEnd + 1;
     at = skipValue(bytes, keyEnd + 1);
     if (bytes[at] !== comma) return undefined;
     at++;

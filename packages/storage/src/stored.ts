@@ -79,6 +79,11 @@ export class Stored<T extends KubernetesObject> {
     return bytes;
   }
 
+  /** The wire JSON where it is at hand: asking makes nothing. */
+  get knownJson(): Uint8Array | undefined {
+    return this.#json;
+  }
+
   /** Puts bytes that are known already, as those spliced from the stored value. */
   rememberEncoded(name: string, bytes: Uint8Array): void {
     if (name === jsonEncoding.name) {

@@ -1,7 +1,7 @@
 // Encodings of objects that several readers and watchers share: list items, metadata only, watch frames. Each is made
 // once per Stored and kept by it. Used by list-response.ts and watch-response.ts.
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { type Encoding, jsonEncoding, type Stored } from '@kapstan/storage';
+import { type Encoding, jsonEncoding, jsonMember, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { type Message, messageNamed } from '../codec/protobuf-messages.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
@@ -58,11 +58,20 @@ export function partialMetadata(object: { readonly metadata?: unknown }, version
 }
 
 function metadataEncoding(version: MetadataVersion): ObjectEncoding {
+  const head = Buffer.from(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
   return {
     name: `metadata-${version}`,
-    encode: (stored) => encoder.encode(stringifyJson(partialMetadata(stored.object, version))),
+    encode: (stored) => {
+      // Cut out of the object's own bytes: neither parsed nor encoded, which is most of the work of a list of metadata.
+      const metadata = stored.knownJson && jsonMember(stored.knownJson, 'metadata');
+      if (metadata?.[0] === braceOpen) return Buffer.concat([head, metadata, braceClose]);
+      return encoder.encode(stringifyJson(partialMetadata(stored.object, version)));
+    },
   };
 }
+
+const braceOpen = 0x7b;
+const braceClose = Buffer.from('}');
 
 const objectFrames: Readonly<Record<EventType, ObjectEncoding>> = {
   ADDED: objectFrameEncoding('ADDED'),

@@ -1,0 +1,47 @@
+import type { Revision, UnstructuredObject } from '@kapstan/api';
+import { jsonEncoding, Stored } from '@kapstan/storage';
+import { describe, expect, it } from 'vitest';
+import { metadataJson } from './encodings.ts';
+
+const key = '/registry/configmaps/default/a';
+const plain = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', resourceVersion: '7' }, data: { b: 'c' } };
+
+/** Known by its bytes; nobody may parse it. */
+function unparsed(json: string): Stored<UnstructuredObject> {
+  const stored = new Stored<UnstructuredObject>(key, 7 as Revision, plain);
+  stored.rememberEncoded(jsonEncoding.name, Buffer.from(json));
+  stored.rememberParser(() => {
+    throw new Error('parsed');
+  });
+  stored.release();
+  return stored;
+}
+
+describe('metadata as JSON', () => {
+  it.each(['v1', 'v1beta1'] as const)('of %s is cut out of bytes that are known, without parsing them', (version) => {
+    const metadata =
+      '{"resourceVersion":"7","name":"a","annotations":{"n":"\\u0041}"},"generation":12345678901234567890}';
+    const stored = unparsed(`{"kind":"ConfigMap","apiVersion":"v1","metadata":${metadata},"data":{"metadata":"{"}}`);
+    expect(Buffer.from(metadataJson(stored, version)).toString()).toBe(
+      `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":${metadata}}`,
+    );
+  });
+
+  it('is made of the object where its bytes are not known, and these are not made for it', () => {
+    const stored = new Stored<UnstructuredObject>(key, 7 as Revision, plain);
+    expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1')).toString())).toEqual({
+      ...{ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' },
+      metadata: plain.metadata,
+    });
+    expect(stored.knownJson).toBeUndefined();
+  });
+
+  it.each([['{"kind":"ConfigMap","metadata":null}'], ['{"kind":"ConfigMap"}']])(
+    'of %s is that of the object',
+    (json) => {
+      const stored = new Stored<UnstructuredObject>(key, 7 as Revision, JSON.parse(json));
+      stored.rememberEncoded(jsonEncoding.name, Buffer.from(json));
+      expect(JSON.parse(Buffer.from(metadataJson(stored, 'v1')).toString())).toMatchObject({ metadata: {} });
+    },
+  );
+});

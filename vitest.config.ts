@@ -21,6 +21,7 @@ const project = (name: string, options: ProjectOptions) => ({
     include: [options.include],
     environment: 'node' as const,
     pool: 'forks' as const,
+    execArgv: ['--import', new URL('test/source-threads.mjs', import.meta.url).href],
     testTimeout: options.timeoutMs,
     hookTimeout: options.timeoutMs,
     fileParallelism: options.isSerial !== true,

@@ -24,7 +24,8 @@ const longestRunMs = 90_000;
 /** The packages' sources, importing each other and not those of the repository; everything else is shared. */
 function copyPackages() {
   const copy = mkdtempSync(join(tmpdir(), 'kapstan-mutants-'));
-  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json'])
+  const hooks = ['test/source-threads.mjs', 'test/source-hooks.mjs'];
+  for (const file of ['package.json', 'vitest.config.ts', 'tsconfig.base.json', ...hooks])
     cpSync(join(root, file), join(copy, file));
   const modules = join(copy, 'node_modules');
   mkdirSync(join(modules, '@kapstan'), { recursive: true });

@@ -10,9 +10,9 @@ import { unknownBodyFormat } from './registry/route-errors.ts';
 /** `fieldManager` is the one that the stores track managed fields with. */
 export function objectPatching(fieldManager: FieldManager): ObjectPatching {
   return {
-    prepare: ({ type, body, force }, call) => {
+    prepare: ({ type, body, force, readYaml }, call) => {
       const { definition, context, name, kind, schema } = call;
-      if (type === 'apply') return createApplier(fieldManager, body, { ...call, force });
+      if (type === 'apply') return createApplier(fieldManager, body, { ...call, force, ...(readYaml && { readYaml }) });
       const types = patchTypesOf(definition);
       if (!types.includes(type))
         throw unknownBodyFormat([...types.map((known) => patchMediaTypes[known]), applyMediaType]);

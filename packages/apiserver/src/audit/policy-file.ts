@@ -42,7 +42,7 @@ export function parseAuditPolicy(text: string): AuditPolicyFile {
 
 function decodePolicy(text: string, strict: StrictErrors): AuditPolicy {
   try {
-    const { value, repeats } = readDocument(text, 'application/yaml', strict);
+    const { value, repeats } = readDocument(text, { mediaType: 'application/yaml' }, strict);
     const gvk = interpretKind(value, assumed);
     if (gvk.version !== assumed.version) refuseOtherKind(gvk);
     const decoded = decodeTyped(value ?? {}, { schema: policySchema, strict, repeats, words: 'json' }) as AuditPolicy;

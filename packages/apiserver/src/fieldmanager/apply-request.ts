@@ -1,11 +1,11 @@
 // application/apply-patch+yaml: the body of one server-side apply, read once and applied as often as the update loop
 // asks. Called by http/. Source: apiserver handlers applyPatcher.
 import { type DeepReadonly, isJsonObject, newBadRequest, type UnstructuredObject } from '@kapstan/api';
-import { readJsonInYaml } from '../schema/decode-object.ts';
 import { warningTexts, yamlDuplicatesText } from '../schema/field-validation.ts';
 import { jsonKind } from '../schema/go-types.ts';
 import { decodeText } from '../schema/json-reader.ts';
-import { readYamlOfClient, YamlSyntaxError } from '../schema/yaml-reader.ts';
+import { readYamlBody, type YamlBody, type YamlReading } from '../schema/yaml-body.ts';
+import { YamlSyntaxError } from '../schema/yaml-reader.ts';
 import type { ApplyCall, FieldManager } from './field-manager.ts';
 
 export const applyMediaType = 'application/apply-patch+yaml';
@@ -18,14 +18,19 @@ export type Applier = (present: DeepReadonly<UnstructuredObject> | undefined) =>
  * `managedFields: 'given'`. It throws StatusError: 400 for a body that cannot be read, and what
  * {@link FieldManager.apply} throws. Unknown fields are refused whatever fieldValidation says; repeated keys are not.
  */
-export function createApplier(fieldManager: FieldManager, body: Uint8Array, call: ApplyCall): Applier {
+export function createApplier(fieldManager: FieldManager, body: Uint8Array, call: ApplierCall): Applier {
   let read: ReadBody | undefined;
   return (present) => {
-    read ??= readBody(decodeText(body));
+    read ??= readBody(call.readYaml ?? (() => readYamlBody(decodeText(body))));
     const object = fieldManager.apply(present, read.applied, call);
     judge(read.duplicates, call);
     return object;
   };
+}
+
+export interface ApplierCall extends ApplyCall {
+  /** Absent = the body is read when the applier is called. */
+  readonly readYaml?: YamlReading;
 }
 
 interface ReadBody {
@@ -33,19 +38,17 @@ interface ReadBody {
   readonly duplicates: readonly string[];
 }
 
-function readBody(text: string): ReadBody {
-  const { value, duplicates } = readDocument(text);
-  const applied = value ?? {};
+function readBody(readYaml: YamlReading): ReadBody {
+  const { document, duplicates } = readDocument(readYaml);
+  const applied = document.value ?? {};
   if (isJsonObject(applied)) return { applied: applied as UnstructuredObject, duplicates };
   const why = `json: cannot unmarshal ${jsonKind(applied)} into Go value of type map[string]interface {}`;
   throw newBadRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${why}`);
 }
 
-function readDocument(text: string): { readonly value: unknown; readonly duplicates: readonly string[] } {
-  const json = readJsonInYaml(text);
-  if (json !== undefined) return { value: json.value, duplicates: [] };
+function readDocument(readYaml: YamlReading): YamlBody {
   try {
-    return readYamlOfClient(text);
+    return readYaml();
   } catch (error) {
     if (!(error instanceof YamlSyntaxError)) throw error;
     throw newBadRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`);

@@ -40,6 +40,7 @@ import { TurnFlusher } from './turn-flusher.ts';
 import { WarningRecorder } from './warning-recorder.ts';
 import { WatchRegistry } from './watch-registry.ts';
 import { isWebSocketRequest } from './websocket-watch.ts';
+import { YamlBodies } from './yaml-bodies.ts';
 
 export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
@@ -193,6 +194,7 @@ class RequestChain {
       drainMs: options.drainMs ?? options.requestTimeoutMs ?? defaults.requestTimeoutMs,
       watches: this.#ports.watches,
       tunnels: this.#ports.tunnels,
+      yamlBodies: this.#ports.yamlBodies,
       clock: this.#clock,
     });
     this.#limit = new InflightLimit({
@@ -365,6 +367,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     patching: options.patching,
     flusher: new TurnFlusher(),
     turns: new RequestTurns(clock),
+    yamlBodies: new YamlBodies(clock),
     watches: new WatchRegistry(),
     tunnels: new TunnelRegistry(),
     transport: new TunnelTransport({

@@ -1,11 +1,11 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
 import { isStatusError, newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
-import type { WireFormat } from '../codec/wire-format.ts';
 import type { RequestContext } from '../registry/request-context.ts';
-import { readDocument } from '../schema/decode-object.ts';
+import { documentForm, readDocument } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { decodeText } from '../schema/json-reader.ts';
+import type { YamlReading } from '../schema/yaml-body.ts';
 import {
   deleteOptionsFromBody,
   deleteOptionsFromQuery,
@@ -15,7 +15,7 @@ import {
 import type { StoredObject } from './encodings.ts';
 import { negotiateInput } from './negotiation.ts';
 import { sendObject, sendStored } from './object-response.ts';
-import { contextOf, negotiateAnswer, type ResourceCall } from './resource-call.ts';
+import { contextOf, negotiateAnswer, type ResourceCall, yamlReadingOf } from './resource-call.ts';
 import { deletedStatus } from './status-response.ts';
 
 export async function handleDelete(call: ResourceCall): Promise<void> {
@@ -35,7 +35,7 @@ export async function handleDelete(call: ResourceCall): Promise<void> {
 export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDeleteOptions> {
   const { exchange, ports } = call;
   const body = await exchange.readBody(ports.maxBodyBytes);
-  const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : readBodyOptions(call, body);
+  const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : await readBodyOptions(call, body);
   if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
   call.exchange.audit?.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
   if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
@@ -53,10 +53,11 @@ export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions):
   return contextOf(call, { dryRun: options.dryRun, fieldManager: '', fieldValidation: 'Ignore', force: false });
 }
 
-function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOptions {
+async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<ParsedDeleteOptions> {
   const format = negotiateInput(call.exchange.header('content-type'));
+  const readYaml = await yamlReadingOf(call, format, body);
   try {
-    const value = readBody(format, body);
+    const value = format.name === 'protobuf' ? readEnvelope(body, deleteOptionsKind) : readText(body, readYaml);
     const options = deleteOptionsFromBody(value, call.ports);
     call.exchange.audit?.requestBody({ ...(value as object), ...internalOptions });
     return options;
@@ -69,10 +70,8 @@ function readBodyOptions(call: ResourceCall, body: Uint8Array): ParsedDeleteOpti
 /** As kube-apiserver records options, which it does in its internal version. */
 const internalOptions = { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' };
 
-function readBody(format: WireFormat, body: Uint8Array): unknown {
-  if (format.name === 'protobuf') return readEnvelope(body, deleteOptionsKind);
-  const mediaType = format.name === 'yaml' ? 'application/yaml' : 'application/json';
-  return readDocument(decodeText(body), mediaType, new StrictErrors()).value;
+function readText(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
+  return readDocument(decodeText(body), documentForm(readYaml), new StrictErrors()).value;
 }
 
 function deletedDetails(call: ResourceCall, stored: StoredObject | undefined): StatusDetails {

@@ -9,6 +9,7 @@ import { isLongRunning, type RequestInfo } from './request-info.ts';
 import { sendText, statusOf } from './status-response.ts';
 import type { TunnelRegistry } from './tunnel-registry.ts';
 import type { WatchRegistry } from './watch-registry.ts';
+import type { YamlBodies } from './yaml-bodies.ts';
 
 export interface ShutdownOptions {
   /**
@@ -40,6 +41,7 @@ export interface GracefulShutdownPorts extends ShutdownOptions {
   readonly drainMs: number;
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
+  readonly yamlBodies: YamlBodies;
   readonly clock: Clock;
 }
 
@@ -81,6 +83,11 @@ export class GracefulShutdown {
 
   /** All steps, to the end of the last connection. Once. */
   async run(server: HttpServer): Promise<void> {
+    await this.#drain(server);
+    await this.#ports.yamlBodies.close();
+  }
+
+  async #drain(server: HttpServer): Promise<void> {
     const { delayMs = 0, sendsRetryAfter = false, watchGraceMs = 0, watches, tunnels, clock, drainMs } = this.#ports;
     this.#phase = 'announced';
     if (delayMs > 0) await delay(clock, delayMs);

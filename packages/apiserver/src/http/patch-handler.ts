@@ -6,6 +6,7 @@ import { patchTypeNotSupported, unknownBodyFormat } from '../registry/route-erro
 import { readDocument } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { decodeText } from '../schema/json-reader.ts';
+import type { YamlReading } from '../schema/yaml-body.ts';
 import { sendWritten } from './object-response.ts';
 import { contextOf, negotiateAnswer, type ResourceCall, tableOf, targetOf } from './resource-call.ts';
 import { parseWriteOptions } from './write-options.ts';
@@ -15,20 +16,22 @@ export async function handlePatch(call: ResourceCall): Promise<void> {
   const type = patchTypeOf(call);
   const form = negotiateAnswer(call);
   const body = await exchange.readBody(ports.maxBodyBytes);
+  const readYaml = type === 'apply' ? await ports.yamlBodies.prepare(body, exchange.signal) : undefined;
   await ports.turns.room();
   const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
   const target = targetOf(call, contextOf(call, options, body.length));
-  if (exchange.audit?.keepsRequest) exchange.audit.requestBody(readPatch(type, body));
-  const answer = await patchAt(target, ports.patching, { type, body, force: options.force });
+  if (exchange.audit?.keepsRequest) exchange.audit.requestBody(readPatch(body, readYaml));
+  const patch = { type, body, force: options.force, ...(readYaml && { readYaml }) };
+  const answer = await patchAt(target, ports.patching, patch);
   await target.context.nextTurn?.();
   sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
 }
 
 /** As a value; undefined for what is none, which is refused next. */
-function readPatch(type: PatchBody['type'], body: Uint8Array): unknown {
+function readPatch(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
   try {
-    const mediaType = type === 'apply' ? 'application/yaml' : 'application/json';
-    return readDocument(decodeText(body), mediaType, new StrictErrors()).value;
+    if (readYaml !== undefined) return readYaml().document.value;
+    return readDocument(decodeText(body), { mediaType: 'application/json' }, new StrictErrors()).value;
   } catch (error) {
     if (error instanceof Error) return undefined;
     throw error;

@@ -10,12 +10,14 @@ import {
 } from '@kapstan/api';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { messageOfKind } from '../codec/protobuf-messages.ts';
-import { jsonFormat, yamlFormat } from '../codec/wire-format.ts';
+import { jsonFormat, type WireFormat, yamlFormat } from '../codec/wire-format.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../registry/object-writes.ts';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { Subresource } from '../registry/resource-definition.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
+import { documentForm } from '../schema/decode-object.ts';
+import type { YamlReading } from '../schema/yaml-body.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
@@ -28,6 +30,7 @@ import type { TurnFlusher } from './turn-flusher.ts';
 import type { WarningRecorder } from './warning-recorder.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 import { managerOrUserAgent, type WriteOptions } from './write-options.ts';
+import type { YamlBodies } from './yaml-bodies.ts';
 
 /** What all handlers of a server share. */
 export interface HandlerPorts {
@@ -41,6 +44,7 @@ export interface HandlerPorts {
   readonly patching: ObjectPatching;
   readonly flusher: TurnFlusher;
   readonly turns: RequestTurns;
+  readonly yamlBodies: YamlBodies;
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
   readonly transport: TunnelTransport;
@@ -119,13 +123,23 @@ export async function readObject(
 ): Promise<{ readonly object: UnstructuredObject; readonly target: WriteTarget }> {
   const format = negotiateInput(call.exchange.header('content-type'));
   const body = await call.exchange.readBody(call.ports.maxBodyBytes);
+  const readYaml = await yamlReadingOf(call, format, body);
   await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
-  const object = decodeBody(target, json, format.name === 'yaml' ? 'application/yaml' : 'application/json');
+  const object = decodeBody(target, json, documentForm(readYaml));
   if (call.exchange.audit !== undefined) recordObject(call, object);
   await target.context.nextTurn?.();
   return { object, target };
+}
+
+/** Undefined for a body that is no YAML. */
+export async function yamlReadingOf(
+  { exchange, ports }: ResourceCall,
+  format: WireFormat,
+  body: Uint8Array,
+): Promise<YamlReading | undefined> {
+  return format.name === 'yaml' ? ports.yamlBodies.prepare(body, exchange.signal) : undefined;
 }
 
 /** As it came, with the defaults of its kind: what is done with it later shows in the answer. */

@@ -294,7 +294,7 @@ export class InProcessClient implements ResourceClient {
   }
 }
 
-const json = 'application/json';
+const json = { mediaType: 'application/json' } as const;
 
 /** There is no connection here that could be led on. */
 function leadsElsewhere(subresource: string): Error {

@@ -12,8 +12,9 @@ import {
 } from '@kapstan/api';
 import type { Stored } from '@kapstan/storage';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
-import { type DecodeObjectOptions, decodeObject } from '../schema/decode-object.ts';
+import { type DocumentForm, decodeObject } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import type { YamlReading } from '../schema/yaml-body.ts';
 import type { ServedResource } from './catalog.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { checkNamespace, checkObjectName } from './object-name.ts';
@@ -43,6 +44,8 @@ export interface PatchBody {
   readonly body: Uint8Array;
   /** Apply only: take fields over from other managers. */
   readonly force: boolean;
+  /** Apply only. Absent = the body is read when it is needed. */
+  readonly readYaml?: YamlReading;
 }
 
 interface PatchCall extends FieldsCall {
@@ -73,13 +76,13 @@ export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): 
 export function decodeBody(
   target: Omit<WriteTarget, 'name'>,
   body: Uint8Array,
-  mediaType: DecodeObjectOptions['mediaType'],
+  form: DocumentForm,
 ): UnstructuredObject {
   const { served, part, context } = target;
   const schema = part?.type === 'object' ? part.schema : served.definition.schema;
   const gvk = kindOf(target);
   return decodeObject(body, {
-    mediaType,
+    ...form,
     ...(schema === undefined ? {} : { schema }),
     gvk,
     fieldValidation: context.fieldValidation,

@@ -6,7 +6,6 @@ import {
   type GroupVersionKind,
   invalidField,
   isJsonObject,
-  JsonSyntaxError,
   newBadRequest,
   newInvalid,
   parseApiVersion,
@@ -27,10 +26,16 @@ import { decodeText, type JsonDocument, readJson } from './json-reader.ts';
 import { pruneUnknownFields } from './pruning.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { DecodeError, decodeTyped } from './typed-decoder.ts';
-import { readYamlOfClient, YamlSyntaxError } from './yaml-reader.ts';
+import { readYamlBody, type YamlReading } from './yaml-body.ts';
+import { YamlSyntaxError } from './yaml-reader.ts';
 
-export interface DecodeObjectOptions {
+export interface DocumentForm {
   readonly mediaType: 'application/json' | 'application/yaml';
+  /** Of a body in YAML. Absent = it is read here and now. */
+  readonly readYaml?: YamlReading;
+}
+
+export interface DecodeObjectOptions extends DocumentForm {
   /** Schema of the expected kind. Those of built-in kinds name their Go types; others are custom resources. Absent = {@link builtinSchema}. */
   readonly schema?: SchemaNode;
   /** What the endpoint takes. apiVersion and kind that a body leaves out are these. */
@@ -72,7 +77,7 @@ interface ReadBody {
 function readBody(body: Uint8Array, options: DecodeObjectOptions): ReadBody {
   const strict = new StrictErrors();
   try {
-    const document = readDocument(decodeText(body), options.mediaType, strict);
+    const document = readDocument(decodeText(body), options, strict);
     const gvk = interpretKind(document.value, options.gvk);
     if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
     return { document, gvk, strict };
@@ -95,35 +100,26 @@ function isReadError(error: unknown): error is Error {
   return error instanceof DecodeError || error instanceof YamlSyntaxError;
 }
 
+/** `readYaml` absent = JSON. */
+export function documentForm(readYaml: YamlReading | undefined): DocumentForm {
+  return readYaml === undefined ? { mediaType: 'application/json' } : { mediaType: 'application/yaml', readYaml };
+}
+
 /** Reads JSON or YAML. Throws {@link DecodeError} and {@link YamlSyntaxError} with Go's words. */
 export function readDocument(
   text: string,
-  mediaType: DecodeObjectOptions['mediaType'],
+  { mediaType, readYaml = () => readYamlBody(text) }: DocumentForm,
   strict: StrictErrors,
 ): JsonDocument {
   if (mediaType === 'application/yaml') {
-    const json = readJsonInYaml(text);
-    if (json !== undefined) return json;
-    const { value, duplicates } = readYamlOfClient(text);
+    const { document, duplicates } = readYaml();
     if (duplicates.length > 0) strict.add(yamlDuplicatesText(duplicates));
-    return { value, repeats: new Map() };
+    return document;
   }
   try {
     return readJson(text);
   } catch (error) {
     throw new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
-  }
-}
-
-/** Clients send JSON as YAML, which it is. Undefined where only the YAML reader knows what to say. */
-export function readJsonInYaml(text: string): JsonDocument | undefined {
-  if (!/^[ \r\n]*\{/.test(text)) return undefined;
-  try {
-    const document = readJson(text);
-    return document.repeats.size === 0 ? document : undefined;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
   }
 }
 

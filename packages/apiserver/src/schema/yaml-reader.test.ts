@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readYaml, readYamlOfClient } from './yaml-reader.ts';
+import { readYaml } from './yaml-reader.ts';
 
 describe('an alias', () => {
   it.each([
@@ -24,24 +24,42 @@ describe('an alias', () => {
   }, 30_000);
 });
 
-describe('what a client sent', () => {
-  it('is read up to a number of tokens, not further', () => {
-    // A sign, a blank, the mark of a scalar, the scalar, the end of the line; and the mark of a document before them.
-    expect(readYamlOfClient('- a\n'.repeat(9_999)).value).toHaveLength(9_999);
-    expect(() => readYamlOfClient('- a\n'.repeat(10_000))).toThrow(
-      'Request entity too large: more than 50000 tokens of YAML; send it as JSON',
-    );
-  });
+describe('aliases', () => {
+  // Source: go.yaml.in/yaml/v2 decode.go, decode_test.go. Each list has ten of the one before it.
+  const bomb = (levels: number): string =>
+    `a0: &a0 [x]\n${Array.from({ length: levels }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(10)}]\n`).join('')}`;
 
-  it('is not looked at behind the last token that is read', () => {
-    const deep = `${'- a\n'.repeat(10_000)}${'['.repeat(20_000)}`;
-    expect(() => readYamlOfClient(deep)).toThrow('Request entity too large');
-    expect(() => readYaml(deep)).toThrow('yaml: exceeded max depth');
+  it.each([
+    ['a few thousand values of a short text', bomb(2), undefined],
+    ['nearly all of a text', bomb(5), 'yaml: document contains excessive aliasing'],
+    ['a text that contains itself', 'a: &a [*a]', "yaml: anchor 'a' value contains itself"],
+    ['themselves by others', 'a: &a {b: &b [*a], c: *b}', "yaml: anchor 'a' value contains itself"],
+    [
+      'more signs than a body may have',
+      `a: &a ${'x'.repeat(1024)}\nb: [${'*a,'.repeat(3072)}]`,
+      'yaml: document contains excessive aliasing',
+    ],
+    ['nearly as many signs', `a: &a ${'x'.repeat(1024)}\nb: [${'*a,'.repeat(3000)}]`, undefined],
+    ['less than all of many values', `a: &a [${'x,'.repeat(20_000)}]\nb: [${'*a,'.repeat(15)}]`, undefined],
+    [
+      'too much of very many values',
+      `a: &a [${'x,'.repeat(20_000)}]\nb: [${'*a,'.repeat(60)}]`,
+      'yaml: document contains excessive aliasing',
+    ],
+  ])('may stand for %s or not', (_what, text, message) => {
+    if (message === undefined) readYaml(text);
+    else expect(() => readYaml(text)).toThrow(message);
   });
+});
 
-  it('has no such bound where it is ours', () => {
-    expect(readYaml('- a\n'.repeat(10_000)).value).toHaveLength(10_000);
-  });
+it('a text of more tokens than are asked for is not read', () => {
+  // A sign, a blank, the mark of a scalar, the scalar, the end of the line; and the mark of a document before them.
+  expect(readYaml('- a\n'.repeat(99), { maxTokens: 500 }).value).toHaveLength(99);
+  expect(() => readYaml('- a\n'.repeat(100), { maxTokens: 500 })).toThrow(
+    'more than 500 tokens of YAML; send it as JSON',
+  );
+  // Nor is what is behind them looked at.
+  expect(() => readYaml(`${'- a\n'.repeat(100)}${'['.repeat(20_000)}`, { maxTokens: 500 })).toThrow('more than 500');
 });
 
 describe('a binary', () => {

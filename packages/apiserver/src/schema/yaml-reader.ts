@@ -1,6 +1,6 @@
-// YAML of clients as the JSON value it stands for: YAML 1.1 words for booleans, no other types than JSON's, aliases and
-// depth bounded. Beside json-reader.ts; used by decode-object.ts and by apply patches.
-import { ExactNumber, maxJsonDepth, newRequestEntityTooLarge, setOwn } from '@kapstan/api';
+// YAML as the JSON value it stands for: YAML 1.1 words for booleans, no other types than JSON's, aliases and depth bounded.
+// Beside json-reader.ts; bodies of clients come by yaml-body.ts, long ones by yaml-thread.ts.
+import { ExactNumber, maxJsonDepth, setOwn } from '@kapstan/api';
 import {
   type Alias,
   type Document,
@@ -17,19 +17,18 @@ import {
   type YAMLMap,
 } from 'yaml';
 
-/**
- * Tokens of a text that a client sent: some 7,000 lines, and one or two tenths of a second in which nobody else is answered.
- * JSON is read many times as fast and has no such bound, also where it comes as YAML.
- */
-const maxTokensOfClients = 50_000;
-/** Nodes that aliases may add to a document: a "billion laughs" stops here. */
-const maxAliasedNodes = 10_000;
+/** What aliases may add to a text, in signs and values: as much as a body may have. A "billion laughs" stops here, as do long texts. */
+const maxAliased = 3 * 1024 * 1024;
 
 /** A text that is no YAML, or more than is read. The message begins with "yaml: ", as Go's. */
 export class YamlSyntaxError extends Error {
-  constructor(message: string, options?: { readonly cause?: unknown }) {
-    super(`yaml: ${message}`, options);
+  /** The message without its beginning. */
+  readonly reason: string;
+
+  constructor(reason: string, options?: { readonly cause?: unknown }) {
+    super(`yaml: ${reason}`, options);
     this.name = 'YamlSyntaxError';
+    this.reason = reason;
   }
 }
 
@@ -40,18 +39,17 @@ export interface YamlDocument {
   readonly duplicates: readonly string[];
 }
 
-/** What a client sent, as {@link readYaml} reads it. Throws StatusError 413 for more than is read in one turn. */
-export function readYamlOfClient(text: string): YamlDocument {
-  return readDocument(text, maxTokensOfClients);
+export interface YamlLimits {
+  /** Default: no bound. */
+  readonly maxTokens?: number;
 }
 
-/** Reads the first document of a text; an empty one is null. Throws {@link YamlSyntaxError}. */
-export function readYaml(text: string): YamlDocument {
-  return readDocument(text, Number.POSITIVE_INFINITY);
-}
+/** A text of more tokens than {@link YamlLimits.maxTokens}. */
+export class TooManyTokensError extends Error {}
 
-function readDocument(text: string, maxTokens: number): YamlDocument {
-  refuseByTokens(text, maxTokens);
+/** Reads the first document of a text; an empty one is null. Throws {@link YamlSyntaxError} and {@link TooManyTokensError}. */
+export function readYaml(text: string, limits: YamlLimits = {}): YamlDocument {
+  refuseByTokens(text, limits.maxTokens ?? Number.POSITIVE_INFINITY);
   const lines = new LineCounter();
   const document = parse(text, lines);
   if (document === undefined) return { value: null, duplicates: [] };
@@ -106,7 +104,7 @@ function refuseByTokens(text: string, maxTokens: number): void {
 function* tokensOf(text: string, maxTokens: number): Generator<string> {
   let count = 0;
   for (const token of new Lexer().lex(text)) {
-    if (++count > maxTokens) throw newRequestEntityTooLarge(`more than ${maxTokens} tokens of YAML; send it as JSON`);
+    if (++count > maxTokens) throw new TooManyTokensError(`more than ${maxTokens} tokens of YAML; send it as JSON`);
     yield token;
   }
 }
@@ -168,13 +166,47 @@ class AliasTargets {
   }
 }
 
+/**
+ * How much of what is read may be read by aliases: nearly all of a small document, a tenth of a huge one. Source: go.yaml.in/yaml/v2
+ * decode.go (allowedAliasRatio).
+ */
+class AliasBudget {
+  #nodes = 0;
+  #aliased = 0;
+  #aliasedLength = 0;
+  readonly #open = new Set<Alias>();
+
+  /** Reads what the alias stands for. */
+  follow(alias: Alias, read: () => unknown): unknown {
+    if (this.#open.has(alias)) throw new YamlSyntaxError(`anchor '${alias.source}' value contains itself`);
+    this.#open.add(alias);
+    const value = read();
+    this.#open.delete(alias);
+    return value;
+  }
+
+  spend(node: Node | null | undefined): void {
+    this.#nodes++;
+    if (this.#open.size === 0) return;
+    this.#aliased++;
+    this.#aliasedLength += 1 + (isScalar(node) && typeof node.source === 'string' ? node.source.length : 0);
+    const isMuch = this.#aliased > 100 && this.#nodes > 1000 && this.#aliased / this.#nodes > this.#allowedRatio();
+    if (isMuch || this.#aliasedLength > maxAliased) throw new YamlSyntaxError('document contains excessive aliasing');
+  }
+
+  #allowedRatio(): number {
+    const [low, high] = [400_000, 4_000_000];
+    if (this.#nodes <= low) return 0.99;
+    return this.#nodes >= high ? 0.1 : 0.99 - (0.89 * (this.#nodes - low)) / (high - low);
+  }
+}
+
 class NodeReader {
   readonly #aliases: AliasTargets;
+  readonly #budget = new AliasBudget();
   readonly #lines: LineCounter;
   readonly duplicates: string[] = [];
   #depth = 0;
-  #inAlias = 0;
-  #aliasedNodes = 0;
 
   constructor(document: Document, lines: LineCounter) {
     this.#aliases = new AliasTargets(document.contents as Node | null);
@@ -182,9 +214,7 @@ class NodeReader {
   }
 
   read(node: Node | null | undefined): unknown {
-    if (this.#inAlias > 0 && ++this.#aliasedNodes > maxAliasedNodes) {
-      throw new YamlSyntaxError('document contains excessive aliasing');
-    }
+    this.#budget.spend(node);
     if (node === null || node === undefined) return null;
     if (isAlias(node)) return this.#alias(node);
     if (isScalar(node)) return scalarValue(node);
@@ -201,10 +231,7 @@ class NodeReader {
   #alias(alias: Alias): unknown {
     const target = this.#aliases.of(alias);
     if (target === undefined) throw new YamlSyntaxError(`unknown anchor '${alias.source}' referenced`);
-    this.#inAlias++;
-    const value = this.read(target);
-    this.#inAlias--;
-    return value;
+    return this.#budget.follow(alias, () => this.read(target));
   }
 
   #map(map: YAMLMap<Node, Node | null>): Record<string, unknown> {

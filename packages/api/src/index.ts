@@ -113,6 +113,16 @@ export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErro
 export { parseQuantity, Quantity, type QuantityFormat, quantityOf } from './quantity.ts';
 export { type MetricFamily, type MetricSample, type RequestMeasure, RequestMetrics } from './request-metrics.ts';
 export {
+  requireCallbacks,
+  requireClock,
+  requireFunction,
+  requireFunctions,
+  requireLogger,
+  requireNotNegative,
+  requireResource,
+  requireSignal,
+} from './required.ts';
+export {
   apiVersionOf,
   groupVersionResourceOf,
   type ObjectOf,

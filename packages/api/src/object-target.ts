@@ -22,8 +22,10 @@ export function requireString(value: unknown, what: string): void {
   if (typeof value !== 'string') throw new TypeError(`${what} must be a string, not ${shown(value)}`);
 }
 
-function shown(value: unknown): string {
+/** For errors: what it is, without what it holds. */
+export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'function') return 'a function';
   return typeof value === 'string'
     ? JSON.stringify(value)
     : typeof value === 'object' && value !== null

@@ -15,8 +15,10 @@ describe('ClientOptions', () => {
   });
 
   it('refuse negative numbers and take undefined for absence', () => {
-    expect(() => resolveClientOptions({ timeoutMs: -1 })).toThrow('timeoutMs must not be negative, got -1');
-    expect(() => resolveClientOptions({ pageSize: Number.NaN })).toThrow('pageSize must not be negative');
+    expect(() => resolveClientOptions({ timeoutMs: -1 })).toThrow('timeoutMs must be a number of at least 0, not -1');
+    expect(() => resolveClientOptions({ pageSize: Number.NaN })).toThrow(
+      'pageSize must be a number of at least 0, not NaN',
+    );
     expect(resolveClientOptions({ timeoutMs: 0, maxRetries: undefined } as never)).toMatchObject({
       timeoutMs: 0,
       maxRetries: 10,

@@ -1,10 +1,20 @@
 // What a client needs to know about one cluster (ClientConfig) and about itself (ClientOptions).
-import { type Clock, type Logger, systemClock, type WriteObserver } from '@kapstan/api';
+import {
+  type Clock,
+  type Logger,
+  requireCallbacks,
+  requireClock,
+  requireFunctions,
+  requireLogger,
+  requireNotNegative,
+  requireObject,
+  systemClock,
+  type WriteObserver,
+} from '@kapstan/api';
 import type { Credentials } from './credentials/credentials.ts';
 import type { ExecConfig } from './credentials/exec-plugin.ts';
 import type { OidcConfig } from './credentials/oidc.ts';
 import { processLogger } from './process-logger.ts';
-import { requireFunction, requireFunctions, requireNotNegative } from './required.ts';
 import type { TlsConfig } from './tls-config.ts';
 import type { RateLimit } from './transport/rate-limiter.ts';
 import type { RequestDiagnostics } from './transport/request-diagnostics.ts';
@@ -88,11 +98,12 @@ type DefaultedNumber = 'timeoutMs' | 'listTimeoutMs' | 'openTimeoutMs' | 'maxRet
 
 /** Throws TypeError for what does not observe writes. */
 export function requireWriteObserver(observer: unknown): void {
-  requireFunctions('writeObserver', observer, ['observeWrite']);
+  requireFunctions(observer, 'writeObserver', ['observeWrite']);
 }
 
 /** Fills in the defaults. Throws TypeError for a number that is negative or none, and for a callback that cannot be called. */
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
+  requireObject(options, 'options of a client');
   const resolved = {
     clock: systemClock,
     logger: processLogger,
@@ -100,11 +111,11 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;
   for (const name of Object.keys(clientDefaults) as DefaultedNumber[]) {
-    requireNotNegative(name, resolved[name]);
+    requireNotNegative(resolved[name], name);
   }
-  requireFunctions('logger', resolved.logger, ['debug', 'info', 'warn', 'error']);
-  requireFunction('onWarning', resolved.onWarning);
-  requireFunction('onRequest', resolved.onRequest);
+  requireClock(resolved.clock);
+  requireLogger(resolved.logger);
+  requireCallbacks(resolved, ['onWarning', 'onRequest']);
   if (resolved.writeObserver !== undefined) requireWriteObserver(resolved.writeObserver);
   return resolved;
 }

@@ -1,4 +1,5 @@
 // connect(): finds the cluster (kubeconfig or the pod's service account) and makes a client that is ready to call.
+import { requireObject, requireSignal, requireString } from '@kapstan/api';
 import { Client } from './client.ts';
 import type { ClientConfig, ClientOptions } from './client-config.ts';
 import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
@@ -26,7 +27,11 @@ export interface ConnectOptions extends ClientOptions {
  * that failed; whether the server can be reached shows with the first call.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  requireObject(options, 'options of connect()');
   const { config, kubeconfig, context, inCluster, env, signal, ...rest } = options;
+  for (const [name, value] of Object.entries({ kubeconfig, context }))
+    if (value !== undefined) requireString(value, name);
+  requireSignal(signal);
   const isSearch = kubeconfig !== undefined || context !== undefined || inCluster !== undefined;
   if (config !== undefined && isSearch)
     throw new TypeError('config may not be combined with kubeconfig, context or inCluster');

@@ -74,13 +74,15 @@ describe('a client that is used wrongly', () => {
   });
 
   it.each([
-    [{ onWarning: 5 }, 'onWarning must be a function, got 5'],
-    [{ onRequest: {} }, 'onRequest must be a function, got {}'],
-    [{ writeObserver: {} }, 'writeObserver needs the function observeWrite, got {}'],
-    [{ writeObserver: null }, 'writeObserver needs the function observeWrite, got null'],
-    [{ logger: {} }, 'logger needs the function debug, got {}'],
+    [{ onWarning: 5 }, 'onWarning must be a function, not 5'],
+    [{ onRequest: {} }, 'onRequest must be a function, not an object'],
+    [{ writeObserver: {} }, 'writeObserver needs the function observeWrite, it is an object'],
+    [{ writeObserver: null }, 'writeObserver needs the function observeWrite, it is null'],
+    [{ logger: {} }, 'logger needs the function debug, it is an object'],
     [{ logger: { ...silentLogger, error: undefined } }, 'logger needs the function error'],
-    [{ timeoutMs: '5' }, "timeoutMs must not be negative, got '5'"],
+    [{ clock: {} }, 'clock needs the function now, it is an object'],
+    [null, 'options of a client must be an object, not null'],
+    [{ timeoutMs: '5' }, 'timeoutMs must be a number of at least 0, not "5"'],
   ])('is refused at once for the option %o', (options, message) => {
     expect(() => connect(options as never)).toThrow(message);
     expect(() => connect(options as never)).toThrow(TypeError);
@@ -88,7 +90,7 @@ describe('a client that is used wrongly', () => {
 
   it('refuses an observer of writes that is none', () => {
     const observe = (): unknown => connect().observeWrites((() => undefined) as never);
-    expect(observe).toThrow(new TypeError('writeObserver needs the function observeWrite, got [Function (anonymous)]'));
+    expect(observe).toThrow(new TypeError('writeObserver needs the function observeWrite, it is a function'));
   });
 
   describe('of a server that answers with a page to log in', () => {
@@ -150,20 +152,24 @@ describe('a client that is used wrongly', () => {
       ],
       ...[-1, Number.NaN, '5'].map((timeoutMs): (typeof calls)[number] => [
         `a time of ${timeoutMs}`,
-        `timeoutMs must not be negative, got ${typeof timeoutMs === 'string' ? `'${timeoutMs}'` : timeoutMs}`,
+        `timeoutMs must be a number of at least 0, not ${typeof timeoutMs === 'string' ? `"${timeoutMs}"` : timeoutMs}`,
         (client) => client.get(ConfigMap, target, { timeoutMs: timeoutMs as never }),
       ]),
       [
         'a negative time for a list',
-        'timeoutMs must not be',
+        'timeoutMs must be a number of at least 0, not -1',
         (client) => client.listPage(ConfigMap, { timeoutMs: -1 }),
       ],
       [
         'a negative time for a stream',
-        'timeoutMs must not be',
+        'timeoutMs must be a number of at least 0, not -1',
         (client) => client.rawStream({ path: '/', timeoutMs: -1 }),
       ],
-      ['a negative time to prepare', 'timeoutMs must not be', (client) => client.prepare({ timeoutMs: -1 })],
+      [
+        'a negative time to prepare',
+        'timeoutMs must be a number of at least 0, not -1',
+        (client) => client.prepare({ timeoutMs: -1 }),
+      ],
     ];
     it.each(calls)('%s', async (_, message, call) => {
       server.always(json(answered));

@@ -33,7 +33,7 @@ describe('controller()', () => {
   });
 
   it('refuses an empty name and a finalizer without a domain', () => {
-    expect(() => controller(testPods, { name: '' })).toThrow('a controller needs a name');
+    expect(() => controller(testPods, { name: '' })).toThrow("a controller's name has 1 to 128 printable characters");
     const finalize = async (): Promise<void> => undefined;
     for (const name of ['clean', 'a/b/c', '/b', '', 'De mo/x y', 'Demo.dev/x', 'demo.dev/', undefined as never])
       expect(() => controller(testPods).finalize(name, finalize)).toThrow('a finalizer is "domain/name"');
@@ -46,8 +46,8 @@ describe('controller()', () => {
       `${where} takes a resource token, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
     it.each<[string, () => unknown, string]>([
       ['no kind', () => controller(none), token('controller()', 'undefined')],
-      ['a word', () => controller('pods' as never), token('controller()', "'pods'")],
-      ['a word with a name', () => controller('pods' as never, { name: 'a' }), token('controller()', "'pods'")],
+      ['a word', () => controller('pods' as never), token('controller()', '"pods"')],
+      ['a word with a name', () => controller('pods' as never, { name: 'a' }), token('controller()', '"pods"')],
       ['no owned kind', () => base.owns(none), token('owns()', 'undefined')],
       ['no watched kind', () => base.watches(none, () => []), token('watches()', 'undefined')],
       ['no map', () => base.watches(testPods, none), 'watches() takes a function, not undefined'],

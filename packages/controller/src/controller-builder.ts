@@ -7,6 +7,10 @@ import {
   type ObjectTarget,
   qualifiedNameErrors,
   type Resource,
+  requireCallbacks,
+  requireNotNegative,
+  requireObject,
+  requireResource,
 } from '@kapstan/api';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
@@ -15,6 +19,8 @@ import type { Predicate } from './predicate.ts';
 import type { ReconcileOutcome, ReconcileResult } from './reconcile-loop.ts';
 import type { ReconcilerContext } from './reconciler-context.ts';
 import type { PriorityOptions, RateLimiter } from './workqueue/index.ts';
+import { requirePriorityOptions } from './workqueue/queue-order.ts';
+import { requireRateLimiter } from './workqueue/rate-limiter.ts';
 
 /** What an author writes. Nothing = done until the next change; {@link after} = come back; a rejection = again with backoff. */
 export type Reconciler<T extends KubernetesObject> = (
@@ -155,9 +161,10 @@ export function controller<T extends KubernetesObject>(
   kind: Resource<T>,
   options: { readonly name?: string } = {},
 ): ControllerBuilder<T> {
-  requireKind(kind, 'controller()');
+  requireResource(kind, 'controller()');
+  requireObject(options, 'options of a controller');
   const { name = kind.kind.toLowerCase() } = options;
-  if (name === '') throw new TypeError('a controller needs a name');
+  requireName(name);
   return builder({ name, kind, when: always, sources: [], indexes: [], finalizers: [], settings: {}, reconcile: done });
 }
 
@@ -169,20 +176,20 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
   const add = (source: ControllerSource): ControllerBuilder<T> =>
     builder({ ...spec, sources: [...spec.sources, source] });
   return {
-    owns: (kind, { when = always } = {}) =>
-      add({ type: 'owned', kind: requireKind(kind, 'owns()'), when: requireFunction(when, 'owns() with when') }),
-    watches: (kind, map, { when = always } = {}) =>
+    owns: (kind, options = {}) =>
+      add({ type: 'owned', kind: kindOf(kind, 'owns()'), when: predicateOf(options, 'owns()') }),
+    watches: (kind, map, options = {}) =>
       add({
         type: 'watched',
-        kind: requireKind(kind, 'watches()'),
-        when: requireFunction(when, 'watches() with when'),
+        kind: kindOf(kind, 'watches()'),
+        when: predicateOf(options, 'watches()'),
         map: requireFunction(map, 'watches()'),
       }),
     on: (trigger, map) => add({ type: 'trigger', trigger: from(trigger), map: requireFunction(map, 'on()') }),
     index: (kind, name, valuesOf) => {
       if (typeof name !== 'string' || name === '')
         throw new TypeError(`index() takes a name for the index, not ${inspect(name)}`);
-      const added = { kind: requireKind(kind, 'index()'), name, valuesOf: requireFunction(valuesOf, 'index()') };
+      const added = { kind: kindOf(kind, 'index()'), name, valuesOf: requireFunction(valuesOf, 'index()') };
       return builder({ ...spec, indexes: [...spec.indexes, added as ControllerIndex] });
     },
     when: (predicate) => {
@@ -208,14 +215,22 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
   };
 }
 
-/** The token, with its type given up. Throws TypeError for anything else, which JavaScript lets through. */
-function requireKind(kind: unknown, where: string): Resource {
-  const strings = ['group', 'version', 'kind', 'plural'] as const;
-  const token = (typeof kind === 'object' && kind !== null ? kind : {}) as Resource;
-  if (strings.every((name) => typeof token[name] === 'string')) return token;
-  throw new TypeError(
-    `${where} takes a resource token, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${inspect(kind)}`,
-  );
+/** The token, with its type given up. */
+function kindOf(kind: unknown, where: string): Resource {
+  requireResource(kind, where);
+  return kind as Resource;
+}
+
+function predicateOf(options: SourceOptions<never>, where: string): Predicate<KubernetesObject> {
+  requireObject(options, `options of ${where}, such as { when },`);
+  return requireFunction(options.when ?? always, `${where} with when`);
+}
+
+/** Source: apimachinery ValidateFieldManager, as it is the field manager: at most 128 bytes, printable. */
+function requireName(name: unknown): void {
+  const isName = typeof name === 'string' && /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(name);
+  if (isName && Buffer.byteLength(name) <= 128) return;
+  throw new TypeError(`a controller's name has 1 to 128 printable characters, unlike ${inspect(name)}`);
 }
 
 /** The function, with the type of its objects given up. */
@@ -232,9 +247,14 @@ function requireFinalizerName(name: unknown): void {
   throw new TypeError(`a finalizer is "domain/name", not ${JSON.stringify(name)}${why === '' ? '' : `: ${why}`}`);
 }
 
-function requireSettings({ workers = 1, timeoutMs = 0, slowAfterMs = 0 }: ControllerSettings<never>): void {
+function requireSettings(settings: ControllerSettings<never>): void {
+  requireObject(settings, 'settings');
+  const { workers = 1, timeoutMs = 0, slowAfterMs = 0, rateLimiter, priorityQueue } = settings;
   if (!Number.isInteger(workers) || workers < 1)
-    throw new TypeError(`workers must be a whole number of at least 1, not ${workers}`);
-  for (const [name, value] of Object.entries({ timeoutMs, slowAfterMs }))
-    if (!(value >= 0)) throw new TypeError(`${name} must be a number of at least 0, not ${value}`);
+    throw new TypeError(`workers must be a whole number of at least 1, not ${inspect(workers)}`);
+  requireNotNegative(timeoutMs, 'timeoutMs');
+  requireNotNegative(slowAfterMs, 'slowAfterMs');
+  if (rateLimiter !== undefined) requireRateLimiter(rateLimiter);
+  if (priorityQueue !== undefined) requirePriorityOptions(priorityQueue);
+  requireCallbacks(settings, ['priority', 'onOutcome']);
 }

@@ -5,9 +5,12 @@ import {
   type DeepReadonly,
   type DefinedResource,
   delay,
+  isDefinedResource,
   isStatusError,
   type Logger,
   type ResourceClient,
+  requireNotNegative,
+  requireSignal,
   retryAfterSeconds,
   systemClock,
 } from '@kapstan/api';
@@ -41,6 +44,11 @@ export async function installDefinitions(
   options: InstallDefinitionsOptions,
 ): Promise<void> {
   const { clock = systemClock, timeoutMs = 0, signal } = options;
+  requireNotNegative(timeoutMs, 'timeoutMs');
+  requireSignal(signal);
+  for (const resource of resources)
+    if (!isDefinedResource(Object(resource)))
+      throw new TypeError('installDefinitions() takes what defineResource() gives: another token has no definition');
   const over = new AbortController();
   const cancel = timeoutMs === 0 ? () => undefined : clock.setTimer(() => over.abort(), timeoutMs);
   const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);

@@ -351,7 +351,7 @@ describe('a manager that is made wrongly', () => {
     [
       'a logger without all its levels',
       { logger: { error: () => undefined } },
-      'logger needs the functions debug, info, warn and error; it has no debug',
+      'logger needs the function debug, it is an object',
     ],
     ['a namespace without a list', { namespaces: 'default' }, "namespaces takes a list of names, not 'default'"],
     ['namespaces that are no names', { namespaces: [5] }, 'namespaces takes a list of names, not [ 5 ]'],

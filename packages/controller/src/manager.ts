@@ -1,7 +1,6 @@
 // Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
 // order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
-import { inspect } from 'node:util';
 import {
   type Clock,
   type DefinedResource,
@@ -10,6 +9,7 @@ import {
   type Logger,
   type Resource,
   type ResourceClient,
+  requireSignal,
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
@@ -22,6 +22,7 @@ import { InformerCache, type InformerCacheOptions } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
 import { LeaderElector, LeadershipLostError } from './leader-election/leader-elector.ts';
+import { requireControllers, requireManagerOptions } from './manager-checks.ts';
 import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type ProbeServer, type ProbeServerOptions, startProbeServer } from './probe-server.ts';
@@ -86,7 +87,7 @@ export class Manager {
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
     requireControllers(controllers);
-    requireOptions(options);
+    requireManagerOptions(options);
     const { clock = systemClock, logger = warningLogger, registry } = options;
     this.#options = { ...options, ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
@@ -153,7 +154,7 @@ export class Manager {
    * then too. Once.
    */
   async run(signal: AbortSignal): Promise<void> {
-    requireSignal(signal);
+    requireSignal(signal ?? null);
     if (this.#isStarted) throw new Error('a manager runs once');
     this.#isStarted = true;
     const unfollow = this.#metrics.followRequests();
@@ -324,49 +325,12 @@ export class Manager {
   }
 }
 
-/** Throws TypeError. */
 function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, keyof typeof defaults>> {
-  const times = {
+  return {
     gracePeriodMs: options.gracePeriodMs ?? defaults.gracePeriodMs,
     ownWritesTimeoutMs: options.ownWritesTimeoutMs ?? defaults.ownWritesTimeoutMs,
     cacheSyncTimeoutMs: options.cacheSyncTimeoutMs ?? defaults.cacheSyncTimeoutMs,
   };
-  for (const [name, value] of Object.entries(times))
-    if (!(value >= 0)) throw new TypeError(`${name} must be a number of at least 0, not ${value}`);
-  return times;
-}
-
-/** Throws TypeError. */
-function requireControllers(controllers: readonly Controller[]): void {
-  if (controllers.length === 0) throw new TypeError('there is no controller to run');
-  for (const one of controllers as readonly unknown[]) {
-    const isController = typeof one === 'object' && one !== null && 'kind' in one && 'reconcile' in one;
-    if (!isController) throw new TypeError('a controller ends with .reconcile(…): that gives what can be run');
-  }
-  const names = controllers.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
-}
-
-/** Throws TypeError for what JavaScript lets through and what would fail late or not at all. */
-function requireOptions(options: ManagerOptions): void {
-  const { leaderElection = false, logger, namespaces = [] } = options as unknown as Readonly<Record<string, unknown>>;
-  const lease = (typeof leaderElection === 'object' && leaderElection) || {};
-  if (leaderElection !== false && !('name' in lease && typeof lease.name === 'string'))
-    throw new TypeError(`leaderElection takes { name }, the Lease's, not ${inspect(leaderElection)}`);
-  if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
-    throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
-  const levels = logger as Partial<Logger> | undefined;
-  const missing = (['debug', 'info', 'warn', 'error'] as const).find((level) => typeof levels?.[level] !== 'function');
-  if (levels !== undefined && missing !== undefined)
-    throw new TypeError(`logger needs the functions debug, info, warn and error; it has no ${missing}`);
-}
-
-/** Throws TypeError. */
-function requireSignal(signal: unknown): void {
-  const isSignal = typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
-  if (!isSignal)
-    throw new TypeError(`signal takes an AbortSignal, such as that of an AbortController, not ${inspect(signal)}`);
 }
 
 /** Those that the controllers reconcile, own, watch or index; each once. */

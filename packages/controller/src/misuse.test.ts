@@ -2,11 +2,22 @@ import { type LogFields, type ResourceClient, silentLogger } from '@kapstan/api'
 import { FakeListerWatcher, settle, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { after, controller } from './controller-builder.ts';
+import { EventRecorder } from './events/event-recorder.ts';
 import { InformerCache } from './informer-cache.ts';
+import { installDefinitions } from './install-definitions.ts';
 import { Manager } from './manager.ts';
+import { allOf, anyOf, not } from './predicate.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import { run } from './run.ts';
-import { ExponentialFailureRateLimiter, RateLimitingQueue } from './workqueue/index.ts';
+import {
+  DelayingQueue,
+  ExponentialFailureRateLimiter,
+  FastSlowRateLimiter,
+  MaxOfRateLimiter,
+  MaxWaitRateLimiter,
+  RateLimitingQueue,
+  WorkQueue,
+} from './workqueue/index.ts';
 
 const idle = controller(testConfigMaps).reconcile(async () => undefined);
 const client = { listerWatcher: () => new FakeListerWatcher() } as unknown as ResourceClient;
@@ -35,6 +46,182 @@ it.each([{ kubeconfig: '/nowhere' }, { context: 'c' }, { inCluster: false }])(
     );
   },
 );
+
+describe('a controller that is described wrongly', () => {
+  const base = controller(testConfigMaps);
+  const limiter = { when: () => 0, forget: () => undefined };
+  it.each<[string, () => unknown, string]>([
+    [
+      'options in words',
+      () => controller(testConfigMaps, 'name' as never),
+      'options of a controller must be an object',
+    ],
+    [
+      'options that are null',
+      () => controller(testConfigMaps, null as never),
+      'options of a controller must be an obje',
+    ],
+    ['a name of 129', () => controller(testConfigMaps, { name: 'n'.repeat(129) }), 'has 1 to 128 printable characters'],
+    ['a name of 65 umlauts', () => controller(testConfigMaps, { name: 'ä'.repeat(65) }), 'has 1 to 128 printable'],
+    ['a name of two lines', () => controller(testConfigMaps, { name: 'a\nb' }), "unlike 'a\\nb'"],
+    ['a name that is a number', () => controller(testConfigMaps, { name: 5 as never }), 'unlike 5'],
+    ['settings that are a number', () => base.settings(5 as never), 'settings must be an object, not 5'],
+    ['settings that are null', () => base.settings(null as never), 'settings must be an object, not null'],
+    ['workers as text', () => base.settings({ workers: '2' as never }), "at least 1, not '2'"],
+    ['a time as text', () => base.settings({ timeoutMs: '5' as never }), 'timeoutMs must be a number of at least 0'],
+    ['no limiter', () => base.settings({ rateLimiter: {} as never }), 'rateLimiter needs the function when'],
+    ['half a limiter', () => base.settings({ rateLimiter: limiter as never }), 'needs the function numRequeues'],
+    ['aging below 0', () => base.settings({ priorityQueue: { agingMs: -1 } }), 'agingMs must be above 0, not -1'],
+    [
+      'aging as text',
+      () => base.settings({ priorityQueue: { agingMs: '9' as never } }),
+      "agingMs must be above 0, not '9'",
+    ],
+    ['true for priorities', () => base.settings({ priorityQueue: true as never }), 'must be an object, not true'],
+    ['a priority', () => base.settings({ priority: 5 as never }), 'priority must be a function, not 5'],
+    ['onOutcome', () => base.settings({ onOutcome: {} as never }), 'onOutcome must be a function, not an object'],
+    [
+      'a bare predicate',
+      () => base.owns(testConfigMaps, (() => true) as never),
+      'options of owns(), such as { when },',
+    ],
+    ['options of watches()', () => base.watches(testConfigMaps, () => [], 5 as never), 'options of watches(), such as'],
+    ['what is not', () => not(undefined as never), 'a predicate must be a function'],
+    ['all of true', () => allOf(true as never), 'a predicate must be a function, not true'],
+    ['any of a list', () => anyOf([() => true] as never), 'a predicate must be a function, not a list'],
+  ])('is refused at once: %s', (_what, make, message) => {
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+
+  it('takes a name of 128 characters, also of other scripts and with blanks', () => {
+    for (const name of ['n'.repeat(128), 'ä'.repeat(64), 'Mein Dienst'])
+      expect(controller(testConfigMaps, { name }).reconcile(async () => undefined).name).toBe(name);
+  });
+});
+
+describe('a manager with wrong options', () => {
+  const manager = (options: object): unknown => new Manager([idle], { client, logger: silentLogger, ...options });
+  const port = (value: unknown): unknown => manager({ metrics: { port: value } });
+  const range = (value: string): string => `metrics.port must be a whole number from 0 to 65535, not ${value}`;
+  it.each<[string, () => unknown, string]>([
+    [
+      'options that are null',
+      () => new Manager([idle], null as never),
+      'options of a manager must be an object, not null',
+    ],
+    [
+      'a controller without a list',
+      () => new Manager(idle as never, { client }),
+      'a manager takes a list of controllers',
+    ],
+    ['no client', () => manager({ client: undefined }), 'client needs the function listerWatcher, it is undefined'],
+    ['a port beyond all', () => port(70_000), range('70000')],
+    ['a port below 0', () => port(-1), range('-1')],
+    ['a port as text', () => port('8080'), range("'8080'")],
+    ['half a port', () => port(80.5), range('80.5')],
+    ['no port', () => manager({ metrics: {} }), range('undefined')],
+    ['a port alone', () => manager({ metrics: 8080 }), 'metrics, such as { port: 8080 }, must be an object, not 8080'],
+    ['a host', () => manager({ metrics: { port: 0, host: 5 } }), 'metrics.host must be a string, not 5'],
+    ['a grace period as text', () => manager({ gracePeriodMs: '5' }), 'gracePeriodMs must be a number of at least 0'],
+    [
+      'a time that is none',
+      () => manager({ cacheSyncTimeoutMs: Number.NaN }),
+      'cacheSyncTimeoutMs must be a number of',
+    ],
+    ['a random number', () => manager({ random: 0.5 }), 'random must be a function, not 0.5'],
+    ['a clock', () => manager({ clock: Date }), 'clock needs the function monotonicNow, it is a function'],
+    ['a registry', () => manager({ registry: {} }), 'registry needs the function registerMetric, it is an object'],
+    ['installCrds as text', () => manager({ installCrds: 'yes' }), "installCrds must be true or false, not 'yes'"],
+    ['informers', () => manager({ informers: 5 }), 'informers must be an object, not 5'],
+    [
+      'a resync of informers',
+      () => manager({ informers: { resyncMs: '1h' } }),
+      'resyncMs must be a number of at least 0',
+    ],
+  ])('is refused at once: %s', (_what, make, message) => {
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+
+  it.each<[string, object, string]>([
+    ['a name that no Lease may have', { name: 'My Lease' }, 'no Lease can be named My Lease in default: '],
+    ['a namespace that is none', { name: 'a', namespace: 'a/b' }, 'no Lease can be named a in a/b: '],
+    [
+      'a time as text',
+      { name: 'a', leaseDurationMs: '15000' },
+      'leaseDurationMs must be a number of at least 0, not "15000"',
+    ],
+    ['an identity', { name: 'a', identity: 5 }, 'identity must be a string, not 5'],
+    ['a callback', { name: 'a', onNewLeader: true }, 'onNewLeader must be a function, not true'],
+  ])('is refused an election of %s', (_what, leaderElection, message) => {
+    const full = { ...client, get: idle.reconcile, create: idle.reconcile, update: idle.reconcile };
+    expect(() => manager({ client: full, leaderElection })).toThrow(TypeError);
+    expect(() => manager({ client: full, leaderElection })).toThrow(message);
+  });
+
+  it('is not run with two sets of options', async () => {
+    const runs = run(idle, { client } as never, { client, signal: AbortSignal.abort() });
+    await expect(runs).rejects.toThrow(
+      new TypeError('run() takes controllers, then one object of options, not several'),
+    );
+  });
+});
+
+describe('a part that is made wrongly', () => {
+  const writer = { create: idle.reconcile, patch: idle.reconcile } as never;
+  const queue = new RateLimitingQueue<string>();
+  const reconcile = async (): Promise<undefined> => undefined;
+  it.each<[string, () => unknown, string]>([
+    [
+      'a recorder without a component',
+      () => new EventRecorder({ client: writer } as never),
+      'component must be a string',
+    ],
+    ['one of nobody', () => new EventRecorder({ client: writer, component: '' }), 'component must say who records'],
+    [
+      'one without a client',
+      () => new EventRecorder({ component: 'c' } as never),
+      'client of an EventRecorder needs the',
+    ],
+    ['a loop without a queue', () => new ReconcileLoop({ reconcile } as never), 'queue needs the function get'],
+    ['a loop of nothing', () => new ReconcileLoop({ queue } as never), 'reconcile must be a function'],
+    [
+      'a loop for ever',
+      () => new ReconcileLoop({ queue, reconcile, gracePeriodMs: '1' as never }),
+      'gracePeriodMs must',
+    ],
+    [
+      'a loop with a flag',
+      () => new ReconcileLoop({ queue, reconcile, abort: true as never }),
+      'signal takes an Abort',
+    ],
+    ['a queue of words', () => new WorkQueue('name' as never), 'options of a queue must be an object, not "name"'],
+    ['a queue without its clock', () => new DelayingQueue({ clock: {} as never }), 'clock needs the function now'],
+    ['an observer', () => new WorkQueue({ observer: { added: 5 as never } }), 'added must be a function, not 5'],
+    [
+      'a limiter of a queue',
+      () => new RateLimitingQueue({ rateLimiter: {} as never }),
+      'rateLimiter needs the function',
+    ],
+    [
+      'a base of a limiter',
+      () => new ExponentialFailureRateLimiter({ baseMs: -1, maxMs: 5 }),
+      'baseMs must be a number',
+    ],
+    ['a most of nothing', () => new MaxOfRateLimiter([undefined as never]), 'rateLimiter needs the function when'],
+    ['a most of times', () => new MaxWaitRateLimiter(5 as never, { maxMs: 1 }), 'rateLimiter needs the function when'],
+    ['attempts', () => new FastSlowRateLimiter({ fastMs: 1, slowMs: 2 } as never), 'maxFastAttempts must be a number'],
+  ])('is refused at once: %s', (_what, make, message) => {
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+
+  it('is a token without a definition, to be installed', async () => {
+    const installed = installDefinitions([testConfigMaps as never], { client, fieldManager: 'a' });
+    await expect(installed).rejects.toThrow('installDefinitions() takes what defineResource() gives');
+  });
+});
 
 describe('what a reconcile gives', () => {
   it.each([

@@ -1,6 +1,6 @@
 // Predicates: which changes of an object are worth a reconcile. Given to the builder; all are asked before a key is queued.
 // Source: controller-runtime predicate.
-import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { type DeepReadonly, type KubernetesObject, requireFunction } from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 
 /**
@@ -26,17 +26,24 @@ export const labelsChanged: Predicate<KubernetesObject> = changed(({ metadata })
 /** Leaves out updates that keep the annotations. */
 export const annotationsChanged: Predicate<KubernetesObject> = changed(({ metadata }) => metadata?.annotations);
 
-/** Changes that at least one of them lets through; none without any. */
+/** Changes that at least one of them lets through; none without any. Throws TypeError for what is no predicate. */
 export function anyOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  requirePredicates(predicates);
   return (change) => predicates.some((predicate) => predicate(change));
 }
 
-/** Changes that each of them lets through; all without any. */
+/** Changes that each of them lets through; all without any. Throws TypeError for what is no predicate. */
 export function allOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  requirePredicates(predicates);
   return (change) => predicates.every((predicate) => predicate(change));
 }
 
-/** Changes that it does not let through. */
+/** Changes that it does not let through. Throws TypeError for what is no predicate. */
 export function not<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
+  requirePredicates([predicate]);
   return (change) => !predicate(change);
+}
+
+function requirePredicates(predicates: readonly unknown[]): void {
+  for (const predicate of predicates) requireFunction(predicate ?? null, 'a predicate');
 }

@@ -8,6 +8,12 @@ import {
   type LogFields,
   type Logger,
   type ObjectName,
+  requireClock,
+  requireFunction,
+  requireFunctions,
+  requireLogger,
+  requireNotNegative,
+  requireSignal,
   silentLogger,
   systemClock,
 } from '@kapstan/api';
@@ -99,13 +105,19 @@ export class ReconcileLoop {
   readonly #logger: Logger;
   readonly #onOutcome: (outcome: ReconcileOutcome) => void;
 
+  /** Throws TypeError on bad options. */
   constructor(options: ReconcileLoopOptions) {
+    requireFunctions(options.queue, 'queue', ['get', 'done', 'forget', 'addRateLimited', 'shutDown']);
+    requireFunction(options.reconcile ?? null, 'reconcile');
+    requireFunction(options.onOutcome, 'onOutcome');
+    requireSignal(options.abort);
+    requireClock(options.clock);
+    requireLogger(options.logger);
     const workers = options.workers ?? 1;
     if (!Number.isInteger(workers) || workers < 1)
       throw new TypeError(`workers must be a whole number of at least 1, not ${workers}`);
     const gracePeriodMs = options.gracePeriodMs ?? defaultGracePeriodMs;
-    if (!(gracePeriodMs >= 0))
-      throw new TypeError(`gracePeriodMs must be a number of at least 0, not ${gracePeriodMs}`);
+    requireNotNegative(gracePeriodMs, 'gracePeriodMs');
     this.#queue = options.queue;
     this.#reconcile = options.reconcile;
     this.#workers = workers;

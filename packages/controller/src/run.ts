@@ -1,6 +1,6 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
 import { inspect } from 'node:util';
-import { type ResourceClient, systemClock } from '@kapstan/api';
+import { type ResourceClient, requireSignal, systemClock } from '@kapstan/api';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
@@ -23,9 +23,11 @@ export type RunArguments = readonly [...Controller[], RunOptions] | readonly Con
 export async function run(...controllersAndOptions: RunArguments): Promise<void> {
   const all: readonly (Controller | RunOptions)[] = controllersAndOptions;
   const controllers = all.filter(isController);
-  const options = all.find(isRunOptions) ?? {};
+  const [options = {}, ...more] = all.filter(isRunOptions);
+  if (more.length > 0) throw new TypeError('run() takes controllers, then one object of options, not several');
   const { client: given, signal: givenSignal, kubeconfig, context, inCluster, ...rest } = options;
   const { clock = systemClock, logger = warningLogger } = rest;
+  requireSignal(givenSignal);
   const cluster = {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),

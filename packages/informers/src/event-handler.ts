@@ -1,6 +1,7 @@
 // Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and the filter around them. Called by handler-listener.ts.
-import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { type DeepReadonly, type KubernetesObject, requireFunction } from '@kapstan/api';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import { requireHandler } from './informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';
 
 /**
@@ -37,12 +38,15 @@ export function callHandler<T extends KubernetesObject>(
 
 /**
  * A handler that only hears of objects that pass the filter. An object that starts to pass is an addition, one that stops
- * is a deletion of its old state. The filter may be given a tombstone. Source: FilteringResourceEventHandler.
+ * is a deletion of its old state. The filter may be given a tombstone. Throws TypeError for what is no filter or no handler. Source:
+ * FilteringResourceEventHandler.
  */
 export function filteringHandler<T extends KubernetesObject>(
   filter: (object: DeepReadonly<T> | DeletedFinalStateUnknown<T>) => boolean,
   handler: ResourceEventHandler<T>,
 ): ResourceEventHandler<T> {
+  requireFunction(filter ?? null, 'a filter');
+  requireHandler(handler);
   return {
     onAdd: (object, isInInitialList) => (filter(object) ? handler.onAdd?.(object, isInInitialList) : undefined),
     onUpdate: (oldObject, newObject) => {

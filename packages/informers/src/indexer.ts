@@ -3,6 +3,7 @@
 import { inspect } from 'node:util';
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
+import { requireIndexers } from './informer-checks.ts';
 
 /** Values under which an object is found; none, one or several. Undefined is no value. Should not throw, see {@link IndexerOptions}. */
 export type IndexFunction<T extends KubernetesObject> = (object: DeepReadonly<T>) => readonly (string | undefined)[];
@@ -173,8 +174,9 @@ export class Indexer<T extends KubernetesObject> {
     return Object.fromEntries([...this.#indexes].map(([name, index]) => [name, index.valuesOf]));
   }
 
-  /** Adds indexes, at any time: what is stored is indexed. Throws Error when a name is taken or a function throws, and adds none then. */
+  /** Adds indexes, at any time: what is stored is indexed. Throws Error when a name is taken or a function throws, TypeError for what is none, and adds none then. */
   addIndexers(indexers: Indexers<T>): void {
+    requireIndexers(indexers);
     const names = Object.keys(indexers);
     const taken = names.filter((name) => this.#indexes.has(name));
     if (taken.length > 0) throw new Error(`indexer conflict: {${taken.sort().join(', ')}}`);

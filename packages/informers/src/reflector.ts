@@ -14,12 +14,14 @@ import {
   listWatchFailureOf,
   metaNamespaceKey,
   type ObjectKey,
+  requireFunctions,
   stepListWatch,
   systemClock,
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
 import { defer, type Observable, type Subscription } from 'rxjs';
+import { requireReflector } from './informer-checks.ts';
 import { emitProcessWarning, errorText } from './process-warning.ts';
 import { type ExpectedKind, expectedOf, requireUsable, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
@@ -68,6 +70,8 @@ export class Reflector<T extends KubernetesObject> {
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, options: ReflectorOptions = {}) {
+    requireReflector(listerWatcher, options);
+    requireFunctions(store, 'a store', ['add', 'update', 'delete', 'replace']);
     this.#listerWatcher = listerWatcher;
     this.#store = store;
     this.#options = options;

@@ -42,12 +42,6 @@ export class ResyncSchedule {
   }
 }
 
-/** Throws TypeError for what is no period. A NaN would make a timer fire all the time. */
-export function requireResyncPeriod(resyncMs: number): number {
-  if (resyncMs >= 0) return resyncMs;
-  throw new TypeError(`resyncMs must be a number of at least 0, not ${resyncMs}`);
-}
-
 /** The period at which an informer checks, and that of a handler, when the handler asks for `requestedMs`. */
 export function adjustResync(options: {
   readonly requestedMs: number;

@@ -10,6 +10,7 @@ import {
   type ListerWatcher,
   newInternalError,
   type ObjectEvent,
+  requireString,
   retryAfterSeconds,
   type SelectionOptions,
   systemClock,
@@ -40,6 +41,7 @@ export function retryWatch<T extends KubernetesObject>(
   options: RetryWatchOptions,
 ): Observable<ObjectEvent<T>> {
   const { resourceVersion } = options;
+  requireString(resourceVersion, 'resourceVersion');
   if (resourceVersion === '' || resourceVersion === '0')
     throw new TypeError(
       `initial RV ${JSON.stringify(resourceVersion)} is not supported due to issues with underlying WATCH`,

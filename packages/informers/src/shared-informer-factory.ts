@@ -1,7 +1,15 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
-import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource, SelectionOptions } from '@kapstan/api';
+import {
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListerWatcherScope,
+  type Resource,
+  requireResource,
+  type SelectionOptions,
+} from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
+import { requireFactory, requireInformerOptions, requirePeriods } from './informer-checks.ts';
 import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
 import { type Warn, warningTo } from './process-warning.ts';
@@ -91,17 +99,21 @@ export class SharedInformerFactory {
   readonly #warn: Warn;
   #isClosed = false;
 
+  /** Throws TypeError on bad options. */
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
+    requireFactory(client, options);
     this.#client = client;
     this.#options = options;
     this.#warn = warningTo(options.logger);
-    this.#customResyncMs = new Map([...(options.customResyncMs ?? [])].map(([token, ms]) => [keyOf(token), ms]));
+    const periods = requirePeriods(options.customResyncMs ?? []);
+    this.#customResyncMs = new Map(periods.map(([token, ms]) => [keyOf(token), ms]));
   }
 
   /**
    * The informer of a resource, made at the first request; {@link start} starts it. It stays until {@link removeInformer} or
    * {@link close}. Indexers that it does not have are added. A closed factory gives those that it has, stopped.
-   * Throws Error on a closed factory that has none, and TypeError where the informer is shared as that of another kind or scope.
+   * Throws Error on a closed factory that has none, and TypeError on bad options and where the informer is shared as that of
+   * another kind or scope.
    */
   informer<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T> = {}): SharedInformer<T> {
     return keep(this.#whole(token, options));
@@ -194,12 +206,14 @@ export class SharedInformerFactory {
   // ---- Making ----
 
   #whole<T extends KubernetesObject>(token: Resource<T>, options: InformerOptions<T>): SharedEntry {
+    requireRequest(token, options);
     return this.#shared(keyOf(token), { token, options }, () =>
       this.#create(token, this.#client.listerWatcher(token, this.#scope()), options),
     );
   }
 
   #metadata(token: Resource, options: InformerOptions<PartialObjectMetadata>): SharedEntry {
+    requireRequest(token, options);
     return this.#shared(metadataKeyOf(token), { token, options }, () => {
       const source = this.#client.listerWatcher(token, { ...this.#scope(), metadataOnly: true });
       // Named without its kind, which is not that of what comes.
@@ -305,6 +319,12 @@ const informerOf = <T extends KubernetesObject>({ informer }: SharedEntry): Shar
 function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T> {
   entry.isKept = true;
   return informerOf<T>(entry);
+}
+
+/** Before it is looked for: a wrong request fails whoever was first. */
+function requireRequest(token: Resource, options: unknown): void {
+  requireResource(token, 'a factory');
+  requireInformerOptions(options);
 }
 
 /** The first request's token decides what comes; one that says otherwise would get objects of that kind unnoticed. */

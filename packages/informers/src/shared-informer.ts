@@ -5,6 +5,10 @@ import {
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
+  requireFunction,
+  requireNotNegative,
+  requireObject,
+  requireSignal,
   systemClock,
 } from '@kapstan/api';
 import { Observable } from 'rxjs';
@@ -15,6 +19,7 @@ import type { Delta, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry, registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
+import { requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
 import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
@@ -25,7 +30,6 @@ import { Reflector } from './reflector.ts';
 import { expectedOf, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { type ReflectorStatus, watchErrorWarning } from './reflector-status.ts';
-import { requireResyncPeriod } from './resync-schedule.ts';
 import type {
   EventHandlerOptions,
   EventHandlerRegistration,
@@ -72,6 +76,8 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, options: SharedInformerOptions<T> = {}) {
+    requireReflector(listerWatcher, options);
+    requireInformerOptions(options);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     const resource = options.resource ?? listerWatcher.resource;
@@ -96,7 +102,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
       retryOnError,
     });
     this.#handlers = new HandlerRegistry<T>({
-      resyncCheckMs: requireResyncPeriod(options.resyncMs ?? 0),
+      resyncCheckMs: options.resyncMs ?? 0,
       clock: this.#clock,
       warn: (text) => this.#warn(`${this.#name}: ${text}`),
       exclusively: (section) => this.#loop.exclusively(section),
@@ -192,14 +198,15 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   // ---- Configuration ----
 
-  /** Adds indexes; what is cached is indexed at once. Throws Error on a taken name or a stopped informer. */
+  /** Adds indexes; what is cached is indexed at once. Throws Error on a taken name or a stopped informer, TypeError for what is no function. */
   addIndexers(indexers: Indexers<T>): void {
     if (this.isStopped) throw new Error('indexer was not added because it has stopped already');
     this.indexer.addIndexers(indexers);
   }
 
-  /** Throws Error once started. */
+  /** Throws Error once started, TypeError for what is no function. */
   setTransform(transform: Transform<T>): void {
+    requireFunction(transform, 'transform');
     if (this.isStarted) throw new Error('informer has already started');
     this.#transform = transform;
   }
@@ -208,13 +215,16 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /**
    * Registers a handler; the same one may be registered several times. On a running informer it is told of all cached
-   * objects first, as additions of the initial list. Throws Error on a stopped informer, TypeError on a bad period.
+   * objects first, as additions of the initial list. Throws Error on a stopped informer, TypeError on a bad handler or period.
    */
   addEventHandler(handler: ResourceEventHandler<T>, options: EventHandlerOptions = {}): EventHandlerRegistration {
     if (this.isStopped) {
       throw new Error('handler was not added to shared informer because it has stopped already');
     }
-    const resyncMs = requireResyncPeriod(options.resyncMs ?? this.#options.resyncMs ?? 0);
+    requireHandler(handler);
+    requireObject(options, 'options of a handler');
+    const resyncMs = options.resyncMs ?? this.#options.resyncMs ?? 0;
+    requireNotNegative(resyncMs, 'resyncMs');
     // Atomic: replay and registration; no change is missed or told twice.
     const listener = this.#loop.exclusively(() => {
       const added = this.#handlers.add(handler, { resyncMs, isStarted: this.isStarted });
@@ -235,9 +245,11 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   /**
    * Present objects, `synced`, then what happens, for `for await`. At most one change waits per live object: a slow loop
-   * sees the latest, never a backlog (I5). Ends on close and on the signal's abort.
+   * sees the latest, never a backlog (I5). Ends on close and on the signal's abort. Throws TypeError for what is no signal.
    */
   events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<InformerEvent<T>> {
+    requireObject(options, 'options of events()');
+    requireSignal(options.signal);
     return informerEvents((observer) => this.#observe(observer), options.signal);
   }
 

@@ -6,6 +6,9 @@ import {
   type KubernetesObject,
   type ListerWatcher,
   removeAbortListener,
+  requireFunction,
+  requireNotNegative,
+  requireSignal,
   systemClock,
 } from '@kapstan/api';
 import { filter, firstValueFrom, Observable, race, throwIfEmpty } from 'rxjs';
@@ -42,13 +45,14 @@ export class UntilInterruptedError extends Error {
 /**
  * Resolves to the event with which the last condition is met, and unsubscribes; to undefined, at once, without conditions.
  * They are met in turn: the next one is asked about the same event first. Rejects with the stream's error, with what a
- * condition throws, and with {@link UntilInterruptedError}.
+ * condition throws, with {@link UntilInterruptedError}, and with TypeError on a bad argument.
  */
 export async function until<E>(
   events: Observable<E>,
   conditions: readonly UntilCondition<E>[],
   options: UntilOptions = {},
 ): Promise<E | undefined> {
+  for (const condition of conditions) requireFunction(condition ?? null, 'a condition');
   if (conditions.length === 0) return undefined;
   let lastEvent: E | undefined;
   let met = 0;
@@ -114,6 +118,8 @@ const isChange = <T extends KubernetesObject>(event: InformerEvent<T>): event is
 /** Runs what ends with a signal that aborts with the caller's or when the time is over. */
 async function limited<R>(options: UntilOptions, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
   const { signal, timeoutMs = 0, clock = systemClock } = options;
+  requireSignal(signal);
+  requireNotNegative(timeoutMs, 'timeoutMs');
   const timeout = new AbortController();
   const end = (): void => timeout.abort(new Error(`timed out after ${timeoutMs} ms`));
   const onAbort = (): void => timeout.abort(signal?.reason);

@@ -1,6 +1,5 @@
 // The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
-import { addAbortListener, type CancelTimer, type Clock, removeAbortListener } from '@kapstan/api';
-import { requireNotNegative } from '../required.ts';
+import { addAbortListener, type CancelTimer, type Clock, removeAbortListener, requireNotNegative } from '@kapstan/api';
 import { TransportError } from './transport-error.ts';
 
 export interface CallScopeOptions {
@@ -20,7 +19,7 @@ export class CallScope {
 
   /** Throws TypeError for a time that is negative or none. */
   constructor({ clock, signal, timeoutMs, request }: CallScopeOptions) {
-    requireNotNegative('timeoutMs', timeoutMs);
+    requireNotNegative(timeoutMs, 'timeoutMs');
     this.#outer = signal;
     this.#request = request;
     if (signal?.aborted) this.#controller.abort(signal.reason);

@@ -68,7 +68,8 @@ describe('control loops', () => {
   });
 
   it('leave out those that work for clients where there is no server', () => {
-    const [client, catalog] = [{}, {}] as [ControlLoopsOptions['client'], ControlLoopsOptions['catalog']];
+    const client = { listerWatcher: () => undefined } as unknown as ControlLoopsOptions['client'];
+    const catalog = {} as ControlLoopsOptions['catalog'];
     const secretTokens = { issueForSecret: async () => '' };
     const loops = new ControlLoops({
       client,

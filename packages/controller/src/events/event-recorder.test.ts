@@ -232,7 +232,7 @@ describe('EventRecorder', () => {
     expect(told).toEqual(
       Array(2).fill([
         'Unable to write event (will not retry!)',
-        { reason: 'Synced', error: new Error('no correlation') },
+        { component: 'c', object: 'Foo ns/example', reason: 'Synced', error: new Error('no correlation') },
       ]),
     );
   });
@@ -297,12 +297,13 @@ describe('EventRecorder', () => {
 
   it('does not record an event of an unknown type', async () => {
     const { client, calls } = fakeClient();
-    const told: string[] = [];
-    const logger = { ...silentLogger, error: (message: string) => void told.push(message) };
+    const told: unknown[] = [];
+    const logger = { ...silentLogger, error: (...line: unknown[]) => void told.push(line) };
     const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock(), logger });
     recorder.record(foo, { ...synced, type: 'Error' as 'Normal' });
     await recorder.flush();
-    expect([calls, told]).toEqual([[], ['Unsupported event type']]);
+    const who = { component: 'c', object: 'Foo ns/example' };
+    expect([calls, told]).toEqual([[], [['Unsupported event type', { ...who, ...synced, type: 'Error' }]]]);
   });
 
   it('does not record about an object that does not say what it is', async () => {

@@ -10,8 +10,13 @@ import {
   isNotFound,
   isStatusError,
   type KubernetesObject,
+  type LogFields,
   type Logger,
   type ResourceClient,
+  requireClock,
+  requireFunctions,
+  requireLogger,
+  requireString,
   silentLogger,
   systemClock,
 } from '@kapstan/api';
@@ -54,7 +59,14 @@ export class EventRecorder {
   #sending: Promise<void> = Promise.resolve();
   #dropped = 0;
 
+  /** Throws TypeError on bad options. */
   constructor(options: EventRecorderOptions) {
+    requireFunctions(options?.client, 'the client of an EventRecorder', ['create', 'patch']);
+    requireString(options.component, 'component');
+    if (options.component === '') throw new TypeError('component must say who records: the name of the controller');
+    requireClock(options.clock);
+    requireLogger(options.logger);
+    if (options.correlator !== undefined) requireFunctions(options.correlator, 'correlator', ['correlate']);
     const clock = options.clock ?? systemClock;
     this.#options = { host: '', random: Math.random, logger: silentLogger, ...options, clock };
     this.#correlator = options.correlator ?? new EventCorrelator({ clock });
@@ -68,17 +80,15 @@ export class EventRecorder {
   /** Says something about an object (which needs apiVersion, kind and a name). Returns at once; ignored after close. */
   record(object: KubernetesObject, event: EventMessage): void {
     if (this.#stop.signal.aborted) return;
-    if (event.type !== 'Normal' && event.type !== 'Warning')
-      return this.#options.logger.error('Unsupported event type', { ...(event as EventMessage) });
+    const { component, host } = this.#options;
+    const refuse = (problem: string): void => this.#report(problem, { component, object: nameOf(object), ...event });
+    if (event.type !== 'Normal' && event.type !== 'Warning') return refuse('Unsupported event type');
     const involvedObject = referenceTo(object);
-    if (involvedObject === undefined) {
-      return this.#options.logger.error('Could not construct reference, will not report event', { ...event });
-    }
+    if (involvedObject === undefined) return refuse('Could not construct reference, will not report event');
     if (this.#queue.length >= maxQueued) {
       this.#dropped++;
-      return this.#options.logger.error('Unable to record event: too many queued events, dropped event', { ...event });
+      return refuse('Unable to record event: too many queued events, dropped event');
     }
-    const { component, host } = this.#options;
     this.#queue.push({
       type: event.type,
       reason: event.reason,
@@ -122,13 +132,13 @@ export class EventRecorder {
       const correlated = this.#correlator.correlate(draft);
       if (correlated.type !== 'skip') await this.#send(draft, correlated);
     } catch (error) {
-      this.#report('Unable to write event (will not retry!)', draft, error);
+      this.#report('Unable to write event (will not retry!)', { ...fieldsOf(draft), error });
     }
   }
 
-  #report(message: string, { reason }: EventDraft, error: unknown): void {
+  #report(message: string, fields: LogFields): void {
     try {
-      this.#options.logger.error(message, { reason, error });
+      this.#options.logger.error(message, fields);
     } catch (thrown) {
       process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
     }
@@ -142,14 +152,14 @@ export class EventRecorder {
         return await this.#write(event, correlated);
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        const fields = { reason: draft.reason, error };
+        const fields = { ...fieldsOf(draft), error };
         // The server has answered: asking again would give the same.
         if (isStatusError(error)) return this.#options.logger.info('Server rejected event (will not retry!)', fields);
         this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);
       }
       if (!(await this.#pause(attempt))) return;
     }
-    this.#options.logger.error('Unable to write event (retry limit exceeded!)', { reason: draft.reason });
+    this.#options.logger.error('Unable to write event (retry limit exceeded!)', fieldsOf(draft));
   }
 
   /** Before the next attempt; false when there is to be none. */
@@ -209,6 +219,17 @@ export class EventRecorder {
     const name = `${involvedObject.name}.${nanos.toString(16)}`;
     return dnsSubdomainErrors(name).length === 0 ? name : randomUUID();
   }
+}
+
+/** Who said what about which object, for the log. */
+function fieldsOf({ component, involvedObject, reason }: EventDraft): LogFields {
+  return { component, object: nameOf({ ...involvedObject, metadata: involvedObject }), reason };
+}
+
+/** "Pod default/a". */
+function nameOf({ kind = 'object', metadata = {} }: KubernetesObject): string {
+  const { namespace, name = '' } = metadata;
+  return `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 }
 
 /** Undefined when the object does not say what it is. */

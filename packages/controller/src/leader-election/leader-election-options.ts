@@ -1,7 +1,21 @@
 // What a leader election needs to know, with client-go's rules for it. Read by leader-elector.ts and manager.ts.
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Clock, type Logger, type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
+import {
+  type Clock,
+  dnsLabelErrors,
+  dnsSubdomainErrors,
+  type Logger,
+  type ResourceClient,
+  requireCallbacks,
+  requireClock,
+  requireFunctions,
+  requireLogger,
+  requireNotNegative,
+  requireString,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
 import type { EventRecorder } from '../events/event-recorder.ts';
 
 export interface LeaderElectionTimes {
@@ -52,7 +66,7 @@ const defaults = {
   releasesOnStop: true,
 } as const;
 
-/** Fills in the defaults. Throws TypeError with client-go's texts. */
+/** Fills in the defaults. Throws TypeError, with client-go's texts where it has one. */
 export function resolveLeaderElectorOptions(options: LeaderElectorOptions): ResolvedLeaderElectorOptions {
   const resolved: ResolvedLeaderElectorOptions = {
     ...defaults,
@@ -66,9 +80,22 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
     onNewLeader: () => undefined,
     ...options,
   };
+  requireOptions(resolved);
   const problem = problemOf(resolved);
   if (problem !== undefined) throw new TypeError(problem);
   return resolved;
+}
+
+/** What Go's compiler, or the server, would say. */
+function requireOptions(options: ResolvedLeaderElectorOptions): void {
+  requireFunctions(options.client, 'client', ['get', 'create', 'update']);
+  requireClock(options.clock);
+  requireLogger(options.logger);
+  requireFunctions(options.recorder, 'recorder', ['record']);
+  requireCallbacks(options, ['random', 'onChange', 'onSlowRenewal', 'onNewLeader']);
+  for (const name of ['leaseDurationMs', 'renewDeadlineMs', 'retryPeriodMs'] as const)
+    requireNotNegative(options[name], name);
+  requireString(options.identity, 'identity');
 }
 
 function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {
@@ -80,5 +107,7 @@ function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {
   if (!(renewDeadlineMs > 0)) return 'renewDeadline must be greater than zero';
   if (!(retryPeriodMs > 0)) return 'retryPeriod must be greater than zero';
   if (identity === '') return 'Lock identity is empty';
-  return typeof name !== 'string' || name === '' ? 'Lock name is empty' : undefined;
+  if (typeof name !== 'string' || name === '') return 'Lock name is empty';
+  const [problem] = [...dnsSubdomainErrors(name), ...dnsLabelErrors(options.namespace)];
+  return problem === undefined ? undefined : `no Lease can be named ${name} in ${options.namespace}: ${problem}`;
 }

@@ -1,6 +1,7 @@
 // QueueOrder: in which order a WorkQueue hands out its waiting keys: first come, first served, or by priority with aging.
 // Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
-import type { Clock } from '@kapstan/api';
+import { inspect } from 'node:util';
+import { type Clock, requireObject } from '@kapstan/api';
 import { RankHeap } from './rank-heap.ts';
 
 export interface PriorityOptions {
@@ -60,10 +61,10 @@ export class PriorityOrder<K> implements QueueOrder<K> {
   readonly #agingMs: number;
 
   /** Throws TypeError for a bad `agingMs`. */
-  constructor({ agingMs = 100 }: PriorityOptions, clock: Clock) {
-    if (!(agingMs > 0) || !Number.isFinite(agingMs)) throw new TypeError(`agingMs must be above 0, not ${agingMs}`);
+  constructor(options: PriorityOptions, clock: Clock) {
+    requirePriorityOptions(options);
     this.#clock = clock;
-    this.#agingMs = agingMs;
+    this.#agingMs = options.agingMs ?? 100;
   }
 
   get length(): number {
@@ -82,4 +83,12 @@ export class PriorityOrder<K> implements QueueOrder<K> {
   pop(): K {
     return this.#heap.take() as K;
   }
+}
+
+/** Throws TypeError. */
+export function requirePriorityOptions(options: PriorityOptions): void {
+  requireObject(options, 'options of priorities, such as { agingMs },');
+  const { agingMs = 100 } = options;
+  if (!(agingMs > 0 && Number.isFinite(agingMs)))
+    throw new TypeError(`agingMs must be above 0, not ${inspect(agingMs)}`);
 }

@@ -1,5 +1,5 @@
 // Rate limiters: how long a key waits before it is tried again. client-go's util/workqueue default_rate_limiters.
-import { type Clock, TokenBucket, type TokenBucketOptions } from '@kapstan/api';
+import { type Clock, requireFunctions, requireNotNegative, TokenBucket, type TokenBucketOptions } from '@kapstan/api';
 
 /** Gives the delay of each new try of a key. */
 export interface RateLimiter<K> {
@@ -11,13 +11,21 @@ export interface RateLimiter<K> {
   numRequeues(key: K): number;
 }
 
+/** Throws TypeError for what is none. */
+export function requireRateLimiter(limiter: unknown): void {
+  requireFunctions(limiter, 'rateLimiter', ['when', 'forget', 'numRequeues']);
+}
+
 /** base · 2^failures, at most max. */
 export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
   readonly #failures = new Map<K, number>();
   readonly #baseMs: number;
   readonly #maxMs: number;
 
+  /** Throws TypeError for a time below 0. */
   constructor(options: { readonly baseMs: number; readonly maxMs: number }) {
+    requireNotNegative(options.baseMs, 'baseMs');
+    requireNotNegative(options.maxMs, 'maxMs');
     this.#baseMs = options.baseMs;
     this.#maxMs = options.maxMs;
   }
@@ -43,7 +51,9 @@ export class FastSlowRateLimiter<K> implements RateLimiter<K> {
   readonly #failures = new Map<K, number>();
   readonly #options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number };
 
+  /** Throws TypeError for a number below 0. */
   constructor(options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number }) {
+    for (const name of ['fastMs', 'slowMs', 'maxFastAttempts'] as const) requireNotNegative(options[name], name);
     this.#options = options;
   }
 
@@ -88,7 +98,9 @@ export class BucketRateLimiter<K> implements RateLimiter<K> {
 export class MaxOfRateLimiter<K> implements RateLimiter<K> {
   readonly #limiters: readonly RateLimiter<K>[];
 
+  /** Throws TypeError for what is no limiter. */
   constructor(limiters: readonly RateLimiter<K>[]) {
+    for (const limiter of limiters) requireRateLimiter(limiter);
     this.#limiters = limiters;
   }
 
@@ -110,7 +122,10 @@ export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
   readonly #inner: RateLimiter<K>;
   readonly #maxMs: number;
 
+  /** Throws TypeError for what is no limiter, and for a time below 0. */
   constructor(inner: RateLimiter<K>, options: { readonly maxMs: number }) {
+    requireRateLimiter(inner);
+    requireNotNegative(options.maxMs, 'maxMs');
     this.#inner = inner;
     this.#maxMs = options.maxMs;
   }

@@ -1,7 +1,7 @@
 // RateLimitingQueue: the work queue of a controller; failed keys come back later and later. Below it delaying-queue.ts.
 import { systemClock } from '@kapstan/api';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
-import { defaultControllerRateLimiter, type RateLimiter } from './rate-limiter.ts';
+import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';
 
 export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
@@ -15,8 +15,10 @@ export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
 export class RateLimitingQueue<K> extends DelayingQueue<K> {
   readonly #limiter: RateLimiter<K>;
 
+  /** Throws TypeError on bad options. */
   constructor(options: RateLimitingQueueOptions<K> = {}) {
     super(options);
+    if (options.rateLimiter !== undefined) requireRateLimiter(options.rateLimiter);
     this.#limiter = options.rateLimiter ?? defaultControllerRateLimiter(options.clock ?? systemClock);
   }
 

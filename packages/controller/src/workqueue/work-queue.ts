@@ -1,6 +1,15 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
 // workqueue.Type). Below it queue-order.ts; above it delaying-queue.ts.
-import { addAbortListener, type Clock, removeAbortListener, systemClock } from '@kapstan/api';
+import {
+  addAbortListener,
+  type Clock,
+  removeAbortListener,
+  requireCallbacks,
+  requireClock,
+  requireObject,
+  requireString,
+  systemClock,
+} from '@kapstan/api';
 import { type Observable, Subject } from 'rxjs';
 import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder } from './queue-order.ts';
 
@@ -54,6 +63,11 @@ export class WorkQueue<K> {
 
   /** Throws TypeError on bad options. */
   constructor(options: WorkQueueOptions<K> = {}) {
+    requireObject(options, 'options of a queue');
+    requireString(options.name ?? '', 'name');
+    requireClock(options.clock);
+    requireObject(options.observer ?? {}, 'observer');
+    requireCallbacks(options.observer ?? {}, ['added', 'started', 'finished', 'retried']);
     this.name = options.name ?? '';
     this.observer = options.observer ?? {};
     this.#order =

@@ -1,0 +1,71 @@
+// What a manager must be given, looked at before it makes anything: a wrong option is a TypeError that names it. Used by
+// manager.ts and run.ts; controllers were looked at when they were built (controller-builder.ts).
+import { inspect } from 'node:util';
+import {
+  requireClock,
+  requireFunction,
+  requireFunctions,
+  requireLogger,
+  requireNotNegative,
+  requireObject,
+  requireString,
+} from '@kapstan/api';
+import type { Controller } from './controller-builder.ts';
+
+const times = ['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'] as const;
+const maxPort = 65_535;
+
+/** Throws TypeError for what is no controller, for none, and for two of one name. */
+export function requireControllers(controllers: readonly Controller[]): void {
+  if (!Array.isArray(controllers))
+    throw new TypeError(`a manager takes a list of controllers, not ${inspect(controllers)}`);
+  if (controllers.length === 0) throw new TypeError('there is no controller to run');
+  for (const one of controllers as readonly unknown[]) {
+    const isController = typeof one === 'object' && one !== null && 'kind' in one && 'reconcile' in one;
+    if (!isController || typeof one.reconcile !== 'function' || 'owns' in one)
+      throw new TypeError('a controller ends with .reconcile(…): that gives what can be run');
+  }
+  const names = controllers.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new TypeError(`two controllers are named ${twice}: give one another name`);
+}
+
+/** Throws TypeError for what JavaScript lets through and what would fail late or not at all. */
+export function requireManagerOptions(given: object): void {
+  requireObject(given, 'options of a manager');
+  const options = given as Readonly<Record<string, unknown>>;
+  requireFunctions(options.client, 'client', ['listerWatcher']);
+  for (const name of times) if (options[name] !== undefined) requireNotNegative(options[name], name);
+  requireClock(options.clock);
+  requireLogger(options.logger);
+  requireFunction(options.random, 'random');
+  if (options.registry !== undefined) requireFunctions(options.registry, 'registry', ['registerMetric', 'metrics']);
+  if (options.informers !== undefined) requireObject(options.informers, 'informers');
+  requireElection(options.leaderElection ?? false);
+  requireNamespaces(options.namespaces ?? []);
+  requireProbes(options.metrics);
+  const { installCrds = false } = options;
+  if (typeof installCrds !== 'boolean')
+    throw new TypeError(`installCrds must be true or false, not ${inspect(installCrds)}`);
+}
+
+/** The rest is for leader-election-options.ts. */
+function requireElection(election: unknown): void {
+  const lease = (typeof election === 'object' && election) || {};
+  if (election !== false && !('name' in lease && typeof lease.name === 'string'))
+    throw new TypeError(`leaderElection takes { name }, the Lease's, not ${inspect(election)}`);
+}
+
+function requireNamespaces(namespaces: unknown): void {
+  if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
+    throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
+}
+
+function requireProbes(metrics: unknown): void {
+  if (metrics === undefined) return;
+  requireObject(metrics, 'metrics, such as { port: 8080 },');
+  const { port, host } = metrics as { readonly port?: unknown; readonly host?: unknown };
+  if (!(Number.isInteger(port) && (port as number) >= 0 && (port as number) <= maxPort))
+    throw new TypeError(`metrics.port must be a whole number from 0 to ${maxPort}, not ${inspect(port)}`);
+  if (host !== undefined) requireString(host, 'metrics.host');
+}

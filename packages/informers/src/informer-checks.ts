@@ -1,0 +1,86 @@
+// What informers, their factory and their handlers must be given, looked at before anything is made of it: a wrong option is a
+// TypeError that names it. Used by shared-informer.ts, shared-informer-factory.ts, reflector.ts and indexer.ts.
+import {
+  type Resource,
+  requireCallbacks,
+  requireClock,
+  requireFunction,
+  requireFunctions,
+  requireLogger,
+  requireNotNegative,
+  requireObject,
+  requireResource,
+  requireString,
+} from '@kapstan/api';
+
+const handlerMethods = ['onAdd', 'onUpdate', 'onDelete'];
+const mutationDetections: readonly unknown[] = ['off', 'freeze', 'compare'];
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** Throws TypeError for what cannot list and watch, and for options that a reflector cannot use. */
+export function requireReflector(listerWatcher: unknown, options: unknown): void {
+  requireFunctions(listerWatcher, 'a ListerWatcher', ['list', 'watch']);
+  requireObject(options, 'options');
+  const { clock, name, labelSelector, fieldSelector, resyncMs = 0 } = options as Options;
+  requireClock(clock);
+  for (const [what, text] of Object.entries({ name, labelSelector, fieldSelector }))
+    if (text !== undefined) requireString(text, what);
+  requireNotNegative(resyncMs, 'resyncMs');
+  requireCallbacks(options as object, ['random', 'shouldResync', 'onWatchError', 'onWarning', 'onStoreError']);
+}
+
+/** Throws TypeError for options that one informer cannot use; they may be those of a factory too. */
+export function requireInformerOptions(options: unknown): void {
+  requireObject(options, 'options');
+  const { logger, indexers, resyncMs = 0, mutationDetection = 'off', retryOnError = false } = options as Options;
+  requireLogger(logger);
+  requireNotNegative(resyncMs, 'resyncMs');
+  requireCallbacks(options as object, ['transform', 'onHandlerError']);
+  if (indexers !== undefined) requireIndexers(indexers);
+  if (!mutationDetections.includes(mutationDetection))
+    throw new TypeError(
+      `mutationDetection must be 'off', 'freeze' or 'compare', not ${JSON.stringify(mutationDetection)}`,
+    );
+  if (typeof retryOnError !== 'boolean')
+    throw new TypeError(`retryOnError must be true or false, not ${JSON.stringify(retryOnError)}`);
+}
+
+/** Throws TypeError for what gives no ListerWatchers, and for options that a factory cannot use. */
+export function requireFactory(client: unknown, options: unknown): void {
+  requireFunctions(client, 'a client', ['listerWatcher']);
+  requireInformerOptions(options);
+  const { namespace, clock } = options as Options;
+  requireClock(clock);
+  if (namespace !== undefined) requireString(namespace, 'namespace');
+  requireCallbacks(options as object, ['tweakListOptions', 'isServed']);
+}
+
+/** The periods of single resources. Throws TypeError for what is none. */
+export function requirePeriods(pairs: Iterable<readonly [Resource, number]>): readonly (readonly [Resource, number])[] {
+  if (typeof Object(pairs)[Symbol.iterator] !== 'function')
+    throw new TypeError('customResyncMs must be pairs of a resource token and a period, such as a Map');
+  const periods = [...pairs];
+  for (const [token, resyncMs] of periods) {
+    requireResource(token, 'customResyncMs');
+    requireNotNegative(resyncMs, `customResyncMs of ${token.plural}`);
+  }
+  return periods;
+}
+
+/** Throws TypeError for what hears nothing: a bare function, methods under other names, methods that are none. */
+export function requireHandler(handler: unknown): void {
+  requireObject(handler, 'a handler, such as { onAdd, onUpdate, onDelete },');
+  requireCallbacks(handler as object, handlerMethods);
+  const names = Object.keys(handler as object);
+  // client-go takes one without any, and so do tests that want its registration only.
+  if (names.length > 0 && handlerMethods.every((name) => (handler as Options)[name] === undefined))
+    throw new TypeError(`a handler has some of ${handlerMethods.join(', ')}, this one has ${names.join(', ')}`);
+}
+
+/** Throws TypeError for what is no object of functions. */
+export function requireIndexers(indexers: unknown): void {
+  requireObject(indexers, 'indexers, such as { node: (pod) => [pod.spec?.nodeName] },');
+  for (const [name, valuesOf] of Object.entries(indexers as object))
+    requireFunction(valuesOf ?? null, `the index ${JSON.stringify(name)}`);
+}

@@ -103,12 +103,17 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
 
 /** The 403 for attributes that were not allowed. */
 export function forbiddenError(attributes: AuthorizationAttributes, reason: string): StatusError {
-  const message = withoutMarkup(forbiddenMessage(attributes));
-  const why = reason === '' ? message : `${message}: ${reason}`;
+  const why = refusalText(attributes, reason);
   if (attributes.type === 'path') {
     return new StatusError({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
   }
   return newForbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
+}
+
+/** Who may not do what, and why not as far as the authorizer tells. */
+export function refusalText(attributes: AuthorizationAttributes, reason: string): string {
+  const message = withoutMarkup(forbiddenMessage(attributes));
+  return reason === '' ? message : `${message}: ${reason}`;
 }
 
 /** What a client sent must not come back as HTML, however it is read. Source: responsewriters/errors.go (sanitizer). */

@@ -8,6 +8,7 @@ import {
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { refusalText } from '../authz/authorizer.ts';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { jsonFormat, type WireFormat, yamlFormat } from '../codec/wire-format.ts';
@@ -21,6 +22,7 @@ import type { YamlReading } from '../schema/yaml-body.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
+import { attributesOf } from './request-access.ts';
 import type { ResourceRequest } from './request-info.ts';
 import type { RequestTurns } from './request-turns.ts';
 import { outputRequestOf } from './status-response.ts';
@@ -92,9 +94,16 @@ export function contextOf(
     signal: exchange.signal,
     auditId: exchange.auditId,
     ...(bodyBytes >= largeBytes && { nextTurn }),
+    ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),
     ...(exchange.audit !== undefined && { annotate: (key, value) => exchange.audit?.annotate(key, value) }),
   };
+}
+
+/** Who updates what is not there creates it, if the kind allows that, and has to be allowed to. Source: handlers/update.go (withAuthorization). */
+function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void> {
+  const attributes = { ...attributesOf(info, user), verb: 'create' };
+  return requireVerb(attributes.verb, (reason) => refusalText(attributes, reason));
 }
 
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {

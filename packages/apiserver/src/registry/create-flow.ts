@@ -150,6 +150,7 @@ export async function prepareCreate<T extends KubernetesObject>(
   for (const text of strategy.warningsOnCreate?.(view, context) ?? []) context.warn(text);
   strategy.canonicalize?.(object);
   await context.nextTurn?.();
+  await context.authorizeCreate?.();
   const validator = validatorOf(parts);
   if (validator === undefined) return;
   const name = meta.name ?? '';

@@ -25,6 +25,8 @@ export interface RequestContext {
    * Nothing that is read before may be relied on after it.
    */
   readonly nextTurn?: () => Promise<void>;
+  /** Rejects with 403 when the user of an update may not create what turns out not to be there. Absent: everybody may. */
+  authorizeCreate?(): Promise<void>;
   /** Adds a note to what is recorded of the request; the first value of a key counts. Absent: nothing is recorded. */
   annotate?(key: string, value: string): void;
   /** Adds a Warning header to the answer. Equal texts are sent once. */

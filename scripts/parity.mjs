@@ -12,9 +12,12 @@ import { bin, build, root, run } from './set-up.mjs';
 
 const reportOfOwnRun = 'reports/parity.json';
 
+/** Pages of docs/parity that say which table holds what. */
+const indexes = ['README.md', 'client.md'];
+
 /** [path, text] of each table in docs/parity. */
 export function readTables(folder = join(root, 'docs/parity')) {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md');
+  const names = readdirSync(folder).filter((name) => name.endsWith('.md') && !indexes.includes(name));
   return names.sort().map((name) => [`docs/parity/${name}`, readFileSync(join(folder, name), 'utf8')]);
 }
 

@@ -133,6 +133,52 @@ describe('npm run parity', () => {
   });
 });
 
+describe('docs/parity/client.md', () => {
+  const read = (name: string): string => readFileSync(join(root, 'docs/parity', name), 'utf8');
+  const [intro = '', ...sections] = read('client.md').split(/^## /m);
+  const tables = sections.map((section) => {
+    const [, name = '', sum = ''] = /^\[(.*?)\]\(\1\): (\d+)$/m.exec(section) ?? [];
+    const items = [...read(name).matchAll(/^\| (.*?) \| /gm)].map(([, item = '']) => item);
+    const parts = [...section.matchAll(/^\| (.*) \| (\d+) \| (.*) \|$/gm)].map(
+      ([, part = '', count = '', names = '']) => ({
+        part,
+        count: Number(count),
+        names: names.split(', '),
+      }),
+    );
+    return { name, sum: Number(sum), items, parts };
+  });
+
+  /** Names without a row in the table. Where rows name the package, as others have such a test too, only those count. */
+  const without = ({ items, parts }: (typeof tables)[number]): readonly string[] =>
+    parts.flatMap(({ part, names }) => {
+      const own = items.filter((item) => item.startsWith(`${part} Test`));
+      const rows = own.length > 0 ? own : items;
+      return names.filter((name) => !rows.some((item) => new RegExp(`(?<!\\w)Test${name}(?!\\w)`).test(item)));
+    });
+
+  it.each(tables)('names tests that have a row in $name, and all that there are', (table) => {
+    expect(without(table)).toEqual([]);
+    expect(without({ ...table, parts: [{ part: 'x', count: 1, names: ['NobodyWroteThis'] }] })).toHaveLength(1);
+    const counted = ({ names }: { readonly names: readonly string[] }): number => new Set(names).size;
+    expect(table.parts.map(({ part, count }) => [part, count])).toEqual(
+      table.parts.map((one) => [one.part, counted(one)]),
+    );
+    expect(table.parts.reduce((sum, { count }) => sum + count, 0)).toBe(table.sum);
+  });
+
+  it('holds the whole inventory: 522 tests and TestMain', () => {
+    expect(tables.map(({ name }) => name)).toEqual([
+      'client-reflector.md',
+      'client-informers.md',
+      'client-transport.md',
+      'controller.md',
+    ]);
+    expect(tables.reduce((all, { sum }) => all + sum, 0)).toBe(523);
+    expect(intro).toContain('522 and TestMain');
+  });
+});
+
 describe('docs/parity/README.md', () => {
   it('tells the reasons that the tool takes', () => {
     const tool = readFileSync(join(root, 'scripts/parity-table.mjs'), 'utf8');

@@ -83,6 +83,11 @@ export interface ControlPlaneOptions {
   readonly sizePollMs?: number;
   /** Default 3600. */
   readonly eventTtlSeconds?: number;
+  /**
+   * Whether containers may be privileged, and processes of a Windows host; when not, pods and templates that ask for it are
+   * refused. Default false, as `--allow-privileged`.
+   */
+  readonly allowsPrivileged?: boolean;
   /** Default 1. */
   readonly deleteCollectionWorkers?: number;
   /** False: deletions leave no finalizers for the garbage collector, and it does not run. Default true. */

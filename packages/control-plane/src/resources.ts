@@ -59,6 +59,7 @@ export interface ResourcesOptions {
   readonly collectsGarbage?: boolean;
   readonly serviceClusterIpRange?: string;
   readonly eventTtlSeconds?: number;
+  readonly allowsPrivileged?: boolean;
   /** Types of node addresses under which kubelets are looked for, the best first. */
   readonly kubeletAddressTypes?: readonly string[];
   readonly admission?: { readonly enabled: readonly string[]; readonly disabled: readonly string[] };
@@ -261,12 +262,13 @@ function nodePortsOf(
 
 async function builtinDefinitions(
   server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
-  { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes }: ResourcesOptions,
+  { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = false }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The one value that the registry checks.
   return startingWith('serviceClusterIpRange', () =>
     builtinResources({
       ...server,
+      policy: { allowsPrivileged },
       ...(serviceClusterIpRange === undefined ? {} : { serviceClusterIpRange }),
       ...(eventTtlSeconds === undefined ? {} : { eventTtlSeconds }),
       ...(kubeletAddressTypes === undefined ? {} : { kubeletAddressTypes }),

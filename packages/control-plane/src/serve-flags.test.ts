@@ -253,12 +253,12 @@ describe('parseServeFlags', () => {
       '--secure-port=70000',
       '--enable-admission-plugins=NoSuch,ValidatingAdmissionWebhook,NoSuch',
       '--audit-webhook-mode=x',
-      '--allow-privileged',
+      '--allow-metric-labels',
       '--tls-cert-file=a.crt',
       '--encryption-provider-config-automatic-reload',
     ];
     const texts = [
-      '--allow-privileged is not supported by this version of kapstan',
+      '--allow-metric-labels is not supported by this version of kapstan',
       '--audit-webhook-mode is not supported by this version of kapstan',
       'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535',
       '--max-requests-inflight can not be negative value',

@@ -36,6 +36,7 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
   readonly 'watch-cache-sizes': ReadonlyMap<string, number>;
   readonly 'default-watch-cache-size': number;
   readonly 'event-ttl': number;
+  readonly 'allow-privileged': boolean;
   readonly 'delete-collection-workers': number;
   readonly 'enable-garbage-collector': boolean;
   readonly 'encryption-provider-config': string;
@@ -89,6 +90,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     max: maxInt,
   }),
   'event-ttl': durationFlag('How long events are kept.', 3_600_000),
+  'allow-privileged': booleanFlag('Let containers be privileged, and processes of a Windows host.', false),
   'delete-collection-workers': workersFlag('Deletes of one delete-collection that run side by side; below 1 = 1.'),
   'enable-garbage-collector': booleanFlag(
     'Let owners wait for or part with their dependents; false also turns the loop off that deletes these.',

@@ -167,6 +167,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
       sizes: flags['watch-cache-sizes'],
     },
     eventTtlSeconds: Math.trunc(flags['event-ttl'] / 1000),
+    allowsPrivileged: flags['allow-privileged'],
     deleteCollectionWorkers: flags['delete-collection-workers'],
     collectsGarbage: flags['enable-garbage-collector'],
     admission: { enabled: flags['enable-admission-plugins'], disabled: flags['disable-admission-plugins'] },

@@ -8,7 +8,6 @@ export const unsupportedFlags: ReadonlySet<string> = new Set([
   'aggregator-reject-forwarding-redirect',
   'allow-metric-labels',
   'allow-metric-labels-manifest',
-  'allow-privileged',
   'apiserver-count',
   'audit-log-batch-buffer-size',
   'audit-log-batch-max-size',

@@ -33,7 +33,8 @@ export async function startServer(options: RunningServerOptions): Promise<Runnin
   const engine = new TestEngine(store, activity);
   let controlPlane: ControlPlane;
   try {
-    controlPlane = await startControlPlane({ freeze: true, ...settings, dataDir, engine, clock, logger });
+    const defaults = { freeze: true, allowsPrivileged: true } as const;
+    controlPlane = await startControlPlane({ ...defaults, ...settings, dataDir, engine, clock, logger });
   } catch (error) {
     await store.close();
     throw error;

@@ -3,7 +3,7 @@ import { isExpired, isTooManyRequests, type KubernetesObject, resource, systemCl
 import { LeakCheck } from '@kapstan/api/testing';
 import { isTransportError } from '@kapstan/client';
 import { SharedInformer } from '@kapstan/informers';
-import { ConfigMap } from '@kapstan/kinds/core/v1';
+import { ConfigMap, Pod } from '@kapstan/kinds/core/v1';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type TestCluster, type TestClusterOptions, testCluster } from './test-cluster.ts';
 
@@ -54,6 +54,17 @@ const echoDefinition = {
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 describe('a test cluster', () => {
+  it('takes privileged containers, as envtest does, unless it is told otherwise', async () => {
+    const containers = [{ name: 'a', image: 'a', securityContext: { privileged: true } }];
+    const pod = { metadata: target('a'), spec: { containers } };
+    const disabled = ['ServiceAccount'];
+    const controlPlane = { admission: { enabled: [], disabled }, controlLoops: [] };
+    const cluster = await start({ http: 'off', controlPlane });
+    await expect(cluster.client.create(Pod, pod)).resolves.toMatchObject({ spec: { containers } });
+    const strict = await start({ http: 'off', controlPlane: { ...controlPlane, allowsPrivileged: false } });
+    await expect(strict.client.create(Pod, pod)).rejects.toThrow('disallowed by cluster policy');
+  });
+
   it('serves the same objects in process and over HTTPS', async () => {
     const startMs = systemClock.monotonicNow();
     const cluster = await start();

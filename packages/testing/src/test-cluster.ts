@@ -27,7 +27,7 @@ export interface TestClusterOptions {
   readonly http?: 'on' | 'off';
   /** Custom resource definitions to install; they are served when the cluster is there. */
   readonly crds?: readonly KubernetesObject[];
-  /** Anything else of a control plane: tokens, admission, control loops, limits. */
+  /** Anything else of a control plane: tokens, admission, control loops, limits. Privileged containers are allowed, as in envtest. */
   readonly controlPlane?: Omit<ServerSettings, 'http'>;
   /** Bytes of events that may wait for a slow watcher. Default: the server's. */
   readonly maxWatchBufferBytes?: number;

@@ -7,7 +7,7 @@ import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
 import type { MetadataOnUpdate, ResourceStrategy } from './strategy.ts';
-import type { Field } from './validation/field.ts';
+import type { Field, ValidationPolicy } from './validation/field.ts';
 
 /** What the built-in kinds need of the server around them. */
 export interface BuiltinServer {
@@ -23,6 +23,7 @@ export interface BuiltinServer {
   readonly random: () => number;
   /** Absent = serviceaccounts/token is refused with 501. */
   readonly tokens?: TokenIssuer;
+  readonly policy: ValidationPolicy;
   /** How long events are kept (`--event-ttl`); 0 = for ever. */
   readonly eventTtlSeconds: number;
   /** Types of addresses under which a kubelet is looked for, the best first (`--kubelet-preferred-address-types`). */

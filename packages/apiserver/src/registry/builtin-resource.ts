@@ -24,6 +24,7 @@ import { builtinTable } from '../table/builtin-table.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
 import { builtinStatusStrategy, builtinStrategy, type KindFacts } from './builtin-strategy.ts';
 import type { ResourceDefinition, Subresource, Verb } from './resource-definition.ts';
+import type { ValidationPolicy } from './validation/field.ts';
 
 /** A resource of the facts, its id taken apart. */
 interface Identity {
@@ -38,10 +39,11 @@ const defaultBehaviour: ResourceBehaviour = { createOnUpdate: false, updateWitho
 /** Throws TypeError when the facts do not know the resource or its kind. */
 export function defineBuiltin<T extends KubernetesObject>(
   kind: BuiltinKind<T>,
+  policy?: ValidationPolicy,
 ): ResourceDefinition<UnstructuredObject> {
   const identity = identityOf(kind.id);
   const { group, version, resource, facts } = identity;
-  const kindFacts = kindFactsOf(kind.id);
+  const kindFacts = kindFactsOf(kind.id, policy);
   const schema = builtinSchema(formatApiVersion(identity), facts.kind);
   if (schema === undefined) throw new TypeError(`no schema for ${kind.id}`);
   const storage = storageOf(kind.id);
@@ -87,7 +89,7 @@ export function defineBuiltin<T extends KubernetesObject>(
 }
 
 /** What the facts say about the kind of a resource. */
-export function kindFactsOf(id: string): KindFacts {
+export function kindFactsOf(id: string, policy?: ValidationPolicy): KindFacts {
   const identity = identityOf(id);
   const apiVersion = formatApiVersion(identity);
   const definition = builtinDefinitionName(apiVersion, identity.facts.kind);
@@ -96,6 +98,7 @@ export function kindFactsOf(id: string): KindFacts {
     definition,
     hasStatus: builtinSchema(apiVersion, identity.facts.kind)?.properties?.has('status') === true,
     behaviour: behaviourFacts().resources[id] ?? defaultBehaviour,
+    ...(policy === undefined ? {} : { policy }),
   };
 }
 

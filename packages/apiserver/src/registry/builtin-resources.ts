@@ -65,6 +65,7 @@ import { csiStorageCapacities } from './storage/csistoragecapacities/strategy.ts
 import { storageClasses } from './storage/storageclasses/strategy.ts';
 import { volumeAttachments } from './storage/volumeattachments/strategy.ts';
 import { volumeAttributesClasses } from './storage/volumeattributesclasses/strategy.ts';
+import type { ValidationPolicy } from './validation/field.ts';
 
 /** Virtual (virtual-resource.ts), not from storage; custom resource definitions are crd/'s. */
 const notServed: ReadonlySet<string> = new Set([
@@ -85,6 +86,7 @@ const defaultServer: Omit<BuiltinServer, 'nodePorts'> = {
   findStore: () => undefined,
   serviceClusterIpRange: '10.96.0.0/12',
   serviceNodePortRange: { first: 30_000, last: 32_767 },
+  policy: { allowsPrivileged: false },
   eventTtlSeconds: 3600,
   kubeletAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   lookupHost: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
@@ -99,13 +101,13 @@ export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceD
   const special = new Map([...coreKinds(whole), ...groupKinds(whole)]);
   return Object.entries(discoveryFacts().resources)
     .filter(([id, facts]) => facts.optIn !== true && !notServed.has(id))
-    .map(([id]) => special.get(id) ?? defineBuiltin({ id }));
+    .map(([id]) => special.get(id)?.(whole.policy) ?? defineBuiltin({ id }));
 }
 
-type Entry = readonly [id: string, definition: ResourceDefinition<UnstructuredObject>];
+type Entry = readonly [id: string, define: (policy: ValidationPolicy) => ResourceDefinition<UnstructuredObject>];
 
 function define<T extends KubernetesObject>(kind: BuiltinKind<T>): Entry {
-  return [kind.id, defineBuiltin(kind)];
+  return [kind.id, (policy) => defineBuiltin(kind, policy)];
 }
 
 function coreKinds(server: BuiltinServer): Entry[] {

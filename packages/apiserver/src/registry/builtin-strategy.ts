@@ -7,7 +7,7 @@ import type { BuiltinKind } from './builtin-kind.ts';
 import { jsonEqual } from './json-equality.ts';
 import { metaOf } from './object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';
-import { collectFieldErrors, type Field } from './validation/field.ts';
+import { collectFieldErrors, type Field, type ValidationPolicy } from './validation/field.ts';
 
 /** What the facts say about the kind behind a strategy. */
 export interface KindFacts {
@@ -15,6 +15,8 @@ export interface KindFacts {
   readonly definition: string;
   readonly hasStatus: boolean;
   readonly behaviour: ResourceBehaviour;
+  /** Absent = what servers allow by default. */
+  readonly policy?: ValidationPolicy;
 }
 
 type Fields = Record<string, unknown>;
@@ -39,7 +41,7 @@ export function builtinStrategy<T extends KubernetesObject>(
       collectFieldErrors((root) => {
         kind.validateCreate?.(root, object);
         kind.validate?.(root, object, undefined);
-      }),
+      }, facts.policy),
     prepareForUpdate: (next, old, context) => {
       if (facts.hasStatus) takeOver(next, old, ['status']);
       kind.prepareForUpdate?.(next, old, context);
@@ -51,7 +53,7 @@ export function builtinStrategy<T extends KubernetesObject>(
         kind.validate?.(root, next, old);
         if (kind.repeatsValidation === true) kind.validate?.(root, next, old);
         kind.validateChange?.(root, next, old);
-      }),
+      }, facts.policy),
     ...warningsOf(kind),
     ...(facts.hasStatus ? { resetFields: [['status']] } : {}),
     ...(kind.validateName === undefined ? {} : { validateName: kind.validateName }),
@@ -105,7 +107,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
       const isRaised = rules.raisesGeneration === true && !isSameIn(next, old, contentKeys(next, old));
       keepGeneration(next, old, isRaised);
     },
-    validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old)),
+    validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old), facts.policy),
   };
 }
 

@@ -15,27 +15,41 @@ import {
   tooManyField,
 } from '@kapstan/api';
 
+/** What a server allows its users. Source: pkg/capabilities. */
+export interface ValidationPolicy {
+  /** Privileged containers and processes of a Windows host. */
+  readonly allowsPrivileged: boolean;
+}
+
+const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
+
 /** A field's path and the list its errors go to. Cheap; children are made on the way down. Source: field.Path. */
 export class Field {
   readonly path: string;
+  readonly policy: ValidationPolicy;
   readonly #errors: FieldError[];
 
-  constructor(path: string, errors: FieldError[]) {
+  constructor(path: string, errors: FieldError[], policy: ValidationPolicy = defaultPolicy) {
     this.path = path;
+    this.policy = policy;
     this.#errors = errors;
   }
 
   /** `spec.ports`: names may hold several steps. */
   child(...names: readonly string[]): Field {
-    return new Field(names.reduce(fieldChild, this.path), this.#errors);
+    return this.#at(names.reduce(fieldChild, this.path));
   }
 
   index(index: number): Field {
-    return new Field(fieldIndex(this.path, index), this.#errors);
+    return this.#at(fieldIndex(this.path, index));
   }
 
   key(key: string): Field {
-    return new Field(fieldKey(this.path, key), this.#errors);
+    return this.#at(fieldKey(this.path, key));
+  }
+
+  #at(path: string): Field {
+    return new Field(path, this.#errors, this.policy);
   }
 
   /** Calls back for every item, with its place. */
@@ -127,8 +141,8 @@ export class Field {
 }
 
 /** Runs a validation from the root of an object ("" path) and returns what it found. */
-export function collectFieldErrors(validate: (root: Field) => void): FieldError[] {
+export function collectFieldErrors(validate: (root: Field) => void, policy?: ValidationPolicy): FieldError[] {
   const errors: FieldError[] = [];
-  validate(new Field('', errors));
+  validate(new Field('', errors, policy));
   return errors;
 }

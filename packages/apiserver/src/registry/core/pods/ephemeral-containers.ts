@@ -5,15 +5,15 @@ import { kindFactsOf } from '../../builtin-resource.ts';
 import { subresourceStrategy } from '../../builtin-strategy.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
-import type { Field } from '../../validation/field.ts';
+import type { Field, ValidationPolicy } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { isMirror } from './annotation-validation.ts';
 import { validatePod } from './pod-validation.ts';
 
 const verbs = ['get', 'patch', 'update'] as const;
 
-export function ephemeralContainersSubresource(): StrategySubresource<Pod> {
-  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods'), {
+export function ephemeralContainersSubresource(policy: ValidationPolicy): StrategySubresource<Pod> {
+  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', policy), {
     raisesGeneration: true,
     keepsMetadata: true,
     prepare: (next, old) => {

@@ -6,7 +6,7 @@ import { kindFactsOf } from '../../builtin-resource.ts';
 import { subresourceStrategy } from '../../builtin-strategy.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
-import type { Field } from '../../validation/field.ts';
+import type { Field, ValidationPolicy } from '../../validation/field.ts';
 import { isMirror } from './annotation-validation.ts';
 import { restorePod } from './ephemeral-containers.ts';
 import { validatePod } from './pod-validation.ts';
@@ -20,8 +20,8 @@ type Resources = DeepReadonly<ResourceRequirements>;
 const lists = ['initContainers', 'containers'] as const;
 const emptySpec: ReadonlySpec = { containers: [] };
 
-export function resizeSubresource(): StrategySubresource<Pod> {
-  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods'), {
+export function resizeSubresource(policy: ValidationPolicy): StrategySubresource<Pod> {
+  const strategy = subresourceStrategy<Pod>(kindFactsOf('v1/pods', policy), {
     raisesGeneration: true,
     keepsMetadata: true,
     prepare: keepOnlyAmounts,

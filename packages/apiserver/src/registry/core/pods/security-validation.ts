@@ -121,6 +121,8 @@ export function validateSecurityContext(
   hostUsers: boolean | undefined,
 ): void {
   const { runAsUser, runAsGroup, procMount } = context;
+  if (context.privileged === true && !at.policy.allowsPrivileged)
+    at.child('privileged').forbidden('disallowed by cluster policy');
   validateIds(at, { runAsUser, runAsGroup });
   if (procMount !== undefined) {
     at.child('procMount').oneOf(procMount, ['Default', 'Unmasked']);

@@ -70,8 +70,8 @@ export function pods(server: BuiltinServer): BuiltinKind<Pod> {
     subresources: [
       bindingSubresource(server),
       evictionSubresource(server),
-      ephemeralContainersSubresource(),
-      resizeSubresource(),
+      ephemeralContainersSubresource(server.policy),
+      resizeSubresource(server.policy),
       logSubresource(server),
       ...streamSubresources(server),
       podProxySubresource(),

@@ -1,6 +1,7 @@
 import { ExactNumber, type UnstructuredObject } from '@kapstan/api';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
+import { cellsAt } from '../table/row-cells.ts';
 import { customResourceTable } from './custom-resource-table.ts';
 
 const nowMs = Date.parse('2026-01-01T01:00:00Z');
@@ -11,7 +12,7 @@ const object = (spec: unknown): UnstructuredObject => ({
   spec,
 });
 const cell = (type: string, value: unknown, jsonPath = '.spec.x'): unknown =>
-  customResourceTable([{ name: 'X', type, jsonPath }]).cells(object({ x: value }), nowMs)[1];
+  cellsAt(customResourceTable([{ name: 'X', type, jsonPath }]).cells(object({ x: value })), nowMs)[1];
 
 describe('the table of a custom resource', () => {
   it('shows name and age without columns', () => {
@@ -20,7 +21,7 @@ describe('the table of a custom resource', () => {
       ['Name', 'string', 'name', 0],
       ['Age', 'date', '', 0],
     ]);
-    expect(table.cells(object({}), nowMs)).toEqual(['a', '60m']);
+    expect(cellsAt(table.cells(object({})), nowMs)).toEqual(['a', '60m']);
   });
 
   it('shows the columns of the definition', () => {
@@ -39,7 +40,7 @@ describe('the table of a custom resource', () => {
         priority: 1,
       },
     ]);
-    expect(table.cells(object({ color: 'red', size: 3 }), nowMs)).toEqual(['a', 'red', 3]);
+    expect(table.cells(object({ color: 'red', size: 3 }))).toEqual(['a', 'red', 3]);
   });
 
   it('falls back to name and age when a path is none', () => {

@@ -2,8 +2,8 @@
 // Source: apiextensions registry/customresource/tableconvertor.
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { Age } from '../table/age.ts';
 import { nameOf } from '../table/cells.ts';
-import { humanDuration } from '../table/human-duration.ts';
 import type { TableColumn, TableConvertor } from '../table/table.ts';
 import { compileJsonPath, type JsonPath } from './json-path.ts';
 
@@ -41,7 +41,7 @@ function tableOf(columns: readonly Column[]): TableConvertor<UnstructuredObject>
   const printers = columns.map((column) => printerOf(column));
   return {
     columns: [nameColumn, ...columns.map(tableColumn)],
-    cells: (object, nowMs) => [nameOf(object), ...printers.map((print) => print(object, nowMs))],
+    cells: (object) => [nameOf(object), ...printers.map((print) => print(object))],
   };
 }
 
@@ -50,13 +50,13 @@ function tableColumn({ name, type, format = '', description = '', priority = 0, 
   return { name, type, format, description: text, priority };
 }
 
-type Printer = (object: DeepReadonly<UnstructuredObject>, nowMs: number) => unknown;
+type Printer = (object: DeepReadonly<UnstructuredObject>) => unknown;
 
 function printerOf(column: Column): Printer {
   const path = compileJsonPath(column.jsonPath);
-  return (object, nowMs) => {
+  return (object) => {
     const value = firstValue(path, object);
-    return column.type === 'string' ? textCell(value) : cellOf(column.type, value, nowMs);
+    return column.type === 'string' ? textCell(value) : cellOf(column.type, value);
   };
 }
 
@@ -78,7 +78,7 @@ function textCell(value: unknown): unknown {
 }
 
 /** Null for a value of another type than its column. Source: cellForJSONValue. */
-function cellOf(type: string, value: unknown, nowMs: number): unknown {
+function cellOf(type: string, value: unknown): unknown {
   switch (type) {
     case 'integer':
       if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? value : Math.trunc(Number(value.text));
@@ -88,14 +88,14 @@ function cellOf(type: string, value: unknown, nowMs: number): unknown {
     case 'boolean':
       return typeof value === 'boolean' ? value : null;
     case 'date':
-      return typeof value === 'string' ? dateCell(value, nowMs) : null;
+      return typeof value === 'string' ? dateCell(value) : null;
     default:
       return null;
   }
 }
 
-function dateCell(text: string, nowMs: number): string {
+function dateCell(text: string): Age | string {
   if (text === '' || text === 'null') return '<unknown>';
   const timeMs = parseTime(text);
-  return Number.isNaN(timeMs) ? '<invalid>' : humanDuration(nowMs - timeMs);
+  return Number.isNaN(timeMs) ? '<invalid>' : new Age(timeMs);
 }

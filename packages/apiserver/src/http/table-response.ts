@@ -5,10 +5,10 @@ import {
   formatApiVersion,
   newBadRequest,
   newNotAcceptable,
-  stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { cellsAt, RowCells } from '../table/row-cells.ts';
 import type { TableConvertor } from '../table/table.ts';
 import { type MetadataVersion, metadataJson, objectJson, partialMetadata, type StoredObject } from './encodings.ts';
 
@@ -50,15 +50,35 @@ export function tableRow(
   object: DeepReadonly<UnstructuredObject>,
   options: TableOptions,
 ): Record<string, unknown> {
-  return { cells: definition.table.cells(object, options.nowMs), object: includedObject(object, options) };
+  return { cells: cellsAt(definition.table.cells(object), options.nowMs), object: includedObject(object, options) };
 }
 
 /** One row as JSON; the object in it is shared bytes. */
 export function tableRowJson(definition: ResourceDefinition, stored: StoredObject, options: TableOptions): Uint8Array {
-  return stored.view((object) => {
-    const cells = stringifyJson(definition.table.cells(object, options.nowMs));
+  const make = (): Uint8Array => {
+    const cells = rowCellsOf(definition.table, stored).at(options.nowMs);
     return Buffer.concat([Buffer.from(`{"cells":${cells},"object":`), includedJson(stored, options), rowTail]);
-  });
+  };
+  // What has to be parsed for the included object is parsed once for both parts.
+  return stored.knownJson === undefined ? stored.view(make) : make();
+}
+
+/** What was made of the objects, by who made it; forgotten with the objects. */
+const rows = new WeakMap<TableConvertor<UnstructuredObject>, WeakMap<StoredObject, RowCells>>();
+
+/** An object is parsed for its first Table alone: its cells are kept, and only the ages in them told anew. */
+function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObject): RowCells {
+  let rowsOfTable = rows.get(table);
+  if (rowsOfTable === undefined) {
+    rowsOfTable = new WeakMap();
+    rows.set(table, rowsOfTable);
+  }
+  let row = rowsOfTable.get(stored);
+  if (row === undefined) {
+    row = stored.view((object) => new RowCells(table.cells(object)));
+    rowsOfTable.set(stored, row);
+  }
+  return row;
 }
 
 const rowTail = Buffer.from('}');

@@ -2,13 +2,10 @@
 import { type DeepReadonly, type KubernetesObject, labelSelectorFrom } from '@kapstan/api';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
-import { timeSince } from './human-duration.ts';
+import { type Age, timeSince } from './age.ts';
 
-/** The row of one object. `nowMs`: wall clock, for ages. */
-export type Cells<T extends KubernetesObject = KubernetesObject> = (
-  object: DeepReadonly<T>,
-  nowMs: number,
-) => readonly unknown[];
+/** The row of one object, with an {@link Age} where the time counts. */
+export type Cells<T extends KubernetesObject = KubernetesObject> = (object: DeepReadonly<T>) => readonly unknown[];
 
 export const none = '<none>';
 
@@ -16,8 +13,8 @@ export function nameOf(object: DeepReadonly<KubernetesObject>): string {
   return object.metadata?.name ?? '';
 }
 
-export function ageOf(object: DeepReadonly<KubernetesObject>, nowMs: number): string {
-  return timeSince(object.metadata?.creationTimestamp, nowMs);
+export function ageOf(object: DeepReadonly<KubernetesObject>): Age | string {
+  return timeSince(object.metadata?.creationTimestamp);
 }
 
 /** "a=b,c=d", "<none>" when empty. Source: labels.FormatLabels. */

@@ -16,8 +16,8 @@ import type {
   ServiceAccount,
 } from '@kapstan/kinds/core/v1';
 import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
+import { timeSince } from './age.ts';
 import { ageOf, type Cells, formatLabels, joinSome, nameOf, none, orUnset, podContainerCells } from './cells.ts';
-import { timeSince } from './human-duration.ts';
 
 const sizeOf = (map: object | undefined): number => Object.keys(map ?? {}).length;
 
@@ -28,26 +28,22 @@ export const componentStatusCells: Cells<ComponentStatus> = (object) => {
   return [nameOf(object), status, healthy.message ?? '', healthy.error ?? ''];
 };
 
-export const configMapCells: Cells<ConfigMap> = (object, nowMs) => [
+export const configMapCells: Cells<ConfigMap> = (object) => [
   nameOf(object),
   sizeOf(object.data) + sizeOf(object.binaryData),
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const secretCells: Cells<Secret> = (object, nowMs) => [
+export const secretCells: Cells<Secret> = (object) => [
   nameOf(object),
   object.type ?? '',
   sizeOf(object.data),
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const serviceAccountCells: Cells<ServiceAccount> = (object, nowMs) => [nameOf(object), ageOf(object, nowMs)];
+export const serviceAccountCells: Cells<ServiceAccount> = (object) => [nameOf(object), ageOf(object)];
 
-export const namespaceCells: Cells<Namespace> = (object, nowMs) => [
-  nameOf(object),
-  object.status?.phase ?? '',
-  ageOf(object, nowMs),
-];
+export const namespaceCells: Cells<Namespace> = (object) => [nameOf(object), object.status?.phase ?? '', ageOf(object)];
 
 export const podTemplateCells: Cells<PodTemplate> = (object) => [
   nameOf(object),
@@ -55,33 +51,29 @@ export const podTemplateCells: Cells<PodTemplate> = (object) => [
   formatLabels(object.template?.metadata?.labels),
 ];
 
-export const replicationControllerCells: Cells<ReplicationController> = (object, nowMs) => [
+export const replicationControllerCells: Cells<ReplicationController> = (object) => [
   nameOf(object),
   object.spec?.replicas ?? 0,
   object.status?.replicas ?? 0,
   object.status?.readyReplicas ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
   ...podContainerCells(object.spec?.template?.spec),
   formatLabels(object.spec?.selector),
 ];
 
-export const resourceQuotaCells: Cells<ResourceQuota> = (object, nowMs) => {
+export const resourceQuotaCells: Cells<ResourceQuota> = (object) => {
   const requests: string[] = [];
   const limits: string[] = [];
   for (const resource of Object.keys(object.status?.hard ?? {}).sort()) {
     const text = `${resource}: ${object.status?.used?.[resource] ?? '0'}/${object.status?.hard?.[resource] ?? '0'}`;
     (resource.startsWith('limits') ? limits : requests).push(text);
   }
-  return [nameOf(object), requests.join(', '), limits.join(', '), ageOf(object, nowMs)];
+  return [nameOf(object), requests.join(', '), limits.join(', '), ageOf(object)];
 };
 
 const maxEndpoints = 3;
 
-export const endpointsCells: Cells<Endpoints> = (object, nowMs) => [
-  nameOf(object),
-  formatEndpoints(object),
-  ageOf(object, nowMs),
-];
+export const endpointsCells: Cells<Endpoints> = (object) => [nameOf(object), formatEndpoints(object), ageOf(object)];
 
 /** Addresses with each port, the first three. Source: formatEndpoints. */
 function formatEndpoints(object: DeepReadonly<Endpoints>): string {
@@ -96,14 +88,14 @@ function formatEndpoints(object: DeepReadonly<Endpoints>): string {
 
 const roleLabel = 'node-role.kubernetes.io/';
 
-export const nodeCells: Cells<Node> = (object, nowMs) => {
+export const nodeCells: Cells<Node> = (object) => {
   const info = object.status?.nodeInfo;
   const address = (type: string): string => object.status?.addresses?.find((a) => a.type === type)?.address ?? none;
   return [
     nameOf(object),
     nodeStatus(object),
     nodeRoles(object),
-    ageOf(object, nowMs),
+    ageOf(object),
     info?.kubeletVersion ?? '',
     address('InternalIP'),
     address('ExternalIP'),
@@ -148,7 +140,7 @@ function storageClassOf(object: DeepReadonly<PersistentVolume | PersistentVolume
   return object.metadata?.annotations?.[storageClassAnnotation] ?? object.spec?.storageClassName ?? '';
 }
 
-export const persistentVolumeCells: Cells<PersistentVolume> = (object, nowMs) => {
+export const persistentVolumeCells: Cells<PersistentVolume> = (object) => {
   const claim = object.spec?.claimRef;
   const isGoing = object.metadata?.deletionTimestamp !== undefined;
   return [
@@ -161,12 +153,12 @@ export const persistentVolumeCells: Cells<PersistentVolume> = (object, nowMs) =>
     storageClassOf(object),
     orUnset(object.spec?.volumeAttributesClassName),
     object.status?.reason ?? '',
-    ageOf(object, nowMs),
+    ageOf(object),
     orUnset(object.spec?.volumeMode),
   ];
 };
 
-export const persistentVolumeClaimCells: Cells<PersistentVolumeClaim> = (object, nowMs) => {
+export const persistentVolumeClaimCells: Cells<PersistentVolumeClaim> = (object) => {
   const isBound = (object.spec?.volumeName ?? '') !== '';
   const isGoing = object.metadata?.deletionTimestamp !== undefined;
   return [
@@ -177,51 +169,48 @@ export const persistentVolumeClaimCells: Cells<PersistentVolumeClaim> = (object,
     isBound ? formatAccessModes(object.status?.accessModes) : '',
     storageClassOf(object),
     orUnset(object.spec?.volumeAttributesClassName),
-    ageOf(object, nowMs),
+    ageOf(object),
     orUnset(object.spec?.volumeMode),
   ];
 };
 
-export const eventCells: Cells<Event> = (event, nowMs) => {
+export const eventCells: Cells<Event> = (event) => {
   const firstTime = event.firstTimestamp ?? event.eventTime ?? undefined;
   const lastSeen = event.series?.lastObservedTime ?? event.lastTimestamp ?? firstTime;
   const reporter = event.reportingComponent
     ? [event.reportingComponent, event.reportingInstance]
     : [event.source?.component, event.source?.host];
   return [
-    timeSince(lastSeen, nowMs),
+    timeSince(lastSeen),
     event.type ?? '',
     event.reason ?? '',
     `${(event.involvedObject.kind ?? '').toLowerCase()}/${event.involvedObject.name ?? ''}`,
     event.involvedObject.fieldPath ?? '',
     reporter.filter((part) => part !== undefined && part !== '').join(', '),
     (event.message ?? '').trim(),
-    timeSince(firstTime, nowMs),
+    timeSince(firstTime),
     event.series?.count ?? (event.count || 1),
     nameOf(event),
   ];
 };
 
 /** An events.k8s.io Event prints as the core one that it is stored as. */
-export const eventsEventCells: Cells<EventsEvent> = (event, nowMs) =>
-  eventCells(
-    {
-      ...(event.metadata === undefined ? {} : { metadata: event.metadata }),
-      involvedObject: event.regarding ?? {},
-      ...optional('reason', event.reason),
-      ...optional('message', event.note),
-      ...optional('type', event.type),
-      ...optional('source', event.deprecatedSource),
-      ...optional('firstTimestamp', event.deprecatedFirstTimestamp),
-      ...optional('lastTimestamp', event.deprecatedLastTimestamp),
-      ...optional('eventTime', event.eventTime),
-      ...optional('count', event.deprecatedCount),
-      ...optional('series', event.series),
-      reportingComponent: event.reportingController ?? '',
-      reportingInstance: event.reportingInstance ?? '',
-    } as DeepReadonly<Event>,
-    nowMs,
-  );
+export const eventsEventCells: Cells<EventsEvent> = (event) =>
+  eventCells({
+    ...(event.metadata === undefined ? {} : { metadata: event.metadata }),
+    involvedObject: event.regarding ?? {},
+    ...optional('reason', event.reason),
+    ...optional('message', event.note),
+    ...optional('type', event.type),
+    ...optional('source', event.deprecatedSource),
+    ...optional('firstTimestamp', event.deprecatedFirstTimestamp),
+    ...optional('lastTimestamp', event.deprecatedLastTimestamp),
+    ...optional('eventTime', event.eventTime),
+    ...optional('count', event.deprecatedCount),
+    ...optional('series', event.series),
+    reportingComponent: event.reportingController ?? '',
+    reportingInstance: event.reportingInstance ?? '',
+  } as DeepReadonly<Event>);
 
 function optional(key: string, value: unknown): Record<string, unknown> {
   return value === undefined || value === null ? {} : { [key]: value };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { humanDuration, timeSince } from './human-duration.ts';
+import { humanDuration } from './human-duration.ts';
 
 const second = 1000;
 const minute = 60 * second;
@@ -28,10 +28,4 @@ it.each([
   [8 * 365 * day + day, '8y'],
 ])('%d ms print as %s', (durationMs, text) => {
   expect(humanDuration(durationMs)).toBe(text);
-});
-
-it('a missing time is unknown', () => {
-  expect([timeSince(undefined, 0), timeSince(null, 0), timeSince('', 0), timeSince('soon', 0)]).toEqual(
-    Array(4).fill('<unknown>'),
-  );
 });

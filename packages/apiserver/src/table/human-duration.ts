@@ -1,5 +1,4 @@
 // Ages as kubectl prints them: "5s", "3m20s", "2d4h". Source: apimachinery duration.HumanDuration.
-import { parseTime } from '@kapstan/api';
 
 /** Whole units, the smaller one left out when it is zero. Below -1 s "<invalid>" (clocks that disagree), 0 to -1 s "0s". */
 export function humanDuration(durationMs: number): string {
@@ -19,13 +18,6 @@ export function humanDuration(durationMs: number): string {
   const years = Math.trunc(days / 365);
   if (years < 8) return `${years}y${unlessZero(days % 365, 'd')}`;
   return `${years}y`;
-}
-
-/** Time since a timestamp; "<unknown>" when there is none. Source: translateTimestampSince. */
-export function timeSince(timestamp: string | null | undefined, nowMs: number): string {
-  if (timestamp === undefined || timestamp === null || timestamp === '') return '<unknown>';
-  const then = parseTime(timestamp);
-  return Number.isNaN(then) ? '<unknown>' : humanDuration(nowMs - then);
 }
 
 function unlessZero(value: number, unit: string): string {

@@ -1,6 +1,7 @@
 import type { ContainerState, ContainerStatus, Pod, PodStatus } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import { podCells } from './pod-cells.ts';
+import { cellsAt } from './row-cells.ts';
 
 const nowMs = Date.parse('2026-01-01T01:00:00Z');
 
@@ -118,7 +119,7 @@ describe('the status of a pod', () => {
       ['0/2', 'Succeeded', '0'],
     ],
   ])('shows %s', (_name, object, expected) => {
-    expect(podCells(object, nowMs).slice(1, 4)).toEqual(expected);
+    expect(cellsAt(podCells(object), nowMs).slice(1, 4)).toEqual(expected);
   });
 
   it('shows address, node and readiness gates in the wide columns', () => {
@@ -132,6 +133,6 @@ describe('the status of a pod', () => {
         },
       },
     );
-    expect(podCells(object, nowMs).slice(4)).toEqual(['60m', '10.0.0.1', 'n', 'm', '1/2']);
+    expect(cellsAt(podCells(object), nowMs).slice(4)).toEqual(['60m', '10.0.0.1', 'n', 'm', '1/2']);
   });
 });

@@ -1,8 +1,8 @@
 // The row of a pod: what its containers' states add up to. Source: printers.go printPod.
 import { type DeepReadonly, parseTime } from '@kapstan/api';
 import type { Container, ContainerStatus, Pod } from '@kapstan/kinds/core/v1';
+import { Age } from './age.ts';
 import { ageOf, nameOf, none, orNone } from './cells.ts';
-import { humanDuration } from './human-duration.ts';
 
 type ReadonlyPod = DeepReadonly<Pod>;
 type Status = DeepReadonly<ContainerStatus>;
@@ -22,7 +22,7 @@ interface Restarts {
 
 const noRestarts: Restarts = { count: 0, lastMs: Number.NaN };
 
-export function podCells(pod: ReadonlyPod, nowMs: number): readonly unknown[] {
+export function podCells(pod: ReadonlyPod): readonly unknown[] {
   const sidecars = new Set((pod.spec?.initContainers ?? []).filter(isSidecar).map((container) => container.name));
   const tally: Tally = { reason: initialReason(pod), readyContainers: 0, restarts: noRestarts };
   const init = countInitContainers(pod, tally, sidecars);
@@ -35,8 +35,8 @@ export function podCells(pod: ReadonlyPod, nowMs: number): readonly unknown[] {
     nameOf(pod),
     `${tally.readyContainers}/${total}`,
     deletionReason(pod) ?? tally.reason,
-    formatRestarts(tally.restarts, nowMs),
-    ageOf(pod, nowMs),
+    formatRestarts(tally.restarts),
+    ageOf(pod),
     orNone(pod.status?.podIPs?.[0]?.ip),
     orNone(pod.spec?.nodeName),
     orNone(pod.status?.nominatedNodeName),
@@ -114,9 +114,10 @@ function addRestarts(restarts: Restarts, status: Status): Restarts {
   return { count: restarts.count + status.restartCount, lastMs: isLater ? finishedMs : restarts.lastMs };
 }
 
-function formatRestarts(restarts: Restarts, nowMs: number): string {
-  if (restarts.count === 0 || Number.isNaN(restarts.lastMs)) return String(restarts.count);
-  return `${restarts.count} (${humanDuration(nowMs - restarts.lastMs)} ago)`;
+function formatRestarts({ count, lastMs }: Restarts): Age | string {
+  return count === 0 || Number.isNaN(lastMs)
+    ? String(count)
+    : new Age(lastMs, { before: `${count} (`, after: ' ago)' });
 }
 
 function hasTrueCondition(pod: ReadonlyPod, type: string): boolean {

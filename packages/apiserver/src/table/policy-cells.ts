@@ -27,15 +27,11 @@ import { ageOf, type Cells, formatLabelSelector, joinSome, nameOf, none } from '
 import { humanDuration } from './human-duration.ts';
 
 /** Kinds that print their name and age alone. */
-export const nameAndAgeCells: Cells = (object, nowMs) => [nameOf(object), ageOf(object, nowMs)];
+export const nameAndAgeCells: Cells = (object) => [nameOf(object), ageOf(object)];
 
-export const leaseCells: Cells<Lease> = (object, nowMs) => [
-  nameOf(object),
-  object.spec?.holderIdentity ?? '',
-  ageOf(object, nowMs),
-];
+export const leaseCells: Cells<Lease> = (object) => [nameOf(object), object.spec?.holderIdentity ?? '', ageOf(object)];
 
-export const roleBindingCells: Cells<RoleBinding> = (object, nowMs) => {
+export const roleBindingCells: Cells<RoleBinding> = (object) => {
   const subjects = object.subjects ?? [];
   const names = (kind: string): string =>
     subjects
@@ -48,14 +44,14 @@ export const roleBindingCells: Cells<RoleBinding> = (object, nowMs) => {
   return [
     nameOf(object),
     `${object.roleRef.kind}/${object.roleRef.name}`,
-    ageOf(object, nowMs),
+    ageOf(object),
     names('User'),
     names('Group'),
     accounts.join(', '),
   ];
 };
 
-export const storageClassCells: Cells<StorageClass> = (object, nowMs) => {
+export const storageClassCells: Cells<StorageClass> = (object) => {
   const isDefault =
     object.metadata?.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true' ||
     object.metadata?.annotations?.['storageclass.beta.kubernetes.io/is-default-class'] === 'true';
@@ -65,11 +61,11 @@ export const storageClassCells: Cells<StorageClass> = (object, nowMs) => {
     object.reclaimPolicy ?? 'Delete',
     object.volumeBindingMode ?? 'Immediate',
     object.allowVolumeExpansion ?? false,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const csiDriverCells: Cells<CSIDriver> = (object, nowMs) => [
+export const csiDriverCells: Cells<CSIDriver> = (object) => [
   nameOf(object),
   object.spec.attachRequired ?? true,
   object.spec.podInfoOnMount ?? false,
@@ -79,31 +75,31 @@ export const csiDriverCells: Cells<CSIDriver> = (object, nowMs) => [
     : object.spec.tokenRequests.map((request) => request.audience).join(','),
   object.spec.requiresRepublish ?? false,
   object.spec.volumeLifecycleModes?.join(',') ?? '<unset>',
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const csiNodeCells: Cells<CSINode> = (object, nowMs) => [
+export const csiNodeCells: Cells<CSINode> = (object) => [
   nameOf(object),
   object.spec.drivers?.length ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const volumeAttachmentCells: Cells<VolumeAttachment> = (object, nowMs) => [
+export const volumeAttachmentCells: Cells<VolumeAttachment> = (object) => [
   nameOf(object),
   object.spec.attacher,
   object.spec.source.persistentVolumeName ?? '',
   object.spec.nodeName,
   object.status?.attached ?? false,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const volumeAttributesClassCells: Cells<VolumeAttributesClass> = (object, nowMs) => [
+export const volumeAttributesClassCells: Cells<VolumeAttributesClass> = (object) => [
   nameOf(object),
   object.driverName,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const endpointSliceCells: Cells<EndpointSlice> = (object, nowMs) => {
+export const endpointSliceCells: Cells<EndpointSlice> = (object) => {
   const ports = (object.ports ?? []).map((port) => (port.port === undefined ? '*' : String(port.port)));
   const addresses = (object.endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
   return [
@@ -111,80 +107,76 @@ export const endpointSliceCells: Cells<EndpointSlice> = (object, nowMs) => {
     object.addressType,
     ports.length === 0 ? '<unset>' : joinSome(ports, 3),
     addresses.length === 0 ? '<unset>' : joinSome(addresses, 3),
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const ingressClassCells: Cells<IngressClass> = (object, nowMs) => {
+export const ingressClassCells: Cells<IngressClass> = (object) => {
   const parameters = object.spec?.parameters;
   const kind = parameters?.apiGroup === undefined ? parameters?.kind : `${parameters.kind}.${parameters.apiGroup}`;
   return [
     nameOf(object),
     object.spec?.controller ?? '',
     parameters === undefined ? none : `${kind}/${parameters.name}`,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const networkPolicyCells: Cells<NetworkPolicy> = (object, nowMs) => [
+export const networkPolicyCells: Cells<NetworkPolicy> = (object) => [
   nameOf(object),
   formatLabelSelector(object.spec?.podSelector ?? {}),
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
 /** Three cells for two columns, as Kubernetes does. */
-export const ipAddressCells: Cells<IPAddress> = (object, nowMs) => {
+export const ipAddressCells: Cells<IPAddress> = (object) => {
   const parent = object.spec?.parentRef;
   const group = parent?.group ? `.${parent.group}` : '';
   const namespace = parent?.namespace ? `${parent.namespace}/` : '';
   return [
     nameOf(object),
     parent === undefined ? none : `${parent.resource}${group}/${namespace}${parent.name}`,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const serviceCidrCells: Cells<ServiceCIDR> = (object, nowMs) => [
+export const serviceCidrCells: Cells<ServiceCIDR> = (object) => [
   nameOf(object),
   object.spec?.cidrs?.join(',') ?? '',
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const priorityClassCells: Cells<PriorityClass> = (object, nowMs) => [
+export const priorityClassCells: Cells<PriorityClass> = (object) => [
   nameOf(object),
   object.value,
   object.globalDefault ?? false,
-  ageOf(object, nowMs),
+  ageOf(object),
   object.preemptionPolicy ?? '<unset>',
 ];
 
-export const runtimeClassCells: Cells<RuntimeClass> = (object, nowMs) => [
-  nameOf(object),
-  object.handler,
-  ageOf(object, nowMs),
-];
+export const runtimeClassCells: Cells<RuntimeClass> = (object) => [nameOf(object), object.handler, ageOf(object)];
 
-export const webhookConfigurationCells: Cells<MutatingWebhookConfiguration> = (object, nowMs) => [
+export const webhookConfigurationCells: Cells<MutatingWebhookConfiguration> = (object) => [
   nameOf(object),
   object.webhooks?.length ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const admissionPolicyCells: Cells<ValidatingAdmissionPolicy> = (object, nowMs) => {
+export const admissionPolicyCells: Cells<ValidatingAdmissionPolicy> = (object) => {
   const param = object.spec?.paramKind;
   return [
     nameOf(object),
     object.spec?.validations?.length ?? 0,
     param === undefined ? '<unset>' : `${param.apiVersion ?? ''}/${param.kind ?? ''}`,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const admissionBindingCells: Cells<ValidatingAdmissionPolicyBinding> = (object, nowMs) => [
+export const admissionBindingCells: Cells<ValidatingAdmissionPolicyBinding> = (object) => [
   nameOf(object),
   object.spec?.policyName ?? '',
   formatParamRef(object.spec?.paramRef),
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
 function formatParamRef(
@@ -195,7 +187,7 @@ function formatParamRef(
   return ref.namespace === undefined ? `*/${ref.name}` : `${ref.namespace}/${ref.name}`;
 }
 
-export const apiServiceCells: Cells<APIService> = (object, nowMs) => {
+export const apiServiceCells: Cells<APIService> = (object) => {
   const service = object.spec?.service;
   const available = object.status?.conditions?.find((condition) => condition.type === 'Available');
   const status =
@@ -208,20 +200,20 @@ export const apiServiceCells: Cells<APIService> = (object, nowMs) => {
     nameOf(object),
     service === undefined ? 'Local' : `${service.namespace}/${service.name}`,
     status,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const flowSchemaCells: Cells<FlowSchema> = (object, nowMs) => [
+export const flowSchemaCells: Cells<FlowSchema> = (object) => [
   nameOf(object),
   object.spec?.priorityLevelConfiguration.name ?? '',
   object.spec?.matchingPrecedence ?? 0,
   object.spec?.distinguisherMethod?.type ?? none,
-  ageOf(object, nowMs),
+  ageOf(object),
   object.status?.conditions?.find((condition) => condition.type === 'Dangling')?.status ?? '?',
 ];
 
-export const priorityLevelCells: Cells<PriorityLevelConfiguration> = (object, nowMs) => {
+export const priorityLevelCells: Cells<PriorityLevelConfiguration> = (object) => {
   const limited = object.spec?.limited;
   const queuing = limited?.limitResponse?.queuing;
   return [
@@ -231,13 +223,13 @@ export const priorityLevelCells: Cells<PriorityLevelConfiguration> = (object, no
     queuing?.queues ?? none,
     queuing?.handSize ?? none,
     queuing?.queueLengthLimit ?? none,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 
-export const certificateRequestCells: Cells<CertificateSigningRequest> = (object, nowMs) => [
+export const certificateRequestCells: Cells<CertificateSigningRequest> = (object) => [
   nameOf(object),
-  ageOf(object, nowMs),
+  ageOf(object),
   object.spec.signerName === '' ? none : object.spec.signerName,
   object.spec.username ?? '',
   object.spec.expirationSeconds === undefined ? none : humanDuration(object.spec.expirationSeconds * 1000),
@@ -252,11 +244,7 @@ function certificateCondition(object: DeepReadonly<CertificateSigningRequest>): 
   return `${decision}${failed}${object.status?.certificate === undefined ? '' : ',Issued'}`;
 }
 
-export const resourceClaimCells: Cells<ResourceClaim> = (object, nowMs) => [
-  nameOf(object),
-  claimState(object),
-  ageOf(object, nowMs),
-];
+export const resourceClaimCells: Cells<ResourceClaim> = (object) => [nameOf(object), claimState(object), ageOf(object)];
 
 function claimState(claim: DeepReadonly<ResourceClaim>): string {
   const states: string[] = [];
@@ -270,10 +258,10 @@ function claimState(claim: DeepReadonly<ResourceClaim>): string {
   return states.filter((state) => state !== '').join(',');
 }
 
-export const resourceSliceCells: Cells<ResourceSlice> = (object, nowMs) => [
+export const resourceSliceCells: Cells<ResourceSlice> = (object) => [
   nameOf(object),
   object.spec.nodeName ?? '',
   object.spec.driver,
   object.spec.pool.name,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];

@@ -14,11 +14,11 @@ export const scaleTable: TableConvertor<UnstructuredObject> = {
     column('Available', 'integer', 'How many replicas there are.'),
     column('Age', 'string', 'How long it has been there.'),
   ],
-  cells: (object, nowMs) => [
+  cells: (object) => [
     nameOf(object),
     (object.spec as DeepReadonly<Replicas> | undefined)?.replicas ?? 0,
     (object.status as DeepReadonly<Replicas> | undefined)?.replicas ?? 0,
-    ageOf(object, nowMs),
+    ageOf(object),
   ],
 };
 

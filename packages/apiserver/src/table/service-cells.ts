@@ -4,13 +4,13 @@ import type { LoadBalancerStatus, Service, ServicePort } from '@kapstan/kinds/co
 import type { Ingress, IngressLoadBalancerStatus } from '@kapstan/kinds/networking.k8s.io/v1';
 import { ageOf, type Cells, formatLabels, nameOf, none, orNone } from './cells.ts';
 
-export const serviceCells: Cells<Service> = (service, nowMs) => [
+export const serviceCells: Cells<Service> = (service) => [
   nameOf(service),
   service.spec?.type ?? '',
   orNone(service.spec?.clusterIPs?.[0]),
   externalAddress(service),
   service.spec?.ports === undefined ? none : service.spec.ports.map(formatPort).join(','),
-  ageOf(service, nowMs),
+  ageOf(service),
   formatLabels(service.spec?.selector),
 ];
 
@@ -45,7 +45,7 @@ function ingressAddresses(status: DeepReadonly<LoadBalancerStatus | IngressLoadB
     .join(',');
 }
 
-export const ingressCells: Cells<Ingress> = (ingress, nowMs) => {
+export const ingressCells: Cells<Ingress> = (ingress) => {
   const hosts = (ingress.spec?.rules ?? []).map((rule) => rule.host ?? '').filter((host) => host !== '');
   const shown = hosts.slice(0, 3).join(',');
   return [
@@ -54,6 +54,6 @@ export const ingressCells: Cells<Ingress> = (ingress, nowMs) => {
     hosts.length === 0 ? '*' : hosts.length > 3 ? `${shown} + ${hosts.length - 3} more...` : shown,
     ingressAddresses(ingress.status?.loadBalancer),
     (ingress.spec?.tls?.length ?? 0) > 0 ? '80, 443' : '80',
-    ageOf(ingress, nowMs),
+    ageOf(ingress),
   ];
 };

@@ -1,5 +1,6 @@
 // The Table form of lists, as kubectl prints them. One convertor a kind, compiled once. meta/v1 Table.
 import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import type { Age } from './age.ts';
 
 export interface TableColumn {
   readonly name: string;
@@ -12,6 +13,9 @@ export interface TableColumn {
 
 export interface TableConvertor<T extends KubernetesObject> {
   readonly columns: readonly TableColumn[];
-  /** One cell per column (some kinds answer more). `nowMs` is the wall clock, for ages. */
-  cells(object: DeepReadonly<T>, nowMs: number): readonly unknown[];
+  /**
+   * One cell per column (some kinds answer more), told by the object alone: it is asked once an object. A cell that moves on
+   * with time is an {@link Age}.
+   */
+  cells(object: DeepReadonly<T>): readonly unknown[];
 }

@@ -11,37 +11,38 @@ import type {
 } from '@kapstan/kinds/autoscaling/v2';
 import type { CronJob, Job } from '@kapstan/kinds/batch/v1';
 import type { PodDisruptionBudget } from '@kapstan/kinds/policy/v1';
+import { Age, timeSince } from './age.ts';
 import { ageOf, type Cells, formatLabelSelector, formatLabels, nameOf, none, podContainerCells } from './cells.ts';
-import { humanDuration, timeSince } from './human-duration.ts';
+import { humanDuration } from './human-duration.ts';
 
-export const deploymentCells: Cells<Deployment> = (object, nowMs) => [
+export const deploymentCells: Cells<Deployment> = (object) => [
   nameOf(object),
   `${object.status?.readyReplicas ?? 0}/${object.spec?.replicas ?? 0}`,
   object.status?.updatedReplicas ?? 0,
   object.status?.availableReplicas ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
   ...podContainerCells(object.spec?.template.spec),
   formatLabelSelector(object.spec?.selector),
 ];
 
-export const replicaSetCells: Cells<ReplicaSet> = (object, nowMs) => [
+export const replicaSetCells: Cells<ReplicaSet> = (object) => [
   nameOf(object),
   object.spec?.replicas ?? 0,
   object.status?.replicas ?? 0,
   object.status?.readyReplicas ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
   ...podContainerCells(object.spec?.template?.spec),
   formatLabelSelector(object.spec?.selector),
 ];
 
-export const statefulSetCells: Cells<StatefulSet> = (object, nowMs) => [
+export const statefulSetCells: Cells<StatefulSet> = (object) => [
   nameOf(object),
   `${object.status?.readyReplicas ?? 0}/${object.spec?.replicas ?? 0}`,
-  ageOf(object, nowMs),
+  ageOf(object),
   ...podContainerCells(object.spec?.template.spec),
 ];
 
-export const daemonSetCells: Cells<DaemonSet> = (object, nowMs) => [
+export const daemonSetCells: Cells<DaemonSet> = (object) => [
   nameOf(object),
   object.status?.desiredNumberScheduled ?? 0,
   object.status?.currentNumberScheduled ?? 0,
@@ -49,14 +50,14 @@ export const daemonSetCells: Cells<DaemonSet> = (object, nowMs) => [
   object.status?.updatedNumberScheduled ?? 0,
   object.status?.numberAvailable ?? 0,
   formatLabels(object.spec?.template.spec?.nodeSelector),
-  ageOf(object, nowMs),
+  ageOf(object),
   ...podContainerCells(object.spec?.template.spec),
   formatLabelSelector(object.spec?.selector),
 ];
 
-export const controllerRevisionCells: Cells<ControllerRevision> = (object, nowMs) => {
+export const controllerRevisionCells: Cells<ControllerRevision> = (object) => {
   const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-  return [nameOf(object), owner === undefined ? none : formatOwner(owner), object.revision, ageOf(object, nowMs)];
+  return [nameOf(object), owner === undefined ? none : formatOwner(owner), object.revision, ageOf(object)];
 };
 
 /** "deployment.apps/web": the kind in lower case, its group, the name. */
@@ -65,12 +66,12 @@ function formatOwner(owner: { readonly apiVersion: string; readonly kind: string
   return `${owner.kind.toLowerCase()}${group}/${owner.name}`;
 }
 
-export const jobCells: Cells<Job> = (object, nowMs) => [
+export const jobCells: Cells<Job> = (object) => [
   nameOf(object),
   jobStatus(object),
   jobCompletions(object),
-  jobDuration(object, nowMs),
-  ageOf(object, nowMs),
+  jobDuration(object),
+  ageOf(object),
   ...podContainerCells(object.spec?.template.spec),
   formatLabelSelector(object.spec?.selector),
 ];
@@ -93,43 +94,44 @@ function jobCompletions(job: DeepReadonly<Job>): string {
   return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
 }
 
-function jobDuration(job: DeepReadonly<Job>, nowMs: number): string {
+function jobDuration(job: DeepReadonly<Job>): Age | string {
   const { startTime, completionTime } = job.status ?? {};
   if (startTime === undefined) return '';
-  return humanDuration((completionTime === undefined ? nowMs : parseTime(completionTime)) - parseTime(startTime));
+  const startMs = parseTime(startTime);
+  return completionTime === undefined ? new Age(startMs) : humanDuration(parseTime(completionTime) - startMs);
 }
 
-export const cronJobCells: Cells<CronJob> = (object, nowMs) => [
+export const cronJobCells: Cells<CronJob> = (object) => [
   nameOf(object),
   object.spec?.schedule ?? '',
   object.spec?.timeZone ?? none,
   object.spec?.suspend === undefined ? '<unset>' : object.spec.suspend ? 'True' : 'False',
   object.status?.active?.length ?? 0,
-  object.status?.lastScheduleTime === undefined ? none : timeSince(object.status.lastScheduleTime, nowMs),
-  ageOf(object, nowMs),
+  object.status?.lastScheduleTime === undefined ? none : timeSince(object.status.lastScheduleTime),
+  ageOf(object),
   ...podContainerCells(object.spec?.jobTemplate.spec?.template.spec),
   formatLabelSelector(object.spec?.jobTemplate.spec?.selector),
 ];
 
-export const disruptionBudgetCells: Cells<PodDisruptionBudget> = (object, nowMs) => [
+export const disruptionBudgetCells: Cells<PodDisruptionBudget> = (object) => [
   nameOf(object),
   object.spec?.minAvailable === undefined ? 'N/A' : String(object.spec.minAvailable),
   object.spec?.maxUnavailable === undefined ? 'N/A' : String(object.spec.maxUnavailable),
   object.status?.disruptionsAllowed ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const autoscalerCells: Cells<HorizontalPodAutoscaler> = (object, nowMs) => [
+export const autoscalerCells: Cells<HorizontalPodAutoscaler> = (object) => [
   nameOf(object),
   `${object.spec?.scaleTargetRef.kind ?? ''}/${object.spec?.scaleTargetRef.name ?? ''}`,
   formatMetrics(object.spec?.metrics ?? [], object.status?.currentMetrics ?? []),
   object.spec?.minReplicas === undefined ? '<unset>' : String(object.spec.minReplicas),
   object.spec?.maxReplicas ?? 0,
   object.status?.currentReplicas ?? 0,
-  ageOf(object, nowMs),
+  ageOf(object),
 ];
 
-export const autoscalerV1Cells: Cells<HorizontalPodAutoscalerV1> = (object, nowMs) => {
+export const autoscalerV1Cells: Cells<HorizontalPodAutoscalerV1> = (object) => {
   const target = object.spec?.targetCPUUtilizationPercentage;
   const current = object.status?.currentCPUUtilizationPercentage;
   return [
@@ -139,7 +141,7 @@ export const autoscalerV1Cells: Cells<HorizontalPodAutoscalerV1> = (object, nowM
     object.spec?.minReplicas === undefined ? '<unset>' : String(object.spec.minReplicas),
     object.spec?.maxReplicas ?? 0,
     object.status?.currentReplicas ?? 0,
-    ageOf(object, nowMs),
+    ageOf(object),
   ];
 };
 

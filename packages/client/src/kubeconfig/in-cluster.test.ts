@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type KubernetesObject, resource, silentLogger } from '@kapstan/api';
+import { type KubernetesObject, type LogFields, resource, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from '../client.ts';
@@ -54,5 +54,48 @@ describe("a client by a pod's service account", () => {
     await clock.advance(60_000);
     await client.get(Node, target);
     expect(heard).toEqual(['Bearer one', 'Bearer two']);
+  });
+});
+
+describe('the root certificates of a service account', () => {
+  let directory: string;
+  const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
+  const caFile = (): string => join(directory, 'ca.crt');
+  const load = async () => {
+    const told: [string, unknown][] = [];
+    const logger = {
+      ...silentLogger,
+      error: (text: string, fields?: LogFields) => void told.push([text, fields?.error]),
+    };
+    return { config: await inClusterConfig({ env, directory, logger }), told };
+  };
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kapstan-in-cluster-'));
+    await writeFile(join(directory, 'token'), 'one');
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it.each([
+    ['missing', undefined],
+    ['empty', ''],
+    ['a text', 'not yet mounted'],
+    ['half a certificate', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'],
+  ])('are told of by the name of their file, and left out, where they are %s', async (_, text) => {
+    if (text !== undefined) await writeFile(caFile(), text);
+    const { config, told } = await load();
+    const message = `cannot use the root certificates of the service account in ${caFile()}, going on without`;
+    expect(told).toEqual([[message, expect.any(Error)]]);
+    expect(config).toMatchObject({ server: 'https://10.0.0.1:443', token: 'one' });
+    expect(config).not.toHaveProperty('tls');
+    // As a client-go's: it can be made, and trusts the public authorities.
+    const client = new Client(config, { logger: silentLogger });
+    await client.prepare();
+    await client.close();
+  });
+
+  it('are used where they are certificates, whatever stands before them', async () => {
+    await writeFile(caFile(), `# of the cluster\n${(await testAuthority()).ca}`);
+    const { config, told } = await load();
+    expect([config.tls, told]).toEqual([{ caFile: caFile() }, []]);
   });
 });

@@ -1,8 +1,9 @@
 // The configuration of a pod: the service's address from the environment, token and CA from the mounted account.
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { type Logger, silentLogger } from '@kapstan/api';
+import type { Logger } from '@kapstan/api';
 import type { ClientConfig } from '../client-config.ts';
 import { processLogger } from '../process-logger.ts';
 import type { Environment } from '../transport/proxy.ts';
@@ -12,7 +13,7 @@ export interface InClusterOptions {
   readonly env?: Environment;
   /** Where the service account is mounted. Default /var/run/secrets/kubernetes.io/serviceaccount. */
   readonly directory?: string;
-  /** Told of a CA that cannot be read. Default: a warning of the process. */
+  /** Told of a CA that cannot be read or is no certificate; the public authorities count then. Default: a warning of the process. */
   readonly logger?: Logger;
 }
 
@@ -29,7 +30,7 @@ export async function inClusterConfig(options: InClusterOptions = {}): Promise<C
   const tokenFile = join(directory, 'token');
   const caFile = join(directory, 'ca.crt');
   const token = (await readFile(tokenFile, 'utf8')).trim();
-  const hasCa = await isReadable(caFile, logger);
+  const hasCa = await isAuthority(caFile, logger);
   return {
     server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
     namespace: await inClusterNamespace(env, directory),
@@ -42,22 +43,29 @@ export async function inClusterConfig(options: InClusterOptions = {}): Promise<C
 /** True where {@link inClusterConfig} can be expected to work. Source: clientcmd inClusterClientConfig.Possible. */
 export async function isInCluster({ env = process.env, directory = mount }: InClusterOptions = {}): Promise<boolean> {
   if (!env.KUBERNETES_SERVICE_HOST || !env.KUBERNETES_SERVICE_PORT) return false;
-  return await isReadable(join(directory, 'token'), silentLogger);
+  return await isReadable(join(directory, 'token'));
 }
 
 async function inClusterNamespace(env: Environment, directory: string): Promise<string> {
   if (env.POD_NAMESPACE) return env.POD_NAMESPACE;
   const file = join(directory, 'namespace');
-  if (!(await isReadable(file, silentLogger))) return 'default';
+  if (!(await isReadable(file))) return 'default';
   return (await readFile(file, 'utf8')).trim() || 'default';
 }
 
-async function isReadable(file: string, logger: Logger): Promise<boolean> {
+/** Source: client-go rest.InClusterConfig, which logs and goes on too. */
+async function isAuthority(file: string, logger: Logger): Promise<boolean> {
   try {
-    await readFile(file);
-    return true;
+    return new X509Certificate(await readFile(file)).subject !== undefined;
   } catch (error) {
-    logger.error('cannot read a file of the service account', { file, error });
+    logger.error(`cannot use the root certificates of the service account in ${file}, going on without`, { error });
     return false;
   }
+}
+
+async function isReadable(file: string): Promise<boolean> {
+  return await readFile(file).then(
+    () => true,
+    () => false,
+  );
 }

@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { silentLogger } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { testAuthority } from '../testing/certificates.ts';
 import { inClusterConfig, isInCluster } from './in-cluster.ts';
 import { type KubeconfigUser, parseKubeconfig } from './kubeconfig.ts';
 import { clientConfigOf } from './kubeconfig-client.ts';
@@ -312,7 +313,7 @@ describe('inClusterConfig', () => {
 
   it('takes the address from the environment and the rest from the mounted account', async () => {
     const tokenFile = await file('token', 'secret\n');
-    const caFile = await file('ca.crt', 'PEM');
+    const caFile = await file('ca.crt', (await testAuthority()).ca);
     await file('namespace', 'team\n');
     expect(await isInCluster({ env, directory })).toBe(true);
     expect(await inClusterConfig({ env, directory })).toEqual({

@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -104,6 +105,26 @@ describe('connections and answers', () => {
     expect(error).toMatchObject({ code: 403 });
     const printed = [inspect(client, options), JSON.stringify(client), inspect(error, options), String(client)].join();
     expect(printed).not.toMatch(/top-secret|PRIVATE KEY/);
+  });
+});
+
+describe('a pool whose server never answers the TLS handshake', () => {
+  it('ends the connections of its streams, and what they carry, with close()', async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined).resume()));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const server = new URL(`https://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+    const clock = new VirtualClock();
+    const material = new TlsMaterial({ tls: {}, credentials: anonymous, clock, logger: silentLogger });
+    const pool = new ConnectionPool({ server, tls: {}, material, proxyUrl: undefined, clock });
+    const stream = pool.openStream(await pool.generation(), () => undefined);
+    const answer = stream.request({ path: '/', method: 'GET' }).catch(({ code }: { code: string }) => code);
+    while (sockets.length === 0) await new Promise(setImmediate);
+    const gone = new Promise((resolve) => sockets[0]?.once('close', resolve));
+    await pool.close();
+    await gone;
+    expect(await answer).toBe('UND_ERR_DESTROYED');
+    await new Promise((resolve) => silent.close(resolve));
   });
 });
 

@@ -66,7 +66,7 @@ describe('the first read of certificates', () => {
     const caFile = join(directory, 'ca');
     const read = material({ caFile });
     await writeFile(caFile, 'half');
-    await expect(read.load()).rejects.toThrow('unable to load root certificates');
+    await expect(read.load()).rejects.toThrow(`unable to load root certificates of ${caFile}: `);
     await writeFile(caFile, texts.ca);
     expect(await read.load()).toMatchObject({ ca: texts.ca });
   });

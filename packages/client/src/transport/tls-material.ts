@@ -74,7 +74,7 @@ export class TlsMaterial {
       const ca = await textOf(tls.ca, tls.caFile);
       const cert = await textOf(tls.cert, tls.certFile);
       const key = await textOf(tls.key, tls.keyFile);
-      checkUsable({ ca, cert, key });
+      checkUsable({ ca, cert, key }, tls);
       this.#texts = { ca, cert, key };
     } catch (error) {
       if (this.#texts === undefined) throw error;
@@ -86,10 +86,16 @@ export class TlsMaterial {
 }
 
 /** Throws TypeError for an authority that is none, and for a key of another certificate. Source: client-go transport.TLSConfigFor. */
-function checkUsable({ ca, cert, key }: TlsTexts): void {
-  if (ca !== undefined) check('root certificates', () => new X509Certificate(ca));
+function checkUsable({ ca, cert, key }: TlsTexts, { caFile, certFile, keyFile }: TlsConfig): void {
+  if (ca !== undefined) check(`root certificates${placeOf(caFile)}`, () => new X509Certificate(ca));
   if (cert !== undefined && key !== undefined)
-    check('the client certificate and its key', () => createSecureContext({ cert, key }));
+    check(`the client certificate and its key${placeOf(certFile, keyFile)}`, () => createSecureContext({ cert, key }));
+}
+
+/** "" for what was given as text. */
+function placeOf(...files: readonly (string | undefined)[]): string {
+  const names = files.filter((file) => file !== undefined);
+  return names.length === 0 ? '' : ` of ${names.join(' and ')}`;
 }
 
 function check(what: string, read: () => unknown): void {

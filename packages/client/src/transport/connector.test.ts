@@ -1,0 +1,60 @@
+import { type AddressInfo, createServer, type Server, Socket } from 'node:net';
+import type { buildConnector } from 'undici';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { connectorOf } from './connector.ts';
+
+// What a proxy says so that the way counts as open.
+const greetings = {
+  none: [],
+  http: ['HTTP/1.1 200 OK\r\n\r\n'],
+  socks: [Buffer.of(5, 0), Buffer.of(5, 0, 0, 1, 0, 0, 0, 0, 0, 0)],
+} as const;
+
+describe('a connection', () => {
+  let server: Server;
+  let greeting: readonly (string | Buffer)[];
+  const sockets = new Set<Socket>();
+  beforeEach(async () => {
+    server = createServer((socket) => {
+      sockets.add(socket.on('error', () => undefined));
+      let heard = 0;
+      socket.on('data', () => {
+        const word = greeting[heard++];
+        if (word !== undefined) socket.write(word);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it.each<[string, string | undefined, (typeof greetings)[keyof typeof greetings]]>([
+    ['without a proxy', undefined, greetings.none],
+    ['through an HTTP proxy', 'http', greetings.http],
+    ['through a SOCKS5 proxy', 'socks5', greetings.socks],
+  ])(
+    'sends small writes at once and asks after 30 s of silence whether the far side is there: %s',
+    async (_, way, said) => {
+      greeting = said;
+      // The kernel's answer cannot be read back, so what it is told is looked at; the calls go through.
+      const told = [vi.spyOn(Socket.prototype, 'setNoDelay'), vi.spyOn(Socket.prototype, 'setKeepAlive')];
+      const { port } = server.address() as AddressInfo;
+      const url = new URL(`http://127.0.0.1:${port}`);
+      const proxyUrl = way === undefined ? undefined : `${way}://127.0.0.1:${port}`;
+      const texts = { ca: undefined, cert: undefined, key: undefined };
+      const connect = connectorOf({ server: url, proxyUrl, texts, serverName: undefined, isInsecure: false });
+      const target = { protocol: 'http:', hostname: '127.0.0.1', host: url.host, port: String(port) };
+      const made = await new Promise<Socket>((resolve, reject) => {
+        const callback: buildConnector.Callback = (error, socket) => (error === null ? resolve(socket) : reject(error));
+        connect(target, new AbortController().signal, callback);
+      });
+      const toldIt = told.map((spy) => spy.mock.calls.filter((__, at) => spy.mock.contexts[at] === made));
+      expect(toldIt.map((calls) => calls.at(-1))).toEqual([[true], [true, 30_000]]);
+      made.destroy();
+    },
+  );
+});

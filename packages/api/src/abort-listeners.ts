@@ -1,18 +1,23 @@
 // Who waits for the signals of callers: one listener a signal, however many calls, watches and streams share it. Node warns of a
 // leak from the eleventh on, and looks through all that there are for each that comes or goes.
+import type { CallSignal } from './call-signal.ts';
+
 const listenersOf = new WeakMap<AbortSignal, Set<() => void>>();
 
 /** Calls back once when the signal aborts; one that has aborted already is the caller's to look at. */
-export function addAbortListener(signal: AbortSignal | undefined, listener: () => void): void {
+export function addAbortListener(signal: CallSignal | undefined, listener: () => void): void {
   if (signal === undefined) return;
+  if (!(signal instanceof AbortSignal)) return signal.addEventListener('abort', listener);
   const listeners = listenersOf.get(signal) ?? listenTo(signal);
   listeners.add(listener);
 }
 
-export function removeAbortListener(signal: AbortSignal | undefined, listener: () => void): void {
-  const listeners = signal === undefined ? undefined : listenersOf.get(signal);
+export function removeAbortListener(signal: CallSignal | undefined, listener: () => void): void {
+  if (signal === undefined) return;
+  if (!(signal instanceof AbortSignal)) return signal.removeEventListener('abort', listener);
+  const listeners = listenersOf.get(signal);
   listeners?.delete(listener);
-  if (listeners?.size === 0) forget(signal as AbortSignal);
+  if (listeners?.size === 0) forget(signal);
 }
 
 function listenTo(signal: AbortSignal): Set<() => void> {

@@ -1,6 +1,7 @@
 // Time as a port. The one file that may touch the global clock and timers (lint).
 
 import { addAbortListener, removeAbortListener } from './abort-listeners.ts';
+import type { CallSignal } from './call-signal.ts';
 
 /** Returned by a timer; calling it cancels. Idempotent. */
 export type CancelTimer = () => void;
@@ -35,7 +36,7 @@ export const systemClock: Clock = {
 };
 
 /** Resolves after the delay; rejects with the signal's reason when that aborts first. */
-export function delay(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function delay(clock: Clock, delayMs: number, signal?: CallSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     const cancel = clock.setTimer(() => {

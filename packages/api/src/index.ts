@@ -12,6 +12,7 @@ export type {
   WatchOptions,
   WriteOptions,
 } from './call-options.ts';
+export { abortSignalOf, CallAbort, type CallSignal } from './call-signal.ts';
 export {
   type CancelTimer,
   type Clock,

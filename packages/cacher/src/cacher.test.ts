@@ -241,6 +241,27 @@ describe('a Cacher whose storage fails', () => {
 describe('a Cacher', () => {
   beforeEach(started);
 
+  it('reads nothing for the newest state while the storage knows at once that the cache has it', async () => {
+    const known = new Map<string, number>();
+    Object.assign(engine, { isNewest: (key: string, revision: number) => known.get(key) === revision });
+    const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), transformer: identityTransformer });
+    const other = openCacher({ storage: plain });
+    other.start();
+    await other.waitUntilReady();
+    const { revision } = await plain.create(keyOf('a'), podOf('a'));
+    let reads = 0;
+    engine.beforeOperation = (operation) => void (operation === 'get' && reads++);
+    const revisionRead = async (): Promise<unknown> => [(await other.get(keyOf('a')))?.revision, reads];
+    expect(await revisionRead()).toEqual([revision, 1]);
+    known.set(keyOf('a'), revision);
+    expect(await revisionRead()).toEqual([revision, 1]);
+    expect((await other.get(keyOf('a'), { resourceVersion: String(revision) }))?.revision).toBe(revision);
+    known.clear();
+    expect(await revisionRead()).toEqual([revision, 2]);
+    await other.close();
+    await plain.close();
+  });
+
   it('answers from memory what may be old, and asks the storage for the rest', async () => {
     await bench.createAll('a', 'b');
     const revision = await bench.caughtUp();

@@ -173,12 +173,14 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     return this.#storage.create(key, object, options);
   }
 
-  /** The newest state comes from the storage below, which decodes it only if it is news; any other from the cache. */
+  /** The newest state is that of the storage below, which is read only if it may be news and decoded only if it is; any other the cache's. */
   async get(key: string, options: StorageGetOptions<T> = {}): Promise<Stored<T> | undefined> {
     this.keys.single(key);
     this.#requireOpen();
     const { resourceVersion = '' } = options;
     const known = this.#cache.store.get(key)?.stored;
+    if (known !== undefined && resourceVersion === '' && this.#storage.isNewest?.(known, options) === true)
+      return known;
     if (resourceVersion === '' || !this.#readiness.isReady)
       return this.#storage.get(key, known === undefined ? options : { ...options, known });
     await this.#freshness.wait(parseResourceVersion(resourceVersion), resourceVersion);

@@ -1,7 +1,7 @@
 // Calls to the cluster: each has a deadline and a token; reads go on to another member when one fails or is silent, writes never do.
 // Between the engine's parts and endpoint-pool.ts.
 import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
-import { type Clock, delay } from '@kapstan/api';
+import { type CallSignal, type Clock, delay } from '@kapstan/api';
 import { isStorageError, StorageError } from '@kapstan/storage';
 import type { AuthToken } from './auth-token.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
@@ -17,7 +17,7 @@ export interface CallerOptions {
 }
 
 export interface CallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
   /** For the error. */
   readonly key?: string;
   /** Default: the caller's. */

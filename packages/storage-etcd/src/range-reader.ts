@@ -1,5 +1,5 @@
 // Reads: one key, a range in pages that fit into a message, a count. Part of etcd-engine.ts; calls through caller.ts.
-import type { Revision } from '@kapstan/api';
+import type { CallSignal, Revision } from '@kapstan/api';
 import {
   type EngineRead,
   isStorageError,
@@ -27,7 +27,7 @@ export interface RangeReaderOptions {
 
 interface Walk {
   range: WireRange;
-  readonly signal: { readonly signal?: AbortSignal };
+  readonly signal: { readonly signal?: CallSignal };
   /** Most entries of the whole walk; 0 = all. */
   readonly limit: number;
   revision: number;
@@ -121,7 +121,7 @@ export class RangeReader {
     }
   }
 
-  async #read(request: RangeRequest, options: { readonly signal?: AbortSignal } = {}): Promise<RangeResponse> {
+  async #read(request: RangeRequest, options: { readonly signal?: CallSignal } = {}): Promise<RangeResponse> {
     try {
       return await this.#options.caller.read(loadWire().range, request, options);
     } catch (error) {

@@ -172,6 +172,10 @@ export class LmdbEngine implements Engine {
     return this.#reader.get(key, options);
   }
 
+  isNewest(key: string, revision: Revision): boolean {
+    return this.#refusal === undefined && this.#reader.isNewest(key, revision);
+  }
+
   async range(range: KeyRange, options: RangeOptions = {}): Promise<RangeResult> {
     this.#refuseIfClosed();
     checkRange(range);

@@ -1,6 +1,6 @@
 // Reads of keys and ranges at one revision, in slices that leave the event loop free. No snapshot outlives a slice:
 // later slices find the same revision through the index. Above it lmdb-engine.ts; below it version-reader.ts.
-import type { Clock, Revision } from '@kapstan/api';
+import type { CallSignal, Clock, Revision } from '@kapstan/api';
 import {
   compareKeys,
   type EngineRead,
@@ -80,6 +80,12 @@ export class RangeReader {
     return { revision, ...(kv && { kv }) };
   }
 
+  /** The snapshot may be newer than what is announced, never older: it still having this revision is enough. */
+  isNewest(key: string, revision: Revision): boolean {
+    const bytes = this.#env.current.get(encodeKey(key));
+    return bytes !== undefined && decodeCurrent(bytes).modRevision === revision;
+  }
+
   async range(range: KeyRange, options: RangeOptions): Promise<RangeResult> {
     options.signal?.throwIfAborted();
     const revision = this.#options.revision();
@@ -113,7 +119,7 @@ export class RangeReader {
     return this.#env.snapshotRevision() === at;
   }
 
-  async #run(range: KeyRange, scan: Scan, signal: AbortSignal | undefined): Promise<void> {
+  async #run(range: KeyRange, scan: Scan, signal: CallSignal | undefined): Promise<void> {
     if (compareKeys(range.start, range.end) >= 0) return;
     if (this.#slice(scan, firstSliceEntries)) return;
     await this.#options.turns.run(() => {

@@ -1,6 +1,6 @@
 // The Engine port: a revisioned key-value store, bytes in, bytes out; what etcd offers and no more.
 // Implemented by storage-lmdb and storage-etcd; used by object-store.ts alone.
-import type { Revision } from '@kapstan/api';
+import type { CallSignal, Revision } from '@kapstan/api';
 
 /** One key as the store holds it at some revision. */
 export interface KeyValue {
@@ -32,7 +32,7 @@ export interface RangeOptions {
   readonly revision?: Revision;
   /** Most entries to return. 0 or absent = no limit. */
   readonly limit?: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
 }
 
 export interface RangeResult {
@@ -58,7 +58,7 @@ export interface Commit {
    * Aborted before the commit is on its way, nothing is written. Later, whether it was stays unknown to who asked; either way the
    * call rejects with the reason, where it does not resolve.
    */
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
 }
 
 /** What became of a commit. A failed compare returns the key as it is; nothing was written. */
@@ -107,6 +107,11 @@ export interface EngineWatch {
  */
 export interface Engine {
   get(key: string, options?: RangeOptions): Promise<EngineRead>;
+  /**
+   * True: {@link Engine.get} would now find this revision of the key. Said in this turn, by engines that need not wait to know it;
+   * false says nothing: whoever wants to know more asks with `get`. Never throws.
+   */
+  isNewest?(key: string, revision: Revision): boolean;
   range(range: KeyRange, options?: RangeOptions): Promise<RangeResult>;
   /** Number of keys in a range, now. */
   count(range: KeyRange): Promise<number>;

@@ -1,6 +1,6 @@
 // Puts that expire: keys with similar lifetimes share a lease, as etcd3/lease_manager.go has it. Part of object-store.ts, as
 // there: one manager a store, above the engine, whose grants are always new leases.
-import type { Clock, Revision } from '@kapstan/api';
+import type { CallSignal, Clock, Revision } from '@kapstan/api';
 import type { CommitResult, Engine } from './engine.ts';
 import type { Histogram } from './histogram.ts';
 import { isStorageError } from './storage-error.ts';
@@ -22,7 +22,7 @@ export interface ExpiringPut {
   readonly value: Uint8Array;
   /** The key lives at least so long. 0 or absent = for ever. */
   readonly ttlSeconds?: number | undefined;
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
 }
 
 interface SharedLease {

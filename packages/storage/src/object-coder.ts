@@ -5,7 +5,7 @@ import type { Codec } from './codec.ts';
 import type { KeyValue } from './engine.ts';
 import { StorageError } from './storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';
-import type { Transformer } from './transform/transformer.ts';
+import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { withoutVersion } from './versioner.ts';
 
 /** An object as it was read for an update: with the plain bytes, to tell a no-op. */
@@ -41,6 +41,11 @@ export class ObjectCoder<T extends KubernetesObject> {
     this.#transformer = options.transformer;
     this.#freeze = options.freeze;
     this.#onDecodeError = options.onDecodeError;
+  }
+
+  /** Whether values are kept as the codec makes them. */
+  get isPlain(): boolean {
+    return this.#transformer === identityTransformer;
   }
 
   /**

@@ -1,5 +1,5 @@
 // The compare-and-delete loop, and the unsafe deletion of what cannot be read: etcd3/store.go Delete.
-import type { KubernetesObject, Revision } from '@kapstan/api';
+import type { CallSignal, KubernetesObject, Revision } from '@kapstan/api';
 import type { Commit, CommitResult, Engine, KeyValue } from './engine.ts';
 import type { ObjectCoder } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
@@ -122,7 +122,7 @@ type DeleteParts = Pick<DeleteContext<never>, 'engine' | 'counters' | 'trace'>;
 async function readKey(
   { engine, counters }: DeleteParts,
   key: string,
-  signal?: AbortSignal,
+  signal?: CallSignal,
 ): Promise<KeyValue | undefined> {
   const options = signal === undefined ? {} : { signal };
   return (await counters.request('get', () => engine.get(key, options))).kv;
@@ -130,7 +130,7 @@ async function readKey(
 
 async function commitDelete(
   { engine, counters, trace }: DeleteParts,
-  call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: AbortSignal | undefined },
+  call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: CallSignal | undefined },
 ): Promise<CommitResult> {
   const { signal, ...where } = call;
   const commit: Commit = { ...where, change: { type: 'delete' }, ...(signal && { signal }) };

@@ -1,6 +1,12 @@
 // Lists of an ObjectStore: one key, or pages of a range until enough objects match.
 // Source: apiserver storage/etcd3/store.go (GetList).
-import { type GroupResource, type KubernetesObject, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
+import {
+  type CallSignal,
+  type GroupResource,
+  type KubernetesObject,
+  newTooLargeResourceVersion,
+  type Revision,
+} from '@kapstan/api';
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';
 import type { Engine, KeyValue, RangeResult } from './engine.ts';
@@ -208,11 +214,11 @@ async function translated<T extends KubernetesObject, R>(
   }
 }
 
-function signalOf(options: { readonly signal?: AbortSignal }): { readonly signal?: AbortSignal } {
+function signalOf(options: { readonly signal?: CallSignal }): { readonly signal?: CallSignal } {
   return options.signal === undefined ? {} : { signal: options.signal };
 }
 
-function throwIfAborted(signal: AbortSignal | undefined): void {
+function throwIfAborted(signal: CallSignal | undefined): void {
   if (signal?.aborted !== true) return;
   const message = 'request did not complete within requested timeout';
   throw new StorageError({ code: 'Timeout', message, cause: signal.reason });

@@ -284,6 +284,40 @@ describe('a get by who knows the object already', () => {
     await storage.close();
   });
 
+  it('says at once that it is the newest, where the engine can, and asks for nothing then', async () => {
+    const asked: [string, number][] = [];
+    const state = { newest: 0 };
+    const knowing = Object.assign(engine, {
+      isNewest: (key: string, revision: number) => {
+        asked.push([key, revision]);
+        return revision === state.newest;
+      },
+    });
+    const storage = new ObjectStore<TestPod>({ ...podStoreOptions(knowing), transformer: identityTransformer });
+    const known = await storage.create(keyOf('a'), podOf('a'));
+    expect(storage.isNewest(known)).toBe(false);
+    state.newest = known.revision;
+    expect(storage.isNewest(known)).toBe(true);
+    expect(asked).toEqual([
+      [keyOf('a'), known.revision],
+      [keyOf('a'), known.revision],
+    ]);
+    const gets = storage.inspect().requests.filter(({ operation }) => operation === 'get');
+    expect(gets.map(({ durations, errors }) => [durations.count, errors])).toEqual([[1, 0]]);
+    await storage.close();
+    expect(storage.isNewest(known)).toBe(false);
+  });
+
+  it('never says so of what is encrypted, nor over an engine that cannot know', async () => {
+    const plain = open(identityTransformer);
+    const known = await plain.create(keyOf('a'), podOf('a'));
+    expect(plain.isNewest(known)).toBe(false);
+    Object.assign(engine, { isNewest: () => true });
+    const encrypted = open({ ...identityTransformer });
+    expect([plain.isNewest(known), encrypted.isNewest(known)]).toEqual([true, false]);
+    await Promise.all([plain.close(), encrypted.close()]);
+  });
+
   it('keeps to the version that it asks for', async () => {
     const storage = open(identityTransformer);
     const known = await storage.create(keyOf('a'), podOf('a'));

@@ -1,12 +1,19 @@
 // The Storage<T> port: objects with optimistic locking, storage.Interface of the Go library.
 // Implemented by ObjectStore (over an Engine), Cacher (over a Storage) and DryRunStorage (over any).
-import type { DeepReadonly, KubernetesObject, Preconditions, ResourceVersion, Revision } from '@kapstan/api';
+import type {
+  CallSignal,
+  DeepReadonly,
+  KubernetesObject,
+  Preconditions,
+  ResourceVersion,
+  Revision,
+} from '@kapstan/api';
 import type { SelectionPredicate } from './selection-predicate.ts';
 import type { Stored } from './stored.ts';
 
 /** What every call may carry. */
 export interface StorageCallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
   /** Id of the request that the call belongs to, for traces. */
   readonly auditId?: string;
 }
@@ -130,6 +137,11 @@ export interface Storage<T extends KubernetesObject> {
   create(key: string, object: T, options?: StorageCreateOptions): Promise<Stored<T>>;
   /** Resolves to undefined when the key is absent. */
   get(key: string, options?: StorageGetOptions<T>): Promise<Stored<T> | undefined>;
+  /**
+   * True: {@link get} of its key would now find just this. Said in this turn, where the store can tell without waiting; false says
+   * nothing. Absent: it never can.
+   */
+  isNewest?(known: Stored<T>, options?: StorageCallOptions): boolean;
   getList(key: string, options: StorageListOptions<T>): Promise<StoredList<T>>;
   /**
    * The last state, at the revision of the deletion. Rejects with `KeyNotFound`, `InvalidObject` (preconditions), `Corrupt`.

@@ -75,6 +75,11 @@ export class StoreCounters {
     }
   }
 
+  /** As {@link request}, of one that went well in this turn. */
+  requested(operation: StoreOperation, startMs: number): void {
+    this.#of(operation).durations.observe(this.#clock.monotonicNow() - startMs);
+  }
+
   listed(list: {
     readonly startMs: number;
     readonly fetched: number;

@@ -142,6 +142,18 @@ describe('the trace of a call', () => {
     ]);
   });
 
+  it('Get etcd3 is told once of a state that is known, whether the engine knew it at once or was read', async () => {
+    const known = await bench.create('a');
+    const store = bench.storage as ObjectStore<TestPod>;
+    const get = async (): Promise<unknown> =>
+      store.isNewest(known, { auditId: 'id-4' }) || (await store.get(keyOf('a'), { known, auditId: 'id-4' }));
+    const read = await traced(get);
+    Object.assign(engine, { isNewest: () => true });
+    const seen = await traced(get);
+    expect([seen?.name, seen?.attributes, seen?.steps]).toEqual([read?.name, read?.attributes, read?.steps]);
+    expect(seen?.attributes).toMatchObject({ 'audit-id': 'id-4', resourceVersion: '' });
+  });
+
   it('tells a failure by its code alone: its text may quote what is stored', async () => {
     await bench.create('a');
     expect((await traced(() => bench.create('a')))?.error).toBe('KeyExists');

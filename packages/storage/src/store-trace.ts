@@ -110,32 +110,37 @@ export class StoreTracer {
     this.#logger = ports.logger;
   }
 
+  /** For calls that are none if nothing comes of them: {@link end} makes it one. */
+  begin(): StoreTrace {
+    return new StoreTrace(this.#clock);
+  }
+
   async run<R>(call: TracedCall, work: (trace: StoreTrace) => Promise<R>): Promise<R> {
-    const trace = new StoreTrace(this.#clock);
+    const trace = this.begin();
     try {
       const result = await work(trace);
-      this.#end(call, trace);
+      this.end(call, trace);
       return result;
     } catch (error) {
-      this.#end(call, trace, error);
+      this.end(call, trace, error);
       throw error;
     }
   }
 
   /** As {@link run}, in this turn. */
   runNow<R>(call: TracedCall, work: (trace: StoreTrace) => R): R {
-    const trace = new StoreTrace(this.#clock);
+    const trace = this.begin();
     try {
       const result = work(trace);
-      this.#end(call, trace);
+      this.end(call, trace);
       return result;
     } catch (error) {
-      this.#end(call, trace, error);
+      this.end(call, trace, error);
       throw error;
     }
   }
 
-  #end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
+  end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
     const durationMs = this.#clock.monotonicNow() - trace.startMs;
     const isSlow = durationMs > slowCallMs;
     if (!isSlow && !finished.hasSubscribers) return;

@@ -35,6 +35,10 @@ export class TestEngine implements Engine {
     return this.#track(this.#engine.get(key, options));
   }
 
+  isNewest(key: string, revision: Revision): boolean {
+    return this.#engine.isNewest?.(key, revision) === true;
+  }
+
   range(range: KeyRange, options?: RangeOptions): Promise<RangeResult> {
     return this.#track(this.#engine.range(range, options));
   }

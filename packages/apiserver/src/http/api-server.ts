@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import {
+  type CallSignal,
   type Clock,
   isStatusError,
   type Logger,
@@ -116,7 +117,7 @@ export interface IncomingRequest {
   readonly path: string;
   readonly query: URLSearchParams;
   /** Aborts when the peer goes away or the answer is over. */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   /** The connection that it came on. */
   readonly socket: Pick<Socket, 'remotePort'> | undefined;
   /** Calls back when the answer is over or the connection is lost. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+import { CallAbort, type CallSignal, type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import { parseRequestUrl } from './request-url.ts';
 import {
@@ -52,7 +52,8 @@ export class Exchange {
   #answerBytes = 0;
   readonly #request: NodeRequest;
   readonly #response: NodeResponse;
-  readonly #controller = new AbortController();
+  readonly #abort = new CallAbort();
+  readonly #onClose: (() => void)[] = [];
   readonly #headers = new Map<string, string | string[]>();
   readonly #clock: Clock;
   readonly #upgrade: UpgradeOffer | undefined;
@@ -74,17 +75,20 @@ export class Exchange {
     this.path = path;
     this.query = query;
     this.rawQuery = rawQuery;
-    response.on('close', () => this.#controller.abort(connectionClosed));
+    response.once('close', () => {
+      this.#abort.abort(connectionClosed);
+      for (const callback of this.#onClose) callback();
+    });
   }
 
   /** Aborts when the peer goes away or the answer is over. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): CallSignal {
+    return this.#abort;
   }
 
   /** Gives up the request: whoever works for it sees its signal. */
   cancel(reason: Error): void {
-    this.#controller.abort(reason);
+    this.#abort.abort(reason);
   }
 
   /** Status of the answer; 0 while there is none. */
@@ -95,7 +99,7 @@ export class Exchange {
 
   /** Calls back when the answer is over or the connection is lost. */
   onClose(callback: () => void): void {
-    this.#response.once('close', callback);
+    this.#onClose.push(callback);
   }
 
   /** Whether nothing more will be sent. */
@@ -318,7 +322,7 @@ function tooLarge(limitBytes: number): Error {
  * Resolves at the end of the body. By events: an async iterator for each request costs several times as much. Ends with
  * the signal too: a peer that sends its body a byte a minute must not hold a place among the requests.
  */
-function readAll(request: NodeRequest, limitBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+function readAll(request: NodeRequest, limitBytes: number, signal: CallSignal): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   return new Promise((resolve, reject) => {

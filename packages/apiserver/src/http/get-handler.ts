@@ -1,5 +1,5 @@
 // GET of one object or of a subresource. Source: apiserver handlers/get.go.
-import { newBadRequest, type UnstructuredObject } from '@kapstan/api';
+import { abortSignalOf, newBadRequest, type UnstructuredObject } from '@kapstan/api';
 import type { ByteSubresource } from '../registry/resource-definition.ts';
 import { methodNotAllowed } from '../registry/route-errors.ts';
 import { sendObject, sendStored } from './object-response.ts';
@@ -36,7 +36,7 @@ async function sendBytes(call: ResourceCall, subresource: ByteSubresource<Unstru
   const options = decodeOptions(exchange.query, subresource.queryOptions);
   const answer = await subresource.get(served.store, contextOf(call), { name, options });
   if (answer === undefined) return exchange.sendNothing();
-  const { signal } = exchange;
+  const signal = abortSignalOf(exchange.signal);
   const resource = `${served.definition.resource}/${subresource.name}`;
   const leave = ports.tunnels.add(() => exchange.cancel(stopped));
   exchange.onClose(leave);

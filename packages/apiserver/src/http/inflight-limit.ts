@@ -1,6 +1,6 @@
 // InflightLimit: how many requests may run at once, reads and writes apart, and whose they are. Asked by api-server.ts. Sources:
 // filters.WithMaxInFlightLimit for the numbers; fairness between users is what priority-and-fairness.go is for, made simple.
-import type { Clock } from '@kapstan/api';
+import type { CallSignal, Clock } from '@kapstan/api';
 import { mastersGroup } from '../authz/masters-authorizer.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import { isLongRunning, type RequestInfo } from './request-info.ts';
@@ -37,7 +37,7 @@ export class InflightLimit {
   enter(
     info: RequestInfo,
     user: UserInfo,
-    signal: AbortSignal,
+    signal: CallSignal,
   ): LeavePlace | undefined | Promise<LeavePlace | undefined> {
     if (isLongRunning(info) || isProbe(info)) return () => undefined;
     const lane = this.#lanes[['get', 'list', 'watch'].includes(info.verb) ? 'reading' : 'mutating'];
@@ -116,7 +116,7 @@ class Lane {
     });
   }
 
-  enter(user: string, signal: AbortSignal): LeavePlace | undefined | Promise<LeavePlace | undefined> {
+  enter(user: string, signal: CallSignal): LeavePlace | undefined | Promise<LeavePlace | undefined> {
     if (this.#limit === 0) return this.enterExempt();
     const { running, waiting } = this.#shares.get(user) ?? { running: 0, waiting: 0 };
     if (this.#taken < this.#limit && running < this.#most) return this.#take(user);
@@ -146,7 +146,7 @@ class Lane {
     next.resolve(this.#take(next.user));
   }
 
-  #wait(user: string, signal: AbortSignal): Promise<LeavePlace | undefined> {
+  #wait(user: string, signal: CallSignal): Promise<LeavePlace | undefined> {
     return new Promise((resolve) => {
       const giveUp = (): void => {
         this.#remove(waiter);

@@ -1,5 +1,6 @@
 // Page: a path outside the API that the builder of a server adds: the documents of the token issuer, work on the store.
 // Served by path-router.ts, after authentication and authorisation.
+import { abortSignalOf } from '@kapstan/api';
 import type { Exchange } from './exchange.ts';
 import { requireProduced } from './negotiation.ts';
 
@@ -34,7 +35,7 @@ export async function servePage(exchange: Exchange, page: Page): Promise<void> {
   if (page.produces !== undefined) requireProduced(exchange.header('accept') ?? '', [page.produces]);
   const host = exchange.header('host') ?? exchange.header(':authority') ?? '';
   const origin = `${exchange.socket?.encrypted === true ? 'https' : 'http'}://${host}`;
-  const answer = await page.respond({ origin, query: exchange.query, signal: exchange.signal });
+  const answer = await page.respond({ origin, query: exchange.query, signal: abortSignalOf(exchange.signal) });
   exchange.setHeader('Content-Type', answer.contentType);
   if (answer.cacheControl !== undefined) exchange.setHeader('Cache-Control', answer.cacheControl);
   if (answer.body instanceof Uint8Array) return exchange.send(200, answer.body);

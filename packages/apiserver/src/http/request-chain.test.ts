@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:http2';
 import { get as httpsGet } from 'node:https';
+import type { CallSignal } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -33,11 +34,11 @@ afterEach(async () => {
 function holdLists(on: TestServer): {
   waiting: () => number;
   release: () => void;
-  signals: (AbortSignal | undefined)[];
+  signals: (CallSignal | undefined)[];
 } {
   const served = on.catalog.find('', 'v1', 'configmaps') as ServedResource;
   const gates: (() => void)[] = [];
-  const signals: (AbortSignal | undefined)[] = [];
+  const signals: (CallSignal | undefined)[] = [];
   const real = served.store;
   const store: ServedResource['store'] = {
     create: (context, object) => real.create(context, object),

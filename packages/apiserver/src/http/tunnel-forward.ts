@@ -3,7 +3,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
-import { newServiceUnavailable } from '@kapstan/api';
+import { abortSignalOf, newServiceUnavailable } from '@kapstan/api';
 import { type Connection, escapePath, formatHostPort } from '../registry/destination.ts';
 import type { Exchange } from './exchange.ts';
 import type { HandlerPorts } from './resource-call.ts';
@@ -41,7 +41,8 @@ async function ask(
   connection: Connection,
   { transport, prefix }: Pick<ForwardPorts, 'transport'> & { readonly prefix: string },
 ): Promise<IncomingMessage> {
-  const { rawHeaders, rawQuery, signal, socket } = exchange;
+  const { rawHeaders, rawQuery, socket } = exchange;
+  const signal = abortSignalOf(exchange.signal);
   const path = escapePath(connection.path === '' ? '/' : connection.path);
   const headers = requestHeaders({ rawHeaders, client: socket?.remoteAddress, scope: 'request' });
   const send = (request: ClientRequest): void => {

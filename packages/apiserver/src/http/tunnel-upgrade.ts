@@ -3,6 +3,7 @@
 import { request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
+import { abortSignalOf } from '@kapstan/api';
 import { type Connection, escapePath } from '../registry/destination.ts';
 import type { Exchange } from './exchange.ts';
 import type { HandlerPorts } from './resource-call.ts';
@@ -47,8 +48,9 @@ export async function tunnelUpgrade(exchange: Exchange, connection: Connection, 
 async function askPeer(exchange: Exchange, connection: Connection, ports: TunnelPorts): Promise<PeerAnswer> {
   const refuse = (error: NodeJS.ErrnoException): Error =>
     new Error(`error dialing backend: ${dialError(error, connection).message}`, { cause: error });
-  const dialed = await ports.transport.connect(connection, exchange.signal).catch((error: Error) => {
-    throw exchange.signal.aborted ? error : new Error(`error dialing backend: ${error.message}`, { cause: error });
+  const signal = abortSignalOf(exchange.signal);
+  const dialed = await ports.transport.connect(connection, signal).catch((error: Error) => {
+    throw signal.aborted ? error : new Error(`error dialing backend: ${error.message}`, { cause: error });
   });
   const { path, query = '' } = connection;
   const target = `${escapePath(path === '' ? '/' : path)}${query === '' ? '' : `?${query}`}`;
@@ -62,7 +64,7 @@ async function askPeer(exchange: Exchange, connection: Connection, ports: Tunnel
     path: target,
     createConnection: () => dialed,
     setHost: false,
-    signal: exchange.signal,
+    signal,
   });
   for (const [name, value] of headers) request.appendHeader(name, value);
   return new Promise((resolve, reject) => {

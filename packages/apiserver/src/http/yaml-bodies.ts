@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import {
   addAbortListener,
+  type CallSignal,
   type CancelTimer,
   type Clock,
   newInternalError,
@@ -40,7 +41,7 @@ export class YamlBodies {
   }
 
   /** Resolves when the body can be read at once; what is wrong with it is thrown then. Rejects when the signal aborts. */
-  async prepare(body: Uint8Array, signal: AbortSignal): Promise<YamlReading> {
+  async prepare(body: Uint8Array, signal: CallSignal): Promise<YamlReading> {
     const text = decodeText(body);
     if (body.length <= maxBytesOfTurn) return () => readYamlBody(text);
     const document = readJsonInYaml(text);
@@ -56,7 +57,7 @@ export class YamlBodies {
     await this.#end();
   }
 
-  #ask(text: string, signal: AbortSignal): Promise<YamlAnswer> {
+  #ask(text: string, signal: CallSignal): Promise<YamlAnswer> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const onAbort = (): void => {

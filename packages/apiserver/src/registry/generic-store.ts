@@ -1,7 +1,14 @@
 // GenericStore: the verbs of one resource over a Storage, with the kind's strategy in between. registry.Store of the Go
 // library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; above it stand http/ and the in-process client.
 import { randomUUID } from 'node:crypto';
-import { type Clock, type KubernetesObject, newNotFound, systemClock, type UnstructuredObject } from '@kapstan/api';
+import {
+  type CallSignal,
+  type Clock,
+  type KubernetesObject,
+  newNotFound,
+  systemClock,
+  type UnstructuredObject,
+} from '@kapstan/api';
 import {
   DryRunStorage,
   normalizePrefix,
@@ -192,7 +199,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
 }
 
 /** Closes the watch when the request is cancelled. */
-function endedBy(watch: StorageWatch, signal: AbortSignal | undefined): StorageWatch {
+function endedBy(watch: StorageWatch, signal: CallSignal | undefined): StorageWatch {
   if (signal === undefined) return watch;
   const close = (): void => {
     signal.removeEventListener('abort', close);

@@ -1,4 +1,4 @@
-import type { Revision, UnstructuredObject } from '@kapstan/api';
+import type { CallSignal, Revision, UnstructuredObject } from '@kapstan/api';
 import { type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ type Held = (context: RequestContext) => Promise<never>;
 /** A client of a store that never answers, and the signals that it was given. */
 function openHeld() {
   const clock = new VirtualClock();
-  const signals: (AbortSignal | undefined)[] = [];
+  const signals: (CallSignal | undefined)[] = [];
   const hold: Held = ({ signal }) => {
     signals.push(signal);
     return new Promise(() => undefined);

@@ -1,4 +1,5 @@
 // RequestContext: who asks for what, made once at the edge (HTTP or in process) and passed down.
+import type { CallSignal } from '@kapstan/api';
 
 /** An authenticated user. Source: authentication/user.Info. */
 export interface UserInfo {
@@ -17,7 +18,7 @@ export interface RequestContext {
   /** Name under which fields are owned. */
   readonly fieldManager: string;
   readonly fieldValidation: 'Ignore' | 'Warn' | 'Strict';
-  readonly signal?: AbortSignal;
+  readonly signal?: CallSignal;
   /** Names the request in traces of storage. */
   readonly auditId?: string;
   /**

@@ -113,6 +113,26 @@ function readConformance(bench: EngineBench): void {
     }
   });
 
+  it('knows at once which revision of a key is the newest, if it says so at all', async (context) => {
+    const { engine } = bench;
+    if (engine.isNewest === undefined) return context.skip('this engine has to be asked');
+    let revision = await bench.create('/a');
+    const other = await bench.create('/b');
+    for (let index = 0; index < 20; index += 1) {
+      expect([engine.isNewest('/a', revision), engine.isNewest('/a', other), engine.isNewest('/c', other)]).toEqual([
+        true,
+        false,
+        false,
+      ]);
+      const change = { type: 'put', value: bytes(`${index}`) } as const;
+      const next = await bench.commit({ key: '/a', expectedRevision: revision, change });
+      expect([engine.isNewest('/a', revision), engine.isNewest('/a', next.revision)]).toEqual([false, true]);
+      revision = next.revision;
+    }
+    const deleted = await bench.commit({ key: '/a', expectedRevision: revision, change: { type: 'delete' } });
+    expect([engine.isNewest('/a', revision), engine.isNewest('/a', deleted.revision)]).toEqual([false, false]);
+  });
+
   it('shows nobody a key that is newer than the revision it answers with', async () => {
     let isWriting = true;
     const writing = bench.createMany(2_000).finally(() => {
@@ -232,7 +252,7 @@ function lifeConformance(bench: EngineBench): void {
 
   it('refuses everything as Closed once closed, and closes only once', async () => {
     const { engine } = bench;
-    await bench.create('/a');
+    const revision = await bench.create('/a');
     await engine.checkHealth();
     await engine.checkReadiness();
     await Promise.all([engine.close(), engine.close()]);
@@ -247,6 +267,7 @@ function lifeConformance(bench: EngineBench): void {
       () => engine.storedBytes(),
     ];
     for (const call of calls) await expect(call()).rejects.toSatisfy((error) => isStorageError(error, 'Closed'));
+    expect(engine.isNewest?.('/a', revision) ?? false).toBe(false);
     await bench.fixture.reopen?.();
   });
 

@@ -51,9 +51,14 @@ export function delay(clock: Clock, delayMs: number, signal?: CallSignal): Promi
   });
 }
 
-/** RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. */
+/** The second that was asked for last: a busy server writes it a thousand times. */
+let lastSecond = { epoch: Number.NaN, text: '' };
+
+/** RFC 3339 with seconds, as Kubernetes writes meta/v1 Time. Throws RangeError for what is no time. */
 export function formatTime(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+  const epoch = Math.floor(epochMs / 1000);
+  if (epoch !== lastSecond.epoch) lastSecond = { epoch, text: `${new Date(epochMs).toISOString().slice(0, 19)}Z` };
+  return lastSecond.text;
 }
 
 /** RFC 3339 with microseconds, as Kubernetes writes meta/v1 MicroTime. */

@@ -24,13 +24,21 @@ import { zeroGoForm } from '../schema/go-form.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
+import { createdFields } from './created-fields.ts';
 import { FieldSet } from './field-set.ts';
 import { conflictsBesideLastApplied, kubectlManager, syncLastApplied } from './last-applied.ts';
-import { capUpdateManagers, decodeManagedFields, encodeManagedFields, type Managers } from './managed-fields.ts';
+import {
+  capUpdateManagers,
+  decodeManagedFields,
+  encodeManagedFields,
+  type ManagerName,
+  type Managers,
+  managedFieldsEntry,
+} from './managed-fields.ts';
 import { fieldElement } from './path-element.ts';
 import { rootSchema } from './schema-atom.ts';
 import { typedFault } from './typed-validation.ts';
-import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall } from './updater.ts';
+import { type OwnedApply, ownApply, ownUpdate, type UpdaterCall, unownedFields } from './updater.ts';
 import { ConversionError, versionView } from './version-views.ts';
 
 export interface FieldManagerOptions {
@@ -59,7 +67,25 @@ export class FieldManager implements ManagedFieldsTracker {
   /** Everything that is set belongs to the creator. */
   onCreate(object: KubernetesObject, call: FieldsCall): void {
     const managers = isReset(object.metadata?.managedFields) ? new Map() : decodeOrNone(object.metadata?.managedFields);
-    this.#track(managers, object, { live: emptyObject(call.definition), call });
+    if (managers.size === 0) this.#ownAll(object, call);
+    else this.#track(managers, object, { live: emptyObject(call.definition), call });
+  }
+
+  /** What {@link ownUpdate} comes to where nobody else owns anything, as of nearly every new object. */
+  #ownAll(object: KubernetesObject, call: FieldsCall): void {
+    const { definition } = call;
+    const fields = createdFields(withoutManagedFields(object), {
+      schema: rootSchema(definition.schema),
+      zero: emptyObject(definition),
+      ignored: ignoredFields(definition, call.subresource),
+      unowned: unownedFields,
+    });
+    object.metadata ??= {};
+    if (fields === undefined) delete object.metadata.managedFields;
+    else {
+      const name = managerName(call, 'Update');
+      object.metadata.managedFields = [managedFieldsEntry(name, formatTime(this.#clock.now()), fields)];
+    }
   }
 
   /**
@@ -162,16 +188,11 @@ export class FieldManager implements ManagedFieldsTracker {
   }
 
   #updaterCall(live: unknown, call: FieldsCall, operation: 'Apply' | 'Update'): UpdaterCall {
-    const { definition, context, subresource } = call;
+    const { definition, subresource } = call;
     return {
       live,
       schema: rootSchema(definition.schema),
-      manager: {
-        manager: context.fieldManager === '' ? 'unknown' : context.fieldManager,
-        operation,
-        apiVersion: formatApiVersion(definition),
-        subresource,
-      },
+      manager: managerName(call, operation),
       ignored: ignoredFields(definition, subresource),
       time: formatTime(this.#clock.now()),
       versions: {
@@ -182,6 +203,11 @@ export class FieldManager implements ManagedFieldsTracker {
       },
     };
   }
+}
+
+function managerName({ definition, context, subresource }: FieldsCall, operation: 'Apply' | 'Update'): ManagerName {
+  const manager = context.fieldManager === '' ? 'unknown' : context.fieldManager;
+  return { manager, operation, apiVersion: formatApiVersion(definition), subresource };
 }
 
 function orInternalError<T>(apply: () => T): T {
@@ -200,8 +226,17 @@ function kindOf({ group, version, kind }: ResourceDefinition): GroupVersionKind 
 function ignoredFields(definition: ResourceDefinition, subresource: string): FieldSet {
   const sub = definition.subresources.find(({ name }) => name === subresource);
   const strategy = subresource === '' ? definition.strategy : sub?.type === 'strategy' ? sub.strategy : undefined;
-  return FieldSet.of(...(strategy?.resetFields ?? []).map((names) => names.map(fieldElement)));
+  const { resetFields } = strategy ?? {};
+  if (resetFields === undefined) return nothing;
+  const known = ignoredByReset.get(resetFields);
+  if (known !== undefined) return known;
+  const ignored = FieldSet.of(...resetFields.map((names) => names.map(fieldElement)));
+  ignoredByReset.set(resetFields, ignored);
+  return ignored;
 }
+
+const nothing = new FieldSet();
+const ignoredByReset = new WeakMap<readonly (readonly string[])[], FieldSet>();
 
 /** What an object is before it exists: the zero value of its Go type; nothing for a custom resource. */
 function emptyObject(definition: ResourceDefinition): UnstructuredObject {

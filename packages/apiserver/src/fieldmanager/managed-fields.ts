@@ -58,15 +58,25 @@ export function decodeManagedFields(entries: DeepReadonly<readonly ManagedFields
 
 /** Appliers first, then by time in seconds, then by name. */
 export function encodeManagedFields(managers: Managers): ManagedFieldsEntry[] {
-  return [...managers.values()].sort(compareSets).map((set) => ({
-    ...(set.manager === '' ? {} : { manager: set.manager }),
-    operation: set.operation,
-    apiVersion: set.apiVersion,
-    ...(set.time === undefined ? {} : { time: set.time }),
+  const sets = [...managers.values()].sort(compareSets);
+  return sets.map((set) => managedFieldsEntry(set, set.time, set.encoded ?? set.fields.toFieldsV1()));
+}
+
+/** The entry of one manager. `time`: RFC 3339. */
+export function managedFieldsEntry(
+  { manager, operation, apiVersion, subresource }: ManagerName,
+  time: string | undefined,
+  fieldsV1: Record<string, unknown>,
+): ManagedFieldsEntry {
+  return {
+    ...(manager === '' ? {} : { manager }),
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
     fieldsType: 'FieldsV1',
-    fieldsV1: set.encoded ?? set.fields.toFieldsV1(),
-    ...(set.subresource === '' ? {} : { subresource: set.subresource }),
-  }));
+    fieldsV1,
+    ...(subresource === '' ? {} : { subresource }),
+  };
 }
 
 function compareSets(a: ManagedSet, b: ManagedSet): number {

@@ -6,9 +6,19 @@ import { isJsonObject, parseJson, stringifyJson } from '@kapstan/api';
 export type PathElement = string;
 export type FieldPath = readonly PathElement[];
 
+/** Steps by the names of fields: the same few stand in every object, and a text that is at hand need not be hashed anew. */
+const fieldElements = new Map<string, PathElement>();
+const maxFieldElements = 10_000;
+
 /** A member of a map or struct. */
 export function fieldElement(name: string): PathElement {
-  return `f:${name}`;
+  const known = fieldElements.get(name);
+  if (known !== undefined) return known;
+  const element = `f:${name}`;
+  // Names of data and labels never end: once in a while all are forgotten.
+  if (fieldElements.size >= maxFieldElements) fieldElements.clear();
+  fieldElements.set(name, element);
+  return element;
 }
 
 /** The name of a member, or undefined for another kind of step. */

@@ -72,14 +72,20 @@ function resourceMember(name: string): SchemaNode | undefined {
 /** The schema of a whole object: structural schemas of custom resources leave out what all objects have. */
 export function rootSchema(schema: SchemaNode): SchemaNode {
   if (schema.goType !== undefined) return schema;
+  const known = customRoots.get(schema);
+  if (known !== undefined) return known;
   const properties = new Map(schema.properties ?? []);
   for (const name of ['apiVersion', 'kind', 'metadata']) {
     const member = resourceMember(name);
     if (member !== undefined) properties.set(name, member);
   }
   const { additionalProperties, preserveUnknownFields } = schema;
-  return { type: 'object', properties, additionalProperties, preserveUnknownFields };
+  const root: SchemaNode = { type: 'object', properties, additionalProperties, preserveUnknownFields };
+  customRoots.set(schema, root);
+  return root;
 }
+
+const customRoots = new WeakMap<SchemaNode, SchemaNode>();
 
 export function itemSchema(node: SchemaNode): SchemaNode {
   return node.items ?? deduced;

@@ -142,7 +142,7 @@ const metadataNames = [
   'managedFields',
   'resourceVersion',
 ];
-const unowned: FieldSet = FieldSet.of(
+export const unownedFields: FieldSet = FieldSet.of(
   ['f:apiVersion'],
   ['f:kind'],
   ['f:metadata'],
@@ -150,7 +150,7 @@ const unowned: FieldSet = FieldSet.of(
 );
 
 function withoutMetadata(fields: FieldSet): FieldSet {
-  return fields.difference(unowned);
+  return fields.difference(unownedFields);
 }
 
 function stripMetadata(managers: Managers, id: string): void {

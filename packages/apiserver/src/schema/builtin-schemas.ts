@@ -57,11 +57,27 @@ interface GoNames {
   readonly elements?: GoTypeName;
 }
 
-/** Reads the OpenAPI words of one place; members become nodes when they are looked at. */
+/**
+ * Reads the OpenAPI words of one place, once: every write asks each of its places for several of them. Members become nodes
+ * when they are looked at.
+ */
 class LazySchemaNode implements SchemaNode {
   readonly raw: RawSchema;
-  readonly goType?: string;
+  readonly type: SchemaNode['type'];
+  readonly format: string | undefined;
+  readonly goType: string | undefined;
+  readonly required: readonly string[] | undefined;
+  readonly default: unknown;
+  readonly enum: readonly unknown[] | undefined;
+  readonly listType: SchemaNode['listType'];
+  readonly listMapKeys: readonly string[] | undefined;
+  readonly mapType: SchemaNode['mapType'];
+  readonly intOrString: boolean;
+  readonly preserveUnknownFields: boolean;
   readonly #names: GoNames;
+  readonly #hasProperties: boolean;
+  readonly #hasItems: boolean;
+  readonly #hasValues: boolean;
   #properties: ReadonlyMap<string, SchemaNode> | undefined;
   #items: SchemaNode | undefined;
   #values: SchemaNode | true | undefined;
@@ -69,22 +85,24 @@ class LazySchemaNode implements SchemaNode {
   constructor(raw: RawSchema, names: GoNames) {
     this.raw = raw;
     this.#names = names;
-    if (names.goType !== undefined) this.goType = names.goType;
-  }
-
-  // JSON schema allows `type` to be absent where another word tells it (README of the facts).
-  get type(): SchemaNode['type'] {
-    if (this.raw.properties !== undefined || this.raw.additionalProperties !== undefined) return 'object';
-    if (this.raw.items !== undefined) return 'array';
-    return this.raw.type as SchemaNode['type'];
-  }
-
-  get format(): string | undefined {
-    return this.raw.format as string | undefined;
+    this.#hasProperties = raw.properties !== undefined;
+    this.#hasItems = raw.items !== undefined;
+    this.#hasValues = raw.additionalProperties !== undefined && raw.additionalProperties !== false;
+    this.type = typeOf(raw);
+    this.format = raw.format as string | undefined;
+    this.goType = names.goType;
+    this.required = raw.required as readonly string[] | undefined;
+    this.default = raw.default;
+    this.enum = raw.enum as readonly unknown[] | undefined;
+    this.listType = raw['x-kubernetes-list-type'] as SchemaNode['listType'];
+    this.listMapKeys = raw['x-kubernetes-list-map-keys'] as readonly string[] | undefined;
+    this.mapType = raw['x-kubernetes-map-type'] as SchemaNode['mapType'];
+    this.intOrString = raw.format === 'int-or-string';
+    this.preserveUnknownFields = names.goType !== undefined && freeFormTypes.has(names.goType);
   }
 
   get properties(): ReadonlyMap<string, SchemaNode> | undefined {
-    if (this.raw.properties === undefined) return undefined;
+    if (!this.#hasProperties) return undefined;
     this.#properties ??= new Map(
       Object.entries(this.raw.properties as Record<string, RawSchema>).map(([key, value]) => [
         key,
@@ -95,40 +113,16 @@ class LazySchemaNode implements SchemaNode {
   }
 
   get additionalProperties(): SchemaNode | true | undefined {
+    if (!this.#hasValues) return undefined;
     const raw = this.raw.additionalProperties;
-    if (raw === undefined || raw === false) return undefined;
     this.#values ??= raw === true ? true : nodeOf(raw as RawSchema, this.#names.elements);
     return this.#values;
   }
 
   get items(): SchemaNode | undefined {
-    if (this.raw.items === undefined) return undefined;
+    if (!this.#hasItems) return undefined;
     this.#items ??= nodeOf(this.raw.items as RawSchema, this.#names.elements);
     return this.#items;
-  }
-
-  get required(): readonly string[] | undefined {
-    return this.raw.required as readonly string[] | undefined;
-  }
-
-  get default(): unknown {
-    return this.raw.default;
-  }
-
-  get enum(): readonly unknown[] | undefined {
-    return this.raw.enum as readonly unknown[] | undefined;
-  }
-
-  get listType(): SchemaNode['listType'] {
-    return this.raw['x-kubernetes-list-type'] as SchemaNode['listType'];
-  }
-
-  get listMapKeys(): readonly string[] | undefined {
-    return this.raw['x-kubernetes-list-map-keys'] as readonly string[] | undefined;
-  }
-
-  get mapType(): SchemaNode['mapType'] {
-    return this.raw['x-kubernetes-map-type'] as SchemaNode['mapType'];
   }
 
   get patchStrategy(): readonly string[] | undefined {
@@ -139,17 +133,15 @@ class LazySchemaNode implements SchemaNode {
     return this.raw['x-kubernetes-patch-merge-key'] as string | undefined;
   }
 
-  get intOrString(): boolean {
-    return this.raw.format === 'int-or-string';
-  }
-
   get embedded(): ReadonlyMap<string, readonly string[]> | undefined {
     return this.#names.definition === undefined ? undefined : embeddedStructs(this.#names.definition);
   }
+}
 
-  get preserveUnknownFields(): boolean {
-    return this.goType !== undefined && freeFormTypes.has(this.goType);
-  }
+// JSON schema allows `type` to be absent where another word tells it (README of the facts).
+function typeOf(raw: RawSchema): SchemaNode['type'] {
+  if (raw.properties !== undefined || raw.additionalProperties !== undefined) return 'object';
+  return raw.items === undefined ? (raw.type as SchemaNode['type']) : 'array';
 }
 
 /**

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlLoopNames } from './control-loops/control-loop-names.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
+import { inKubernetesOrder, PostStartHooks } from './post-start-hooks.ts';
 
 let dataDir: string;
 let running: ControlPlane[];
@@ -89,7 +90,7 @@ describe('startControlPlane', () => {
     expect(status).toBe(200);
     expect(text).toContain('[+]etcd ok');
     expect(text).toContain('[+]etcd-readiness ok');
-    expect(text).toContain('[+]storage-readiness ok');
+    expect(text).toContain('[+]informer-sync ok');
     expect((await get(plane, '/livez/etcd', plane.token)).status).toBe(200);
     await get(plane, '/readyz');
     const results = (await get(plane, '/metrics/slis', plane.token)).text.split('\n');
@@ -97,6 +98,24 @@ describe('startControlPlane', () => {
     expect(results).toContain('kubernetes_healthchecks_total{name="etcd",type="readyz",status="success"} 2');
     expect(results).toContain('kubernetes_healthchecks_total{name="etcd",type="livez",status="success"} 1');
     expect((await get(plane, '/metrics/slis')).status).toBe(403);
+  });
+
+  it('tells of each part of its start under the name that kube-apiserver gives it', async () => {
+    const plane = await start({ identity: 'on', endpointReconciler: 'lease' });
+    const { text } = await get(plane, '/readyz?verbose');
+    const hooks = new PostStartHooks({ dataDir, identity: 'on', endpointReconciler: 'lease' });
+    const names = [
+      ...['ping', 'etcd', 'etcd-readiness', 'informer-sync'],
+      ...inKubernetesOrder([
+        ...hooks.healthChecks,
+        { name: 'poststarthook/rbac/bootstrap-roles', check: () => undefined },
+      ]).map(({ name }) => name),
+      'shutdown',
+    ];
+    expect(text).toBe(`${names.map((name) => `[+]${name} ok\n`).join('')}readyz check passed\n`);
+    const live = (await get(plane, '/livez?verbose&exclude=poststarthook/bootstrap-controller')).text;
+    expect(live).toContain('[+]poststarthook/bootstrap-controller excluded: ok\n');
+    expect(live).not.toContain('[+]informer-sync ');
   });
 
   it('has a health check and metrics for each control loop, and all pass when it is there', async () => {

@@ -33,6 +33,7 @@ import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
 import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
+import { hooksOfIdentity, hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
 import { writePrivateFile } from './private-file.ts';
 import { RbacFeed } from './rbac-feed.ts';
 import { openResources, type Resources } from './resources.ts';
@@ -83,17 +84,16 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const [resources, pki] = [await opening, await issuing];
     signal?.throwIfAborted();
     const { client } = resources;
-    await createFirstObjects(client);
-    const addressRepair = await serviceAddressRepair(options, { resources, clock, logger, closers });
-    await startNodePortRepair(resources, { clock, logger, closers });
-    const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal });
+    const hooks = new PostStartHooks(options);
+    const addressRepair = await prepareObjects(options, { resources, hooks, clock, logger, closers });
+    const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal, hooks });
     const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
     closers.push(() => loops.close());
     loops.start();
     // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
     if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
     if (pki === undefined) return { ...noServer, client, close };
-    const parts = { engines, pki, resources, bootstrapRoles, loops, encryption, audit, clock, logger };
+    const parts = { engines, pki, resources, hooks, bootstrapRoles, loops, encryption, audit, clock, logger };
     const server = await startServing(options, parts);
     closers.push(() => server.close());
     await announce(options, { ...parts, closers, port: server.port });
@@ -148,7 +148,7 @@ function controlLoops(
 /** Roles and bindings as a server has to have them, known to the authorizer before the first request. */
 async function startAuthorization(
   resources: Resources,
-  { closers, clock, logger, signal }: AuthorizationPorts,
+  { closers, clock, logger, signal, hooks }: AuthorizationPorts,
 ): Promise<HealthCheck> {
   const { client, access } = resources;
   const roles = new BootstrapRoles({ client, isReady: () => resources.isReady(), clock, logger });
@@ -157,7 +157,12 @@ async function startAuthorization(
   const feed = new RbacFeed({ client, policy: access.policy, clock, logger });
   closers.push(() => feed.close());
   feed.start();
-  if (resources.isReady()) await unlessAborted(feed.whenSynced(), signal);
+  const informed = feed.whenSynced().then(
+    () => hooks.finish('generic-apiserver-start-informers'),
+    // Closed before.
+    () => undefined,
+  );
+  if (resources.isReady()) await unlessAborted(informed, signal);
   return roles.healthCheck;
 }
 
@@ -166,9 +171,10 @@ interface AuthorizationPorts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal | undefined;
+  readonly hooks: PostStartHooks;
 }
 
-interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resources' | 'clock' | 'logger'> {
+interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resources' | 'hooks' | 'clock' | 'logger'> {
   readonly port: number;
 }
 
@@ -185,13 +191,33 @@ async function announce(
     await Promise.all([serviceCidr?.close(), service?.close(), identity?.close()]);
   });
   // The service gets its address from the network.
-  const kept = serviceCidr?.start().then(() => service?.start());
-  await Promise.all([kept, identity?.start()]);
+  const { hooks } = parts;
+  const kept = serviceCidr?.start().then(async () => {
+    hooks.finish('start-kubernetes-service-cidr-controller');
+    await service?.start();
+    hooks.finish('bootstrap-controller');
+  });
+  await Promise.all([kept, identity?.start().then(() => hooks.finish(...hooksOfIdentity))]);
+}
+
+/** The objects that every cluster has; and what services were given is looked at. */
+async function prepareObjects(
+  options: ControlPlaneOptions,
+  ports: Omit<AuthorizationPorts, 'signal'> & Pick<ServerParts, 'resources'>,
+): Promise<ServiceAddressRepair> {
+  const { resources, hooks } = ports;
+  hooks.finish(...hooksOfResources);
+  await createFirstObjects(resources.client);
+  hooks.finish('start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes');
+  const repair = await serviceAddressRepair(options, ports);
+  await startNodePortRepair(resources, ports);
+  hooks.finish('start-service-ip-repair-controllers');
+  return repair;
 }
 
 async function serviceAddressRepair(
   { serviceClusterIpRange = defaultServiceRange }: ControlPlaneOptions,
-  { resources, clock, logger, closers }: Omit<AuthorizationPorts, 'signal'> & Pick<ServerParts, 'resources'>,
+  { resources, clock, logger, closers }: Omit<AuthorizationPorts, 'signal' | 'hooks'> & Pick<ServerParts, 'resources'>,
 ): Promise<ServiceAddressRepair> {
   const { client } = resources;
   const repair = new ServiceAddressRepair({ client, ownRange: serviceNetwork(serviceClusterIpRange), clock, logger });
@@ -202,7 +228,7 @@ async function serviceAddressRepair(
 
 async function startNodePortRepair(
   { client, nodePorts }: Resources,
-  { clock, logger, closers }: Omit<AuthorizationPorts, 'signal'>,
+  { clock, logger, closers }: Omit<AuthorizationPorts, 'signal' | 'hooks'>,
 ): Promise<void> {
   if (nodePorts === undefined) return;
   const repair = new NodePortRepair({ client, nodePorts, clock, logger });

@@ -1,5 +1,5 @@
 // The objects that every cluster has: the namespaces and the priority classes that a kube-apiserver makes for itself.
-import { isAlreadyExists, type ResourceClient } from '@kapstan/api';
+import { isAlreadyExists, isNotFound, type ResourceClient } from '@kapstan/api';
 import { Namespace } from '@kapstan/kinds/core/v1';
 import { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
 
@@ -18,9 +18,7 @@ const priorityClasses = [
 /** Creates those that are missing; what is there stays as it is. */
 export async function createFirstObjects(client: ResourceClient): Promise<void> {
   await Promise.all([
-    ...namespaces.map((name) =>
-      unlessPresent(client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-    ),
+    ...namespaces.map((name) => createNamespace(client, name)),
     ...priorityClasses.map(([name, value, description]) =>
       unlessPresent(
         client.create(PriorityClass, {
@@ -33,6 +31,20 @@ export async function createFirstObjects(client: ResourceClient): Promise<void> 
       ),
     ),
   ]);
+}
+
+/** One of them may be deleted. Source: pkg/controlplane/controller/systemnamespaces. */
+export async function keepFirstNamespaces(client: ResourceClient): Promise<void> {
+  for (const name of namespaces) {
+    await client.get(Namespace, { name }).catch(async (error: unknown) => {
+      if (!isNotFound(error)) throw error;
+      await createNamespace(client, name);
+    });
+  }
+}
+
+function createNamespace(client: ResourceClient, name: string): Promise<void> {
+  return unlessPresent(client.create(Namespace, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
 }
 
 async function unlessPresent(creation: Promise<unknown>): Promise<void> {

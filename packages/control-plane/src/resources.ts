@@ -286,7 +286,8 @@ function healthChecks(engines: readonly Engine[], open: ReadonlySet<ResourceStac
       check: () => reasonOf(engines.map((engine) => engine.checkReadiness())),
     },
     {
-      name: 'storage-readiness',
+      // What follows the caches is as far as they are.
+      name: 'informer-sync',
       endpoints: ['readyz'],
       check: () => {
         for (const stack of open) {

@@ -14,6 +14,7 @@ import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { issuerPages } from './issuer-pages.ts';
+import { inKubernetesOrder, type PostStartHooks } from './post-start-hooks.ts';
 import type { Resources } from './resources.ts';
 import { StartError } from './start-error.ts';
 import type { StoreEngines } from './store-engines.ts';
@@ -23,6 +24,7 @@ export interface ServerParts {
   readonly engines: StoreEngines;
   readonly pki: Pki;
   readonly resources: Resources;
+  readonly hooks: PostStartHooks;
   /** Fails until the default roles are there. */
   readonly bootstrapRoles: HealthCheck;
   readonly loops: RunningLoops;
@@ -45,7 +47,7 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engines, pki, resources, bootstrapRoles, loops, encryption, audit, clock, logger } = parts;
+  const { engines, pki, resources, hooks, bootstrapRoles, loops, encryption, audit, clock, logger } = parts;
   return {
     catalog: resources.served,
     authentication: {
@@ -60,7 +62,12 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     },
     host: options.bindAddress ?? '127.0.0.1',
     port: options.port ?? 0,
-    healthChecks: [...resources.healthChecks, bootstrapRoles, ...loops.healthChecks],
+    healthChecks: inKubernetesOrder([
+      ...resources.healthChecks,
+      ...hooks.healthChecks,
+      bootstrapRoles,
+      ...loops.healthChecks,
+    ]),
     metrics: [
       loops.metrics,
       resources.metrics,

@@ -169,7 +169,8 @@ describe('a server that lacks a key', () => {
     expect((await call(plane, 'GET', '/api/v1/namespaces/default/configmaps/pass')).status).toBe(200);
     const ready = await call(plane, 'GET', '/readyz?verbose');
     expect(ready.status).toBe(500);
-    expect(ready.text).toContain('[-]storage-readiness failed');
+    expect(ready.text).toContain('[-]informer-sync failed');
+    expect(ready.text).toContain('[+]poststarthook/storage-readiness ok');
 
     const path = '/api/v1/namespaces/default/secrets/pass';
     const read = await call(plane, 'GET', path);

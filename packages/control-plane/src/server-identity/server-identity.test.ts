@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isNotFound, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
-import { ConfigMap } from '@kapstan/kinds/core/v1';
+import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createIssuer } from '../certificate-issuer.ts';
 import { startControlPlane } from '../control-plane.ts';
@@ -89,6 +89,24 @@ it('names servers of one machine apart, and one that comes back as before', asyn
   await other.close();
 });
 
+it('makes a namespace anew that has to be there and was deleted', async () => {
+  const kept = identity();
+  await kept.start();
+  const name = 'kube-node-lease';
+  const last = await client.delete(Namespace, { name }).then(() => client.get(Namespace, { name }));
+  await client.update(Namespace, { ...structuredClone(last), spec: { finalizers: [] } } as Namespace, {
+    subresource: 'finalize',
+  });
+  await expect(client.get(Namespace, { name })).rejects.toThrow('not found');
+  clock.advance(60_000);
+  await vi.waitFor(async () => {
+    const { metadata, status } = await client.get(Namespace, { name });
+    expect([metadata?.uid === last.metadata?.uid, status?.phase]).toEqual([false, 'Active']);
+  });
+  await kept.close();
+  expect(errors).toEqual([]);
+});
+
 it('removes the leases of servers that have said nothing for as long as they last, and no others', async () => {
   const labels = { 'apiserver.kubernetes.io/identity': 'kube-apiserver' };
   const lease = (name: string, spec: object, own: Readonly<Record<string, string>> = labels) =>
@@ -164,7 +182,7 @@ it('tells the log what the store refuses, and starts and ends nevertheless', asy
   await kept.start();
   await kept.close();
   expect(new Set(errors.map(({ kept: name }) => name))).toEqual(
-    new Set(['lease', 'leases of others', 'client authorities', 'token tracking']),
+    new Set(['lease', 'leases of others', 'client authorities', 'token tracking', 'first namespaces']),
   );
 });
 

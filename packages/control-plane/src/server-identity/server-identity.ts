@@ -1,6 +1,7 @@
 // ServerIdentity: what a server leaves in kube-system for others to find: a Lease that says that it lives, the authorities of its
-// clients, and since when it counts old tokens. Started and ended by control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
+// clients, since when it counts old tokens; and the namespaces that have to be there. Started and ended by control-plane.ts. Source: pkg/controlplane/apiserver/server.go.
 import { type Clock, delay, type Logger, type ResourceClient } from '@kapstan/api';
+import { keepFirstNamespaces } from '../first-objects.ts';
 import { repeatEvery } from '../repeat-every.ts';
 import { keepClientAuthorities } from './client-authorities.ts';
 import { IdentityLease, removeExpiredIdentities } from './identity-lease.ts';
@@ -69,6 +70,7 @@ export class ServerIdentity {
         keep: () => keepClientAuthorities(client, clientAuthorities, clock),
       },
       { name: 'token tracking', intervalMs: 60_000, keep: () => keepTokenTracking(client, clock) },
+      { name: 'first namespaces', intervalMs: 60_000, keep: () => keepFirstNamespaces(client) },
     ];
   }
 

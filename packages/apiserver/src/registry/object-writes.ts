@@ -87,8 +87,8 @@ export function decodeBody(
     gvk,
     fieldValidation: context.fieldValidation,
     warn: (text) => context.warn(text),
-    // The eviction of a pod is taken in policy/v1beta1 too.
-    acceptsVersion: (version) => part?.type === 'object' && version.group === gvk.group,
+    // Source: EvictionREST.AcceptsGroupVersion.
+    acceptsVersion: ({ group, version }) => gvk.kind === 'Eviction' && group === 'policy' && version === 'v1beta1',
   });
 }
 

@@ -86,6 +86,16 @@ describe('a body that cannot be read is a 400 in the words of Go', () => {
       `{"a":${'['.repeat(1001)}${']'.repeat(1001)}}`,
       `${noVersion}exceeded max depth ({"a":[[[[[[[[[[[[[[[[[[[[[[[[[ ...)`,
     ],
+    [
+      'a kind that is registered and no resource',
+      { apiVersion: 'v1', kind: 'List', items: [] },
+      'List in version "v1" cannot be handled as a ConfigMap: converting (v1.List) to (core.ConfigMap): unknown conversion',
+    ],
+    [
+      'another kind of a version that is served no longer',
+      { apiVersion: 'extensions/v1beta1', kind: 'Ingress' },
+      'Ingress in version "v1beta1" cannot be handled as a ConfigMap: converting (v1beta1.Ingress) to (core.ConfigMap): unknown conversion',
+    ],
   ])('%s', (_what, body, message) => {
     expect(decode(body).error?.status).toMatchObject({ code: 400, reason: 'BadRequest', message });
   });
@@ -121,6 +131,16 @@ describe('kind and version must be those of the endpoint', () => {
     expect(decode({ metadata: { name: 'x' } }).object).toEqual(configMap);
     expect(decode('null').object).toEqual({ apiVersion: 'v1', kind: 'ConfigMap' });
   });
+
+  it.each(['apps/v1beta1', 'extensions/v1beta1'])(
+    'is refused for its version where that is known: %s',
+    (apiVersion) => {
+      const gvk = { group: 'apps', version: 'v1', kind: 'Deployment' };
+      expect(decode({ apiVersion, kind: 'Deployment', spec: {} }, 'Deployment', { gvk }).error?.message).toBe(
+        `the API version in the data (${apiVersion}) does not match the expected API version (apps/v1)`,
+      );
+    },
+  );
 
   it('takes another version of the kind where the endpoint says so', () => {
     const gvk = { group: 'policy', version: 'v1', kind: 'DeleteOptions' };

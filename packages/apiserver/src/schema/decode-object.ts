@@ -24,6 +24,7 @@ import { normalizeGoForm } from './go-form.ts';
 import { jsonKind } from './go-types.ts';
 import { decodeText, type JsonDocument, readJson } from './json-reader.ts';
 import { pruneUnknownFields } from './pruning.ts';
+import { isRetiredKind } from './retired-kinds.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { DecodeError, decodeTyped } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';
@@ -197,7 +198,7 @@ function decodeBuiltin(
 ): UnstructuredObject {
   const apiVersion = formatApiVersion(gvk);
   const isExpected = gvk.kind === expected.kind && apiVersion === formatApiVersion(expected);
-  const target = isExpected ? schema : builtinSchema(apiVersion, gvk.kind);
+  const target = isExpected ? schema : (builtinSchema(apiVersion, gvk.kind) ?? retiredSchema(gvk, expected, schema));
   if (target === undefined)
     throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const value = document.value ?? {};
@@ -207,6 +208,12 @@ function decodeBuiltin(
     throw new DecodeError(`converting (${target.goType}) to (${internal}): unknown conversion`);
   }
   return decoded as UnstructuredObject;
+}
+
+/** Of a version without a schema a kind is read as the expected one, and refused for its version; of another kind only its name tells. */
+function retiredSchema(gvk: GroupVersionKind, expected: GroupVersionKind, schema: SchemaNode): SchemaNode | undefined {
+  if (!isRetiredKind(gvk)) return undefined;
+  return gvk.kind === expected.kind ? schema : { goType: `${gvk.version}.${gvk.kind}`, preserveUnknownFields: true };
 }
 
 /** Name of the Go package with a group's internal types: its first label. */

@@ -48,6 +48,8 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
         name,
         strategy,
         subresource: 'binding',
+        // Nobody becomes the manager of what a binding writes: it goes past the handlers that track fields.
+        managedFields: 'given',
         preconditions: {
           ...(uid === undefined ? {} : { uid }),
           ...(resourceVersion === undefined ? {} : { resourceVersion }),
@@ -84,6 +86,7 @@ function assign(pod: Pod, binding: Binding, now: string): Pod {
   if ((pod.spec?.schedulingGates?.length ?? 0) > 0)
     throw newConflict(bindings, name, `pod ${name} has non-empty .spec.schedulingGates`);
   const { annotations, labels } = binding.metadata ?? {};
+  const { nominatedNodeName: _nominated, ...status } = pod.status ?? {};
   return {
     ...pod,
     metadata: {
@@ -92,7 +95,7 @@ function assign(pod: Pod, binding: Binding, now: string): Pod {
       ...(labels === undefined ? {} : { labels: { ...pod.metadata?.labels, ...labels } }),
     },
     spec: { containers: [], ...pod.spec, nodeName: binding.target.name ?? '' },
-    status: { ...pod.status, conditions: withScheduled(pod.status?.conditions ?? [], now) },
+    status: { ...status, conditions: withScheduled(status.conditions ?? [], now) },
   };
 }
 

@@ -150,6 +150,7 @@ async function markEvicted({ server, store, context, name }: Eviction, request: 
   const { stored } = await store.update(context, {
     name,
     subresource: 'eviction',
+    managedFields: 'given',
     strategy: subresourceStrategy<Pod>(kindFactsOf('v1/pods'), { prepare: () => undefined, validate: () => undefined }),
     transform: (present) => {
       if (present === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);

@@ -75,7 +75,13 @@ describe('the log of a pod', () => {
     ],
     ['with no bytes', one, { limitBytes: 0 }, 422, 'limitBytes: Invalid value: 0: must be greater than 0'],
     ['since now', one, { sinceSeconds: 0 }, 422, 'sinceSeconds: Invalid value: 0: must be greater than 0'],
-    ['since two times', one, { sinceSeconds: 1, sinceTime: 'x' }, 422, 'at most one of `sinceTime` or `sinceSeconds`'],
+    [
+      'since two times',
+      one,
+      { sinceSeconds: 1, sinceTime: 'x' },
+      422,
+      ': []: Forbidden: at most one of `sinceTime` or `sinceSeconds`',
+    ],
     ['of one stream', one, { stream: 'Stdout' }, 422, 'stream: Forbidden: may not be specified'],
   ])('%s is refused', async (_name, spec, options, code, text) => {
     const error = await refusal(log(spec, options));

@@ -83,7 +83,8 @@ function requireValid(name: string, options: LogOptions): void {
       root.child('limitBytes').invalid(limitBytes, 'must be greater than 0');
     }
     if (sinceSeconds !== undefined && sinceTime !== undefined) {
-      root.forbidden('at most one of `sinceTime` or `sinceSeconds` may be specified');
+      // So a path reads that consists of an empty name.
+      root.child('[]').forbidden('at most one of `sinceTime` or `sinceSeconds` may be specified');
     } else if (sinceSeconds !== undefined && sinceSeconds < 1) {
       root.child('sinceSeconds').invalid(sinceSeconds, 'must be greater than 0');
     }

@@ -15,6 +15,9 @@ export function preparePodStatus(next: Pod, old: DeepReadonly<Pod>): void {
   const owners = old.metadata?.ownerReferences;
   next.metadata =
     owners === undefined ? metadata : { ...metadata, ownerReferences: owners.map((owner) => ({ ...owner })) };
+  const deleted = old.metadata?.deletionTimestamp;
+  if (deleted === undefined) delete next.metadata.deletionTimestamp;
+  else next.metadata.deletionTimestamp = deleted;
   const { status } = next;
   if (status === undefined) return;
   const kept = old.status?.qosClass;

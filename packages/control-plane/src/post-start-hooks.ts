@@ -29,21 +29,21 @@ const inOrder = [
 export type PostStartHook = Exclude<(typeof inOrder)[number], typeof bootstrapRoles>;
 
 /** Done when all resources are open: the objects were counted, the definitions found, the caches filled or given up waiting for. */
-export const hooksOfResources = [
+export const hooksOfResources: readonly PostStartHook[] = [
   'storage-object-count-tracker-hook',
   'start-apiextensions-informers',
   'start-apiextensions-controllers',
   'crd-informer-synced',
   'storage-readiness',
-] as const satisfies readonly PostStartHook[];
+];
 
 /** Done when the server has said once in the store what it says of itself. */
-export const hooksOfIdentity = [
+export const hooksOfIdentity: readonly PostStartHook[] = [
   'start-cluster-authentication-info-controller',
   'start-kube-apiserver-identity-lease-controller',
   'start-kube-apiserver-identity-lease-garbage-collector',
   'start-legacy-token-tracking-controller',
-] as const satisfies readonly PostStartHook[];
+];
 
 const hooksOfLease: readonly string[] = hooksOfIdentity.filter((hook) => hook.includes('lease'));
 const hooksOfService: readonly string[] = ['bootstrap-controller', 'start-kubernetes-service-cidr-controller'];
@@ -54,7 +54,7 @@ export class PostStartHooks {
   /** Of the parts that the options ask for. */
   constructor({ endpointReconciler = 'off', identity = 'off' }: ControlPlaneOptions) {
     const isLeftOut = (hook: string): boolean =>
-      (identity === 'off' && (hooksOfIdentity as readonly string[]).includes(hook)) ||
+      (identity === 'off' && hooksOfIdentity.includes(hook as PostStartHook)) ||
       (identity !== 'on' && hooksOfLease.includes(hook)) ||
       (endpointReconciler === 'off' && hooksOfService.includes(hook)) ||
       hook === bootstrapRoles;

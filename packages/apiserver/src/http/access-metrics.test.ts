@@ -1,5 +1,5 @@
 import { VirtualClock } from '@kapstan/api/testing';
-import { Registry } from 'prom-client';
+import { formatMetrics } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AuthenticationResult } from '../authn/authenticator.ts';
 import { Impersonator } from '../authn/impersonator.ts';
@@ -7,17 +7,15 @@ import type { AuthorizationAttributes, Authorizer } from '../authz/authorizer.ts
 import { AccessMetrics } from './access-metrics.ts';
 
 let clock: VirtualClock;
-let registry: Registry;
 let access: AccessMetrics;
 beforeEach(() => {
   clock = new VirtualClock();
-  registry = new Registry();
-  access = new AccessMetrics(registry, clock);
+  access = new AccessMetrics(clock);
 });
 
 /** Lines of one metric, without those of its buckets. */
 async function shown(name: string): Promise<string[]> {
-  const text = await registry.metrics();
+  const text = formatMetrics(access.families());
   return text.split('\n').filter((line) => line.startsWith(name) && !line.includes('_bucket'));
 }
 

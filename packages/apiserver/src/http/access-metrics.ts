@@ -1,75 +1,86 @@
 // AccessMetrics: how often and how long identities and permissions were looked for, under kube-apiserver's names. Filled by
 // the request chain. Source: apiserver endpoints/filters/metrics.go, filters/impersonation/metrics.
 import type { Clock } from '@kapstan/api';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Histogram, type MetricFamily } from '@kapstan/storage';
 import type { AuthenticationResult } from '../authn/authenticator.ts';
 import type { ImpersonationRecord } from '../authn/impersonator.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '../authz/authorizer.ts';
+import { LabelSeries } from './label-series.ts';
 
 /** 1 ms, doubled 14 times. */
 const buckets = Array.from({ length: 15 }, (_, i) => 2 ** i / 1000);
 
 const shownUsers = new Set(['admin', 'client', 'kube_proxy', 'kubelet', 'system:serviceaccount:kube-system:default']);
 
+interface AttemptNames {
+  readonly count: string;
+  readonly seconds: string;
+  readonly what: string;
+}
+
 /** Counts and durations of one thing, by the same labels. */
 class Attempts<L extends string> {
-  readonly #count: Counter<L>;
-  readonly #seconds: Histogram<L>;
+  readonly #names: AttemptNames;
+  readonly #seconds: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(buckets));
 
-  constructor(registry: Registry, names: { count: string; seconds: string; what: string }, labelNames: readonly L[]) {
-    const registers = [registry];
-    this.#count = new Counter({ name: names.count, help: `${names.what} by result.`, labelNames, registers });
-    const help = `Duration of ${names.what.toLowerCase()} by result.`;
-    this.#seconds = new Histogram({ name: names.seconds, help, labelNames, buckets, registers });
+  constructor(names: AttemptNames) {
+    this.#names = names;
   }
 
-  add(labels: Readonly<Record<L, string>>, durationMs: number): void {
-    this.#count.inc(labels);
-    this.#seconds.observe(labels, durationMs / 1000);
+  /** `key` stands for the labels. */
+  add(key: string, labels: () => Readonly<Record<L, string>>, durationMs: number): void {
+    this.#seconds.of(key, labels).observe(durationMs / 1000);
+  }
+
+  families(): MetricFamily[] {
+    const { count, seconds, what } = this.#names;
+    const counted = this.#seconds.samples((histogram) => histogram.counts().count);
+    const measured = this.#seconds.samples((histogram) => histogram.counts());
+    return [
+      { name: count, help: `${what} by result.`, type: 'counter', samples: counted },
+      { name: seconds, help: `Duration of ${what.toLowerCase()} by result.`, type: 'histogram', samples: measured },
+    ];
   }
 }
 
 export class AccessMetrics {
   readonly #clock: Clock;
-  readonly #users: Counter<'username'>;
-  readonly #authentication: Attempts<'result'>;
-  readonly #authorization: Attempts<'result'>;
-  readonly #impersonation: Attempts<'mode' | 'decision'>;
-  readonly #impersonationChecks: Attempts<'mode' | 'decision'>;
+  readonly #users: LabelSeries<{ requests: number }> = new LabelSeries(() => ({ requests: 0 }));
+  readonly #authentication: Attempts<'result'> = new Attempts({
+    count: 'authentication_attempts',
+    seconds: 'authentication_duration_seconds',
+    what: 'Authentications',
+  });
+  readonly #authorization: Attempts<'result'> = new Attempts({
+    count: 'authorization_attempts_total',
+    seconds: 'authorization_duration_seconds',
+    what: 'Authorizations',
+  });
+  readonly #impersonation: Attempts<'mode' | 'decision'> = new Attempts({
+    count: 'apiserver_impersonation_attempts_total',
+    seconds: 'apiserver_impersonation_attempts_duration_seconds',
+    what: 'Impersonations',
+  });
+  readonly #impersonationChecks: Attempts<'mode' | 'decision'> = new Attempts({
+    count: 'apiserver_impersonation_authorization_attempts_total',
+    seconds: 'apiserver_impersonation_authorization_attempts_duration_seconds',
+    what: 'Authorizations of impersonations',
+  });
 
-  constructor(registry: Registry, clock: Clock) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#users = new Counter({
-      name: 'authenticated_user_requests',
-      help: 'Requests of users who are known, by kinds of names.',
-      labelNames: ['username'],
-      registers: [registry],
-    });
-    this.#authentication = new Attempts(
-      registry,
-      { count: 'authentication_attempts', seconds: 'authentication_duration_seconds', what: 'Authentications' },
-      ['result'],
-    );
-    this.#authorization = new Attempts(
-      registry,
-      { count: 'authorization_attempts_total', seconds: 'authorization_duration_seconds', what: 'Authorizations' },
-      ['result'],
-    );
-    const prefix = 'apiserver_impersonation';
-    this.#impersonation = new Attempts(
-      registry,
-      { count: `${prefix}_attempts_total`, seconds: `${prefix}_attempts_duration_seconds`, what: 'Impersonations' },
-      ['mode', 'decision'],
-    );
-    this.#impersonationChecks = new Attempts(
-      registry,
-      {
-        count: `${prefix}_authorization_attempts_total`,
-        seconds: `${prefix}_authorization_attempts_duration_seconds`,
-        what: 'Authorizations of impersonations',
-      },
-      ['mode', 'decision'],
-    );
+  }
+
+  families(): MetricFamily[] {
+    const users = this.#users.samples(({ requests }) => requests);
+    const help = 'Requests of users who are known, by kinds of names.';
+    return [
+      { name: 'authenticated_user_requests', help, type: 'counter', samples: users },
+      ...this.#authentication.families(),
+      ...this.#authorization.families(),
+      ...this.#impersonation.families(),
+      ...this.#impersonationChecks.families(),
+    ];
   }
 
   /** What was asked for, counted: "failure" is nobody, "error" what is wrong or could not be checked. */
@@ -78,11 +89,14 @@ export class AccessMetrics {
     let result = 'error';
     try {
       const user = await ask();
-      if (typeof user !== 'string') this.#users.inc({ username: shownName(user.name) });
+      if (typeof user !== 'string') {
+        const username = shownName(user.name);
+        this.#users.of(username, () => ({ username })).requests++;
+      }
       if (user !== 'invalid') result = user === 'none' ? 'failure' : 'success';
       return user;
     } finally {
-      this.#authentication.add({ result }, this.#clock.monotonicNow() - startMs);
+      this.#authentication.add(result, () => ({ result }), this.#clock.monotonicNow() - startMs);
     }
   }
 
@@ -90,7 +104,8 @@ export class AccessMetrics {
   ofRequests(authorizer: Authorizer): Authorizer {
     const results = { allow: 'allowed', deny: 'denied', noOpinion: 'no-opinion', error: 'error' };
     return this.#counted(authorizer, (_attributes, decision, durationMs) => {
-      this.#authorization.add({ result: results[decision] }, durationMs);
+      const result = results[decision];
+      this.#authorization.add(result, () => ({ result }), durationMs);
     });
   }
 
@@ -98,12 +113,12 @@ export class AccessMetrics {
   ofImpersonations(authorizer: Authorizer): Authorizer {
     return this.#counted(authorizer, ({ verb }, decision, durationMs) => {
       const labels = { mode: modeOfVerb(verb), decision: decision === 'allow' ? 'allowed' : 'denied' };
-      this.#impersonationChecks.add(labels, durationMs);
+      this.#impersonationChecks.add(`${labels.mode} ${labels.decision}`, () => labels, durationMs);
     });
   }
 
   addImpersonation({ mode, decision, durationMs }: ImpersonationRecord): void {
-    this.#impersonation.add({ mode, decision }, durationMs);
+    this.#impersonation.add(`${mode} ${decision}`, () => ({ mode, decision }), durationMs);
   }
 
   #counted(

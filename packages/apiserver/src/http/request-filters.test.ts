@@ -88,8 +88,8 @@ describe('the numbers of requests', () => {
     const lines = await shown(on, 'apiserver_request_body_size_bytes');
     const of = (rest: string) => `apiserver_request_body_size_bytes_${rest}`;
     const labels = 'group="",resource="configmaps",verb="create"';
-    expect(lines).toContain(of(`bucket{le="50000",${labels}} 0`));
-    expect(lines).toContain(of(`bucket{le="150000",${labels}} 1`));
+    expect(lines).toContain(of(`bucket{${labels},le="50000"} 0`));
+    expect(lines).toContain(of(`bucket{${labels},le="150000"} 1`));
     expect(lines).toContain(of(`sum{${labels}} ${JSON.stringify(body).length}`));
     expect(lines.filter((line) => line.includes('_count'))).toEqual([of(`count{${labels}} 1`)]);
   });
@@ -109,9 +109,9 @@ describe('the numbers of requests', () => {
     expect(lines).toContain(of(`sum{${labels('GET', 'resource')}} ${whole.bytes.length}`));
     expect(lines).toContain(of(`sum{${labels('LIST', 'namespace')}} ${list.bytes.length + small.bytes.length}`));
     expect(lines).toContain(
-      of(`bucket{le="10000",${labels('LIST', 'namespace')}} ${small.bytes.length < 10_000 ? 1 : 0}`),
+      of(`bucket{${labels('LIST', 'namespace')},le="10000"} ${small.bytes.length < 10_000 ? 1 : 0}`),
     );
-    expect(lines).toContain(of(`bucket{le="100000",${labels('LIST', 'namespace')}} 2`));
+    expect(lines).toContain(of(`bucket{${labels('LIST', 'namespace')},le="100000"} 2`));
     expect(lines).toContain(of(`sum{${labels('WATCH', 'namespace')}} ${watch.bytes.length}`));
     expect(lines.filter((line) => line.includes('_count{') && line.includes('configmaps'))).toHaveLength(3);
   });

@@ -1,17 +1,18 @@
 // ServerMetrics: what /metrics shows of the HTTP layer, under kube-apiserver's names. Source: apiserver endpoints/metrics.
 import type { Clock } from '@kapstan/api';
-import { formatMetrics } from '@kapstan/storage';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { formatMetrics, Histogram, type MetricFamily, type MetricSample } from '@kapstan/storage';
+import type { Registry } from 'prom-client';
 import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { AccessMetrics } from './access-metrics.ts';
 import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import type { InflightLimit } from './inflight-limit.ts';
+import { LabelSeries, type Labels } from './label-series.ts';
 import { isLongRunning, type RequestInfo, type ResourceRequest } from './request-info.ts';
 import { dryRunOf, fieldValidationOf, scopeOf, verbOf } from './request-labels.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 
-const labels = ['verb', 'dry_run', 'group', 'version', 'resource', 'subresource', 'scope', 'component'] as const;
 const durationBuckets = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
@@ -29,164 +30,164 @@ export interface ServerMetricsSources {
   readonly others: readonly Pick<Registry, 'metrics'>[];
 }
 
+const noNames = { group: '', version: '', resource: '', subresource: '' };
+
+/** What is counted of requests that have all labels in common. */
+interface RequestCounts {
+  /** By status. */
+  readonly codes: Map<number, number>;
+  readonly seconds: Histogram;
+}
+
 export class ServerMetrics {
   readonly #catalog: ResourceCatalog;
-  readonly #registry = new Registry();
+  readonly #limit: InflightLimit;
   readonly #others: readonly Pick<Registry, 'metrics'>[];
   readonly #watches: WatchRegistry;
-  readonly #requests: Counter<(typeof labels)[number] | 'code'>;
-  readonly #durations: Histogram<(typeof labels)[number]>;
-  readonly #validationDurations: Histogram<'field_validation'>;
-  readonly #bodySizes: Histogram<'group' | 'resource' | 'verb'>;
-  readonly #answerSizes: Histogram<Exclude<(typeof labels)[number], 'dry_run'>>;
-  readonly #aggregations: Counter;
-  readonly #deprecated: Gauge<'group' | 'version' | 'resource' | 'subresource' | 'removed_release'>;
+  readonly #requests: LabelSeries<RequestCounts> = new LabelSeries(() => ({
+    codes: new Map(),
+    seconds: new Histogram(durationBuckets),
+  }));
+  readonly #validationSeconds: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(durationBuckets.slice(2)));
+  readonly #bodySizes: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(bodyBuckets));
+  readonly #answerSizes: LabelSeries<Histogram> = new LabelSeries(() => new Histogram(answerBuckets));
+  readonly #deprecated: LabelSeries<1> = new LabelSeries(() => 1);
+  #aggregations = 0;
   /** Of identities and permissions. */
   readonly access: AccessMetrics;
 
   constructor(sources: ServerMetricsSources) {
     this.#catalog = sources.catalog;
+    this.#limit = sources.limit;
     this.#others = sources.others;
     this.#watches = sources.watches;
-    this.access = new AccessMetrics(this.#registry, sources.clock);
-    const registers = [this.#registry];
-    this.#requests = new Counter({
-      name: 'apiserver_request_total',
-      help: 'Requests by verb, resource and status code.',
-      labelNames: [...labels, 'code'],
-      registers,
-    });
-    this.#durations = new Histogram({
-      name: 'apiserver_request_duration_seconds',
-      help: 'Time to answer requests that are not watches.',
-      labelNames: labels,
-      buckets: durationBuckets,
-      registers,
-    });
-    this.#validationDurations = new Histogram({
-      name: 'field_validation_request_duration_seconds',
-      help: 'Time to answer writes, by what was asked to be done about unknown fields.',
-      labelNames: ['field_validation'],
-      buckets: durationBuckets.slice(2),
-      registers,
-    });
-    this.#bodySizes = new Histogram({
-      name: 'apiserver_request_body_size_bytes',
-      help: 'Sizes of the bodies of requests, by resource and verb.',
-      labelNames: ['group', 'resource', 'verb'],
-      buckets: bodyBuckets,
-      registers,
-    });
-    this.#answerSizes = new Histogram({
-      name: 'apiserver_response_sizes',
-      help: 'Sizes of the answers to reads of objects and lists, as they are sent.',
-      labelNames: ['verb', 'group', 'version', 'resource', 'subresource', 'scope', 'component'],
-      buckets: answerBuckets,
-      registers,
-    });
-    this.#aggregations = new Counter({
-      name: 'aggregator_discovery_aggregation_count_total',
-      help: 'How often the document of aggregated discovery was made.',
-      registers,
-    });
-    this.#deprecated = new Gauge({
-      name: 'apiserver_requested_deprecated_apis',
-      help: 'Resources on their way out that were asked for.',
-      labelNames: ['group', 'version', 'resource', 'subresource', 'removed_release'],
-      registers,
-    });
-    addInflightGauges(this.#registry, sources.limit);
-    new Gauge({
-      name: 'apiserver_longrunning_requests',
-      help: 'Watches that are open now.',
-      registers,
-      collect() {
-        this.set(sources.watches.size);
-      },
-    });
-    new Counter({
-      name: 'apiserver_terminated_watchers_total',
-      help: 'Watches ended because their client read too slowly.',
-      labelNames: ['group', 'resource'],
-      registers,
-      collect() {
-        this.reset();
-        for (const { group, resource, count } of sources.watches.overflows) this.inc({ group, resource }, count);
-      },
-    });
+    this.access = new AccessMetrics(sources.clock);
   }
 
   /** Counts a request that is over. Only names that exist become labels: others could be any number. */
   observe(exchange: Exchange, info: RequestInfo, durationMs: number): void {
-    const { group, version, resource, subresource } = this.#namesOf(info);
-    const common = { group, version, resource, subresource, scope: scopeOf(info), component: 'apiserver' };
-    const all = { verb: verbOf(exchange, info), dry_run: dryRunOf(exchange.query), ...common };
-    this.#requests.inc({ ...all, code: String(exchange.status) });
+    const definition = this.#definitionOf(info);
+    const { group, version, resource, subresource } = definition === undefined ? noNames : (info as ResourceRequest);
+    const [verb, scope, dry_run] = [verbOf(exchange, info), scopeOf(info), dryRunOf(exchange.query)];
+    const names = { group, version, resource, subresource, scope, component: 'apiserver' };
+    const key = `${verb} ${group}/${version}/${resource}/${subresource} ${scope}`;
+    const counts = this.#requests.of(`${key} ${dry_run}`, () => ({ verb, dry_run, ...names }));
+    counts.codes.set(exchange.status, (counts.codes.get(exchange.status) ?? 0) + 1);
     if (resource !== '' && exchange.bodyBytes !== undefined) {
-      this.#bodySizes.observe({ group, resource, verb: info.verb }, exchange.bodyBytes);
+      const labels = (): Labels => ({ group, resource, verb: info.verb });
+      this.#bodySizes.of(`${group}/${resource} ${info.verb}`, labels).observe(exchange.bodyBytes);
     }
     // Of reads alone, watches among them.
-    if (['GET', 'LIST', 'WATCH'].includes(all.verb)) {
-      this.#answerSizes.observe({ verb: all.verb, ...common }, exchange.answerBytes);
+    if (verb === 'GET' || verb === 'LIST' || verb === 'WATCH') {
+      this.#answerSizes.of(key, () => ({ verb, ...names })).observe(exchange.answerBytes);
     }
     // None of what is served has a release in which it will be gone.
-    const isDeprecated = this.#isDeprecated(group, version, resource);
-    if (isDeprecated) this.#deprecated.set({ group, version, resource, subresource, removed_release: '' }, 1);
+    if (definition !== undefined && deprecationWarning(definition) !== undefined) {
+      this.#deprecated.of(key, () => ({ group, version, resource, subresource, removed_release: '' }));
+    }
     if (isLongRunning(info)) return;
-    this.#durations.observe(all, durationMs / 1000);
+    counts.seconds.observe(durationMs / 1000);
     if (!['create', 'update', 'patch'].includes(info.verb)) return;
-    const validation = { field_validation: fieldValidationOf(exchange.query) };
-    this.#validationDurations.observe(validation, durationMs / 1000);
+    const field_validation = fieldValidationOf(exchange.query);
+    this.#validationSeconds.of(field_validation, () => ({ field_validation })).observe(durationMs / 1000);
+  }
+
+  /** Undefined for what is no resource, or not served. */
+  #definitionOf(info: RequestInfo): ResourceDefinition | undefined {
+    if (info.type === 'path') return undefined;
+    const { group, version, resource, subresource } = info;
+    const definition = this.#catalog.find(group, version, resource)?.definition;
+    if (subresource === '' || definition === undefined) return definition;
+    return definition.subresources.some(({ name }) => name === subresource) ? definition : undefined;
   }
 
   countAggregation(): void {
-    this.#aggregations.inc();
-  }
-
-  #namesOf(info: RequestInfo): Pick<ResourceRequest, 'group' | 'version' | 'resource' | 'subresource'> {
-    if (info.type === 'resource' && this.#isServed(info)) return info;
-    return { group: '', version: '', resource: '', subresource: '' };
-  }
-
-  #isDeprecated(group: string, version: string, resource: string): boolean {
-    const definition = this.#catalog.find(group, version, resource)?.definition;
-    return definition !== undefined && deprecationWarning(definition) !== undefined;
-  }
-
-  #isServed({ group, version, resource, subresource }: ResourceRequest): boolean {
-    const definition = this.#catalog.find(group, version, resource)?.definition;
-    return (
-      definition !== undefined && (subresource === '' || definition.subresources.some((s) => s.name === subresource))
-    );
+    this.#aggregations++;
   }
 
   async serve(exchange: Exchange): Promise<void> {
-    const texts = await Promise.all([this.#registry, ...this.#others].map((registry) => registry.metrics()));
-    this.serveText(exchange, `${texts.join('')}${formatMetrics(this.#watches.metrics())}`);
+    const others = await Promise.all(this.#others.map((registry) => registry.metrics()));
+    this.serveText(exchange, `${formatMetrics(this.#families())}${others.join('')}`);
   }
 
   /** Numbers of somebody else. */
   serveText(exchange: Exchange, text: string): void {
-    exchange.setHeader('Content-Type', this.#registry.contentType);
+    exchange.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
     exchange.send(200, Buffer.from(text));
+  }
+
+  #families(): MetricFamily[] {
+    return [
+      ...this.access.families(),
+      ...this.#requestFamilies(),
+      counter(
+        'aggregator_discovery_aggregation_count_total',
+        'How often the document of aggregated discovery was made.',
+        [{ labels: {}, value: this.#aggregations }],
+      ),
+      gauge('apiserver_requested_deprecated_apis', 'Resources on their way out that were asked for.', [
+        ...this.#deprecated.samples((shown) => shown),
+      ]),
+      gauge('apiserver_current_inflight_requests', 'Requests that run now.', samplesOf(this.#limit.counts())),
+      gauge(
+        'apiserver_current_inqueue_requests',
+        'Requests that wait for a place among those that run.',
+        samplesOf(this.#limit.waiting()),
+      ),
+      gauge('apiserver_longrunning_requests', 'Watches that are open now.', [
+        { labels: {}, value: this.#watches.size },
+      ]),
+      counter(
+        'apiserver_terminated_watchers_total',
+        'Watches ended because their client read too slowly.',
+        [...this.#watches.overflows].map(({ group, resource, count }) => ({
+          labels: { group, resource },
+          value: count,
+        })),
+      ),
+      ...this.#watches.metrics(),
+    ];
+  }
+
+  #requestFamilies(): MetricFamily[] {
+    const byCode = this.#requests.flatSamples(({ codes }, labels) =>
+      [...codes].map(([code, value]) => ({ labels: { ...labels, code: String(code) }, value })),
+    );
+    return [
+      counter('apiserver_request_total', 'Requests by verb, resource and status code.', byCode),
+      histogram(
+        'apiserver_request_duration_seconds',
+        'Time to answer requests that are not watches.',
+        this.#requests.samples(({ seconds }) => (seconds.counts().count === 0 ? undefined : seconds.counts())),
+      ),
+      histogram(
+        'field_validation_request_duration_seconds',
+        'Time to answer writes, by what was asked to be done about unknown fields.',
+        this.#validationSeconds.samples((seconds) => seconds.counts()),
+      ),
+      histogram(
+        'apiserver_request_body_size_bytes',
+        'Sizes of the bodies of requests, by resource and verb.',
+        this.#bodySizes.samples((sizes) => sizes.counts()),
+      ),
+      histogram(
+        'apiserver_response_sizes',
+        'Sizes of the answers to reads of objects and lists, as they are sent.',
+        this.#answerSizes.samples((sizes) => sizes.counts()),
+      ),
+    ];
   }
 }
 
-function addInflightGauges(registry: Registry, limit: InflightLimit): void {
-  const gauge = (name: string, help: string, counts: () => Readonly<Record<'reading' | 'mutating', number>>): Gauge =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['request_kind'],
-      registers: [registry],
-      collect() {
-        const { reading, mutating } = counts();
-        this.set({ request_kind: 'readOnly' }, reading);
-        this.set({ request_kind: 'mutating' }, mutating);
-      },
-    });
-  gauge('apiserver_current_inflight_requests', 'Requests that run now.', () => limit.counts());
-  gauge('apiserver_current_inqueue_requests', 'Requests that wait for a place among those that run.', () =>
-    limit.waiting(),
-  );
+type MakeFamily = (name: string, help: string, samples: MetricFamily['samples']) => MetricFamily;
+
+const counter: MakeFamily = (name, help, samples) => ({ name, help, type: 'counter', samples });
+const gauge: MakeFamily = (name, help, samples) => ({ name, help, type: 'gauge', samples });
+const histogram: MakeFamily = (name, help, samples) => ({ name, help, type: 'histogram', samples });
+
+function samplesOf({ reading, mutating }: Readonly<Record<'reading' | 'mutating', number>>): MetricSample[] {
+  return [
+    { labels: { request_kind: 'readOnly' }, value: reading },
+    { labels: { request_kind: 'mutating' }, value: mutating },
+  ];
 }

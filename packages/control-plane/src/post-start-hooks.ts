@@ -3,9 +3,6 @@
 import type { HealthCheck } from '@kapstan/apiserver';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 
-/** Has a check of its own, in bootstrap-roles.ts. */
-const bootstrapRoles = 'rbac/bootstrap-roles';
-
 /** Those of kube-apiserver that have an equal here, in its order. The others are of parts that are not built, or not needed. */
 const inOrder = [
   'generic-apiserver-start-informers',
@@ -20,13 +17,13 @@ const inOrder = [
   'storage-readiness',
   'start-legacy-token-tracking-controller',
   'start-service-ip-repair-controllers',
-  bootstrapRoles,
+  'rbac/bootstrap-roles',
   'scheduling/bootstrap-system-priority-classes',
   'bootstrap-controller',
   'start-kubernetes-service-cidr-controller',
 ] as const;
 
-export type PostStartHook = Exclude<(typeof inOrder)[number], typeof bootstrapRoles>;
+export type PostStartHook = Exclude<(typeof inOrder)[number], 'rbac/bootstrap-roles'>;
 
 /** Done when all resources are open: the objects were counted, the definitions found, the caches filled or given up waiting for. */
 export const hooksOfResources: readonly PostStartHook[] = [
@@ -57,7 +54,8 @@ export class PostStartHooks {
       (identity === 'off' && hooksOfIdentity.includes(hook as PostStartHook)) ||
       (identity !== 'on' && hooksOfLease.includes(hook)) ||
       (endpointReconciler === 'off' && hooksOfService.includes(hook)) ||
-      hook === bootstrapRoles;
+      // It has a check of its own.
+      hook === 'rbac/bootstrap-roles';
     for (const hook of inOrder) if (!isLeftOut(hook)) this.#isFinished.set(hook as PostStartHook, false);
   }
 

@@ -1,4 +1,5 @@
 // Errors of single fields, with the texts of apimachinery's util/validation/field. Used by validation, read by clients as causes.
+import { goQuote } from './go-quote.ts';
 import type { StatusCause } from './status.ts';
 
 /** Source: field.ErrorType. */
@@ -105,8 +106,7 @@ export const notFoundField = (field: string, badValue: unknown): FieldError => (
 
 /** Source: field.NotSupported: values are quoted, in the order given (Kubernetes sorts where its callers hold a set). */
 export function notSupportedField(field: string, badValue: unknown, valid: readonly string[]): FieldError {
-  const detail =
-    valid.length === 0 ? '' : `supported values: ${valid.map((value) => JSON.stringify(value)).join(', ')}`;
+  const detail = valid.length === 0 ? '' : `supported values: ${valid.map(goQuote).join(', ')}`;
   return { type: 'FieldValueNotSupported', field, badValue, detail };
 }
 
@@ -134,5 +134,6 @@ export const fieldChild = (field: string, name: string): string => (field === ''
 
 function formatBadValue(value: unknown): string {
   if (value === null) return 'null';
-  return typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value === 'string') return goQuote(value);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

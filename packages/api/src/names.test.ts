@@ -89,7 +89,7 @@ describe('syntax of names', () => {
     ['A.com/a', [/^prefix part a lowercase RFC 1123 subdomain must consist of/]],
     ['a'.repeat(64), ['name part must be no more than 63 bytes']],
     ['é'.repeat(32), ['name part must be no more than 63 bytes', /^name part must consist of/]],
-    [`${'a'.repeat(254)}/a`, ['prefix part must be no more than 253 characters']],
+    [`${'a'.repeat(254)}/a`, ['prefix part must be no more than 253 bytes']],
     ['-a', [/^name part must consist of/]],
     ['a\n', [/^name part must consist of/]],
     [

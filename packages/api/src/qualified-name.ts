@@ -57,22 +57,20 @@ export function dnsLabelErrors(text: string): string[] {
 
 /** What is wrong with a DNS subdomain: "example.com". Empty = valid. Source: IsDNS1123Subdomain. */
 export function dnsSubdomainErrors(text: string): string[] {
-  const errors = tooLong(text, 253, 'characters');
-  if (!dnsSubdomain.test(text)) {
-    errors.push(
-      regexError(
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
-        dnsSubdomainFormat,
-        ['example.com'],
-      ),
-    );
-  }
-  return errors;
+  return [...tooLong(text, 253, 'characters'), ...subdomainFormErrors(text)];
+}
+
+function subdomainFormErrors(text: string): string[] {
+  if (dnsSubdomain.test(text)) return [];
+  const message =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
+  return [regexError(message, dnsSubdomainFormat, ['example.com'])];
 }
 
 function prefixErrors(prefix: string): string[] {
   if (prefix === '') return ['prefix part must be non-empty'];
-  return dnsSubdomainErrors(prefix).map((error) => `prefix part ${error}`);
+  const errors = [...tooLong(prefix, 253, 'bytes'), ...subdomainFormErrors(prefix)];
+  return errors.map((error) => `prefix part ${error}`);
 }
 
 function namePartErrors(name: string): string[] {

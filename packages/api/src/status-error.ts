@@ -1,6 +1,7 @@
 // The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
 
 import { type FieldError, fieldErrorCause, formatFieldErrors } from './field-error.ts';
+import { goQuote } from './go-quote.ts';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
 import type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
 
@@ -112,14 +113,14 @@ export function retryAfterSeconds(error: unknown): number | undefined {
 const resourceDetails = (resource: GroupResource, name?: string): StatusDetails => ({
   ...(name ? { name } : {}),
   ...(resource.group === '' ? {} : { group: resource.group }),
-  kind: resource.resource,
+  ...(resource.resource === '' ? {} : { kind: resource.resource }),
 });
 
 export function newNotFound(resource: GroupResource, name: string): StatusError {
   return new StatusError({
     code: 404,
     reason: 'NotFound',
-    message: `${formatGroupResource(resource)} ${quote(name)} not found`,
+    message: `${formatGroupResource(resource)} ${goQuote(name)} not found`,
     details: resourceDetails(resource, name),
   });
 }
@@ -128,7 +129,7 @@ export function newAlreadyExists(resource: GroupResource, name: string): StatusE
   return new StatusError({
     code: 409,
     reason: 'AlreadyExists',
-    message: `${formatGroupResource(resource)} ${quote(name)} already exists`,
+    message: `${formatGroupResource(resource)} ${goQuote(name)} already exists`,
     details: resourceDetails(resource, name),
   });
 }
@@ -137,7 +138,7 @@ export function newConflict(resource: GroupResource, name: string, why: string):
   return new StatusError({
     code: 409,
     reason: 'Conflict',
-    message: `Operation cannot be fulfilled on ${formatGroupResource(resource)} ${quote(name)}: ${why}`,
+    message: `Operation cannot be fulfilled on ${formatGroupResource(resource)} ${goQuote(name)}: ${why}`,
     details: resourceDetails(resource, name),
   });
 }
@@ -148,7 +149,7 @@ export function newForbidden(resource: GroupResource, name: string, why: string)
       ? 'forbidden'
       : name === ''
         ? `${formatGroupResource(resource)} is forbidden`
-        : `${formatGroupResource(resource)} ${quote(name)} is forbidden`;
+        : `${formatGroupResource(resource)} ${goQuote(name)} is forbidden`;
   return new StatusError({
     code: 403,
     reason: 'Forbidden',
@@ -172,7 +173,7 @@ export function newInvalid(kind: GroupKind, name: string, errors: readonly Field
   return new StatusError({
     code: 422,
     reason: 'Invalid',
-    message: `${formatGroupKind(kind)} ${quote(name)} is invalid${text === '' ? '' : `: ${text}`}`,
+    message: `${formatGroupKind(kind)} ${goQuote(name)} is invalid${text === '' ? '' : `: ${text}`}`,
     details: {
       ...(name ? { name } : {}),
       ...(kind.group === '' ? {} : { group: kind.group }),
@@ -284,28 +285,4 @@ export function newNotImplemented(message: string): StatusError {
 /** The store is full. */
 export function newInsufficientStorage(message: string): StatusError {
   return new StatusError({ code: 507, reason: 'InsufficientStorage', message });
-}
-
-const shortEscapes: ReadonlyMap<string, string> = new Map([
-  ['\x07', '\\a'],
-  ['\b', '\\b'],
-  ['\f', '\\f'],
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-  ['\v', '\\v'],
-]);
-
-/** As Go's %q: what cannot be printed is escaped, which is more than JSON escapes, and otherwise. Source: strconv.Quote. */
-function quote(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&').replace(/(?! )[\p{C}\p{Z}]/gu, escaped)}"`;
-}
-
-function escaped(char: string): string {
-  const short = shortEscapes.get(char);
-  if (short !== undefined) return short;
-  const code = char.codePointAt(0) ?? 0;
-  const hex = code.toString(16);
-  if (code < 0x80) return `\\x${hex.padStart(2, '0')}`;
-  return code < 0x1_00_00 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }

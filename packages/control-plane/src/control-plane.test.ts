@@ -105,7 +105,7 @@ describe('startControlPlane', () => {
     const { text } = await get(plane, '/readyz?verbose');
     const hooks = new PostStartHooks({ dataDir, identity: 'on', endpointReconciler: 'lease' });
     const names = [
-      ...['ping', 'etcd', 'etcd-readiness', 'informer-sync'],
+      ...['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync'],
       ...inKubernetesOrder([
         ...hooks.healthChecks,
         { name: 'poststarthook/rbac/bootstrap-roles', check: () => undefined },

@@ -86,7 +86,11 @@ export const certificateAuthenticator: Authenticator = {
 };
 
 /** The token of `Authorization: Bearer …`; undefined for other schemes and empty tokens. */
-export function bearerToken(authorization: string | undefined): string | undefined {
-  const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ');
-  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
+export function bearerToken(authorization: string | undefined, remarks?: AuthenticationRemarks): string | undefined {
+  const [scheme = '', token = '', ...more] = (authorization ?? '').trim().split(' ');
+  if (scheme.toLowerCase() !== 'bearer') return undefined;
+  if (token === '' && more.length > 0) remarks?.warn(extraSpaceText);
+  return token === '' ? undefined : token;
 }
+
+const extraSpaceText = 'the provided Authorization header contains extra space before the bearer token, and is ignored';

@@ -54,7 +54,7 @@ export async function authenticateToken(
 export function bearerAuthenticator(options: TokenAuthenticationOptions): Authenticator {
   return {
     authenticate: async ({ authorization, remarks }) => {
-      const token = bearerToken(authorization);
+      const token = bearerToken(authorization, remarks);
       if (token === undefined) return 'none';
       const result = await authenticateToken(options, token, { remarks });
       return result.type === 'accepted' ? result.user : 'invalid';

@@ -1,6 +1,6 @@
 // The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
-import { type FieldRequirement, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
+import { type FieldRequirement, goQuote, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
 import type { UserInfo } from '../registry/request-context.ts';
 
 export type AuthorizationAttributes =
@@ -122,10 +122,10 @@ export function withoutMarkup(text: string): string {
 }
 
 function forbiddenMessage(attributes: AuthorizationAttributes): string {
-  const who = `User ${JSON.stringify(attributes.user.name)} cannot ${attributes.verb}`;
-  if (attributes.type === 'path') return `${who} path ${JSON.stringify(attributes.path)}`;
+  const who = `User ${goQuote(attributes.user.name)} cannot ${attributes.verb}`;
+  if (attributes.type === 'path') return `${who} path ${goQuote(attributes.path)}`;
   const { subresource, namespace } = attributes;
   const resource = subresource === '' ? attributes.resource : `${attributes.resource}/${subresource}`;
-  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
-  return `${who} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(attributes.group)} ${where}`;
+  const where = namespace === '' ? 'at the cluster scope' : `in the namespace ${goQuote(namespace)}`;
+  return `${who} resource ${goQuote(resource)} in API group ${goQuote(attributes.group)} ${where}`;
 }

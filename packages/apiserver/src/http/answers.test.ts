@@ -388,10 +388,10 @@ describe('discovery and health', () => {
   it('reports its health and its numbers', async () => {
     expect((await server.send('GET', '/readyz')).text).toBe('ok');
     expect((await server.send('GET', '/readyz?verbose&exclude=ping')).text).toBe(
-      '[+]ping excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
+      '[+]ping excluded: ok\n[+]log ok\n[+]shutdown ok\nreadyz check passed\n',
     );
     expect((await server.send('GET', '/readyz?verbose&exclude=&exclude=no')).text).toBe(
-      '[+]ping ok\n[+]shutdown ok\nwarn: some health checks cannot be excluded: no matches for "","no"\nreadyz check passed\n',
+      '[+]ping ok\n[+]log ok\n[+]shutdown ok\nwarn: some health checks cannot be excluded: no matches for "","no"\nreadyz check passed\n',
     );
     const metrics = await server.send('GET', '/metrics');
     expect(metrics.text).toContain(

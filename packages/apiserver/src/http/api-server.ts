@@ -246,7 +246,8 @@ class RequestChain {
   }
 
   async #serve(exchange: Exchange): Promise<void> {
-    const info = parseRequestInfo(exchange);
+    const info = readRequestInfo(exchange);
+    if (info === undefined) return;
     const leave = this.shutdown.enter(info);
     try {
       await this.#serveRequest(exchange, info);
@@ -265,6 +266,8 @@ class RequestChain {
     const startMs = this.#clock.monotonicNow();
     const requester = await this.#access.authenticate(exchange);
     const authenticatedMs = this.#clock.monotonicNow();
+    // For whoever answers, also for who refuses. A resource adds its own.
+    if (exchange.earlyWarnings.length > 0) exchange.setHeader('Warning', earlyWarnings(exchange).headers());
     if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
       return sendInternalError(exchange, 'failed to store audit event');
     }
@@ -296,8 +299,7 @@ class RequestChain {
     const isRooted = /^\/apis?\//.test(exchange.path);
     const route = isRooted ? routeResource(this.#options.catalog, info, exchange.method) : 'unknown';
     if (route === 'unknown') return sendPageNotFound(exchange);
-    const warnings = new WarningRecorder();
-    for (const text of exchange.earlyWarnings) warnings.add(text);
+    const warnings = earlyWarnings(exchange);
     const { served, subresource, name } = route;
     const requireVerb: ResourceCall['requireVerb'] = (verb, describe) =>
       this.#access.requireVerb({ info, user }, verb, describe);
@@ -378,6 +380,22 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     }),
     tunnelIdleMs: options.tunnelIdleMs ?? defaults.tunnelIdleMs,
   };
+}
+
+/** Undefined: it cannot be told what is asked for, which is answered. Source: filters/requestinfo.go. */
+function readRequestInfo(exchange: Exchange): RequestInfo | undefined {
+  try {
+    return parseRequestInfo(exchange);
+  } catch (error) {
+    sendInternalError(exchange, `failed to create RequestInfo: ${textOf(error)}`);
+    return undefined;
+  }
+}
+
+function earlyWarnings(exchange: Exchange): WarningRecorder {
+  const warnings = new WarningRecorder();
+  for (const text of exchange.earlyWarnings) warnings.add(text);
+  return warnings;
 }
 
 /** What nobody throws on purpose. */

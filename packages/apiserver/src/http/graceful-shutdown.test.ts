@@ -54,12 +54,14 @@ describe('a server that is told to stop, with a delay', () => {
     const on = await start({ shutdown: { delayMs: 5_000 } });
     const agent = new Agent({ keepAlive: true });
     expect(await getOver(agent, on, '/readyz')).toMatchObject({ status: 200 });
-    expect((await on.send('GET', '/readyz?verbose')).text).toBe('[+]ping ok\n[+]shutdown ok\nreadyz check passed\n');
+    expect((await on.send('GET', '/readyz?verbose')).text).toBe(
+      '[+]ping ok\n[+]log ok\n[+]shutdown ok\nreadyz check passed\n',
+    );
     const watch = await on.stream(watchPath);
     const closed = on.close();
     server = undefined;
     expect((await on.send('GET', '/readyz')).text).toBe(
-      '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n',
+      '[+]ping ok\n[+]log ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n',
     );
     expect((await on.send('GET', '/readyz/shutdown')).text).toBe('internal server error: process is shutting down\n');
     for (const path of ['/livez', '/healthz']) expect((await on.send('GET', path)).text).toBe('ok');

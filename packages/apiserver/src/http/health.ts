@@ -23,7 +23,8 @@ export interface HealthEndpointsOptions {
 
 const endpoints = ['healthz', 'livez', 'readyz'] as const;
 type Endpoint = (typeof endpoints)[number];
-const ping: HealthCheck = { name: 'ping', check: () => undefined };
+/** Whoever can answer at all passes these. `log` is for a log that hangs, which hangs the server. */
+const always: readonly HealthCheck[] = ['ping', 'log'].map((name) => ({ name, check: () => undefined }));
 
 export class HealthEndpoints {
   /** What the checks said whenever they were asked. */
@@ -33,7 +34,7 @@ export class HealthEndpoints {
   readonly #startEndsMs: number;
 
   constructor({ checks, livezGraceMs, clock }: HealthEndpointsOptions) {
-    this.#checks = [ping, ...checks];
+    this.#checks = [...always, ...checks];
     this.#clock = clock;
     this.#startEndsMs = clock.monotonicNow() + livezGraceMs;
   }

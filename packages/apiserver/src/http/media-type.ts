@@ -41,6 +41,13 @@ export function essenceOf(header: string): string {
   return (header.split(';')[0] ?? '').trim().toLowerCase();
 }
 
+/** Parameters as Go reads them: each a name and a value, of which a last one may be missing altogether. Source: mime.ParseMediaType. */
+export function hasWellFormedParameters(header: string): boolean {
+  const [, ...parameters] = header.split(';');
+  if (parameters.at(-1)?.trim() === '') parameters.pop();
+  return parameters.every((parameter) => /^\s*[^\s="]+\s*=\s*(?:"[^"]*"|[^\s="]+)\s*$/.test(parameter));
+}
+
 function wildcards(media: MediaType): number {
   return (media.type === '*' ? 2 : 0) + (media.subtype === '*' ? 1 : 0);
 }

@@ -3,7 +3,7 @@
 import { newNotAcceptable, StatusError } from '@kapstan/api';
 import { jsonFormat, type WireFormat, wireFormats } from '../codec/wire-format.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
-import { essenceOf, type MediaType, parseAccept } from './media-type.ts';
+import { essenceOf, hasWellFormedParameters, type MediaType, parseAccept } from './media-type.ts';
 
 export const knownMediaTypes: readonly string[] = wireFormats.map((format) => format.mediaType);
 const knownStreams: readonly string[] = wireFormats
@@ -61,7 +61,7 @@ export function negotiateInput(contentType: string | undefined): WireFormat {
   if (contentType === undefined || contentType === '') return jsonFormat;
   const essence = essenceOf(contentType);
   const format = wireFormats.find((candidate) => candidate.mediaType === essence);
-  if (format !== undefined) return format;
+  if (format !== undefined && hasWellFormedParameters(contentType)) return format;
   throw unknownBodyFormat(knownMediaTypes);
 }
 

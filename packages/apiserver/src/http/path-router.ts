@@ -18,7 +18,7 @@ import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
 import { type Page, servePage } from './page.ts';
 import { trimSlashes } from './request-info.ts';
 import type { ServerMetrics } from './server-metrics.ts';
-import { outputRequestOf, sendPageNotFound, sendValue } from './status-response.ts';
+import { outputRequestOf, sendJson, sendPageNotFound, sendValue } from './status-response.ts';
 
 export type { HealthCheck };
 
@@ -75,6 +75,8 @@ export class PathRouter {
     }
     if (await this.#health.serve(exchange)) return;
     if (serveOpenApi(exchange, this.#openApi, this.#clock)) return;
+    // Below a route that go-restful serves it answers itself.
+    if (path.startsWith('/version/')) throw resourceNotFound();
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
     sendPageNotFound(exchange);
   }
@@ -82,6 +84,7 @@ export class PathRouter {
   #serveDiscovery(exchange: Exchange): void {
     const [root = '', ...rest] = trimSlashes(exchange.path).split('/');
     const index = this.#discovery.current();
+    if (root === 'apis' && rest[0] === '') return sendPageNotFound(exchange);
     if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
     if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;
     const address = exchange.header('host') ?? exchange.header(':authority') ?? '';
@@ -131,7 +134,7 @@ function serveRoute(exchange: Exchange, document: unknown, produced: readonly st
   if (exchange.method !== 'GET') throw methodNotAllowed();
   requireProduced(exchange.header('accept') ?? '', produced);
   // One form: JSON, whatever the parameters of the media type say.
-  if (produced.length === 1) sendValue(exchange, 200, document);
+  if (produced.length === 1) sendJson(exchange, document);
   else serveDocument(exchange, document);
 }
 

@@ -1,5 +1,5 @@
 // Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
-import { newBadRequest } from '@kapstan/api';
+import { goQuote, newBadRequest } from '@kapstan/api';
 import type { QueryOptions, QueryOptionTypes } from '../registry/resource-definition.ts';
 import { canonicalTime, GoTimeError } from '../schema/go-time.ts';
 
@@ -74,8 +74,4 @@ function decodeTime(text: string | null): string | undefined {
     if (error instanceof GoTimeError) throw newBadRequest(error.message);
     throw error;
   }
-}
-
-function goQuote(text: string): string {
-  return JSON.stringify(text);
 }

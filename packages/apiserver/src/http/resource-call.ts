@@ -17,7 +17,7 @@ import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../re
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { Subresource } from '../registry/resource-definition.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
-import { documentForm } from '../schema/decode-object.ts';
+import { documentForm, summarizeBody } from '../schema/decode-object.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
@@ -166,10 +166,7 @@ function readProtobuf(kind: GroupVersionKind, body: Uint8Array): Uint8Array {
     return Buffer.from(stringifyJson(readEnvelope(body, kind)));
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
-    const shown = body.length === 0 ? '<empty>' : Buffer.from(body.subarray(0, 30)).toString('hex');
-    const summary = body.length > 30 ? `${shown} ...` : shown;
-    throw newBadRequest(
-      `the object provided is unrecognized (must be of type ${kind.kind}): ${error.message} (${summary})`,
-    );
+    const what = `the object provided is unrecognized (must be of type ${kind.kind})`;
+    throw newBadRequest(`${what}: ${error.message} (${summarizeBody(body)})`);
   }
 }

@@ -112,7 +112,8 @@ export class ServerMetrics {
 
   /** Numbers of somebody else. */
   serveText(exchange: Exchange, text: string): void {
-    exchange.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8');
+    // Names are those of the old form; Prometheus asks for no other. Source: promhttp.
+    exchange.setHeader('Content-Type', 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores');
     exchange.send(200, Buffer.from(text));
   }
 

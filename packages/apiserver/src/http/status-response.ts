@@ -43,6 +43,13 @@ export function sendValue(exchange: Exchange, code: number, value: unknown): voi
   exchange.send(code, encodeValue(format, value, form?.isPretty === false ? undefined : 'pretty'));
 }
 
+/** A value in JSON, whatever else would be accepted. */
+export function sendJson(exchange: Exchange, value: unknown): void {
+  exchange.audit?.respond(value);
+  exchange.setHeader('Content-Type', jsonFormat.mediaType);
+  exchange.send(200, encodeValue(jsonFormat, value, 'pretty'));
+}
+
 /** Plain text, as Go's http.Error writes it. */
 export function sendText(exchange: Exchange, code: number, text: string): void {
   exchange.setHeader('Content-Type', 'text/plain; charset=utf-8');

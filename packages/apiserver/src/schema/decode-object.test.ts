@@ -84,7 +84,7 @@ describe('a body that cannot be read is a 400 in the words of Go', () => {
     [
       'nested too deep',
       `{"a":${'['.repeat(1001)}${']'.repeat(1001)}}`,
-      `${noVersion}exceeded max depth ({"a":[[[[[[[[[[[[[[[[[[[[[[[[[ ...)`,
+      `${noVersion}invalid character '[' exceeded max depth ({"a":[[[[[[[[[[[[[[[[[[[[[[[[[ ...)`,
     ],
     [
       'a kind that is registered and no resource',

@@ -85,7 +85,7 @@ function readBody(body: Uint8Array, options: DecodeObjectOptions): ReadBody {
   } catch (error) {
     if (!isReadError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${options.gvk.kind})`;
-    throw badRequest(`${what}: ${error.message} (${summarize(body)})`, error);
+    throw badRequest(`${what}: ${error.message} (${summarizeBody(body)})`, error);
   }
 }
 
@@ -159,7 +159,7 @@ function textMember(root: Record<string, unknown>, name: string): string {
 }
 
 /** Source: handlers.summarizeData. */
-function summarize(body: Uint8Array): string {
+export function summarizeBody(body: Uint8Array): string {
   const longest = 30;
   if (body.length === 0) return '<empty>';
   const start = body.subarray(0, longest);

@@ -15,7 +15,8 @@ export interface JsonDocument {
 export function readJson(sent: string): JsonDocument {
   const text = withoutLoneSurrogates(sent);
   const survey = surveyTokens(text);
-  if (survey.depth > maxJsonDepth) throw new JsonSyntaxError('exceeded max depth');
+  if (survey.tooDeep !== undefined)
+    throw new JsonSyntaxError(`invalid character '${survey.tooDeep}' exceeded max depth`);
   if (!survey.plainNumbers) return readJsonSlowly(text);
   try {
     const value: unknown = JSON.parse(text);
@@ -49,7 +50,8 @@ function refuse(text: string, cause: unknown): never {
 interface TokenSurvey {
   /** Colons outside of strings: in valid JSON, the members of all objects. */
   members: number;
-  depth: number;
+  /** The bracket that opens one level more than may be. */
+  tooDeep: string | undefined;
   /** No number has a fraction, an exponent or more than 15 digits. */
   plainNumbers: boolean;
 }
@@ -57,13 +59,13 @@ interface TokenSurvey {
 const longOrFractional = /\d(?:[.eE]|\d{15})/y;
 
 function surveyTokens(text: string): TokenSurvey {
-  const survey: TokenSurvey = { members: 0, depth: 0, plainNumbers: true };
+  const survey: TokenSurvey = { members: 0, tooDeep: undefined, plainNumbers: true };
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) at = endOfString(text, at);
     else if (code === 0x3a) survey.members++;
-    else if (code === 0x7b || code === 0x5b) survey.depth = Math.max(survey.depth, ++depth);
+    else if (code === 0x7b || code === 0x5b) noteDepth(survey, ++depth, code);
     else if (code === 0x7d || code === 0x5d) depth--;
     else if (code >= 0x30 && code <= 0x39 && survey.plainNumbers) {
       longOrFractional.lastIndex = at;
@@ -71,6 +73,10 @@ function surveyTokens(text: string): TokenSurvey {
     }
   }
   return survey;
+}
+
+function noteDepth(survey: TokenSurvey, depth: number, bracket: number): void {
+  if (depth === maxJsonDepth + 1) survey.tooDeep ??= String.fromCharCode(bracket);
 }
 
 /** Index of the closing quote, or the end of the text. */

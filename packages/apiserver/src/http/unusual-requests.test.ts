@@ -1,0 +1,93 @@
+// Paths and headers that nobody means, answered as recorded from a kube-apiserver 1.36.
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bearerAuthenticator } from '../authn/token-authenticator.ts';
+import { mastersAuthorizer } from '../authz/masters-authorizer.ts';
+import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer(openLmdbEngine);
+});
+afterAll(() => server.close());
+
+const text = 'text/plain; charset=utf-8';
+const json = 'application/json';
+const noKind = (path: string): string =>
+  `Internal Server Error: "${path}": failed to create RequestInfo: unable to determine kind and namespace from url, ${path}\n`;
+
+describe('a path', () => {
+  it.each([
+    ['/api/v1/watch', 500, text, noKind('/api/v1/watch')],
+    ['/apis/apps/v1/watch/', 500, text, noKind('/apis/apps/v1/watch/')],
+    ['/version/x', 404, json, '"message":"the server could not find the requested resource"'],
+    ['/apis//v1', 404, text, '404 page not found\n'],
+    ['/healthz/log', 200, text, 'ok'],
+    ['/livez/log', 200, text, 'ok'],
+    ['/metrics/slis', 200, 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores', ''],
+  ])('%s', async (path, status, type, part) => {
+    const answer = await server.send('GET', path);
+    expect([answer.status, answer.headers['content-type']]).toEqual([status, type]);
+    if (type === json) expect(JSON.stringify(answer.json)).toContain(part);
+    else expect(answer.text).toContain(part);
+  });
+
+  it('of the version is answered in JSON, whatever is liked better', async () => {
+    const accept = 'application/json;q=0.1, application/yaml';
+    const { headers, json: version } = await server.send('GET', '/version', { headers: { accept } });
+    expect([headers['content-type'], version.minor]).toEqual([json, '36']);
+  });
+});
+
+describe('a body', () => {
+  const path = '/api/v1/namespaces/default/configmaps?dryRun=All';
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+  it.each([
+    ['application/json; foo', 415],
+    ['application/json; a b=c', 415],
+    ['application/json; charset=utf-8', 201],
+    ['application/json; charset="utf-8";', 201],
+    ['application/json;', 201],
+  ])('of type %s is %d', async (type, expected) => {
+    const { status } = await server.send('POST', path, { body, headers: { 'content-type': type } });
+    expect(status).toBe(expected);
+  });
+
+  it('that is JSON and said to be protobuf is quoted as text', async () => {
+    const headers = { 'content-type': 'application/vnd.kubernetes.protobuf' };
+    const { status, json: refusal } = await server.send('POST', path, { body, headers });
+    expect([status, refusal.message]).toEqual([
+      400,
+      'the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] ({"apiVersion":"v1","kind":"Con ...)',
+    ]);
+  });
+
+  it('is refused for a manager that cannot be printed, in the spelling of Go', async () => {
+    const { status, json: refusal } = await server.send('POST', `${path}&fieldManager=a%00b`, { body });
+    expect([status, refusal.message]).toEqual([
+      422,
+      'CreateOptions.meta.k8s.io "" is invalid: fieldManager: Invalid value: "a\\x00b": invalid character U+0000 (at position 1)',
+    ]);
+  });
+});
+
+it('who is nobody is refused what he asked for, and told that a token behind two spaces is none', async () => {
+  const authenticators = [bearerAuthenticator({ apiAudiences: [], authenticators: [] })];
+  const strict = await startTestServer(openLmdbEngine, {
+    authorizer: mastersAuthorizer,
+    authentication: { authenticators, anonymous: true },
+  });
+  try {
+    const warning =
+      '299 - "the provided Authorization header contains extra space before the bearer token, and is ignored"';
+    const headers = { authorization: 'Bearer  token' };
+    for (const path of ['/healthz', '/nope', '/api/v1/pods']) {
+      const answer = await strict.send('GET', path, { headers });
+      expect([path, answer.status, answer.headers.warning]).toEqual([path, 403, warning]);
+    }
+    // No resource stands there, and none is told.
+    expect((await strict.send('GET', '/api/v1//configmaps', { headers })).json.details).toEqual({ name: 'configmaps' });
+  } finally {
+    await strict.close();
+  }
+});

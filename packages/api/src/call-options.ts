@@ -4,7 +4,7 @@ import type { OwnerReference } from './kubernetes-object.ts';
 export interface CallOptions {
   /** Cancels the call; the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Time after which the call fails, in milliseconds. 0 = no limit. Default: the client's. Never applies to watches. */
+  /** Time after which the call fails, in milliseconds. 0 = no limit. Default: the client's. */
   readonly timeoutMs?: number;
   /**
    * Called right before each attempt, also before those that the client repeats by itself after a while; what it throws, the call
@@ -40,6 +40,11 @@ export interface ListOptions extends SelectionOptions, CallOptions {
 export interface WatchOptions extends SelectionOptions {
   /** Cancels the watch. Unsubscribing does the same. */
   readonly signal?: AbortSignal;
+  /**
+   * Time in which the source must have accepted the watch, in milliseconds; the watch itself has no limit but `timeoutSeconds`.
+   * 0 = none. Default: the client's. A source that accepts at once, or fails, may leave it out.
+   */
+  readonly timeoutMs?: number;
   /** Events after this version; absent or "" = the present state first, then changes; "0" = the same from any cached state. */
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'NotOlderThan';

@@ -83,9 +83,11 @@ export class Client implements ResourceClient {
     this.#transport = createTransport(config, this.#options);
     this.#streams = new PodStreams({ transport: this.#transport, options: this.#options });
     this.namespace = config.namespace || 'default';
-    this.discovery = new Discovery(({ path, accept, timeoutMs }) =>
-      this.#object({ method: 'GET', path, ...(accept === undefined ? {} : { accept }) }, { timeoutMs }),
-    );
+    this.discovery = new Discovery({
+      read: ({ path, accept, ...limits }) =>
+        this.#object({ method: 'GET', path, ...(accept === undefined ? {} : { accept }) }, limits),
+      wait: (work, { signal, timeoutMs = 0 }) => this.#transport.wait('discovery', { signal, timeoutMs }, work),
+    });
     this.mapper = new RestMapper(this.discovery);
     this.metadata = new MetadataReader({ transport: this.#transport, options: this.#options });
     if (options.writeObserver !== undefined) this.observeWrites(options.writeObserver);
@@ -380,8 +382,8 @@ export class Client implements ResourceClient {
     const { openTimeoutMs, maxEventBytes } = this.#options;
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, { method: 'GET', path, accept });
-    const { signal, onOpen } = options;
-    return { transport: this.#transport, request, signal, onOpen, openTimeoutMs, maxEventBytes };
+    const { signal, onOpen, timeoutMs = openTimeoutMs } = options;
+    return { transport: this.#transport, request, signal, onOpen, timeoutMs, maxEventBytes };
   }
 }
 

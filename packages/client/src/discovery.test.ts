@@ -1,9 +1,12 @@
 import { type Resource, resource } from '@kapstan/api';
+import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
+import type { DiscoveryCallOptions } from './discovery.ts';
 import { RestMapper } from './rest-mapper.ts';
 import { type Answer, json, ScriptedServer, status } from './testing/scripted-server.ts';
 
+const pods = resource({ group: '', version: 'v1', kind: 'Pod' });
 const aggregatedType = {
   headers: { 'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' },
 };
@@ -103,6 +106,60 @@ describe('discovery', () => {
     expect([...catalog.failures].map(([name, error]) => [name, error.message])).toEqual([
       ['metrics.k8s.io/v1beta1', 'stale GroupVersion discovery: metrics.k8s.io/v1beta1'],
     ]);
+  });
+
+  describe('for a caller who does not wait for ever', () => {
+    const clock = new VirtualClock();
+    const calls: readonly [string, (options: DiscoveryCallOptions) => Promise<unknown>][] = [
+      ['catalog', (options) => client.discovery.catalog(options)],
+      ['serves', (options) => client.discovery.serves(pods, options)],
+      ['serverVersion', (options) => client.discovery.serverVersion(options)],
+      ['forKind', (options) => client.mapper.forKind('v1', 'Pod', options)],
+      ['forName', (options) => client.mapper.forName('po', options)],
+      ['forCategory', (options) => client.mapper.forCategory('all', options)],
+    ];
+    let answer: () => void;
+    beforeEach(async () => {
+      await client.close();
+      client = new Client({ server: server.url }, { clock });
+      const answered = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      const given = answers;
+      server.always(async (response, request) => {
+        await answered;
+        given.get(request.path)?.(response, request);
+      });
+    });
+
+    it.each(calls)('ends with the signal, and with the time: %s', async (_, call) => {
+      const abort = new AbortController();
+      const outcomes = [call({ signal: abort.signal }), call({ timeoutMs: 5 })].map((outcome) =>
+        outcome.catch((error: unknown) => error),
+      );
+      while (server.requests.length === 0) await new Promise(setImmediate);
+      await clock.advance(5);
+      abort.abort('enough');
+      expect(await Promise.all(outcomes)).toEqual(['enough', expect.objectContaining({ code: 'ETIMEDOUT' })]);
+      await expect(call({ timeoutMs: -1 })).rejects.toThrow(TypeError);
+    });
+
+    it('goes on for those who wait, with one reading', async () => {
+      const hurried = client.discovery.catalog({ timeoutMs: 5 }).catch(({ code }: { code: string }) => code);
+      const patient = client.mapper.forName('po');
+      while (server.requests.length < 2) await new Promise(setImmediate);
+      await clock.advance(5);
+      expect(await hurried).toBe('ETIMEDOUT');
+      answer();
+      expect(await patient).toMatchObject({ kind: 'Pod' });
+      expect(await client.discovery.catalog({ timeoutMs: 5 })).toMatchObject({ groups: expect.any(Array) });
+      expect(server.requests.map(({ path }) => path).sort()).toEqual(['/api', '/apis']);
+    });
+
+    it('asks for nothing where the signal has aborted before', async () => {
+      for (const [, call] of calls) await expect(call({ signal: AbortSignal.abort('before') })).rejects.toBe('before');
+      expect(server.requests).toEqual([]);
+    });
   });
 
   it('asks group version by group version where the server does not aggregate, and keeps what it got', async () => {

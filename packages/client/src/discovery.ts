@@ -1,5 +1,13 @@
 // What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
-import { apiVersionOf, type GroupVersion, isStatusError, parseApiVersion, type Resource, resource } from '@kapstan/api';
+import {
+  apiVersionOf,
+  type CallOptions,
+  type GroupVersion,
+  isStatusError,
+  parseApiVersion,
+  type Resource,
+  resource,
+} from '@kapstan/api';
 import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version, subresources apart. */
@@ -38,12 +46,17 @@ export interface ServerVersion {
   readonly gitVersion: string;
 }
 
-/** How discovery asks: the JSON object at a path. */
-export type DiscoveryReader = (request: {
-  readonly path: string;
-  readonly accept?: string;
-  readonly timeoutMs: number;
-}) => Promise<object>;
+/** `timeoutMs`: 0 (default) = as long as the requests take, which have 32 s each. What others wait for too goes on without who leaves. */
+export type DiscoveryCallOptions = Pick<CallOptions, 'signal' | 'timeoutMs'>;
+
+export interface DiscoveryPorts {
+  /** The JSON object at a path. */
+  read(
+    request: { readonly path: string; readonly accept?: string; readonly timeoutMs: number } & DiscoveryCallOptions,
+  ): Promise<object>;
+  /** The result of the work, or an error when this caller's signal or time ends the waiting. */
+  wait<R>(work: () => Promise<R>, options: DiscoveryCallOptions): Promise<R>;
+}
 
 // Source of both: client-go discovery/discovery_client.go.
 const timeoutMs = 32_000;
@@ -54,20 +67,24 @@ const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
  * `Client.get`; every request has 32 s. One is at each client: `client.discovery`.
  */
 export class Discovery {
-  readonly #read: DiscoveryReader;
+  readonly #ports: DiscoveryPorts;
   #catalog: Promise<ApiCatalog> | undefined;
   // Invariant: what #catalog resolved with; undefined while it has not.
   #known: ApiCatalog | undefined;
 
-  constructor(read: DiscoveryReader) {
-    this.#read = read;
+  constructor(ports: DiscoveryPorts) {
+    this.#ports = ports;
   }
 
   /**
    * Asked once, also by concurrent callers, and kept; a failure is not kept. Group versions that failed for the moment (no
    * answer, 429, 500 and above) are asked for again by the next call. Rejects only if nothing can be had at all.
    */
-  catalog(): Promise<ApiCatalog> {
+  async catalog(options: DiscoveryCallOptions = {}): Promise<ApiCatalog> {
+    return await this.#ports.wait(() => this.#shared(), options);
+  }
+
+  #shared(): Promise<ApiCatalog> {
     const known = this.#known;
     if (this.#catalog === undefined) return this.#keep(this.#load());
     const missing = known === undefined ? [] : [...known.failures].filter(([, error]) => isMomentary(error));
@@ -81,9 +98,9 @@ export class Discovery {
   }
 
   /** A catalog read after the given one. Callers to whom the same one was too old share one reading. */
-  newerThan(older: ApiCatalog): Promise<ApiCatalog> {
+  async newerThan(older: ApiCatalog, options: DiscoveryCallOptions = {}): Promise<ApiCatalog> {
     if (this.#known === older) this.invalidate();
-    return this.catalog();
+    return await this.catalog(options);
   }
 
   /** Forgets what was read; the next call asks again. */
@@ -110,8 +127,11 @@ export class Discovery {
   }
 
   /** Whether a resource is served now, asked anew; concurrent callers share a reading. Rejects where its group version does not answer. */
-  async serves(token: Resource): Promise<boolean> {
-    const { resources, failures } = await (this.#known === undefined ? this.catalog() : this.newerThan(this.#known));
+  async serves(token: Resource, options: DiscoveryCallOptions = {}): Promise<boolean> {
+    const known = this.#known;
+    const { resources, failures } = await (known === undefined
+      ? this.catalog(options)
+      : this.newerThan(known, options));
     const failure = failures.get(apiVersionOf(token));
     if (failure !== undefined && !(isStatusError(failure) && failure.code === 404)) throw failure;
     return resources.some(
@@ -119,8 +139,8 @@ export class Discovery {
     );
   }
 
-  async serverVersion(): Promise<ServerVersion> {
-    return (await this.#read({ path: '/version', timeoutMs })) as ServerVersion;
+  async serverVersion(options: DiscoveryCallOptions = {}): Promise<ServerVersion> {
+    return (await this.#ports.read({ path: '/version', timeoutMs, ...options })) as ServerVersion;
   }
 
   async #load(): Promise<ApiCatalog> {
@@ -134,7 +154,7 @@ export class Discovery {
   /** undefined = 404: a server without the core group, or without named ones. */
   async #root(path: string): Promise<RootAnswer | undefined> {
     try {
-      return (await this.#read({ path, accept: aggregated, timeoutMs })) as RootAnswer;
+      return (await this.#ports.read({ path, accept: aggregated, timeoutMs })) as RootAnswer;
     } catch (error) {
       if (isStatusError(error) && error.code === 404) return undefined;
       throw error;
@@ -163,7 +183,7 @@ export class Discovery {
       versions.map(async ({ group, version }) => {
         const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
         try {
-          const answer = (await this.#read({ path, timeoutMs })) as ResourceListAnswer;
+          const answer = (await this.#ports.read({ path, timeoutMs })) as ResourceListAnswer;
           return plainResources(answer, { group, version });
         } catch (error) {
           failures.set(group === '' ? version : `${group}/${version}`, error as Error);

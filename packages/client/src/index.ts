@@ -9,7 +9,8 @@ export {
   type DiscoveredGroup,
   type DiscoveredResource,
   Discovery,
-  type DiscoveryReader,
+  type DiscoveryCallOptions,
+  type DiscoveryPorts,
   resourceOf,
   type ServerVersion,
 } from './discovery.ts';

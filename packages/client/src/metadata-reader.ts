@@ -70,11 +70,11 @@ export class MetadataReader {
   /** As the client's: cold; no replay; errors, completes and delivers as that. */
   watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
     const { transport, options: own } = this.#ports;
-    const { signal, onOpen } = options;
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, path, 'PartialObjectMetadata');
-    const { openTimeoutMs, maxEventBytes } = own;
-    return observeWatch<T>({ transport, request, signal, onOpen, openTimeoutMs, maxEventBytes }).pipe(
+    const { signal, onOpen, timeoutMs = own.openTimeoutMs } = options;
+    const { maxEventBytes } = own;
+    return observeWatch<T>({ transport, request, signal, onOpen, timeoutMs, maxEventBytes }).pipe(
       map((event) => (event.type === 'BOOKMARK' ? event : { ...event, object: cut(event.object) })),
     );
   }

@@ -1,6 +1,13 @@
 // From kinds and short names, as users and manifests write them, to resources. Over discovery.
 import type { Resource } from '@kapstan/api';
-import { type ApiCatalog, type DiscoveredResource, type Discovery, isOfApiVersion, resourceOf } from './discovery.ts';
+import {
+  type ApiCatalog,
+  type DiscoveredResource,
+  type Discovery,
+  type DiscoveryCallOptions,
+  isOfApiVersion,
+  resourceOf,
+} from './discovery.ts';
 
 /**
  * Finds resources by kind or by the words of a command line. A miss in a catalog that was there before is looked up once more
@@ -17,9 +24,10 @@ export class RestMapper {
    * The resource of a kind: `forKind('apps/v1', 'Deployment')`. Rejects with TypeError when the server has none, after
    * having asked it anew once.
    */
-  async forKind(apiVersion: string, kind: string): Promise<Resource> {
-    const found = await this.#find(({ resources }) =>
-      resources.find((entry) => entry.kind === kind && isOfApiVersion(entry, apiVersion)),
+  async forKind(apiVersion: string, kind: string, options: DiscoveryCallOptions = {}): Promise<Resource> {
+    const found = await this.#find(
+      ({ resources }) => resources.find((entry) => entry.kind === kind && isOfApiVersion(entry, apiVersion)),
+      options,
     );
     if (found === undefined)
       throw new TypeError(`no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`);
@@ -31,16 +39,16 @@ export class RestMapper {
    * ("deploy.apps") or version and group ("deployments.v1.apps") behind it. Names beat short names; among equals the
    * core group, then the server's order, then the preferred version win. Rejects with TypeError when nothing matches.
    */
-  async forName(word: string): Promise<Resource> {
+  async forName(word: string, options: DiscoveryCallOptions = {}): Promise<Resource> {
     const text = word.toLowerCase();
-    const found = await this.#find((catalog) => search(ordered(catalog), text));
+    const found = await this.#find((catalog) => search(ordered(catalog), text), options);
     if (found === undefined) throw new TypeError(`the server doesn't have a resource type ${JSON.stringify(word)}`);
     return resourceOf(found);
   }
 
   /** The resources of a category, "all" for example. */
-  async forCategory(category: string): Promise<readonly Resource[]> {
-    const catalog = await this.#discovery.catalog();
+  async forCategory(category: string, options: DiscoveryCallOptions = {}): Promise<readonly Resource[]> {
+    const catalog = await this.#discovery.catalog(options);
     const seen = new Set<string>();
     return ordered(catalog)
       .filter((entry) => entry.categories.includes(category))
@@ -49,12 +57,15 @@ export class RestMapper {
   }
 
   // A miss may be a custom resource that is newer than the catalog, unless the catalog was read for this very question.
-  async #find(pick: (catalog: ApiCatalog) => DiscoveredResource | undefined): Promise<DiscoveredResource | undefined> {
+  async #find(
+    pick: (catalog: ApiCatalog) => DiscoveredResource | undefined,
+    options: DiscoveryCallOptions,
+  ): Promise<DiscoveredResource | undefined> {
     const isOld = this.#discovery.hasCatalog;
-    const known = await this.#discovery.catalog();
+    const known = await this.#discovery.catalog(options);
     const found = pick(known);
     if (found !== undefined || !isOld) return found;
-    return pick(await this.#discovery.newerThan(known));
+    return pick(await this.#discovery.newerThan(known, options));
   }
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { isExpired, type KubernetesObject, resource, type WatchEvent } from '@kapstan/api';
+import { isExpired, type KubernetesObject, resource, type WatchEvent, type WatchOptions } from '@kapstan/api';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { firstValueFrom, lastValueFrom, tap, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -52,6 +52,40 @@ describe('a watch', () => {
       },
     ],
   ];
+
+  it.each<[string, (options: WatchOptions) => Promise<unknown>]>([
+    ['watch', (options) => firstValueFrom(client.watch(ConfigMap, options))],
+    ['watchEvents', (options) => client.watchEvents(ConfigMap, options).next()],
+    ['metadata.watch', (options) => firstValueFrom(client.metadata.watch(ConfigMap, options))],
+    ['listerWatcher', (options) => firstValueFrom(client.listerWatcher(ConfigMap).watch(options))],
+  ])('gives the server the time to accept it that the caller says, and any time once it has: %s', async (_, open) => {
+    const ask = (): Promise<void> => new Promise<void>((resolve) => server.next(() => resolve()));
+    const asked = ask();
+    const refused = open({ timeoutMs: 5 }).catch((error: unknown) => error);
+    await asked;
+    await clock.advance(5);
+    expect(await refused).toMatchObject({ code: 'ETIMEDOUT', message: expect.stringContaining('within 5 ms') });
+
+    let say = (): void => undefined;
+    server.next((response, request) => {
+      stream('\n')(response, request);
+      say = () => void response.write(frame('ADDED', configMap('a')));
+    });
+    let event: Promise<unknown> = Promise.resolve();
+    await new Promise<void>((resolve) => {
+      event = open({ timeoutMs: 5, onOpen: resolve });
+    });
+    await clock.advance(600_000);
+    say();
+    expect(await event).toBeDefined();
+
+    const waited = ask();
+    const patient = open({ timeoutMs: 0 }).catch(({ code }: { code: string }) => code);
+    await waited;
+    await clock.advance(600_000);
+    await client.close();
+    expect(await patient).toBe('ECANCELED');
+  });
 
   it('keeps no listener for an answer that it asks again for', async () => {
     const warnings: string[] = [];

@@ -18,7 +18,8 @@ export interface WatchCall {
   readonly signal: AbortSignal | undefined;
   /** Called when the server has accepted the watch. */
   readonly onOpen: (() => void) | undefined;
-  readonly openTimeoutMs: number;
+  /** How long the server may take to accept it. 0 = no limit. */
+  readonly timeoutMs: number;
   readonly maxEventBytes: number;
 }
 
@@ -85,8 +86,8 @@ async function* readWatch<T extends KubernetesObject>(
   }
 }
 
-async function openWatch({ transport, request, signal, openTimeoutMs, onOpen }: WatchCall): Promise<OpenStream> {
-  const stream = await transport.open(request, { signal, timeoutMs: openTimeoutMs });
+async function openWatch({ transport, request, signal, timeoutMs, onOpen }: WatchCall): Promise<OpenStream> {
+  const stream = await transport.open(request, { signal, timeoutMs });
   const { status, contentType } = stream.answer;
   if (status === 200 && /^application\/json\s*(?:;|$)/i.test(contentType)) {
     onOpen?.();

@@ -244,7 +244,9 @@ exit \${EXIT_CODE:-0}
 
     it('Always is not run without a terminal', async () => {
       const exec = await asking(v1, 'Always', () => undefined);
-      await expect(exec.headers()).rejects.toThrow('standard input is not a terminal');
+      await expect(exec.headers()).rejects.toThrow(
+        'exec plugin cannot support interactive mode: standard input is not a terminal',
+      );
       await expect(runs()).rejects.toMatchObject({ code: 'ENOENT' });
     });
   });

@@ -149,7 +149,8 @@ async function runPlugin(options: ExecPluginOptions, signal: AbortSignal): Promi
   const { exec, cluster, terminal = ownTerminal, clock } = options;
   const mode = interactiveMode(exec);
   const input = mode === 'Never' ? undefined : terminal();
-  if (mode === 'Always' && input === undefined) throw new Error('standard input is not a terminal');
+  if (mode === 'Always' && input === undefined)
+    throw new Error('exec plugin cannot support interactive mode: standard input is not a terminal');
   const info = {
     kind: 'ExecCredential',
     apiVersion: exec.apiVersion,

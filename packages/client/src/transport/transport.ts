@@ -43,14 +43,20 @@ export class Transport {
   }
 
   /** Loads certificates and credentials, so that a wrong configuration shows before the first call. */
-  async prepare({ signal, timeoutMs }: CallLimits): Promise<void> {
-    const { pool, server } = this.#ports;
-    const scope = this.#scope(`credentials for ${server.origin}`, { signal, timeoutMs });
+  async prepare(limits: CallLimits): Promise<void> {
+    await this.wait('credentials', limits, async (signal) => {
+      await this.#attempts.credentialHeaders();
+      if (!signal.aborted) await this.#ports.pool.forCall();
+    });
+  }
+
+  /** Waits for `what`, which others may wait for too: within the limits and until {@link close}. It is the waiting that ends then. */
+  async wait<R>(what: string, limits: CallLimits, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
+    const scope = this.#scope(`${what} for ${this.#ports.server.origin}`, limits);
     this.#running.add(scope);
     try {
       scope.signal.throwIfAborted();
-      await untilAborted(this.#attempts.credentialHeaders(), scope.signal);
-      await untilAborted(pool.forCall(), scope.signal);
+      return await untilAborted(work(scope.signal), scope.signal);
     } finally {
       this.#running.delete(scope);
       scope.close();

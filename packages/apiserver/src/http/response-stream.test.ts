@@ -20,27 +20,25 @@ async function answerOf(version: string, answer: (stream: ResponseStream, respon
 const frame = bytes('{"type":"ADDED"}\n');
 const chunk = `11\r\n${frame}\r\n`;
 
-it('sends what readers share as a chunk each, in turn, also when several are collected', async () => {
+it('sends what readers share as a chunk a write', async () => {
   const told: number[] = [];
   const { body } = await answerOf('1.1', (_stream, response) => {
     const stream = responseStream(response, { onWrite: (length) => told.push(length) });
     response.flushHeaders();
-    stream.writeShared(frame);
-    stream.cork();
-    stream.writeShared(bytes('second\n'));
-    stream.writeShared(frame);
-    stream.uncork();
+    stream.writeShared([frame]);
+    stream.writeShared([bytes('second\n'), frame]);
+    stream.writeShared([frame]);
     stream.end();
   });
-  expect(body).toBe(`${chunk}7\r\nsecond\n\r\n${chunk}0\r\n\r\n`);
-  expect(told).toEqual([17, 7, 17]);
+  expect(body).toBe(`${chunk}18\r\nsecond\n${frame}\r\n${chunk}0\r\n\r\n`);
+  expect(told).toEqual([17, 24, 17]);
 });
 
 it('sends the first of what readers share behind the head, also while all is held back', async () => {
   const { head, body } = await answerOf('1.1', (stream) => {
     stream.cork();
-    stream.writeShared(frame);
-    stream.writeShared(frame);
+    stream.writeShared([frame]);
+    stream.writeShared([frame]);
     stream.uncork();
     stream.end();
   });
@@ -51,8 +49,9 @@ it('sends the first of what readers share behind the head, also while all is hel
 it('does not end a body by sharing nothing', async () => {
   const { body } = await answerOf('1.1', (stream, response) => {
     response.flushHeaders();
-    stream.writeShared(bytes(''));
-    stream.writeShared(frame);
+    stream.writeShared([]);
+    stream.writeShared([bytes('')]);
+    stream.writeShared([frame]);
     stream.end();
   });
   expect(body).toBe(`${chunk}0\r\n\r\n`);
@@ -61,16 +60,17 @@ it('does not end a body by sharing nothing', async () => {
 it('sends what readers share as it is to a client of HTTP/1.0', async () => {
   const { head, body } = await answerOf('1.0', (stream, response) => {
     response.flushHeaders();
-    stream.writeShared(frame);
-    stream.writeShared(frame);
+    stream.writeShared([frame]);
+    stream.writeShared([frame, frame]);
     stream.end();
   });
   expect(head).not.toContain('chunked');
-  expect(body).toBe(`${frame}${frame}`);
+  expect(body).toBe(`${frame}${frame}${frame}`);
 });
 
 it('makes one buffer a write of what readers share, and the same for all of them', async () => {
   const written: unknown[] = [];
+  const second = bytes('second\n');
   const write = (stream: ResponseStream, response: ServerResponse): void => {
     response.flushHeaders();
     const { socket } = response;
@@ -82,12 +82,12 @@ it('makes one buffer a write of what readers share, and the same for all of them
         return send(data, ...rest);
       },
     });
-    stream.writeShared(frame);
+    stream.writeShared([frame, second]);
     Reflect.deleteProperty(socket, 'write');
     stream.end();
   };
   await answerOf('1.1', write);
   await answerOf('1.1', write);
-  expect(written.map(String)).toEqual([chunk, chunk]);
+  expect(written.map(String)).toEqual(Array(2).fill(`18\r\n${frame}second\n\r\n`));
   expect(written[0]).toBe(written[1]);
 });

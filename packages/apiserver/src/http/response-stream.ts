@@ -1,6 +1,7 @@
 // ResponseStream: the body of an answer while it is written, the same for HTTP/1.1 and HTTP/2. Made by exchange.ts.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { SharedFrames } from './shared-frames.ts';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type NodeResponse = ServerResponse | Http2ServerResponse;
@@ -9,8 +10,11 @@ export type NodeResponse = ServerResponse | Http2ServerResponse;
 export interface ResponseStream {
   /** False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed. */
   write(bytes: Uint8Array): boolean;
-  /** As {@link ResponseStream.write}, for bytes that many readers get. A stream is written in one of the two ways. */
-  writeShared(bytes: Uint8Array): boolean;
+  /**
+   * As {@link ResponseStream.write}, for frames that many readers get: together, where that says the same. A stream is written in
+   * one of the two ways.
+   */
+  writeShared(frames: readonly Uint8Array[]): boolean;
   /** Resolves when more can be written, and when the stream is closed. */
   drained(): Promise<void>;
   /** Bytes accepted and not yet handed to the system. */
@@ -51,10 +55,11 @@ export function responseStream(
       onWrite?.(bytes.length);
       return sink.write(bytes);
     },
-    writeShared: (bytes) => {
-      if (isClosed()) return true;
-      onWrite?.(bytes.length);
-      return 'stream' in response ? response.stream.write(bytes) : writeChunk(response, bytes);
+    writeShared: (frames) => {
+      const length = lengthOf(frames);
+      if (isClosed() || length === 0) return true;
+      onWrite?.(length);
+      return 'stream' in response ? response.stream.write(joined(frames)) : writeChunk(response, frames);
     },
     drained: () => waitForDrain(sink, isClosed),
     get bufferedBytes() {
@@ -74,26 +79,32 @@ export function responseStream(
   };
 }
 
-const chunks = new WeakMap<Uint8Array, Uint8Array>();
+// One buffer a write for all readers, where TLS would join the parts anew for each.
+const joins = new SharedFrames((frames) => Buffer.concat(frames));
+const chunks = new SharedFrames((frames) => {
+  const head = Buffer.from(`${lengthOf(frames).toString(16)}\r\n`);
+  return Buffer.concat([head, ...frames, Buffer.from('\r\n')]);
+});
 
-/** The bytes as a chunk of HTTP/1.1. Kept as long as they are: those of an event go to all its watchers. */
-function chunkOf(bytes: Uint8Array): Uint8Array {
-  const known = chunks.get(bytes);
-  if (known !== undefined) return known;
-  const chunk = Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
-  chunks.set(bytes, chunk);
-  return chunk;
+function joined(frames: readonly Uint8Array[]): Uint8Array {
+  return frames.length === 1 ? (frames[0] as Uint8Array) : joins.of(frames);
+}
+
+function lengthOf(frames: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const frame of frames) length += frame.length;
+  return length;
 }
 
 /**
- * One buffer instead of the four that node:http makes of it, which TLS would join anew for each reader. Without chunks, as to a
- * client of HTTP/1.0 and before the head is made, the bytes go as they are.
+ * The frames as one chunk of HTTP/1.1. Without chunks, as to a client of HTTP/1.0 and before the head is made, the bytes go as
+ * they are.
  */
-function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean {
-  if (!response.chunkedEncoding || bytes.length === 0) return response.write(bytes);
+function writeChunk(response: ServerResponse, frames: readonly Uint8Array[]): boolean {
+  if (!response.chunkedEncoding) return response.write(joined(frames));
   response.chunkedEncoding = false;
   try {
-    return response.write(chunkOf(bytes));
+    return response.write(chunks.of(frames));
   } finally {
     response.chunkedEncoding = true;
   }

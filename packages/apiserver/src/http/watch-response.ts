@@ -27,10 +27,10 @@ export interface WatchResponseOptions {
 }
 
 /** Live events as bytes, which are shared; initial ones as they came, to be encoded when the socket has room. */
-type Pending = WatchItem | { readonly type: 'FRAME'; readonly bytes: Uint8Array };
+type Pending = WatchItem | Uint8Array;
 
-/** Bytes written to a socket before others get their turn. */
-const sliceBytes = 256 * 1024;
+/** Bytes written to a socket at once; then it has to take them, and others get their turn. */
+const sliceBytes = 32 * 1024;
 /** What may wait for a reader that goes on reading, in bounds of one that does not. */
 const boundsInAll = 8;
 /** A socket that has taken nothing for so long is stuck. A burst within one turn says nothing about its reader. */
@@ -62,6 +62,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #isEnding = false;
   #isEnded = false;
   #hasBegun = false;
+  readonly #flushLater = (): void => this.#flush();
 
   constructor(options: WatchResponseOptions) {
     this.#options = options;
@@ -70,7 +71,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   /** The failure that came before the stream was opened, if any: it can still be a plain answer. */
   get earlyError(): Error | undefined {
     const first = this.#queue[0];
-    return this.#stream === undefined && first?.type === 'ERROR' ? first.error : undefined;
+    if (this.#stream !== undefined || first === undefined || first instanceof Uint8Array) return undefined;
+    return first.type === 'ERROR' ? first.error : undefined;
   }
 
   /** Sends what has come so far and what will come. */
@@ -117,7 +119,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #pushFrame(event: StorageEvent<UnstructuredObject>): void {
     const bytes = this.#options.frames.of(event);
     if (bytes === undefined) return this.finish();
-    this.#queue.push({ type: 'FRAME', bytes });
+    this.#queue.push(bytes);
     this.#waitingBytes += bytes.length;
     if (this.#isBlocked) this.#bytesWhileBlocked += bytes.length;
     if (this.#isInitial) return;
@@ -183,7 +185,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #schedule(): void {
     if (this.#isScheduled || this.#stream === undefined || this.#isEnded) return;
     this.#isScheduled = true;
-    this.#options.flusher.schedule(() => this.#flush());
+    this.#options.flusher.schedule(this.#flushLater);
   }
 
   #flush(): void {
@@ -216,31 +218,28 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   }
 
   #writeSlice(stream: ResponseStream): boolean {
-    let written = 0;
-    let hasRoom = true;
-    stream.cork();
-    try {
-      while (hasRoom && written < sliceBytes && this.#head < this.#queue.length) {
-        const frame = this.#take();
-        if (frame === undefined) {
-          this.close();
-          break;
-        }
-        written += frame.length;
+    const frames: Uint8Array[] = [];
+    let size = 0;
+    let hasForm = true;
+    while (hasForm && size < sliceBytes && this.#head < this.#queue.length) {
+      const frame = this.#take();
+      if (frame === undefined) hasForm = false;
+      else {
+        size += frame.length;
         this.#options.sizes.observe(frame.length);
-        hasRoom = stream.writeShared(frame);
+        frames.push(frame);
       }
-    } finally {
-      stream.uncork();
     }
+    const hasRoom = frames.length === 0 || stream.writeShared(frames);
+    if (!hasForm) this.close();
     return hasRoom;
   }
 
   #take(): Uint8Array | undefined {
     const item = this.#queue[this.#head++] as Pending;
-    if (item.type !== 'FRAME') return this.#encode(item);
-    this.#waitingBytes -= item.bytes.length;
-    return item.bytes;
+    if (!(item instanceof Uint8Array)) return this.#encode(item);
+    this.#waitingBytes -= item.length;
+    return item;
   }
 
   /** An initial event that cannot be encoded ends this watch with its error, and no other (I8). */

@@ -116,7 +116,12 @@ function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' |
   };
   return {
     write,
-    writeShared: write,
+    writeShared: (frames) => {
+      socket.cork();
+      for (const frame of frames) write(frame);
+      socket.uncork();
+      return !socket.writableNeedDrain;
+    },
     drained: () => waitForDrain(socket, isClosed),
     get bufferedBytes() {
       return socket.writableLength;

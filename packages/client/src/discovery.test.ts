@@ -158,7 +158,7 @@ describe('discovery', () => {
 
     it('asks for nothing where the signal has aborted before', async () => {
       for (const [, call] of calls) await expect(call({ signal: AbortSignal.abort('before') })).rejects.toBe('before');
-      expect(server.requests).toEqual([]);
+      expect([server.requests, client.discovery.hasCatalog]).toEqual([[], false]);
     });
   });
 

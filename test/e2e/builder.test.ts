@@ -97,7 +97,8 @@ const numberOf = async (
 ): Promise<number | undefined> => {
   const metric = await manager.metrics.getSingleMetric(name)?.get();
   const isMatch = (own: object) => Object.entries(labels).every(([label, value]) => own[label as never] === value);
-  return metric?.values.find((value) => isMatch(value.labels))?.value;
+  const found = metric?.values.filter((value) => isMatch(value.labels)) ?? [];
+  return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
 };
 
 describe('a controller made with the builder', () => {

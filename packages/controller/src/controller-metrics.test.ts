@@ -25,7 +25,9 @@ describe('ControllerMetrics', () => {
     await clock.advance(2000);
     queue.addRateLimited('c');
     expect(await lines(metrics, 'workqueue_adds_total')).toEqual([`workqueue_adds_total${of} 2`]);
-    expect(await lines(metrics, 'workqueue_depth')).toEqual([`workqueue_depth${of} 1`]);
+    expect(await lines(metrics, 'workqueue_depth')).toEqual([
+      'workqueue_depth{name="foos",controller="foos",priority=""} 1',
+    ]);
     expect(await lines(metrics, 'workqueue_retries_total')).toEqual([`workqueue_retries_total${of} 1`]);
     expect(await lines(metrics, 'workqueue_unfinished_work_seconds')).toEqual([
       `workqueue_unfinished_work_seconds${of} 2`,
@@ -53,6 +55,30 @@ describe('ControllerMetrics', () => {
     ]);
   });
 
+  it('tells by priority what waits, where there are priorities', async () => {
+    const clock = new VirtualClock();
+    const metrics = new ControllerMetrics({ clock });
+    const queue = new RateLimitingQueue<string>({ clock, priority: {}, observer: metrics.queueObserver('foos') });
+    const depth = async (): Promise<Record<string, number>> => {
+      const found = (await lines(metrics, 'workqueue_depth')).map((line) => /priority="(.*?)"} (.*)$/.exec(line));
+      return Object.fromEntries(found.map((parts) => [parts?.[1] ?? '', Number(parts?.[2])]));
+    };
+    for (const key of ['a', 'b', 'c']) queue.add(key, -100);
+    queue.add('d');
+    expect(await depth()).toEqual({ '-100': 3, '0': 1 });
+    queue.add('b');
+    queue.add('d', -100);
+    expect(await depth(), 'b has become more urgent, d not less').toEqual({ '-100': 2, '0': 2 });
+    expect(await queue.get()).toBe('d');
+    queue.add('d', -100);
+    expect(await depth(), 'd will be again').toEqual({ '-100': 3, '0': 1 });
+    queue.add('d', 7);
+    queue.done('d');
+    expect(await depth()).toEqual({ '-100': 2, '0': 1, '7': 1 });
+    for (let left = 4; left > 0; left--) queue.done((await queue.get()) ?? '');
+    expect(await depth()).toEqual({ '-100': 0, '0': 0, '7': 0 });
+  });
+
   it('counts reconciles by what became of them, terminal failures among the failures', async () => {
     const metrics = new ControllerMetrics();
     metrics.controllerAdded('foo', 3);
@@ -74,6 +100,10 @@ describe('ControllerMetrics', () => {
     ]);
     expect(await lines(metrics, 'controller_runtime_terminal_')).toEqual([
       'controller_runtime_terminal_reconcile_errors_total{controller="foo"} 1',
+    ]);
+    metrics.reconcileTimedOut('foo');
+    expect(await lines(metrics, 'controller_runtime_reconcile_timeouts')).toEqual([
+      'controller_runtime_reconcile_timeouts_total{controller="foo"} 1',
     ]);
     expect(await lines(metrics, 'controller_runtime_max_')).toEqual([
       'controller_runtime_max_concurrent_reconciles{controller="foo"} 3',

@@ -34,6 +34,7 @@ export class ControllerMetrics {
   readonly #reconciles: Counter;
   readonly #errors: Counter;
   readonly #terminalErrors: Counter;
+  readonly #timeouts: Counter;
   readonly #reconcileSeconds: Histogram;
   readonly #maxWorkers: Gauge;
   readonly #activeWorkers: Gauge;
@@ -50,7 +51,12 @@ export class ControllerMetrics {
     const registers = [registry];
     const queue = { labelNames: ['name', 'controller'], registers };
     const own = { labelNames: ['controller'], registers };
-    this.#depth = new Gauge({ name: 'workqueue_depth', help: 'Keys that wait.', ...queue });
+    this.#depth = new Gauge({
+      name: 'workqueue_depth',
+      help: 'Keys that wait, by priority.',
+      labelNames: [...queue.labelNames, 'priority'],
+      registers,
+    });
     this.#adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys that came to need work.', ...queue });
     this.#retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys that were added for later.', ...queue });
     const timed = { ...queue, buckets: queueBuckets };
@@ -74,16 +80,11 @@ export class ControllerMetrics {
       labelNames: ['controller', 'result'],
       registers,
     });
-    this.#errors = new Counter({
-      name: 'controller_runtime_reconcile_errors_total',
-      help: 'Failed reconciles.',
-      ...own,
-    });
-    this.#terminalErrors = new Counter({
-      name: 'controller_runtime_terminal_reconcile_errors_total',
-      help: 'Reconciles that failed for good.',
-      ...own,
-    });
+    const counter = (name: string, help: string): Counter =>
+      new Counter({ name: `controller_runtime_${name}_total`, help, ...own });
+    this.#errors = counter('reconcile_errors', 'Failed reconciles.');
+    this.#terminalErrors = counter('terminal_reconcile_errors', 'Reconciles that failed for good.');
+    this.#timeouts = counter('reconcile_timeouts', 'Reconciles whose signal aborted as they took too long.');
     this.#reconcileSeconds = new Histogram({
       name: 'controller_runtime_reconcile_time_seconds',
       help: 'How long reconciles took.',
@@ -118,15 +119,20 @@ export class ControllerMetrics {
     // Shown from the start, so that a rate over them begins at 0.
     this.#adds.inc(labels, 0);
     this.#retries.inc(labels, 0);
-    this.#depth.set(labels, 0);
+    // "" where there are none, as controller-runtime has it.
+    const waiting = (priority: number | undefined) => ({ ...labels, priority: String(priority ?? '') });
     return {
-      added: (key) => {
+      added: (key, priority) => {
         this.#adds.inc(labels);
-        this.#depth.inc(labels);
+        this.#depth.inc(waiting(priority));
         times.addedAtMs.set(key, this.#clock.monotonicNow());
       },
-      started: (key) => {
-        this.#depth.dec(labels);
+      raised: (_key, from, to) => {
+        this.#depth.dec(waiting(from));
+        this.#depth.inc(waiting(to));
+      },
+      started: (key, priority) => {
+        this.#depth.dec(waiting(priority));
         this.#queueSeconds.observe(labels, this.#secondsSince(times.addedAtMs, key));
         times.startedAtMs.set(key, this.#clock.monotonicNow());
       },
@@ -142,6 +148,7 @@ export class ControllerMetrics {
     for (const result of results) this.#reconciles.inc({ controller, result }, 0);
     this.#errors.inc({ controller }, 0);
     this.#terminalErrors.inc({ controller }, 0);
+    this.#timeouts.inc({ controller }, 0);
   }
 
   /** A run begins; call the result when it has ended. */
@@ -152,6 +159,11 @@ export class ControllerMetrics {
       this.#activeWorkers.dec({ controller });
       this.#reconcileSeconds.observe({ controller }, (this.#clock.monotonicNow() - startedAtMs) / 1000);
     };
+  }
+
+  /** A run has taken longer than it may. */
+  reconcileTimedOut(controller: string): void {
+    this.#timeouts.inc({ controller });
   }
 
   /** A run has ended so. */

@@ -330,6 +330,30 @@ describe('a controller that runs', () => {
     }
   });
 
+  it('counts the runs that take too long, and shows by priority what waits behind them', async () => {
+    for (const name of ['a', 'b', 'c']) maps.add(configMap({ name }));
+    const slow = controller(testConfigMaps)
+      .settings({ timeoutMs: 2000 })
+      .reconcile((_, { signal }) => new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve())));
+    const manager = new Manager([slow], { client, clock, logger, gracePeriodMs: 0 });
+    running = manager.run(stop.signal);
+    await settle();
+    const shown = async (name: string): Promise<readonly string[]> => {
+      const page = await manager.metrics.getSingleMetricAsString(name);
+      return page.split('\n').filter((line) => !line.startsWith('#'));
+    };
+    expect(await shown('workqueue_depth')).toEqual([
+      'workqueue_depth{name="configmap",controller="configmap",priority="-100"} 2',
+    ]);
+    expect(await shown('controller_runtime_reconcile_timeouts_total')).toEqual([
+      'controller_runtime_reconcile_timeouts_total{controller="configmap"} 0',
+    ]);
+    await clock.advance(4500);
+    expect(await shown('controller_runtime_reconcile_timeouts_total')).toEqual([
+      'controller_runtime_reconcile_timeouts_total{controller="configmap"} 2',
+    ]);
+  });
+
   it('takes an owner of another group for none of its own', async () => {
     const runs: string[] = [];
     const pods = new FakeListerWatcher<TestConfigMap>();

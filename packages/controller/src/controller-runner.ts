@@ -69,7 +69,13 @@ export class ControllerRunner {
     this.#controller = controller;
     this.#ports = ports;
     this.#log = withFields(ports.logger, { controller: name });
-    this.#runs = new RunsUnderWay({ clock: ports.clock, log: this.#log, timeoutMs, slowAfterMs });
+    this.#runs = new RunsUnderWay({
+      clock: ports.clock,
+      log: this.#log,
+      timeoutMs,
+      slowAfterMs,
+      onTimeout: () => ports.metrics.reconcileTimedOut(name),
+    });
     this.#queue = new RateLimitingQueue({
       name,
       clock: ports.clock,

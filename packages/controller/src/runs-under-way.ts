@@ -8,6 +8,8 @@ export interface RunsUnderWayOptions {
   readonly log: Logger;
   /** The signal of a run aborts after this time, in milliseconds. 0 = never. */
   readonly timeoutMs: number;
+  /** Told of each run that was aborted for it. */
+  readonly onTimeout?: () => void;
   /** A run is named in a warning after this time and each time that it has doubled, in milliseconds. 0 = never. */
   readonly slowAfterMs: number;
 }
@@ -56,6 +58,7 @@ export class RunsUnderWay {
     addAbortListener(outer, onAbort);
     const cancel = clock.setTimer(() => {
       log.warn('A reconcile takes longer than its timeoutMs: its signal is aborted', { key, timeoutMs });
+      this.#options.onTimeout?.();
       own.abort(new Error(`the reconcile took longer than ${timeoutMs} ms`));
     }, timeoutMs);
     const end = (): void => {

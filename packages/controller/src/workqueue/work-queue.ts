@@ -26,10 +26,12 @@ export interface WorkQueueOptions<K = unknown> {
 
 /** What metrics want to know of a queue. Source: the metrics provider of client-go's workqueue. */
 export interface WorkQueueObserver<K = unknown> {
-  /** The key needs work, and did not before. */
-  added?(key: K): void;
+  /** The key needs work, and did not before. `priority` here and below: undefined where the queue has none. */
+  added?(key: K, priority: number | undefined): void;
+  /** A key that needs work is more urgent than it was. */
+  raised?(key: K, from: number, to: number): void;
   /** A worker got the key. */
-  started?(key: K): void;
+  started?(key: K, priority: number | undefined): void;
   /** The worker is done with it. */
   finished?(key: K): void;
   /** A key was added for later. */
@@ -54,6 +56,7 @@ export class WorkQueue<K> {
   // Invariant: a key is here exactly while it waits or is processed; #order holds those that wait.
   readonly #items = new Map<K, WorkItem<K>>();
   readonly #order: QueueOrder<WorkItem<K>>;
+  readonly #hasPriorities: boolean;
   #processing = 0;
   readonly #waiting: ((key: K | undefined) => void)[] = [];
   readonly #drained: (() => void)[] = [];
@@ -67,9 +70,10 @@ export class WorkQueue<K> {
     requireString(options.name ?? '', 'name');
     requireClock(options.clock);
     requireObject(options.observer ?? {}, 'observer');
-    requireCallbacks(options.observer ?? {}, ['added', 'started', 'finished', 'retried']);
+    requireCallbacks(options.observer ?? {}, ['added', 'raised', 'started', 'finished', 'retried']);
     this.name = options.name ?? '';
     this.observer = options.observer ?? {};
+    this.#hasPriorities = options.priority !== undefined;
     this.#order =
       options.priority === undefined
         ? new ArrivalOrder()
@@ -106,9 +110,9 @@ export class WorkQueue<K> {
     else if (item.state === 'processing') {
       item.state = 'again';
       item.priority = priority;
-      this.observer.added?.(key);
+      this.observer.added?.(key, this.#told(item));
     } else {
-      if (priority > item.priority) item.priority = priority;
+      if (priority > item.priority) this.#raise(item, priority);
       if (item.state === 'waiting') this.#order.touch(item, priority);
     }
   }
@@ -172,8 +176,17 @@ export class WorkQueue<K> {
   #addNew(key: K, priority: number): void {
     const item: WorkItem<K> = { key, state: 'waiting', priority, given: 0 };
     this.#items.set(key, item);
-    this.observer.added?.(key);
+    this.observer.added?.(key, this.#told(item));
     this.#push(item);
+  }
+
+  #raise(item: WorkItem<K>, priority: number): void {
+    if (this.#hasPriorities) this.observer.raised?.(item.key, item.priority, priority);
+    item.priority = priority;
+  }
+
+  #told({ priority }: WorkItem<K>): number | undefined {
+    return this.#hasPriorities ? priority : undefined;
   }
 
   #push(item: WorkItem<K>): void {
@@ -197,7 +210,7 @@ export class WorkQueue<K> {
     item.state = 'processing';
     item.given = item.priority;
     this.#processing++;
-    this.observer.started?.(item.key);
+    this.observer.started?.(item.key, this.#told(item));
     return item.key;
   }
 

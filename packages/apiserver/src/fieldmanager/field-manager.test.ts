@@ -743,7 +743,7 @@ describe('custom resources', () => {
     [{ set: 'a' }, '.spec.set: expected list, got &{a}'],
     [
       { map: [{ v: '1' }] },
-      '.spec.map: element 0: associative list with keys has an element that omits key field "k" (and doesn\'t have default value)',
+      '.spec.map: element 0: associative list with keys has an element that omits all key fields ["k"] (and doesn\'t have default values for any key fields)',
     ],
     [{ map: [null] }, '.spec.map: element 0: associative list with keys may not have a null element'],
     [{ gmap: ['x'] }, '.spec.gmap: expected map, got &{[x]}'],
@@ -751,6 +751,17 @@ describe('custom resources', () => {
     expect(new World(sets).apply('one', { spec })?.message).toBe(
       `failed to create typed patch object (/c; example.com/v1, Kind=Set): ${fault}`,
     );
+  });
+
+  it('know an item by those of its keys that it has, or has by default', () => {
+    const item = object({ k: { type: 'string' }, p: { type: 'integer', default: 1 }, v: { type: 'string' } });
+    const map: SchemaNode = { type: 'array', listType: 'map', listMapKeys: ['k', 'p'], items: item };
+    const keyed = definitionOf({ group: 'example.com', version: 'v1', kind: 'Keyed', schema: object({ map }) });
+    const world = new World(keyed);
+    world.apply('one', { map: [{ v: 'x' }, { k: 'a' }] });
+    expect(world.owners().one).toEqual({
+      'f:map': { 'k:{"p":1}': { '.': {}, 'f:v': {} }, 'k:{"k":"a","p":1}': { '.': {}, 'f:k': {} } },
+    });
   });
 
   it('own as a whole what their schema has made atomic since', () => {

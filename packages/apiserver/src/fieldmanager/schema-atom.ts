@@ -1,6 +1,6 @@
 // How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
 // comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
-import { getOwn, isJsonObject } from '@kapstan/api';
+import { getOwn, goQuote, isJsonObject } from '@kapstan/api';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
@@ -99,11 +99,23 @@ export function itemElement(node: SchemaNode, item: unknown): PathElement {
     if (Array.isArray(item)) throw new TypeError("associative list without keys has an element that's a list type");
     return valueElement(item);
   }
+  return keyedElement(node, item);
+}
+
+function keyedElement(node: SchemaNode, item: unknown): PathElement {
   if (item === null) throw new TypeError('associative list with keys may not have a null element');
   if (!isJsonObject(item)) throw new TypeError('associative list with keys may not have non-map elements');
   const keys = new Map<string, unknown>();
-  for (const name of node.listMapKeys ?? []) keys.set(name, getOwn(item, name) ?? keyDefault(itemSchema(node), name));
-  return keyElement(keys);
+  const names = node.listMapKeys ?? [];
+  for (const name of names) {
+    // Without the key it is another item than with any value of it.
+    const value = getOwn(item, name) ?? keyDefault(itemSchema(node), name);
+    if (value !== undefined) keys.set(name, value);
+  }
+  if (keys.size > 0 || names.length === 0) return keyElement(keys);
+  throw new TypeError(
+    `associative list with keys has an element that omits all key fields [${names.map(goQuote).join(' ')}] (and doesn't have default values for any key fields)`,
+  );
 }
 
 /** Go leaves zero values out of its published defaults only here: a required scalar of a built-in kind defaults to it. */
@@ -114,9 +126,7 @@ function keyDefault(items: SchemaNode, name: string): unknown {
     if (key?.type === 'integer' || key?.type === 'number') return 0;
     return key?.type === 'boolean' ? false : '';
   }
-  throw new TypeError(
-    `associative list with keys has an element that omits key field ${JSON.stringify(name)} (and doesn't have default value)`,
-  );
+  return undefined;
 }
 
 /** The items of an associative list by their path elements; more than one where keys repeat. Items that have none are left out. */

@@ -401,10 +401,7 @@ describe('YAML', () => {
   });
 
   it.each<readonly [text: string, message: string]>([
-    [
-      'a: b: c: d',
-      `${unrecognized}yaml: line 1: mapping values are not allowed in this context (613a20623a20633a2064)`,
-    ],
+    ['a: b: c: d', `${unrecognized}yaml: mapping values are not allowed in this context (613a20623a20633a2064)`],
     ['data:\n  k: 1\n', `${cannot}json: cannot unmarshal number into Go struct field ConfigMap.data of type string`],
     ['data:\n  k: yes\n', `${cannot}json: cannot unmarshal bool into Go struct field ConfigMap.data of type string`],
   ])('%j is refused', (text, message) => {

@@ -13,20 +13,23 @@ import {
   type Node,
   parseAllDocuments,
   type Scalar,
-  type YAMLError,
   type YAMLMap,
 } from 'yaml';
+import { describeFault, goSyntax, unreadableIn } from './yaml-faults.ts';
 
 /** What aliases may add to a text, in signs and values: as much as a body may have. A "billion laughs" stops here, as do long texts. */
 const maxAliased = 3 * 1024 * 1024;
 
-/** A text that is no YAML, or more than is read. The message begins with "yaml: ", as Go's. */
+// Faults of the step from YAML to JSON do not begin with "yaml: ".
+const ofJson = /^(?:json: |unsupported map key)/;
+
+/** A text that is no YAML, or more than is read. The message begins with "yaml: " where Go's does. */
 export class YamlSyntaxError extends Error {
-  /** The message without its beginning. */
+  /** What makes the same error again. */
   readonly reason: string;
 
   constructor(reason: string, options?: { readonly cause?: unknown }) {
-    super(`yaml: ${reason}`, options);
+    super(ofJson.test(reason) ? reason : `yaml: ${reason}`, options);
     this.name = 'YamlSyntaxError';
     this.reason = reason;
   }
@@ -50,11 +53,15 @@ export class TooManyTokensError extends Error {}
 /** Reads the first document of a text; an empty one is null. Throws {@link YamlSyntaxError} and {@link TooManyTokensError}. */
 export function readYaml(text: string, limits: YamlLimits = {}): YamlDocument {
   refuseByTokens(text, limits.maxTokens ?? Number.POSITIVE_INFINITY);
+  const unreadable = unreadableIn(text);
+  if (unreadable !== undefined) throw new YamlSyntaxError(unreadable);
   const lines = new LineCounter();
   const document = parse(text, lines);
   if (document === undefined) return { value: null, duplicates: [] };
   const failure = document.errors[0];
-  if (failure !== undefined) throw new YamlSyntaxError(describe(failure), { cause: failure });
+  if (failure !== undefined) {
+    throw new YamlSyntaxError(describeFault(failure, text, isSeq(document.contents)), { cause: failure });
+  }
   const reader = new NodeReader(document, lines);
   return { value: reader.read(document.contents as Node | null), duplicates: reader.duplicates };
 }
@@ -125,14 +132,6 @@ const foreignTags: ReadonlySet<string> = new Set([
 
 function isPlainNumber(tag: { readonly tag: string; readonly format?: string }): boolean {
   return (tag.tag.endsWith(':int') || tag.tag.endsWith(':float')) && tag.format !== 'TIME';
-}
-
-function describe(error: YAMLError): string {
-  const line = error.linePos?.[0].line ?? 1;
-  if (error.message.includes('call stack')) return 'exceeded max depth';
-  const what = error.message.split(/ at line \d+|:?\n/)[0] ?? error.message;
-  const known = /Nested mappings are not allowed|Implicit keys? need/.test(what);
-  return `line ${line}: ${known ? 'mapping values are not allowed in this context' : what}`;
 }
 
 /** What each alias stands for: the last node before it that has its anchor. In one go: the library looks through all for each. */
@@ -242,7 +241,7 @@ class NodeReader {
     const own = new Set<string>();
     for (const { key, value } of map.items) {
       if (isMergeKey(key)) continue;
-      const name = this.#keyName(key);
+      const name = this.#keyName(key, value);
       if (own.has(name))
         this.duplicates.push(`line ${this.#lineOf(key)}: key ${JSON.stringify(name)} already set in map`);
       own.add(name);
@@ -262,10 +261,19 @@ class NodeReader {
     }
   }
 
-  #keyName(key: Node | null): string {
-    const value = this.read(key);
-    if (value === null || typeof value !== 'object' || value instanceof ExactNumber) return String(value);
-    throw new YamlSyntaxError(`line ${this.#lineOf(key)}: invalid map key`);
+  #keyName(key: Node | null, value: Node | null): string {
+    const name = this.read(key);
+    if (name === null) throw new YamlSyntaxError(this.#noName(key, value));
+    if (typeof name !== 'object' || name instanceof ExactNumber) return String(name);
+    throw new YamlSyntaxError(`invalid map key: ${goSyntax(name)}`);
+  }
+
+  #noName(key: Node | null, value: Node | null): string {
+    const line = this.#lineOf(key) - 1;
+    const isLeftOut = isScalar(key) && (key.source ?? '') === '';
+    if (isLeftOut) return line === 0 ? 'did not find expected key' : `line ${line}: did not find expected key`;
+    const shown = value === null ? '<nil>' : goSyntax(this.read(value));
+    return `unsupported map key of type: %!s(<nil>), key: <nil>, value: ${shown}`;
   }
 
   #lineOf(node: Node | null): number {
@@ -287,7 +295,10 @@ function scalarValue(scalar: Scalar): unknown {
   if (tag === binaryTag && typeof value === 'string') return decodeBinary(value);
   if (typeof value === 'bigint') return exactNumber(value.toString());
   if (typeof value !== 'number') return value === undefined ? null : value;
-  if (!Number.isFinite(value)) throw new YamlSyntaxError(`unsupported value: ${source ?? value}`);
+  if (!Number.isFinite(value)) {
+    const shown = Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+    throw new YamlSyntaxError(`json: unsupported value: ${shown}`);
+  }
   return Number.isSafeInteger(value) || source === undefined ? value : exactNumber(source.replaceAll('_', ''));
 }
 

@@ -1,4 +1,5 @@
 // Field selectors: "metadata.name=a,spec.nodeName!=b". Terms are exact; "\" escapes "\", "," and "=".
+import { ValueTerms } from './label-terms.ts';
 
 /** One term. `==` is read as `=`. */
 export interface FieldRequirement {
@@ -10,9 +11,12 @@ export interface FieldRequirement {
 /** A parsed field selector. Immutable. */
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
+  /** By field, when they are many: a client may send 50,000, to compare 20,000 objects with. */
+  readonly #terms: ReadonlyMap<string, ValueTerms> | undefined;
 
   constructor(requirements: readonly FieldRequirement[]) {
     this.requirements = requirements;
+    this.#terms = requirements.length > fewTerms ? termsByField(requirements) : undefined;
   }
 
   get isEmpty(): boolean {
@@ -21,10 +25,14 @@ export class FieldSelector {
 
   /** All terms hold. A missing field counts as "". */
   matches(fields: Readonly<Record<string, string>>): boolean {
-    return this.requirements.every(({ field, operator, value }) => {
-      const actual = Object.hasOwn(fields, field) ? (fields[field] ?? '') : '';
-      return operator === '=' ? actual === value : actual !== value;
-    });
+    if (this.#terms === undefined) {
+      return this.requirements.every(({ field, operator, value }) => {
+        const actual = fieldOf(fields, field);
+        return operator === '=' ? actual === value : actual !== value;
+      });
+    }
+    for (const [field, terms] of this.#terms) if (!terms.hold(fieldOf(fields, field))) return false;
+    return true;
   }
 
   /** The value that an `=` term requires of a field; undefined when there is none. */
@@ -35,6 +43,23 @@ export class FieldSelector {
   toString(): string {
     return this.requirements.map((r) => `${r.field}${r.operator}${escapeValue(r.value)}`).join(',');
   }
+}
+
+const fewTerms = 8;
+
+function fieldOf(fields: Readonly<Record<string, string>>, field: string): string {
+  return Object.hasOwn(fields, field) ? (fields[field] ?? '') : '';
+}
+
+function termsByField(requirements: readonly FieldRequirement[]): ReadonlyMap<string, ValueTerms> {
+  const all = new Map<string, ValueTerms>();
+  for (const { field, operator, value } of requirements) {
+    const terms = all.get(field) ?? new ValueTerms();
+    all.set(field, terms);
+    if (operator === '=') terms.allow([value]);
+    else terms.deny([value]);
+  }
+  return all;
 }
 
 export const everyField: FieldSelector = new FieldSelector([]);

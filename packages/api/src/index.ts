@@ -87,8 +87,8 @@ export type {
   OwnerReference,
   UnstructuredObject,
 } from './kubernetes-object.ts';
-export { labelRequirement } from './label-requirement.ts';
-export { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector, noLabel } from './label-selector.ts';
+export { type LabelOperator, type LabelRequirement, labelRequirement } from './label-requirement.ts';
+export { everyLabel, LabelSelector, noLabel } from './label-selector.ts';
 export { parseLabelSelector } from './label-selector-parser.ts';
 export { type LabelSelectorExpression, type LabelSelectorSpec, labelSelectorFrom } from './label-selector-spec.ts';
 export {

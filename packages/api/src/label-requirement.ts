@@ -1,7 +1,16 @@
 // Checked construction of one term of a label selector. Used by the parser of label selectors and by labelSelectorFrom.
 import { type FieldError, formatFieldErrors, invalidField } from './field-error.ts';
-import { type LabelOperator, type LabelRequirement, parseInt64 } from './label-selector.ts';
+import { parseInt64 } from './parse-int64.ts';
 import { labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
+
+export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<';
+
+/** One term. `values` is empty for existence, one for equality and order, any number for sets. */
+export interface LabelRequirement {
+  readonly key: string;
+  readonly operator: LabelOperator;
+  readonly values: readonly string[];
+}
 
 /** One term. Throws TypeError with the text of Kubernetes when key, operator and values do not go together. Source: labels.NewRequirement. */
 export function labelRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {

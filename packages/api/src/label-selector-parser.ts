@@ -1,7 +1,7 @@
 // The grammar of label selectors: "app=web,tier in (a,b),!legacy,weight>5". Texts and order of errors of apimachinery's labels.Parse.
 import { formatFieldErrors } from './field-error.ts';
-import { labelKeyErrors, labelRequirement } from './label-requirement.ts';
-import { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector } from './label-selector.ts';
+import { type LabelOperator, type LabelRequirement, labelKeyErrors, labelRequirement } from './label-requirement.ts';
+import { everyLabel, LabelSelector } from './label-selector.ts';
 
 type TokenType =
   | 'error'

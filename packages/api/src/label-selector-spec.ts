@@ -1,6 +1,6 @@
 // The label selector as it stands in API objects (meta/v1 LabelSelector) and its conversion to a LabelSelector.
-import { labelRequirement } from './label-requirement.ts';
-import { everyLabel, type LabelOperator, type LabelRequirement, LabelSelector, noLabel } from './label-selector.ts';
+import { type LabelOperator, type LabelRequirement, labelRequirement } from './label-requirement.ts';
+import { everyLabel, LabelSelector, noLabel } from './label-selector.ts';
 
 /** Source: meta/v1 LabelSelectorRequirement. */
 export interface LabelSelectorExpression {

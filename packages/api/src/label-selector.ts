@@ -1,22 +1,23 @@
 // Label selectors: equality, set and existence terms, from text and from matchLabels/matchExpressions.
+import type { LabelRequirement } from './label-requirement.ts';
+import { LabelTerms } from './label-terms.ts';
+import { parseInt64 } from './parse-int64.ts';
 
-export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | '>' | '<';
-
-/** One term. `values` is empty for existence, one for equality and order, any number for sets. */
-export interface LabelRequirement {
-  readonly key: string;
-  readonly operator: LabelOperator;
-  readonly values: readonly string[];
-}
+/** A client may send 80,000 terms or values, to compare 20,000 objects with. */
+const fewTerms = 8;
 
 /** A parsed label selector. Immutable. */
 export class LabelSelector {
   readonly requirements: readonly LabelRequirement[];
   /** Matches no object at all (a nil selector in an API object). */
   readonly isNothing: boolean;
+  /** Undefined = few enough to be looked at one by one, or not looked at yet. */
+  #terms: LabelTerms | undefined;
+  readonly #isLong: boolean;
 
   constructor(requirements: readonly LabelRequirement[], options: { readonly isNothing?: boolean } = {}) {
     this.requirements = requirements;
+    this.#isLong = requirements.length > fewTerms || requirements.some(({ values }) => values.length > fewTerms);
     this.isNothing = options.isNothing ?? false;
   }
 
@@ -26,6 +27,10 @@ export class LabelSelector {
 
   matches(labels: Readonly<Record<string, string>>): boolean {
     if (this.isNothing) return false;
+    if (this.#isLong) {
+      this.#terms ??= new LabelTerms(this.requirements);
+      return this.#terms.hold(labels);
+    }
     for (const requirement of this.requirements) if (!requirementMatches(requirement, labels)) return false;
     return true;
   }
@@ -76,15 +81,6 @@ function compareIntegers(actual: string, wanted: string, operator: '>' | '<'): b
   const [a, b] = [parseInt64(actual), parseInt64(wanted)];
   if (a === undefined || b === undefined) return false;
   return operator === '>' ? a > b : a < b;
-}
-
-const maxInt64 = 9_223_372_036_854_775_807n;
-
-/** Reads an integer as strconv.ParseInt(text, 10, 64); undefined when it is none or does not fit 64 bits. */
-export function parseInt64(text: string): bigint | undefined {
-  if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
-  const value = BigInt(text.replace(/^\+/, ''));
-  return value > maxInt64 || value < -maxInt64 - 1n ? undefined : value;
 }
 
 function formatRequirement({ key, operator, values }: LabelRequirement): string {

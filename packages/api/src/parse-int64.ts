@@ -1,0 +1,9 @@
+// Integers of 64 bits in texts, as Go reads them. Used by label selectors and their requirements.
+const maxInt64 = 9_223_372_036_854_775_807n;
+
+/** Reads an integer as strconv.ParseInt(text, 10, 64); undefined when it is none or does not fit 64 bits. */
+export function parseInt64(text: string): bigint | undefined {
+  if (!/^[+-]?[0-9]+$/.test(text)) return undefined;
+  const value = BigInt(text.replace(/^\+/, ''));
+  return value > maxInt64 || value < -maxInt64 - 1n ? undefined : value;
+}

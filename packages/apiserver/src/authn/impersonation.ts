@@ -21,6 +21,7 @@ const extraPrefix = 'impersonate-extra-';
 
 /** Undefined when nobody is to be impersonated. Throws 400 for groups, uid or extras without a user. */
 export function readImpersonation(headers: ImpersonationHeaders): WantedUser | undefined {
+  if (!headers.headerNames().some((name) => name.startsWith('impersonate-'))) return undefined;
   const wanted: WantedUser = {
     name: headers.header('impersonate-user') ?? '',
     uid: headers.header('impersonate-uid') ?? '',

@@ -40,7 +40,7 @@ export function serveAggregatedDiscovery(exchange: Exchange, request: Request): 
 
 /** The format in which the aggregated document comes first among what is accepted. */
 function preferredFormat(accept: string): WireFormat | undefined {
-  for (const { type, subtype, parameters } of parseAccept(accept)) {
+  for (const { type, subtype, parameters } of parseAccept(accept).media) {
     const format = wireFormats.find(({ mediaType }) => mediaType === `${type}/${subtype}`);
     if (format === undefined) continue;
     const as = parameters.get('as');

@@ -236,7 +236,8 @@ class RequestChain {
       exchange.setHeader('Audit-Id', exchange.auditId);
       if (this.shutdown.refuses(exchange)) return;
       exchange.setHeader('Cache-Control', 'no-cache, private');
-      await this.#options.onRequest?.(exchange);
+      const { onRequest } = this.#options;
+      if (onRequest !== undefined) await onRequest(exchange);
       await this.#serve(exchange);
     } catch (error) {
       this.#answerError(exchange, error);
@@ -250,16 +251,13 @@ class RequestChain {
     if (info === undefined) return;
     const leave = this.shutdown.enter(info);
     try {
-      await this.#serveRequest(exchange, info);
+      const startMs = this.#clock.monotonicNow();
+      exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
+      if (!isLongRunning(info)) this.#limitTime(exchange, info);
+      await this.#serveInTime(exchange, info);
     } finally {
       leave();
     }
-  }
-
-  async #serveRequest(exchange: Exchange, info: RequestInfo): Promise<void> {
-    const startMs = this.#clock.monotonicNow();
-    exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
-    await this.#withinTime(exchange, info, () => this.#serveInTime(exchange, info));
   }
 
   async #serveInTime(exchange: Exchange, info: RequestInfo): Promise<void> {
@@ -320,8 +318,7 @@ class RequestChain {
    * A request that takes too long, from its arrival on, is answered with 504, and whoever works for it is told to stop. An
    * answer that has begun is cut off, also when only its reader is slow. Source: filters/timeout.go, request_deadline.go.
    */
-  async #withinTime(exchange: Exchange, info: RequestInfo, work: () => Promise<void>): Promise<void> {
-    if (isLongRunning(info)) return work();
+  #limitTime(exchange: Exchange, info: RequestInfo): void {
     const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
     const timeoutMs = this.#timeoutMs(exchange, info, maxMs);
     const cancel = this.#clock.setBackgroundTimer(() => {
@@ -332,7 +329,6 @@ class RequestChain {
       else sendError(exchange, late);
     }, timeoutMs);
     exchange.onClose(cancel);
-    await work();
   }
 
   /** Throws 400, which is recorded: nobody is known yet. Source: filters/request_deadline.go (withFailedRequestAudit). */

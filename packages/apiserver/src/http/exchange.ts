@@ -308,10 +308,24 @@ export class Exchange {
     const response = this.#response;
     this.#hasBegun = true;
     this.#beforeHead?.();
-    for (const [name, value] of this.#headers) response.setHeader(name, value);
-    response.statusCode = status;
+    writeHeaders(response, status, this.#headers);
     this.audit?.begin(status);
   }
+}
+
+/** Over HTTP/1.1 in one go: a header that is set for itself is checked, stored and looked up again. */
+function writeHeaders(response: NodeResponse, status: number, headers: ReadonlyMap<string, string | string[]>): void {
+  if ('stream' in response) {
+    for (const [name, value] of headers) response.setHeader(name, value);
+    response.statusCode = status;
+    return;
+  }
+  const raw: string[] = [];
+  for (const [name, value] of headers) {
+    if (typeof value === 'string') raw.push(name, value);
+    else for (const one of value) raw.push(name, one);
+  }
+  response.writeHead(status, raw);
 }
 
 function tooLarge(limitBytes: number): Error {

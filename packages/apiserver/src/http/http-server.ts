@@ -247,11 +247,15 @@ class Connections {
     const refusal = refusalOf(request);
     if (refusal !== undefined) return sendRefusal(response, refusal);
     const ports = { clock: this.#clock, ...(upgrade !== undefined && { upgrade }) };
-    const answer = async (): Promise<void> => this.#options.handle(new Exchange(request, response, ports));
-    answer().catch((error: unknown) => {
+    const onError = (error: unknown): void => {
       this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
       abortResponse(response);
-    });
+    };
+    try {
+      this.#options.handle(new Exchange(request, response, ports)).catch(onError);
+    } catch (error) {
+      onError(error);
+    }
   }
 
   async drain(server: NodeServer, drainMs: number): Promise<void> {

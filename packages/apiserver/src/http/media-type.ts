@@ -8,8 +8,29 @@ export interface MediaType {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** The clauses of an Accept header, most wanted first; equal ones in the order given. */
-export function parseAccept(header: string): readonly MediaType[] {
+export interface AcceptHeader {
+  /** Its clauses, most wanted first; equal ones in the order given. */
+  readonly media: readonly MediaType[];
+  /** Their types as they were sent, without parameters. */
+  readonly types: readonly string[];
+}
+
+/** Clients send a few headers again and again: these were parsed last. */
+const known = new Map<string, AcceptHeader>();
+const mostKnown = 100;
+const longestKnown = 500;
+
+export function parseAccept(header: string): AcceptHeader {
+  const parsed = known.get(header) ?? {
+    media: parseClauses(header),
+    types: header.split(',').map((clause) => (clause.split(';')[0] ?? '').trim()),
+  };
+  if (known.size >= mostKnown && !known.has(header)) known.clear();
+  if (header.length <= longestKnown) known.set(header, parsed);
+  return parsed;
+}
+
+function parseClauses(header: string): readonly MediaType[] {
   const clauses: { readonly media: MediaType; readonly quality: number }[] = [];
   for (const text of header.split(',')) {
     const media = parseMediaType(text);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseAccept } from './media-type.ts';
 import { negotiateInput, negotiatePlainOutput, negotiateResourceOutput, negotiateStreamOutput } from './negotiation.ts';
 
 const request = (accept?: string, more: { query?: string; userAgent?: string } = {}) => ({
@@ -94,5 +95,21 @@ describe('the format of a body', () => {
     expect(() => negotiateInput('text/plain')).toThrow(
       'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
     );
+  });
+});
+
+describe('an Accept header', () => {
+  it('means the same whenever it comes, however many others came meanwhile', () => {
+    const headers = Array.from({ length: 250 }, (_, i) => `application/json;q=0.5;n=${i}, application/yaml;n=${i}`);
+    const parse = (header: string) =>
+      parseAccept(header).media.map(({ subtype, parameters }) => [subtype, ...parameters]);
+    for (const _round of [1, 2]) {
+      for (const [i, header] of headers.entries()) {
+        const [yaml, json] = parse(header);
+        expect([yaml, json?.[0]]).toEqual([['yaml', ['n', String(i)]], 'json']);
+        expect(parseAccept(header).types).toEqual(['application/json', 'application/yaml']);
+      }
+    }
+    expect(parseAccept(headers[0] ?? '')).toBe(parseAccept(headers[0] ?? ''));
   });
 });

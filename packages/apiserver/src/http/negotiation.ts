@@ -70,7 +70,7 @@ type TransformChoice = TransformTarget | 'refused' | undefined;
 function negotiate(request: OutputRequest, transform: (media: MediaType, format: WireFormat) => TransformChoice) {
   const header = request.accept ?? '';
   if (header === '') return { format: jsonFormat, isPretty: isPrettyRequest(request) };
-  for (const media of parseAccept(header)) {
+  for (const media of parseAccept(header).media) {
     for (const format of wireFormats) {
       const form = isMatch(media, format) ? acceptClause(media, format, { request, transform }) : undefined;
       if (form !== undefined) return form;
@@ -95,8 +95,12 @@ function acceptClause(
   return { format, isPretty, ...(target === undefined ? {} : { target }) };
 }
 
+const partsOf: ReadonlyMap<WireFormat, readonly string[]> = new Map(
+  wireFormats.map((format) => [format, format.mediaType.split('/')]),
+);
+
 function isMatch(media: MediaType, format: WireFormat): boolean {
-  const [type, subtype] = format.mediaType.split('/');
+  const [type, subtype] = partsOf.get(format) ?? [];
   return (media.type === '*' || media.type === type) && (media.subtype === '*' || media.subtype === subtype);
 }
 
@@ -131,8 +135,7 @@ function checkProduces(accept: string, produces: 'object' | 'collection'): void 
 /** Routes name what they produce, and are matched without parameters. Throws 406. Source: go-restful Route.matchesAccept. */
 export function requireProduced(accept: string, available: readonly string[]): void {
   if (accept === '') return;
-  const wanted = accept.split(',').map((clause) => (clause.split(';')[0] ?? '').trim());
-  if (wanted.some((type) => type === '*/*' || available.includes(type))) return;
+  if (parseAccept(accept).types.some((type) => type === '*/*' || available.includes(type))) return;
   throw new StatusError({
     code: 406,
     reason: 'NotAcceptable',

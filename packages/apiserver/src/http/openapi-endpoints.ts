@@ -28,7 +28,7 @@ const swaggerTypes: readonly { readonly accepted: string; readonly contentType: 
 
 /** The whole document of /openapi/v2. */
 export async function serveSwagger(exchange: Exchange, documents: SwaggerDocuments, clock: Clock): Promise<void> {
-  const accepted = parseAccept(exchange.header('accept') || '*/*');
+  const accepted = parseAccept(exchange.header('accept') || '*/*').media;
   const wanted = accepted.flatMap(({ type, subtype }) =>
     type === '*' || type === 'application'
       ? swaggerTypes.filter((known) => subtype === '*' || subtype === known.accepted)
@@ -96,7 +96,7 @@ function sendBytes(exchange: Exchange, { contentType, bytes, clock }: Body): voi
 }
 
 function acceptsJson(accept: string): boolean {
-  return parseAccept(accept).some(
+  return parseAccept(accept).media.some(
     ({ type, subtype }) => (type === '*' || type === 'application') && (subtype === '*' || subtype === 'json'),
   );
 }

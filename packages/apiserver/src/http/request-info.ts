@@ -71,7 +71,7 @@ export function parseRequestInfo({ method, path, query }: RawRequest): RequestIn
 
 function resourceRequest(
   { method, path, query }: RawRequest,
-  groupVersion: GroupVersion,
+  { group, version }: GroupVersion,
   segments: readonly string[],
 ): ResourceRequest {
   const special = specialVerbs.has(segments[0] ?? '') ? segments[0] : undefined;
@@ -83,23 +83,23 @@ function resourceRequest(
   const parts = isNamespacedPath ? rest.slice(2) : rest;
   const [resource = '', name = '', subresource = ''] = parts;
   const refined = refineVerb(verb, name, query);
+  const selectors = special === undefined && selectingVerbs.has(refined.verb) ? query : noQuery;
   return {
     type: 'resource',
+    verb: refined.verb,
     path,
-    ...groupVersion,
-    ...refined,
+    group,
+    version,
+    name: refined.name,
     namespace: isInNamespace ? (rest[1] ?? '') : '',
     resource,
     subresource: verb === 'proxy' ? '' : subresource,
     parts,
     isNamespacedPath,
     isWatchPath: special === 'watch',
-    ...selectorsIn(special === undefined && selectingVerbs.has(refined.verb) ? query : noQuery),
+    fieldSelector: selectors.get('fieldSelector') ?? '',
+    labelSelector: selectors.get('labelSelector') ?? '',
   };
-}
-
-function selectorsIn(query: URLSearchParams): Pick<ResourceRequest, 'fieldSelector' | 'labelSelector'> {
-  return { fieldSelector: query.get('fieldSelector') ?? '', labelSelector: query.get('labelSelector') ?? '' };
 }
 
 /** A get without a name is a list or a watch, a delete without one a deletecollection. */

@@ -28,10 +28,15 @@ function headRefusal({ httpVersionMajor, httpVersionMinor, method, rawHeaders }:
     return { code: 505, text: 'HTTP Version Not Supported: unsupported protocol version' };
   }
   if (rawHeaders.length > 2 * maxHeaders) return { code: 431, text: 'Request Header Fields Too Large' };
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(name)).length;
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (isHost(rawHeaders[i])) hosts++;
   if (hosts > 1) return { code: 400, text: 'Bad Request' };
   if (hosts === 1 || httpVersionMinor === 0 || method === 'CONNECT') return undefined;
   return { code: 400, text: 'Bad Request: missing required Host header' };
+}
+
+function isHost(name: string | undefined): boolean {
+  return name?.length === 4 && name.toLowerCase() === 'host';
 }
 
 export function sendRefusal(response: NodeResponse, { code, text }: Refusal): void {

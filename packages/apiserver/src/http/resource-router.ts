@@ -119,6 +119,7 @@ function subresourceRoute(
 }
 
 function connecterOf(served: ServedResource, name: string): ObjectSubresource<UnstructuredObject> | undefined {
+  if (name === '') return undefined;
   const found = served.definition.subresources.find((subresource) => subresource.name === name);
   return found?.type === 'object' && found.connect !== undefined ? found : undefined;
 }

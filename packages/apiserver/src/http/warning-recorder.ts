@@ -5,14 +5,17 @@ const maxItemCharacters = 256;
 
 /** Equal texts count once. When all are too long together, each is cut and the last are dropped. */
 export class WarningRecorder {
-  readonly #texts = new Set<string>();
+  #texts: Set<string> | undefined;
 
   add(text: string): void {
-    if (text !== '') this.#texts.add(text);
+    if (text === '') return;
+    this.#texts ??= new Set();
+    this.#texts.add(text);
   }
 
   /** One header value a warning: `299 - "text"`. */
   headers(): readonly string[] {
+    if (this.#texts === undefined) return [];
     const texts = [...this.#texts].map((text) => [...text]);
     const total = texts.reduce((sum, characters) => sum + characters.length, 0);
     if (total <= maxTotalCharacters) return texts.map((characters) => warningHeader(characters.join('')));

@@ -35,8 +35,13 @@ export function parseWriteOptions(
 export function managerOrUserAgent(fieldManager: string, userAgent: string | undefined): string {
   if (fieldManager !== '') return fieldManager;
   const prefix = (userAgent ?? '').split('/')[0] ?? '';
-  const name = [...prefix].filter((character) => isPrintable(character)).join('');
+  const name = isPlain(prefix) ? prefix : [...prefix].filter((character) => isPrintable(character)).join('');
   return name === '' ? 'unknown' : cutToBytes(name, maxManagerBytes);
+}
+
+/** Printable ASCII, as nearly all are: a request should not be looked at character by character. */
+function isPlain(text: string): boolean {
+  return /^[ -~]*$/.test(text);
 }
 
 function cutToBytes(text: string, maxBytes: number): string {

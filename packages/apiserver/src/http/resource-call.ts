@@ -117,7 +117,9 @@ export function tableOf({ served, subresource }: ResourceCall): TableConvertor<U
   const { verbs, table } = served.definition;
   if (subresource?.type === 'object') return subresource.table;
   const isShown =
-    subresource === undefined ? verbs.includes('get') || verbs.includes('list') : subresource.name === 'status';
+    subresource === undefined
+      ? verbs.includes('get') || verbs.includes('list')
+      : subresource.name === 'status' && subresource.withoutTable !== true;
   return isShown ? table : undefined;
 }
 

@@ -42,7 +42,9 @@ interface StatusRules<T extends KubernetesObject> {
   readonly keepsMetadata?: boolean;
   /** Default 'change'. */
   readonly updateMetadata?: MetadataOnUpdate;
-  /** Fields beside the kind's content that the endpoint ignores. */
+  /** The endpoint shows no Table. Default false. */
+  readonly withoutTable?: boolean;
+  /** Fields beside the kind's content, and the metadata that it keeps, that the endpoint ignores. */
   readonly resetFields?: readonly (readonly string[])[];
 }
 

@@ -129,7 +129,10 @@ function subresourcesOf<T extends KubernetesObject>(
     const own = kind.subresources?.find((subresource) => subresource.name === name);
     if (own !== undefined) return own;
     const verbs = facts.verbs as readonly Verb[];
-    if (name === 'status') return { type: 'strategy', name, verbs, strategy: builtinStatusStrategy(kind, kindFacts) };
+    if (name === 'status') {
+      const { withoutTable = false } = kind.status ?? {};
+      return { type: 'strategy', name, verbs, strategy: builtinStatusStrategy(kind, kindFacts), withoutTable };
+    }
     return refusedSubresource(identity, name, facts);
   });
 }

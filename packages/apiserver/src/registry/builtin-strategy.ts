@@ -76,7 +76,11 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
     }),
     ...statusWarningsOf(kind),
-    resetFields: [['spec'], ...(kind.status?.resetFields ?? [])],
+    resetFields: [
+      ['spec'],
+      ...(kind.status?.keepsMetadata === true ? [['metadata']] : []),
+      ...(kind.status?.resetFields ?? []),
+    ],
     updateMetadata: kind.status?.updateMetadata ?? 'change',
   };
 }

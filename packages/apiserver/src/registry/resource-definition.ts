@@ -17,6 +17,8 @@ export interface StrategySubresource<T extends KubernetesObject> {
   readonly name: string;
   readonly verbs: readonly Verb[];
   readonly strategy: ResourceStrategy<T>;
+  /** True: the endpoint has no rows. Default: /status has those of its kind, others have none. */
+  readonly withoutTable?: boolean;
 }
 
 /** `track`: of the store that the object is in, if it keeps managedFields. */

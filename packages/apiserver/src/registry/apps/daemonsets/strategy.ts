@@ -21,7 +21,10 @@ const templateGeneration = 'deprecated.daemonset.template.generation';
 export const daemonSets: BuiltinKind<DaemonSet> = {
   id: 'apps/v1/daemonsets',
   warnings: (next, old) => templateWarnings('spec.template', next.spec?.template, { next, old }),
-  setDefaults: ({ spec }) => {
+  setDefaults: (object) => {
+    const { spec } = object;
+    // As the conversion leaves it: whoever sends a daemon set without it owns it all the same.
+    if (object.metadata?.annotations?.[templateGeneration] === undefined) setTemplateGeneration(object, '0');
     if (spec === undefined) return;
     setPodTemplateDefaults(spec.template);
     const strategy: DaemonSetUpdateStrategy = {
@@ -35,7 +38,7 @@ export const daemonSets: BuiltinKind<DaemonSet> = {
   },
   prepareForCreate: (object) => setTemplateGeneration(object, '1'),
   prepareForUpdate: (next, old) => {
-    const before = old.metadata?.annotations?.[templateGeneration] ?? '1';
+    const before = generationOf(old);
     const isSame = jsonEqual(next.spec?.template, old.spec?.template);
     setTemplateGeneration(next, isSame ? before : String(Number(before) + 1));
   },
@@ -54,6 +57,7 @@ export const daemonSets: BuiltinKind<DaemonSet> = {
   validateChange: (root, next, old) =>
     validateSelectorUnchanged(root.child('spec'), next.spec?.selector, old.spec?.selector),
   status: {
+    prepare: (next, old) => setTemplateGeneration(next, generationOf(old)),
     validate: (root, { status }, old) => {
       for (const [name, count] of Object.entries(status ?? {})) {
         if (typeof count === 'number') root.child('status', name).nonNegative(count);
@@ -62,6 +66,10 @@ export const daemonSets: BuiltinKind<DaemonSet> = {
     },
   },
 };
+
+function generationOf({ metadata }: DeepReadonly<DaemonSet>): string {
+  return metadata?.annotations?.[templateGeneration] ?? '1';
+}
 
 function setTemplateGeneration(object: DaemonSet, value: string): void {
   object.metadata = {

@@ -15,7 +15,7 @@ export const resourceClaims: BuiltinKind<ResourceClaim> = {
   validateChange: (root, next, old) => root.child('spec').immutable(next.spec, jsonEqual(next.spec, old.spec)),
   status: {
     keepsMetadata: true,
-    resetFields: [['metadata']],
+    withoutTable: true,
     prepare: dropDeallocated,
     validate: validateClaimStatus,
   },

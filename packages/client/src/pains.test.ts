@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import {
+  type CallOptions,
   defineResource,
   formatTime,
   type KubernetesObject,
@@ -128,39 +129,43 @@ describe('what hurts in Node clients:', () => {
     expect(page.items.map(({ metadata }) => metadata?.name)).toEqual(Array.from({ length: items }, (_, at) => `${at}`));
   });
 
+  /** Each method that makes a request, with what every call takes. */
+  const calls: Readonly<
+    Record<string, (client: Client, options: Pick<CallOptions, 'signal' | 'timeoutMs'>) => unknown>
+  > = {
+    get: (of, options) => of.get(ConfigMap, target, options),
+    listPage: (of, options) => of.listPage(ConfigMap, options),
+    list: (of, options) => of.list(ConfigMap, options).then(undefined),
+    create: (of, options) => of.create(ConfigMap, configMap, options),
+    update: (of, options) => of.update(ConfigMap, configMap, options),
+    patch: (of, options) => of.patch(ConfigMap, target, { type: 'merge', body: {}, ...options }),
+    mergePatch: (of, options) => of.mergePatch(ConfigMap, target, { body: {}, ...options }),
+    jsonPatch: (of, options) => of.jsonPatch(ConfigMap, target, { body: [], ...options }),
+    strategicPatch: (of, options) => of.strategicPatch(ConfigMap, target, { body: {}, ...options }),
+    apply: (of, options) => of.apply(ConfigMap, configMap, { fieldManager: 'm', ...options }),
+    delete: (of, options) => of.delete(ConfigMap, target, options),
+    deleteCollection: (of, options) => of.deleteCollection(ConfigMap, options),
+    createSubresource: (of, options) =>
+      of.createSubresource(ConfigMap, { ...target, subresource: 'x' }, { body: configMap, ...options }),
+    watch: (of, options) => lastValueFrom(of.watch(ConfigMap, options)),
+    watchEvents: (of, options) => of.watchEvents(ConfigMap, options).next(),
+    podLog: (of, options) => of.podLog(target, options),
+    rawStream: (of, options) => of.rawStream({ path: '/x', ...options }),
+    raw: (of, options) => of.raw({ path: '/x', ...options }),
+    exec: (of, options) => of.exec(target, { command: ['x'], ...options }),
+    attach: (of, options) => of.attach(target, options),
+    dialPort: (of, options) => of.dialPort(target, 80, options),
+    portForward: (of, options) => of.portForward(target, { ports: [':80'], ...options }),
+  };
+
   it('a signal is accepted and not passed on', async () => {
-    const body = configMap as KubernetesObject;
-    const calls: Record<string, (signal: AbortSignal) => unknown> = {
-      get: (signal) => client.get(ConfigMap, target, { signal }),
-      listPage: (signal) => client.listPage(ConfigMap, { signal }),
-      list: (signal) => client.list(ConfigMap, { signal }).then(undefined),
-      create: (signal) => client.create(ConfigMap, configMap, { signal }),
-      update: (signal) => client.update(ConfigMap, configMap, { signal }),
-      patch: (signal) => client.patch(ConfigMap, target, { type: 'merge', body, signal }),
-      mergePatch: (signal) => client.mergePatch(ConfigMap, target, { body, signal }),
-      jsonPatch: (signal) => client.jsonPatch(ConfigMap, target, { body: [], signal }),
-      strategicPatch: (signal) => client.strategicPatch(ConfigMap, target, { body, signal }),
-      apply: (signal) => client.apply(ConfigMap, configMap, { fieldManager: 'm', signal }),
-      delete: (signal) => client.delete(ConfigMap, target, { signal }),
-      deleteCollection: (signal) => client.deleteCollection(ConfigMap, { signal }),
-      createSubresource: (signal) =>
-        client.createSubresource(ConfigMap, { ...target, subresource: 'x' }, { body, signal }),
-      watch: (signal) => lastValueFrom(client.watch(ConfigMap, { signal })),
-      watchEvents: (signal) => client.watchEvents(ConfigMap, { signal }).next(),
-      podLog: (signal) => client.podLog(target, { signal }),
-      rawStream: (signal) => client.rawStream({ path: '/x', signal }),
-      raw: (signal) => client.raw({ path: '/x', signal }),
-      exec: (signal) => client.exec(target, { command: ['x'], signal }),
-      attach: (signal) => client.attach(target, { signal }),
-      dialPort: (signal) => client.dialPort(target, 80, { signal }),
-    };
-    const withoutCall = ['constructor', 'prepare', 'listerWatcher', 'observeWrites', 'portForward', 'close'];
+    const withoutCall = ['constructor', 'prepare', 'listerWatcher', 'observeWrites', 'close'];
     expect([...Object.keys(calls), ...withoutCall].sort()).toEqual(Object.getOwnPropertyNames(Client.prototype).sort());
     server.always(() => undefined);
     for (const [name, call] of Object.entries(calls)) {
       const controller = new AbortController();
       const before = server.requests.length;
-      const outcome = Promise.resolve(call(controller.signal)).then(
+      const outcome = Promise.resolve(call(client, { signal: controller.signal })).then(
         () => 'resolved',
         (error: unknown) => error,
       );
@@ -171,6 +176,23 @@ describe('what hurts in Node clients:', () => {
     }
     // What is left is the pool's, not one of each call.
     while (server.sockets.size > 2) await new Promise(setImmediate);
+  });
+
+  it('some calls cannot be given a time, and wait as long as the server likes', async () => {
+    const clock = new VirtualClock();
+    await using timed = new Client({ server: server.url }, { clock });
+    server.always(() => undefined);
+    for (const [name, call] of Object.entries(calls)) {
+      const before = server.requests.length;
+      const outcome = Promise.resolve(call(timed, { timeoutMs: 7 })).then(
+        () => 'resolved',
+        ({ code }: { readonly code: string }) => code,
+      );
+      while (server.requests.length === before) await new Promise(setImmediate);
+      await clock.advance(7);
+      expect(await outcome, name).toBe('ETIMEDOUT');
+    }
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('custom resources have no types, and built-in kinds other calls than they', async () => {

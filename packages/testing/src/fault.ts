@@ -1,6 +1,14 @@
 // Fault: what can go wrong in a test cluster, on the wire, at the server and below the watch caches. Faults decides what a
 // fault means for connections and requests; the proxy, the server and the in-process client ask it.
-import { newInternalError, newServiceUnavailable, newTooManyRequests, type StatusError } from '@kapstan/api';
+import { inspect } from 'node:util';
+import {
+  newInternalError,
+  newServiceUnavailable,
+  newTooManyRequests,
+  requireNotNegative,
+  requireObject,
+  type StatusError,
+} from '@kapstan/api';
 import type { Connection, ConnectionKind } from './connection.ts';
 
 /** Which connections or requests: those of watches, or all others. */
@@ -139,10 +147,44 @@ function refusalOf(fault: Refusal): StatusError {
   }
 }
 
+/** What each kind may have beside it. */
+const members: ReadonlyMap<string, readonly string[]> = new Map([
+  ['reset', ['match']],
+  ['blackhole', ['match', 'connections']],
+  ['slow', ['match', 'delayMs']],
+  ['refuse', []],
+  ['429', ['match', 'times', 'retryAfterSeconds']],
+  ['500', ['match', 'times', 'retryAfterSeconds']],
+  ['503', ['match', 'times', 'retryAfterSeconds']],
+  ['lag', []],
+  ['410', []],
+]);
+
+/**
+ * Throws TypeError for another kind, for what a kind does not have, and for other words than it has: a fault that does nothing
+ * would let a test pass.
+ */
+export function requireFault(fault: Fault): void {
+  requireObject(fault, "a fault, such as { kind: 'reset' },");
+  const { kind, ...rest } = fault;
+  const own = members.get(kind);
+  if (own === undefined)
+    throw new TypeError(`no fault has the kind ${inspect(kind)}: ${[...members.keys()].join(', ')}`);
+  const given = Object.entries(rest).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    if (!own.includes(name)) throw new TypeError(`a fault ${kind} has no ${name}`);
+    if (name === 'match' && value !== 'watch' && value !== 'call')
+      throw new TypeError(`match must be 'watch' or 'call', not ${inspect(value)}`);
+    if (name === 'connections' && value !== 'present' && value !== 'all')
+      throw new TypeError(`connections must be 'present' or 'all', not ${inspect(value)}`);
+    if (name === 'retryAfterSeconds') requireNotNegative(value, name);
+  }
+}
+
 function checkedTimes(fault: Standing): number {
   const times = isRefusal(fault) ? (fault.times ?? Number.POSITIVE_INFINITY) : 1;
-  if (!(times >= 1)) throw new TypeError(`times must be at least 1, got ${times}`);
-  const delayMs = fault.kind === 'slow' ? fault.delayMs : 0;
-  if (!(delayMs >= 0)) throw new TypeError(`delayMs must not be negative, got ${delayMs}`);
+  if (typeof times !== 'number' || !(times >= 1))
+    throw new TypeError(`times must be at least 1, not ${inspect(times)}`);
+  if (fault.kind === 'slow') requireNotNegative(fault.delayMs, 'delayMs');
   return times;
 }

@@ -2,11 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import {
   type Clock,
   type KubernetesObject,
   type Logger,
   type ResourceClient,
+  requireLogger,
+  requireObject,
   silentLogger,
   systemClock,
 } from '@kapstan/api';
@@ -16,7 +19,7 @@ import { Activity } from './activity.ts';
 import type { ByteProxy } from './byte-proxy.ts';
 import { requestObserver, startClusterProxy } from './cluster-proxy.ts';
 import { installCrds } from './custom-resources.ts';
-import { type ActiveFault, type Fault, Faults } from './fault.ts';
+import { type ActiveFault, type Fault, Faults, requireFault } from './fault.ts';
 import { type RunningServer, type ServerSettings, startServer } from './running-server.ts';
 import { TestClient } from './test-client.ts';
 
@@ -40,8 +43,9 @@ export interface ClusterConnectOptions extends ClientOptions {
   readonly impersonate?: Impersonation;
 }
 
-/** Resolves when requests are answered and all definitions are established. Rejects with everything closed again. */
+/** Resolves when requests are answered and all definitions are established. Rejects with everything closed again, with TypeError for bad options. */
 export async function testCluster(options: TestClusterOptions = {}): Promise<TestCluster> {
+  requireOptions(options);
   const cluster = new TestCluster(options, await mkdtemp(join(tmpdir(), 'kapstan-test-cluster-')));
   try {
     await cluster.start();
@@ -51,6 +55,17 @@ export async function testCluster(options: TestClusterOptions = {}): Promise<Tes
     await cluster.close();
     throw error;
   }
+}
+
+function requireOptions(options: TestClusterOptions): void {
+  requireObject(options, 'options of testCluster()');
+  const { clock = 'virtual', http = 'on', crds = [], controlPlane = {} } = options;
+  if (clock !== 'virtual' && clock !== 'real')
+    throw new TypeError(`clock must be 'virtual' or 'real', not ${inspect(clock)}`);
+  if (http !== 'on' && http !== 'off') throw new TypeError(`http must be 'on' or 'off', not ${inspect(http)}`);
+  if (!Array.isArray(crds)) throw new TypeError(`crds must be a list of definitions, not ${inspect(crds)}`);
+  requireObject(controlPlane, 'controlPlane');
+  requireLogger(options.logger);
 }
 
 /** Made by {@link testCluster}. */
@@ -147,8 +162,9 @@ export class TestCluster {
     }
   }
 
-  /** Makes something go wrong, see {@link Fault}. Resolves when it has begun. */
+  /** Makes something go wrong, see {@link Fault}. Resolves when it has begun. Rejects with TypeError for what is no fault. */
   async fault(fault: Fault): Promise<ActiveFault> {
+    requireFault(fault);
     switch (fault.kind) {
       case 'lag': {
         const { engine } = this.#requireServer();

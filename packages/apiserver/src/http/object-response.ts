@@ -64,7 +64,8 @@ function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>,
     case 'Table': {
       const includeObject = parseIncludeObject(exchange.query);
       const table = answer.table ?? definition.table;
-      const metadata = { resourceVersion: object.metadata?.resourceVersion ?? '' };
+      const { resourceVersion } = object.metadata ?? {};
+      const metadata = resourceVersion === undefined ? {} : { resourceVersion };
       const options = { version: target.version, includeObject, nowMs: answer.clock.now() };
       return { ...tableFields(table, metadata, options), rows: [tableRow({ ...definition, table }, object, options)] };
     }

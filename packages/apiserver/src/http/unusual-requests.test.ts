@@ -32,6 +32,13 @@ describe('a path', () => {
     else expect(answer.text).toContain(part);
   });
 
+  it.each(['/openapi/v2', '/openapi/v3/apis/apps/v1'])(
+    '%s says whose interface it describes, not which build',
+    async (path) => {
+      expect((await server.send('GET', path)).json.info).toEqual({ title: 'Kubernetes', version: '1.36' });
+    },
+  );
+
   it('of the version is answered in JSON, whatever is liked better', async () => {
     const accept = 'application/json;q=0.1, application/yaml';
     const { headers, json: version } = await server.send('GET', '/version', { headers: { accept } });
@@ -51,6 +58,12 @@ describe('a body', () => {
   ])('of type %s is %d', async (type, expected) => {
     const { status } = await server.send('POST', path, { body, headers: { 'content-type': type } });
     expect(status).toBe(expected);
+  });
+
+  it('that is created in play has no version as a Table', async () => {
+    const headers = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const { status, json: table } = await server.send('POST', path, { body, headers });
+    expect([status, table.kind, table.metadata]).toEqual([201, 'Table', {}]);
   });
 
   it('that is JSON and said to be protobuf is quoted as text', async () => {

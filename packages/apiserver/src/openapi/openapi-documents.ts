@@ -84,7 +84,7 @@ function buildDocument(definitions: readonly ResourceDefinition[]): Readonly<Rec
   addSharedSchemas(schemas);
   return {
     openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: versionInfo.gitVersion },
+    info: { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` },
     paths,
     components: { schemas: schemas.all() },
   };

@@ -28,7 +28,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Paths or definitions that are made in one turn. */
 const sliceItems = 16;
-const info = { title: 'Kubernetes', version: versionInfo.gitVersion };
+const info = { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` };
 
 export class SwaggerDocuments {
   readonly #catalog: ResourceCatalog;

@@ -30,6 +30,23 @@ describe('retryOnConflict', () => {
     expect(await result).toContain('attempt 5');
   });
 
+  it.each<[string, object, string]>([
+    [
+      'steps without end',
+      { steps: Number.POSITIVE_INFINITY },
+      'steps must be a whole number of at least 1, not Infinity',
+    ],
+    ['steps in words', { steps: '5' }, 'steps must be a whole number of at least 1, not 5'],
+    ['a wait that is none', { initialMs: Number.NaN }, 'initialMs must be a number of at least 0, not NaN'],
+    ['a signal', { signal: {} }, 'signal takes an AbortSignal'],
+  ])('attempts nothing for wrong options: %s', async (_, options, message) => {
+    let attempts = 0;
+    const result = retryOnConflict(() => Promise.reject(conflict(++attempts)), options as never);
+    await expect(result).rejects.toThrow(message);
+    await expect(retryOnConflict(undefined as never)).rejects.toThrow('the attempt of retryOnConflict() must be a fun');
+    expect(attempts).toBe(0);
+  });
+
   it('passes any other error on at once', async () => {
     const error = newBadRequest('no');
     await expect(retryOnConflict(() => Promise.reject(error))).rejects.toBe(error);

@@ -1,5 +1,14 @@
 // Read, change, update, and again when somebody else was faster: client-go's retry.RetryOnConflict.
-import { Backoff, type Clock, delay, isConflict, systemClock } from '@kapstan/api';
+import {
+  Backoff,
+  type Clock,
+  delay,
+  isConflict,
+  requireFunction,
+  requireNotNegative,
+  requireSignal,
+  systemClock,
+} from '@kapstan/api';
 
 export interface RetryOnConflictOptions {
   /** Attempts in all. At least 1. Default 5. */
@@ -18,10 +27,15 @@ export interface RetryOnConflictOptions {
 
 /**
  * Runs `attempt` until it does not reject with a 409 Conflict. It must read the object anew each time. Rejects with the
- * last conflict when the attempts are used up, and at once with any other error.
+ * last conflict when the attempts are used up, and at once with any other error, TypeError on bad options.
  */
 export async function retryOnConflict<R>(attempt: () => Promise<R>, options: RetryOnConflictOptions = {}): Promise<R> {
   const { steps = 5, initialMs = 10, factor = 1, jitter = 0.1, clock = systemClock, signal } = options;
+  requireFunction(attempt ?? null, 'the attempt of retryOnConflict()');
+  if (!(Number.isInteger(steps) && steps >= 1))
+    throw new TypeError(`steps must be a whole number of at least 1, not ${steps}`);
+  for (const [name, value] of Object.entries({ initialMs, factor, jitter })) requireNotNegative(value, name);
+  requireSignal(signal);
   const backoff = new Backoff(
     { initialMs, factor, jitter, maxMs: Number.POSITIVE_INFINITY, resetAfterMs: 0 },
     { clock },

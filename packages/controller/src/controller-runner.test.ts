@@ -118,6 +118,23 @@ describe('a controller that runs', () => {
     expect(errors).toEqual([...lines, ...lines]);
   });
 
+  it('takes the default for a priority that is none, and says so', async () => {
+    const runs: string[] = [];
+    await run(
+      controller(testConfigMaps)
+        .settings({ priority: () => Number.NaN })
+        .reconcile(async ({ metadata }) => void runs.push(metadata?.name ?? '')),
+    );
+    for (const name of ['a', 'b', 'c']) maps.add(configMap({ name }));
+    await settle();
+    expect(runs).toEqual(['a', 'b', 'c']);
+    expect(errors).toHaveLength(3);
+    expect(errors[0]).toMatchObject([
+      'The function for priorities failed; the default counts',
+      { key: 'default/a', error: new TypeError('a priority must be a finite number, not NaN') },
+    ]);
+  });
+
   it('says which change could not be mapped, and still maps the state for which it can', async () => {
     const runs: string[] = [];
     for (const name of ['a', 'b']) maps.add(configMap({ name }));

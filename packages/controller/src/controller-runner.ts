@@ -16,6 +16,7 @@ import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type Recon
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
+import { requirePriority } from './workqueue/queue-order.ts';
 
 /** What the manager lends to each of its controllers. */
 export interface ControllerPorts {
@@ -161,7 +162,11 @@ export class ControllerRunner {
     const keys = objects.flatMap((object) =>
       object === undefined ? [] : this.#ask(() => this.#matching(textsOf(keysOf(object))), none),
     );
-    const urgency = this.#ask(() => priority(change), usual);
+    const urgency = this.#ask(() => {
+      const given = priority(change);
+      requirePriority(given);
+      return given;
+    }, usual);
     for (const key of new Set(keys)) this.#queue.add(key, urgency);
   }
 

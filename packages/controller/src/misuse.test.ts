@@ -217,6 +217,21 @@ describe('a part that is made wrongly', () => {
     expect(make).toThrow(message);
   });
 
+  it.each<[string, (queue: RateLimitingQueue<string>) => void, string]>([
+    ['a priority that is none', (of) => of.add('a', Number.NaN), 'a priority must be a finite number, not NaN'],
+    ['a priority in words', (of) => of.add('a', 'high' as never), "a priority must be a finite number, not 'high'"],
+    ['a priority for later', (of) => of.addAfter('a', 5, Number.NaN), 'a priority must be a finite number, not NaN'],
+    ['a delay in words', (of) => of.addAfter('a', '5' as never), "a delay must be a number of milliseconds, not '5'"],
+    ['a delay of a limiter', (of) => of.addRateLimited('a'), 'a delay must be a number of milliseconds, not undefined'],
+  ])('is asked of a queue, which refuses it and stays as it was: %s', async (_what, ask, message) => {
+    const clock = new VirtualClock();
+    const rateLimiter = { when: () => undefined as never, forget: () => undefined, numRequeues: () => 0 };
+    const of = new RateLimitingQueue<string>({ clock, priority: {}, rateLimiter });
+    of.add('b', 1);
+    expect(() => ask(of)).toThrow(new TypeError(message));
+    expect([of.length, of.delayed, clock.pendingTimers, await of.get()]).toEqual([1, 0, 0, 'b']);
+  });
+
   it('is a token without a definition, to be installed', async () => {
     const installed = installDefinitions([testConfigMaps as never], { client, fieldManager: 'a' });
     await expect(installed).rejects.toThrow('installDefinitions() takes what defineResource() gives');

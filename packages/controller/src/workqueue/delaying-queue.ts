@@ -1,5 +1,7 @@
 // DelayingQueue: a WorkQueue whose keys can be added later. Above it rate-limiting-queue.ts.
+import { inspect } from 'node:util';
 import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
+import { requirePriority } from './queue-order.ts';
 import { RankHeap } from './rank-heap.ts';
 import { WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
@@ -25,9 +27,12 @@ export class DelayingQueue<K> extends WorkQueue<K> {
 
   /**
    * Adds a key after a delay; at once when it is 0 or less. A key that waits already keeps the earlier time and the higher
-   * priority. Ignored after shutdown.
+   * priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link WorkQueue.add}.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
+    requirePriority(priority);
+    if (typeof delayMs !== 'number' || Number.isNaN(delayMs))
+      throw new TypeError(`a delay must be a number of milliseconds, not ${inspect(delayMs)}`);
     if (this.isShuttingDown) return;
     this.observer.retried?.(key);
     if (!(delayMs > 0)) return this.add(key, priority);

@@ -92,3 +92,8 @@ export function requirePriorityOptions(options: PriorityOptions): void {
   if (!(agingMs > 0 && Number.isFinite(agingMs)))
     throw new TypeError(`agingMs must be above 0, not ${inspect(agingMs)}`);
 }
+
+/** Throws TypeError for what cannot be compared: a NaN would put the others out of order. */
+export function requirePriority(priority: unknown): asserts priority is number {
+  if (!Number.isFinite(priority)) throw new TypeError(`a priority must be a finite number, not ${inspect(priority)}`);
+}

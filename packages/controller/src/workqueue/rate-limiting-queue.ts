@@ -22,7 +22,7 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
     this.#limiter = options.rateLimiter ?? defaultControllerRateLimiter(options.clock ?? systemClock);
   }
 
-  /** Adds a key when the rate limiter lets it. */
+  /** Adds a key when the rate limiter lets it. Throws what the limiter throws, and TypeError where it gives no delay. */
   addRateLimited(key: K, priority = 0): void {
     this.addAfter(key, this.#limiter.when(key), priority);
   }

@@ -11,7 +11,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { type Observable, Subject } from 'rxjs';
-import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder } from './queue-order.ts';
+import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder, requirePriority } from './queue-order.ts';
 
 export interface WorkQueueOptions<K = unknown> {
   /** Names the queue in metrics and logs. Default ''. */
@@ -102,8 +102,12 @@ export class WorkQueue<K> {
     return this.#depth.asObservable();
   }
 
-  /** Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: item and order change together. */
+  /**
+   * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: item and order change
+   * together. Throws TypeError for a priority that is no finite number.
+   */
   add(key: K, priority = 0): void {
+    requirePriority(priority);
     if (this.#isShuttingDown) return;
     const item = this.#items.get(key);
     if (item === undefined) this.#addNew(key, priority);

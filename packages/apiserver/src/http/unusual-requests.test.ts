@@ -84,6 +84,36 @@ describe('a body', () => {
   });
 });
 
+it('an owner who is named twice is told of before admission, but of a patch after it', async () => {
+  const path = '/api/v1/namespaces/default/configmaps';
+  const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' };
+  const metadata = { name: 'owned', ownerReferences: [owner, owner] };
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+  const patch = (type: string) => ({ body, headers: { 'content-type': type } });
+  const answers = [
+    await server.send('POST', path, { body }),
+    await server.send('PUT', `${path}/owned`, { body }),
+    await server.send('PATCH', `${path}/owned`, patch('application/merge-patch+json')),
+  ];
+  const seen = answers.map(({ headers, json: { metadata: meta } }) => [
+    String(headers.warning).includes('after mutating admission happens'),
+    meta.ownerReferences,
+  ]);
+  expect(seen).toEqual([
+    [false, [owner]],
+    [false, [owner]],
+    [true, [owner]],
+  ]);
+  expect(answers.every(({ headers }) => headers.warning !== undefined)).toBe(true);
+});
+
+it('a secret for TLS whose key does not fit is taken with a warning', async () => {
+  const stringData = { 'tls.crt': 'x', 'tls.key': 'y' };
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 't' }, type: 'kubernetes.io/tls', stringData };
+  const { status, headers } = await server.send('POST', '/api/v1/namespaces/default/secrets', { body });
+  expect([status, headers.warning]).toEqual([201, '299 - "tls: failed to find any PEM data in certificate input"']);
+});
+
 it('who is nobody is refused what he asked for, and told that a token behind two spaces is none', async () => {
   const authenticators = [bearerAuthenticator({ apiAudiences: [], authenticators: [] })];
   const strict = await startTestServer(openLmdbEngine, {

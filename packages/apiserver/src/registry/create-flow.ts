@@ -37,6 +37,7 @@ export async function createObject<T extends KubernetesObject>(
 ): Promise<Stored<T>> {
   wipeSystemMetadata(metaOf(object));
   ensureNamespace(metaOf(object), requestNamespace(parts, context));
+  dedupeOwners(object, context, '');
   await admitCreate(parts, context, { object, subresource: '', managedFields: 'tracked' });
   try {
     return await createNamed(parts, context, object);
@@ -60,22 +61,23 @@ export interface CreateAdmission<T extends KubernetesObject> {
   readonly managedFields: 'tracked' | 'given';
 }
 
-/** What the handler does before the store sees the object: owners deduplicated, fields tracked, admission may change it. */
+/** What the handler does before the store sees the object: fields tracked, admission may change it, owners deduplicated. */
 export async function admitCreate<T extends KubernetesObject>(
   parts: StoreParts<T>,
   context: RequestContext,
   { object, subresource, managedFields }: CreateAdmission<T>,
 ): Promise<void> {
-  dedupeOwners(object, context, '');
   if (managedFields === 'tracked') {
     const definition = parts.definition as unknown as ResourceDefinition<UnstructuredObject>;
     parts.managedFields?.onCreate(object, { context, definition, subresource });
   }
   await context.nextTurn?.();
-  if (parts.admission === undefined) return;
-  const { name = '', managedFields: entries } = object.metadata ?? {};
-  await parts.admission.admit(admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object }));
-  parts.managedFields?.afterAdmission(object, entries, context);
+  if (parts.admission !== undefined) {
+    const { name = '', managedFields: entries } = object.metadata ?? {};
+    const attributes = admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object });
+    await parts.admission.admit(attributes);
+    parts.managedFields?.afterAdmission(object, entries, context);
+  }
   dedupeOwners(object, context, afterAdmission);
 }
 

@@ -22,6 +22,7 @@ import type { RequestContext } from './request-context.ts';
 import type { Subresource, SubresourceChange } from './resource-definition.ts';
 import type { UpdateRequest } from './resource-store.ts';
 import { methodNotAllowed } from './route-errors.ts';
+import { dedupeOwners } from './store-parts.ts';
 
 /** What is written, and as whom. Names come checked by the router. */
 export interface WriteTarget {
@@ -109,6 +110,8 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
 export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
   const { served, part, context, name } = target;
   checkObjectName(object, { name, namespace: context.namespace });
+  // What a patch repeats is told when admission is through. Source: handlers/update.go, patch.go.
+  dedupeOwners(object, context, '');
   const uid = object.metadata?.uid ?? '';
   const preconditions = uid === '' ? {} : { preconditions: { uid } };
   if (part?.type === 'object')

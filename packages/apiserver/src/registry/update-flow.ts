@@ -150,15 +150,15 @@ class Update<T extends KubernetesObject> {
   /** Fields tracked, then mutating admission, as the handlers' transformers do it. */
   async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
     const { managedFields, admission } = this.#parts;
-    dedupeOwners(next, this.#context, '');
     if (this.#request.managedFields !== 'given') {
       if (managedFields === undefined) keepManagedFields(metaOf(next), old.metadata);
       else managedFields.onUpdate(next, old, this.#fieldsCall);
     }
-    if (admission === undefined) return;
-    const entries = next.metadata?.managedFields;
-    await admission.admit(this.#attributes(next, old));
-    managedFields?.afterAdmission(next, entries, this.#context);
+    if (admission !== undefined) {
+      const entries = next.metadata?.managedFields;
+      await admission.admit(this.#attributes(next, old));
+      managedFields?.afterAdmission(next, entries, this.#context);
+    }
     dedupeOwners(next, this.#context, afterAdmission);
   }
 

@@ -139,7 +139,7 @@ export function specialIpErrors(text: string): string[] {
 /** Key of a ConfigMap or Secret. Source: IsConfigMapKey. */
 export function configKeyErrors(key: string): string[] {
   const errors: string[] = [];
-  if (Buffer.byteLength(key) > 253) errors.push('must be no more than 253 bytes');
+  if (Buffer.byteLength(key) > 253) errors.push('must be no more than 253 characters');
   if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
     errors.push(
       "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
@@ -174,7 +174,7 @@ const underscoreSubdomain = `${underscoreLabel}(\\.${underscoreLabel})*`;
 /** A DNS subdomain that may have underscores. Source: IsDNS1123SubdomainWithUnderscore. */
 export function searchPathErrors(text: string): string[] {
   const errors: string[] = [];
-  if (Buffer.byteLength(text) > 253) errors.push('must be no more than 253 bytes');
+  if (Buffer.byteLength(text) > 253) errors.push('must be no more than 253 characters');
   if (!new RegExp(`^${underscoreSubdomain}$`).test(text)) {
     errors.push(
       `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${underscoreSubdomain}')`,

@@ -7,6 +7,7 @@ import { ipErrors, portNumberErrors, specialIpErrors } from '../../validation/va
 
 export const endpoints: BuiltinKind<Endpoints> = {
   id: 'v1/endpoints',
+  strategy: { updateMetadata: 'both' },
   setDefaults: (object) => {
     for (const subset of object.subsets ?? []) for (const port of subset.ports ?? []) port.protocol ||= 'TCP';
   },

@@ -1,11 +1,12 @@
 // Secrets. Source: pkg/registry/core/secret, pkg/apis/core/validation ValidateSecret, ValidateSecretUpdate.
-import type { DeepReadonly } from '@kapstan/api';
+import { type DeepReadonly, getOwn } from '@kapstan/api';
 import type { Secret } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { configKeyErrors } from '../../validation/value-rules.ts';
 import { maxDataBytes } from '../configmaps/strategy.ts';
+import { keyPairFault } from './tls-key-pair.ts';
 
 const accountAnnotation = 'kubernetes.io/service-account.name';
 
@@ -30,8 +31,16 @@ export const secrets: BuiltinKind<Secret> = {
     if (next.immutable !== true) root.child('immutable').forbidden(refusal);
     if (!jsonEqual(next.data, old.data)) root.child('data').forbidden(refusal);
   },
+  warnings: tlsWarnings,
   fields: ({ type }) => ({ type: type ?? '' }),
 };
+
+function tlsWarnings({ type, data = {} }: DeepReadonly<Secret>): readonly string[] {
+  if (type !== 'kubernetes.io/tls') return [];
+  const text = (key: string): string => Buffer.from(getOwn(data, key) ?? '', 'base64').toString('latin1');
+  const fault = keyPairFault(text('tls.crt'), text('tls.key'));
+  return fault === undefined ? [] : [fault];
+}
 
 /** The write-only texts go over the data. Source: Convert_v1_Secret_To_core_Secret. */
 function mergeStringData(object: Secret): void {

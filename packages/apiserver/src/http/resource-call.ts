@@ -119,7 +119,7 @@ export function tableOf({ served, subresource }: ResourceCall): TableConvertor<U
   const isShown =
     subresource === undefined
       ? verbs.includes('get') || verbs.includes('list')
-      : subresource.name === 'status' && subresource.withoutTable !== true;
+      : subresource.type === 'strategy' && subresource.name === 'status' && subresource.withoutTable !== true;
   return isShown ? table : undefined;
 }
 

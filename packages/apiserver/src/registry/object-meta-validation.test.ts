@@ -169,7 +169,7 @@ describe('the name of a field manager', () => {
   it('is printable', () => {
     expect(fieldManagerErrors('kubectl édit-1', 'fieldManager')).toEqual([]);
     expect(fieldManagerErrors('é\u0000', 'fieldManager').map(formatFieldError)).toEqual([
-      'fieldManager: Invalid value: "é\\u0000": invalid character U+0000 (at position 2)',
+      'fieldManager: Invalid value: "é\\x00": invalid character U+0000 (at position 2)',
     ]);
   });
 });

@@ -134,6 +134,13 @@ describe('startControlPlane', () => {
     expect(metrics).toMatch(/\netcd_requests_total\{operation="create",group="",resource="namespaces"\} [1-9]/);
     expect(metrics).toMatch(/\napiserver_storage_size_bytes\{storage_cluster_id="etcd-0"\} [1-9]/);
     expect(metrics).toContain('watch_cache_capacity{group="apps",resource="deployments"} 100\n');
+    expect(metrics).toMatch(
+      /\napiserver_admission_controller_admission_duration_seconds_count\{name="NamespaceLifecycle",type="admit",operation="CREATE",rejected="false"\} [1-9]/,
+    );
+    expect(metrics).toMatch(/\nprocess_cpu_seconds_total [0-9.]+\n/);
+    expect(metrics).toMatch(
+      /\nkubernetes_build_info\{.*git_version="v1\.36\.3\+kapstan",.*major="1",minor="36",platform="[^"]+"\} 1\n/,
+    );
   });
 
   it('sends HTTP/2 clients away as often as it is told, and ends requests in the time that it is told', async () => {

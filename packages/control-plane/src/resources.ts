@@ -118,10 +118,23 @@ function inspectedStores(open: ReadonlySet<ResourceStack>, polls: StorePolls): I
   });
 }
 
-function formatOwnMetrics(open: ReadonlySet<ResourceStack>, polls: StorePolls, access: AccessControl): string {
+interface MetricSources {
+  readonly open: ReadonlySet<ResourceStack>;
+  readonly polls: StorePolls;
+  readonly access: AccessControl;
+  readonly admission: AdmissionChain;
+}
+
+function formatOwnMetrics({ open, polls, access, admission }: MetricSources): string {
   const stores = storeMetrics(inspectedStores(open, polls));
   const { metrics: tokens } = access.secretTokens;
-  return formatMetrics([...stores, ...sizeMetrics(polls.storedBytes), ...cacherMetrics(inspected(open)), ...tokens]);
+  return formatMetrics([
+    ...stores,
+    ...sizeMetrics(polls.storedBytes),
+    ...cacherMetrics(inspected(open)),
+    ...admission.families(),
+    ...tokens,
+  ]);
 }
 
 /** Under the names that kube-apiserver gives its clusters: etcd-0, etcd-1, … */
@@ -198,7 +211,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     patching,
     healthChecks: [...healthChecks(engines.all, open), ...(options.encryption?.healthChecks ?? [])],
     isReady: () => [...open].every((stack) => stack.readiness() === undefined),
-    metrics: { metrics: async () => formatOwnMetrics(open, polls, access) },
+    metrics: { metrics: async () => formatOwnMetrics({ open, polls, access, admission }) },
     forgetBefore: (engine, revision) => {
       for (const { cacher, served } of open) {
         if (engines.engineFor(served.definition) === engine) cacher?.forgetBefore(revision);

@@ -15,6 +15,7 @@ import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { issuerPages } from './issuer-pages.ts';
 import { inKubernetesOrder, type PostStartHooks } from './post-start-hooks.ts';
+import { processMetrics } from './process-metrics.ts';
 import type { Resources } from './resources.ts';
 import { StartError } from './start-error.ts';
 import type { StoreEngines } from './store-engines.ts';
@@ -71,6 +72,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     metrics: [
       loops.metrics,
       resources.metrics,
+      processMetrics(clock),
       ...(encryption === undefined ? [] : [encryption.metrics.registry]),
       ...(audit === undefined ? [] : [audit.log.metrics]),
     ],

@@ -1,9 +1,17 @@
 // AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
 // Implements the registry's AdmissionControl.
 import { type Clock, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
+import type { MetricFamily } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
-import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
+import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/admission-control.ts';
 import { ResourceCatalog } from '../registry/catalog.ts';
+import {
+  type AdmissionStep,
+  admissionFamilies,
+  type DurationsOfSteps,
+  durationsOfSteps,
+  type StepDurations,
+} from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { defaultPlugins, optionalPlugins } from './built-in-plugins.ts';
 
@@ -70,8 +78,45 @@ export const admissionPluginNames: readonly string[] = [
   'AlwaysDeny',
 ];
 
+type Operations = readonly AdmissionOperation[];
+
+const creates: Operations = ['CREATE'];
+const updates: Operations = ['UPDATE'];
+const changes: Operations = ['CREATE', 'UPDATE', 'DELETE'];
+const allOperations: Operations = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
+
+/** What plug-ins are asked about that are not asked about creates and updates. Source: their admission.NewHandler. */
+const operationsOf: ReadonlyMap<string, Operations> = new Map([
+  ['AlwaysAdmit', allOperations],
+  ['AlwaysDeny', allOperations],
+  ['NamespaceAutoProvision', creates],
+  ['NamespaceLifecycle', changes],
+  ['NamespaceExists', changes],
+  ['TaintNodesByCondition', creates],
+  ['Priority', changes],
+  ['DefaultStorageClass', creates],
+  ['StorageObjectInUseProtection', creates],
+  ['PersistentVolumeClaimResize', updates],
+  ['RuntimeClass', creates],
+  ['CertificateApproval', updates],
+  ['CertificateSigning', updates],
+  ['CertificateSubjectRestriction', creates],
+  ['DefaultIngressClass', creates],
+  ['PodTopologyLabels', creates],
+]);
+const usualOperations: Operations = ['CREATE', 'UPDATE'];
+
+interface TimedPlugin {
+  readonly plugin: AdmissionPlugin;
+  /** What it is asked about. */
+  readonly operations: Operations;
+  readonly durations: DurationsOfSteps;
+}
+
 export class AdmissionChain implements AdmissionControl {
-  readonly #plugins: readonly AdmissionPlugin[];
+  readonly #plugins: readonly TimedPlugin[];
+  readonly #clock: Clock;
+  readonly #whole: DurationsOfSteps = durationsOfSteps();
 
   /** Throws TypeError, naming the flag, for names that are unknown, not built, or both switched on and off. */
   constructor(options: AdmissionChainOptions) {
@@ -81,32 +126,71 @@ export class AdmissionChain implements AdmissionControl {
     const usual = [...defaultPlugins(ports), ...(options.plugins ?? [])];
     const error = namesError(options, new Set([...optional, ...usual].map((plugin) => plugin.name)));
     if (error !== undefined) throw new TypeError(error);
+    this.#clock = ports.clock;
+    // Those from elsewhere know themselves what concerns them.
+    const operations = (plugin: AdmissionPlugin): Operations =>
+      options.plugins?.includes(plugin) ? allOperations : (operationsOf.get(plugin.name) ?? usualOperations);
     this.#plugins = [...usual, ...optional.filter((plugin) => enabled.includes(plugin.name))]
       .filter((plugin) => !disabled.includes(plugin.name))
-      .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name));
+      .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name))
+      .map((plugin) => ({ plugin, operations: operations(plugin), durations: durationsOfSteps() }));
   }
 
   /** Names of the plug-ins that are on, in order. */
   get pluginNames(): readonly string[] {
-    return this.#plugins.map((plugin) => plugin.name);
+    return this.#plugins.map(({ plugin }) => plugin.name);
   }
 
-  async admit(attributes: AdmissionAttributes): Promise<void> {
-    for (const plugin of this.#plugins) {
-      // Most do at once what they have to do.
-      const pending = plugin.admit?.(attributes);
-      if (pending !== undefined) await pending;
-    }
+  /** For /metrics. */
+  families(): MetricFamily[] {
+    return admissionFamilies(
+      this.#whole,
+      this.#plugins.map(({ plugin, durations }) => [plugin.name, durations]),
+    );
+  }
+
+  admit(attributes: AdmissionAttributes): Promise<void> {
+    return this.#ask('admit', attributes);
   }
 
   validates(resource: GroupResource): boolean {
     const name = formatGroupResource(resource);
-    return this.#plugins.some((plugin) => plugin.validate !== undefined && isValidating(plugin, name));
+    return this.#plugins.some(({ plugin }) => plugin.validate !== undefined && isValidating(plugin, name));
   }
 
-  async validate(attributes: AdmissionAttributes): Promise<void> {
-    const name = formatGroupResource(attributes.resource);
-    for (const plugin of this.#plugins) if (isValidating(plugin, name)) await plugin.validate?.(attributes);
+  validate(attributes: AdmissionAttributes): Promise<void> {
+    return this.#ask('validate', attributes);
+  }
+
+  async #ask(step: AdmissionStep, attributes: AdmissionAttributes): Promise<void> {
+    const { operation, resource } = attributes;
+    const name = step === 'validate' ? formatGroupResource(resource) : '';
+    const beganMs = this.#clock.monotonicNow();
+    let sinceMs = beganMs;
+    let asked: StepDurations | undefined;
+    // The end of one is the beginning of the next.
+    const note = (outcome: 'passed' | 'rejected'): void => {
+      const nowMs = this.#clock.monotonicNow();
+      asked?.observe(operation, outcome, nowMs - sinceMs);
+      sinceMs = nowMs;
+    };
+    let outcome: 'passed' | 'rejected' = 'rejected';
+    try {
+      for (const { plugin, operations, durations } of this.#plugins) {
+        if (plugin[step] === undefined || !operations.includes(operation)) continue;
+        if (step === 'validate' && !isValidating(plugin, name)) continue;
+        asked = durations[step];
+        // Most do at once what they have to do.
+        const pending = plugin[step](attributes);
+        if (pending !== undefined) await pending;
+        note('passed');
+        asked = undefined;
+      }
+      outcome = 'passed';
+    } finally {
+      note(outcome);
+      this.#whole[step].observe(operation, outcome, sinceMs - beganMs);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Clock } from '@kapstan/api';
 import { formatMetrics, Histogram, type MetricFamily, type MetricSample } from '@kapstan/storage';
 import type { Registry } from 'prom-client';
+import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { AccessMetrics } from './access-metrics.ts';
@@ -29,6 +30,19 @@ export interface ServerMetricsSources {
   /** Shown too. */
   readonly others: readonly Pick<Registry, 'metrics'>[];
 }
+
+/** As /version tells it. */
+const buildLabels: Labels = {
+  build_date: versionInfo.buildDate,
+  compiler: versionInfo.compiler,
+  git_commit: versionInfo.gitCommit,
+  git_tree_state: versionInfo.gitTreeState,
+  git_version: versionInfo.gitVersion,
+  go_version: versionInfo.goVersion,
+  major: versionInfo.major,
+  minor: versionInfo.minor,
+  platform: versionInfo.platform,
+};
 
 const noNames = { group: '', version: '', resource: '', subresource: '' };
 
@@ -147,6 +161,7 @@ export class ServerMetrics {
         })),
       ),
       ...this.#watches.metrics(),
+      gauge('kubernetes_build_info', 'What the server is built from; always 1.', [{ labels: buildLabels, value: 1 }]),
     ];
   }
 

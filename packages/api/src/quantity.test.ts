@@ -106,3 +106,14 @@ describe('Quantity', () => {
     expect(JSON.stringify({ cpu: parseQuantity('0.1') })).toBe('{"cpu":"100m"}');
   });
 });
+
+describe('an amount that was read before', () => {
+  it('is the same amount, also when thousands of others were read since', () => {
+    const first = parseQuantity('128Mi');
+    expect(parseQuantity('128Mi')).toBe(first);
+    for (let index = 0; index < 5_000; index++) parseQuantity(`${index}m`);
+    expect(parseQuantity('128Mi')).not.toBe(first);
+    expect(parseQuantity('128Mi').compare(first)).toBe(0);
+    expect(parseQuantity('4999m').toString()).toBe('4999m');
+  });
+});

@@ -113,8 +113,23 @@ const smallestScale = -9;
 // A bound on what "1e999999999" may cost: far above anything an int32 exponent is used for.
 const largestExponent = 100_000;
 
+// The same few amounts stand in all pods, and are read several times in each write.
+const quantities = new Map<string, Quantity>();
+const maxQuantities = 2_000;
+const maxKeptLength = 20;
+
 /** Reads an amount. Throws TypeError with the text of Kubernetes. Amounts below 1n are rounded away from zero. Source: ParseQuantity. */
 export function parseQuantity(text: string): Quantity {
+  const known = quantities.get(text);
+  if (known !== undefined) return known;
+  const quantity = readQuantity(text);
+  if (text.length > maxKeptLength) return quantity;
+  if (quantities.size >= maxQuantities) quantities.clear();
+  quantities.set(text, quantity);
+  return quantity;
+}
+
+function readQuantity(text: string): Quantity {
   const match = text === '' ? null : shape.exec(text);
   if (match === null) {
     throw new TypeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");

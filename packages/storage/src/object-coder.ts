@@ -12,7 +12,7 @@ import { withoutVersion } from './versioner.ts';
 export interface ReadState<T extends KubernetesObject> {
   /** Absent: the key does not exist. */
   readonly stored?: Stored<T>;
-  /** Encoded, not transformed. */
+  /** Encoded, not transformed. Absent: to be encoded when somebody asks, see {@link ObjectCoder.plainOf}. */
   readonly plain?: Uint8Array;
   /** 0 = the key does not exist. */
   readonly revision: Revision;
@@ -79,7 +79,12 @@ export class ObjectCoder<T extends KubernetesObject> {
 
   /** State to try first, from an object that may be out of date. */
   stateOf(stored: Stored<T>): ReadState<T> {
-    return { stored, plain: this.encode(stored.object as T), revision: stored.revision, isStale: false };
+    return { stored, revision: stored.revision, isStale: false };
+  }
+
+  /** The plain bytes of a state that has an object. */
+  plainOf({ plain, stored }: ReadState<T>): Uint8Array {
+    return plain ?? this.encode((stored as Stored<T>).object as T);
   }
 
   /** Plain bytes of an object, without its version. Throws TypeError when it cannot be encoded. */

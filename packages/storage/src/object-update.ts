@@ -108,7 +108,11 @@ export class UpdateLoop<T extends KubernetesObject> {
   }
 
   #hasContent(plain: Uint8Array): boolean {
-    return this.#state.plain !== undefined && this.#coder.isSameContent(plain, this.#state.plain);
+    const { stored } = this.#state;
+    if (stored === undefined) return false;
+    // The same content has the same length: most changes are told by it.
+    if (stored.storedBytes !== 0 && stored.storedBytes !== plain.length) return false;
+    return this.#coder.isSameContent(plain, this.#coder.plainOf(this.#state));
   }
 
   /** Undefined: someone else wrote; their state is the new one. */

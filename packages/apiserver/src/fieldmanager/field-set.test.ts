@@ -106,3 +106,17 @@ it.each<readonly [path: FieldPath, text: string]>([
   expect(formatPath(path)).toBe(text);
   expect(path.map(parsePathElement)).toEqual(path);
 });
+
+describe('the union with what a set has already', () => {
+  const set = FieldSet.of(['f:a'], ['f:b', 'f:c'], ['f:b', 'k:{"n":1}', 'f:d']);
+
+  it('is the set itself', () => {
+    expect(set.union(FieldSet.of(['f:b', 'k:{"n":1}', 'f:d'], ['f:a']))).toBe(set);
+    expect(set.union(new FieldSet())).toBe(set);
+  });
+
+  it.each([[['f:b']], [['f:c']], [['f:a', 'f:c']], [['f:b', 'k:{"n":1}', 'f:e']]])('is another with %j', (path) => {
+    const union = set.union(FieldSet.of(path));
+    expect([union.has(path), set.has(path)]).toEqual([true, false]);
+  });
+});

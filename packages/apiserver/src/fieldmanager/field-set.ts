@@ -59,8 +59,9 @@ export class FieldSet {
     return last !== undefined && set?.members.has(last) === true;
   }
 
+  /** The set itself when it has all of the other's paths. */
   union(other: FieldSet): FieldSet {
-    if (other.isEmpty) return this;
+    if (this.#includes(other)) return this;
     const result = this.copy();
     for (const element of other.members) result.members.add(element);
     for (const [element, child] of other.children) {
@@ -68,6 +69,15 @@ export class FieldSet {
       result.children.set(element, mine === undefined ? child : mine.union(child));
     }
     return result;
+  }
+
+  #includes(other: FieldSet): boolean {
+    for (const element of other.members) if (!this.members.has(element)) return false;
+    for (const [element, theirs] of other.children) {
+      const mine = this.children.get(element);
+      if (mine === undefined ? !theirs.isEmpty : !mine.#includes(theirs)) return false;
+    }
+    return true;
   }
 
   intersection(other: FieldSet): FieldSet {

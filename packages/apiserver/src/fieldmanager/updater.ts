@@ -28,17 +28,24 @@ export interface UpdaterCall {
  * Gives the manager what it added and changed, and takes it from the others. Changes `managers`. Throws ConversionError
  * when a version in which someone owns fields cannot show the object.
  */
-export function ownUpdate(managers: Managers, next: unknown, call: UpdaterCall): void {
+export function ownUpdate(managers: Managers, object: unknown, call: UpdaterCall): void {
   const { manager } = call;
   dropMissingVersions(managers, call);
-  const compare = comparisons(call, next);
+  const compare = comparisons(call, object);
   const comparison = compare(manager.apiVersion);
-  disown(managers, compare);
-  const taken = withoutMetadata(comparison.added.union(comparison.modified));
-  if (taken.isEmpty) return;
-  const id = managerId(manager);
-  const before = managers.get(id)?.fields ?? new FieldSet();
-  managers.set(id, { ...manager, fields: taken.union(before), time: call.time });
+  const self = managerId(manager);
+  disown(managers, compare, self);
+  const changed = comparison.added.union(comparison.modified);
+  const taken = withoutMetadata(changed);
+  const own = managers.get(self);
+  // What the manager changes it keeps: a set that has it all stays the very same, encoded as it was.
+  const gone = taken === changed ? comparison.removed : changesOf(comparison);
+  const fields = (own?.fields ?? new FieldSet()).difference(gone).union(taken);
+  if (fields.isEmpty) managers.delete(self);
+  else {
+    const next = own === undefined ? { ...manager, fields, time: undefined } : withFields(own, fields);
+    managers.set(self, taken.isEmpty ? next : { ...next, time: call.time });
+  }
 }
 
 /** What differs between the live object and the next, in each version in which someone owns fields. */

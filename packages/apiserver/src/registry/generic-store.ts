@@ -111,12 +111,27 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     name: string,
     options: { readonly resourceVersion?: string } = {},
   ): Promise<Stored<T>> {
-    const key = objectKeyOf(this.#parts.keys, context.namespace, name);
-    const stored = await this.#ask('get', name, () =>
-      this.#parts.storage.get(key, { ...options, ...signalOf(context) }),
-    );
+    const stored = await this.#read(context, name, options);
     if (stored === undefined) throw newNotFound(this.#parts.resource, name);
     return this.#decorator.of(stored);
+  }
+
+  async find(
+    context: RequestContext,
+    name: string,
+    options: { readonly resourceVersion?: string } = {},
+  ): Promise<Stored<T> | undefined> {
+    const stored = await this.#read(context, name, options);
+    return stored && this.#decorator.of(stored);
+  }
+
+  #read(
+    context: RequestContext,
+    name: string,
+    options: { readonly resourceVersion?: string },
+  ): Promise<Stored<T> | undefined> {
+    const key = objectKeyOf(this.#parts.keys, context.namespace, name);
+    return this.#ask('get', name, () => this.#parts.storage.get(key, { ...options, ...signalOf(context) }));
   }
 
   async list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>> {

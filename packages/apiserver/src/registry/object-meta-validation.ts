@@ -115,10 +115,12 @@ function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
 
 /** Labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
 function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
-  return Object.entries(labels).flatMap(([key, value]) => [
-    ...qualifiedNameErrors(key).map((text) => invalidField(path, key, text)),
-    ...labelValueErrors(value).map((text) => invalidField(path, value, text)),
-  ]);
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels)) {
+    for (const text of qualifiedNameErrors(key)) errors.push(invalidField(path, key, text));
+    for (const text of labelValueErrors(value)) errors.push(invalidField(path, value, text));
+  }
+  return errors;
 }
 
 /** Annotations of an object or of a template in it. Case of keys does not matter. Source: ValidateAnnotations. */

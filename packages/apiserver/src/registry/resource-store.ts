@@ -95,6 +95,12 @@ export interface ResourceStore<T extends KubernetesObject = UnstructuredObject> 
   /** Takes the object over and changes it. Wipes its system metadata, generates its name, tracks its fields, admits it. */
   create(context: RequestContext, object: T): Promise<Stored<T>>;
   get(context: RequestContext, name: string, options?: { readonly resourceVersion?: string }): Promise<Stored<T>>;
+  /** The same, and undefined where there is none: for looks at what is often absent. Absent: {@link get} tells. */
+  find?(
+    context: RequestContext,
+    name: string,
+    options?: { readonly resourceVersion?: string },
+  ): Promise<Stored<T> | undefined>;
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>>;
   watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch;
   update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>>;

@@ -17,7 +17,7 @@ import {
 } from '@kapstan/api';
 import { checkPreconditions, type ResponseMeta, Stored, type UpdateResult } from '@kapstan/storage';
 import { admitCreate, metadataRules, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
-import { jsonEqual } from './json-equality.ts';
+import { membersEqual } from './json-equality.ts';
 import { objectKeyOf } from './key-functions.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { nameIsPathSegment } from './names.ts';
@@ -281,14 +281,15 @@ function keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | und
 
 /** Managed fields carry the time of the last change; a change of nothing else is none. Source: IgnoreManagedFieldsTimestampsTransformer. */
 function changesOnlyTimes<T extends KubernetesObject>(next: T, existing: T): boolean {
-  const { managedFields: nextEntries = [], ...nextMeta } = next.metadata ?? {};
-  const { managedFields: entries = [], ...meta } = existing.metadata ?? {};
+  const [nextMeta, meta] = [next.metadata ?? {}, existing.metadata ?? {}];
+  const { managedFields: nextEntries = [] } = nextMeta;
+  const { managedFields: entries = [] } = meta;
   if (nextEntries.length === 0 || nextEntries.length !== entries.length) return false;
-  const sameEntries = nextEntries.every((entry, index) => {
-    const { time: _nextTime, ...nextRest } = entry;
-    const { time: _time, ...rest } = entries[index] ?? {};
-    return jsonEqual(nextRest, rest);
-  });
-  if (!sameEntries || !jsonEqual(nextMeta, meta)) return false;
-  return jsonEqual({ ...next, metadata: null }, { ...existing, metadata: null });
+  return (
+    membersEqual(next as Members, existing as Members, 'metadata') &&
+    membersEqual(nextMeta as Members, meta as Members, 'managedFields') &&
+    nextEntries.every((entry, index) => membersEqual(entry as Members, entries[index] as Members, 'time'))
+  );
 }
+
+type Members = Readonly<Record<string, unknown>>;

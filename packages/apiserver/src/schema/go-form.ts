@@ -6,7 +6,10 @@ import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zer
 
 /** One field of a Go struct, as its JSON shows it. */
 interface FormField {
-  readonly type: { readonly scalar: ScalarForm } | { readonly message: string };
+  /** Absent = a struct. */
+  readonly scalar?: ScalarForm;
+  /** The struct. Absent = a scalar. */
+  readonly message?: string;
   readonly shape: 'single' | 'list' | 'map';
   readonly isPointer: boolean;
   readonly omitEmpty: boolean;
@@ -29,7 +32,8 @@ const forms = new Map<string, Form>();
  */
 export function normalizeGoForm(definition: string, object: Record<string, unknown>): void {
   const { fields, always } = formOf(definition);
-  for (const key of Object.keys(object)) {
+  // A write comes here three times with all its structs: no list of the keys is made.
+  for (const key in object) {
     const field = fields.get(key);
     const value = object[key];
     const next = field === undefined || value === undefined || value === null ? undefined : presentValue(field, value);
@@ -50,23 +54,23 @@ function isAlwaysWritten(field: FormField): boolean {
   if (field.omitZero) return false;
   if (field.shape !== 'single' || field.isPointer) return !field.omitEmpty;
   // encoding/json never calls a struct empty: a zero Time with omitempty is written as null.
-  return 'message' in field.type || field.type.scalar.isStruct || !field.omitEmpty;
+  return field.scalar === undefined || field.scalar.isStruct || !field.omitEmpty;
 }
 
 /** What a field that is always written looks like when nothing set it. */
 function absentValue(field: FormField): unknown {
   if (field.shape !== 'single' || field.isPointer) return null;
-  return 'message' in field.type ? zeroGoForm(field.type.message) : zeroOfScalar(field.type.scalar);
+  return zeroValue(field);
 }
 
 function presentValue(field: FormField, value: unknown): unknown {
   if (field.shape === 'list') return listValue(field, value);
   if (field.shape === 'map') return mapValue(field, value);
   const next = itemValue(field, value);
-  if (field.isPointer || 'message' in field.type) return next;
-  const scalar = field.type.scalar;
+  const { scalar } = field;
+  if (scalar === undefined || scalar.isStruct || field.isPointer || !field.omitEmpty) return next;
   const isZero = next === zeroOfScalar(scalar) || (scalar.kind === 'bytes' && next === '');
-  return field.omitEmpty && !scalar.isStruct && isZero ? undefined : next;
+  return isZero ? undefined : next;
 }
 
 function listValue(field: FormField, value: unknown): unknown {
@@ -94,11 +98,15 @@ function mapValue(field: FormField, value: unknown): unknown {
 
 /** An item of a list or map, where null is the zero value, or a single value. */
 function itemValue(field: FormField, value: unknown): unknown {
-  if ('scalar' in field.type)
-    return value === null ? zeroOfScalar(field.type.scalar) : normalizeScalar(field.type.scalar, value);
-  if (value === null) return zeroGoForm(field.type.message);
-  if (isJsonObject(value)) normalizeGoForm(field.type.message, value);
+  if (value === null) return zeroValue(field);
+  if (field.scalar !== undefined) return normalizeScalar(field.scalar, value);
+  if (isJsonObject(value)) normalizeGoForm(field.message as string, value);
   return value;
+}
+
+function zeroValue({ scalar, message }: FormField): unknown {
+  // Invariant: a field is a struct or a scalar.
+  return scalar === undefined ? zeroGoForm(message as string) : zeroOfScalar(scalar);
 }
 
 function formOf(definition: string): Form {
@@ -113,7 +121,7 @@ function formOf(definition: string): Form {
 }
 
 const typeMetaField: FormField = {
-  type: { scalar: scalarFormOf('string') },
+  scalar: scalarFormOf('string'),
   shape: 'single',
   isPointer: false,
   omitEmpty: true,
@@ -133,7 +141,7 @@ function addFields(fields: Map<string, FormField>, definition: string): void {
     const [, type, label = '', flags = '', jsonName = name] = row;
     if (flags.includes('i')) addFields(fields, type);
     else if (label === 'm' && isResourceList(definition, type))
-      fields.set(jsonName, { ...fieldOf(type, label, flags), type: { scalar: resourceAmountForm } });
+      fields.set(jsonName, { ...fieldOf(type, label, flags), scalar: resourceAmountForm });
     else fields.set(jsonName, fieldOf(type, label, flags));
   }
 }
@@ -146,7 +154,7 @@ function isResourceList(definition: string, type: string): boolean {
 function fieldOf(type: string, label: string, flags: string): FormField {
   const isMessage = Object.hasOwn(protobufFacts().messages, type) && !Object.hasOwn(protobufFacts().jsonForms, type);
   return {
-    type: isMessage ? { message: type } : { scalar: scalarFormOf(type) },
+    ...(isMessage ? { message: type } : { scalar: scalarFormOf(type) }),
     shape: label === 'r' ? 'list' : label === 'm' ? 'map' : 'single',
     isPointer: flags.includes('p'),
     omitEmpty: flags.includes('o'),

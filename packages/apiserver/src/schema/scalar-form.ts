@@ -69,7 +69,7 @@ export function normalizeScalar(form: ScalarForm, value: unknown): unknown {
     case 'microTime':
       return typeof value === 'string' ? normalizeMicroTime(value) : value;
     case 'quantity':
-      return normalizeQuantity(value, (quantity) => quantity);
+      return normalizeQuantity(value, asItIs);
     case 'milliQuantity':
       return normalizeQuantity(value, roundUpToMilli);
     case 'bytes':
@@ -103,6 +103,10 @@ function normalizeQuantity(value: unknown, round: (quantity: Quantity) => Quanti
     if (error instanceof TypeError) return value;
     throw error;
   }
+}
+
+function asItIs(quantity: Quantity): Quantity {
+  return quantity;
 }
 
 function roundUpToMilli(quantity: Quantity): Quantity {

@@ -37,7 +37,10 @@ export const secrets: BuiltinKind<Secret> = {
 
 function tlsWarnings({ type, data = {} }: DeepReadonly<Secret>): readonly string[] {
   if (type !== 'kubernetes.io/tls') return [];
-  const text = (key: string): string => Buffer.from(getOwn(data, key) ?? '', 'base64').toString('latin1');
+  const text = (key: string): string => {
+    const value = getOwn(data, key);
+    return typeof value === 'string' ? Buffer.from(value, 'base64').toString('latin1') : '';
+  };
   const fault = keyPairFault(text('tls.crt'), text('tls.key'));
   return fault === undefined ? [] : [fault];
 }

@@ -1,6 +1,6 @@
 // Impersonation: headers that ask to act as someone else. Who may is decided by impersonator.ts.
 // Source: apiserver pkg/endpoints/filters/impersonation (processImpersonationHeaders).
-import { newBadRequest } from '@kapstan/api';
+import { goQuote, newBadRequest } from '@kapstan/api';
 
 export interface ImpersonationHeaders {
   header(name: string): string | undefined;
@@ -54,9 +54,9 @@ function decodeKey(key: string): string {
 /** The text shows Go's form of the user that would have been. */
 function withoutUser({ uid, groups, extra: entries }: WantedUser): Error {
   const texts = (values: readonly string[]): string =>
-    values.length === 0 ? '[]string(nil)' : `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;
-  const shownEntries = [...entries].map(([key, values]) => `${JSON.stringify(key)}:${texts(values)}`);
+    values.length === 0 ? '[]string(nil)' : `[]string{${values.map((value) => goQuote(value)).join(', ')}}`;
+  const shownEntries = [...entries].map(([key, values]) => `${goQuote(key)}:${texts(values)}`);
   const extra = entries.size === 0 ? 'map[string][]string(nil)' : `map[string][]string{${shownEntries.join(', ')}}`;
-  const shown = `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${texts(groups)}, Extra:${extra}}`;
+  const shown = `&user.DefaultInfo{Name:"", UID:${goQuote(uid)}, Groups:${texts(groups)}, Extra:${extra}}`;
   return newBadRequest(`requested ${shown} without impersonating a user name`);
 }

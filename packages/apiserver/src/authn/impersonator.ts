@@ -5,6 +5,7 @@ import {
   dnsSubdomainErrors,
   type FieldError,
   formatFieldErrors,
+  goQuote,
   invalidField,
   isForbidden,
   systemClock,
@@ -238,7 +239,7 @@ function extraFault(extra: WantedUser['extra']): string | undefined {
     const errors = prefixedPathErrors(key);
     if (errors.length > 0) return `impersonating an invalid key in extra is not allowed: ${formatFieldErrors(errors)}`;
     if (key !== key.toLowerCase()) {
-      return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
+      return `impersonating a non-lowercase key in extra is not allowed: ${goQuote(key)}`;
     }
     if (values.length === 0) return 'impersonating empty values in extra is not allowed';
     if (values.includes('')) return 'impersonating the empty string value in extra is not allowed';

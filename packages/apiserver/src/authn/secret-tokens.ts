@@ -1,7 +1,7 @@
 // SecretTokens: knows the tokens of service accounts that are kept in Secrets, which have no end but that of their Secret or
 // account, and notes in the Secret when one was last used. Beside service-account-tokens.ts. Source: pkg/serviceaccount/legacy.go.
 import { timingSafeEqual } from 'node:crypto';
-import { type Clock, type DeepReadonly, formatTime, type Logger, type ResourceClient } from '@kapstan/api';
+import { type Clock, type DeepReadonly, formatTime, goQuote, type Logger, type ResourceClient } from '@kapstan/api';
 import { Secret, type ServiceAccount } from '@kapstan/kinds/core/v1';
 import type { MetricFamily } from '@kapstan/storage';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -140,7 +140,7 @@ export class SecretTokens implements TokenAuthenticator {
   }: SecretTokenClaims): Promise<DeepReadonly<ServiceAccount> | string> {
     const isMeant = ({ metadata }: DeepReadonly<ServiceAccount>): boolean => metadata?.uid === accountUid;
     const account = await this.#find('serviceaccounts', { namespace, name }, isMeant);
-    if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
+    if (account === undefined) return `serviceaccounts ${goQuote(name)} not found`;
     const { uid = '', deletionTimestamp } = account.metadata ?? {};
     if (deletionTimestamp !== undefined) return `ServiceAccount ${namespace}/${name} has been deleted`;
     if (uid !== accountUid) return `ServiceAccount UID (${uid}) does not match claim (${accountUid})`;

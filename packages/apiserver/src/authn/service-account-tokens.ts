@@ -1,7 +1,7 @@
 // ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
 // there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { type Clock, type DeepReadonly, parseTime, type UnstructuredObject } from '@kapstan/api';
+import { type Clock, type DeepReadonly, goQuote, parseTime, type UnstructuredObject } from '@kapstan/api';
 import { CompactSign } from 'jose';
 import type { KubernetesClaims, TokenClaims, TokenIssuer } from '../registry/core/serviceaccounts/token-issuer.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -139,7 +139,7 @@ export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, Tok
     if (claims === undefined) return 'service account token claims could not be validated';
     const { namespace, serviceaccount, secret, pod, node } = claims;
     const account = await this.#find('serviceaccounts', namespace, serviceaccount);
-    if (account === undefined) return `serviceaccounts ${JSON.stringify(serviceaccount.name)} not found`;
+    if (account === undefined) return `serviceaccounts ${goQuote(serviceaccount.name)} not found`;
     const uid = account.metadata?.uid ?? '';
     if (uid !== serviceaccount.uid) return `service account UID (${uid}) does not match claim (${serviceaccount.uid})`;
     if (this.#isGone(account)) return 'service account has been deleted';

@@ -171,6 +171,7 @@ describe('a binding', () => {
 
   it.each([
     ['Role', 'none', 404, 'rolebindings.rbac.authorization.k8s.io "none" not found'],
+    ['Role', 'no\u200bne', 404, 'rolebindings.rbac.authorization.k8s.io "no\\u200bne" not found'],
     ['Foo', 'x', 500, 'unsupported role reference kind: "Foo"'],
   ])('to %s %s is answered with %i', async (roleKind, roleName, code, message) => {
     const error = await refusal(createBinding(roleKind, roleName));

@@ -4,6 +4,7 @@
 import {
   type DeepReadonly,
   deepCopy,
+  goQuote,
   newBadRequest,
   newForbidden,
   newNotFound,
@@ -161,7 +162,7 @@ class GuardedStore implements ResourceStore {
       throw new StatusError({
         code: 500,
         reason: '',
-        message: `unsupported role reference kind: ${JSON.stringify(kind)}`,
+        message: `unsupported role reference kind: ${goQuote(kind)}`,
       });
     }
     if (kind === 'Role' && namespace === '') throw newBadRequest('Namespace parameter required.');
@@ -183,7 +184,7 @@ class GuardedStore implements ResourceStore {
   /** As the store has it now: whoever just got a right may hand it on, and whoever just lost it may not. */
   async #livePolicy(namespace: string): Promise<RbacPolicy> {
     const describeMissing = (_kind: string, name: string): string =>
-      `${this.#resource}.${group} ${JSON.stringify(name)} not found`;
+      `${this.#resource}.${group} ${goQuote(name)} not found`;
     const policy = new RbacPolicy({ describeMissing });
     const wanted = [...kinds].filter(([, kind]) => namespace !== '' || kind.startsWith('Cluster'));
     await Promise.all(
@@ -218,7 +219,7 @@ function refusalOf(
   const owned = policy.rulesOf(user, namespace);
   const missing = uncoveredRules(owned.rules, rules);
   if (missing.length === 0) return undefined;
-  const who = `user ${JSON.stringify(user.name)} (groups=${quotedList(user.groups)})`;
+  const who = `user ${goQuote(user.name)} (groups=${quotedList(user.groups)})`;
   const lines = describeRules(missing).join('\n');
   const errors = owned.errors.length === 0 ? '' : `; resolution errors: [${joinErrors(owned.errors)}]`;
   return `${who} is attempting to grant RBAC permissions not currently held:\n${lines}${errors}`;

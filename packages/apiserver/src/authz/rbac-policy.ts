@@ -1,7 +1,7 @@
 // RbacPolicy: all roles and bindings, as far as they are known, and what they grant to a user. Plain synchronous state, filled
 // from a cache for every request (rbac-authorizer.ts) and from the store where rights are handed on (escalation-guard.ts).
 // Source: pkg/registry/rbac/validation/rule.go.
-import { type DeepReadonly, type KubernetesObject, objectKey } from '@kapstan/api';
+import { type DeepReadonly, goQuote, type KubernetesObject, objectKey } from '@kapstan/api';
 import type { Role, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { UserInfo } from '../registry/request-context.ts';
 import { type Binding, BindingIndex, type BindingMatch, nameOf } from './binding-index.ts';
@@ -29,7 +29,7 @@ export class RbacPolicy {
   constructor(options: RbacPolicyOptions = {}) {
     this.#describeMissing =
       options.describeMissing ??
-      ((kind, name) => `${kind.toLowerCase()}.rbac.authorization.k8s.io ${JSON.stringify(name)} not found`);
+      ((kind, name) => `${kind.toLowerCase()}.rbac.authorization.k8s.io ${goQuote(name)} not found`);
   }
 
   set(kind: RbacKind, object: DeepReadonly<KubernetesObject>): void {
@@ -83,7 +83,7 @@ export class RbacPolicy {
   #grant({ binding, subject }: BindingMatch, namespace: string): Grant {
     const { roleRef } = binding;
     if (roleRef.kind !== 'Role' && roleRef.kind !== 'ClusterRole') {
-      return { error: `unsupported role reference kind: ${JSON.stringify(roleRef.kind)}` };
+      return { error: `unsupported role reference kind: ${goQuote(roleRef.kind)}` };
     }
     const rules = this.roleRules(roleRef, namespace);
     if (rules === undefined) return { error: this.#describeMissing(roleRef.kind, roleRef.name) };
@@ -124,6 +124,6 @@ function describeMatch({ binding, subject }: BindingMatch, namespace: string): s
     namespace === '' ? ['ClusterRoleBinding', nameOf(binding)] : ['RoleBinding', `${nameOf(binding)}/${namespace}`];
   const { roleRef } = binding;
   const whose = subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || namespace}` : subject.name;
-  const role = `${roleRef.kind} ${JSON.stringify(roleRef.name)}`;
-  return `${kind} ${JSON.stringify(name)} of ${role} to ${subject.kind} ${JSON.stringify(whose)}`;
+  const role = `${roleRef.kind} ${goQuote(roleRef.name)}`;
+  return `${kind} ${goQuote(name)} of ${role} to ${subject.kind} ${goQuote(whose)}`;
 }

@@ -100,5 +100,8 @@ describe('what rules do not cover', () => {
     ]);
   });
 
-  it('quotes as Go does', () => expect(quotedList(['a', '', 'b"c'])).toBe('["a" "" "b\\"c"]'));
+  it('quotes as Go does', () => {
+    expect(quotedList(['a', '', 'b"c'])).toBe('["a" "" "b\\"c"]');
+    expect(quotedList(['\u0007ü\u200b'])).toBe('["\\aü\\u200b"]');
+  });
 });

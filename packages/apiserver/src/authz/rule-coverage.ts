@@ -1,5 +1,6 @@
 // What of some rules others do not cover: nobody may hand on what he does not have. Source: component-helpers
 // auth/rbac/validation, pkg/registry/rbac/validation/policy_compact.go, pkg/apis/rbac/v1 CompactString.
+import { goQuote } from '@kapstan/api';
 import { type Rule, urlCovers } from './rule-matching.ts';
 
 /** The part of `wanted` that `owned` does not cover, one rule for each verb, resource and name. */
@@ -25,7 +26,7 @@ export function describeRules(rules: readonly Rule[]): readonly string[] {
 
 /** As Go's %q shows a list. */
 export function quotedList(values: readonly string[]): string {
-  return `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
+  return `[${values.map((value) => goQuote(value)).join(' ')}]`;
 }
 
 /** An atom has one of everything, so one rule covers it or none does. */

@@ -33,8 +33,9 @@ describe('formats of a definition', () => {
     [{ type: 'number', format: 'int32' }, 'int32'],
     [{ type: 'string', format: 'int32' }, 'int32'],
     [{ type: 'object', format: 'email' }, 'email'],
+    [{ type: 'string', format: 'a\u0000' }, 'a\\x00'],
   ])('are unknown for their type: %j', (schema, format) => {
-    expect(created({ properties: { p: schema } })).toEqual([`unrecognized format ${JSON.stringify(format)}`]);
+    expect(created({ properties: { p: schema } })).toEqual([`unrecognized format "${format}"`]);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 // Warnings of a definition whose schemas name formats that nobody checks. Which are known: schema/string-formats.ts.
 // Source: apiextensions-apiserver customresourcedefinition/strategy.go (getUnrecognizedFormatsInCRD).
-import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+import { type DeepReadonly, goQuote, isJsonObject } from '@kapstan/api';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { isKnownFormat } from '../schema/string-formats.ts';
 
@@ -20,7 +20,7 @@ export function formatWarnings(definition: Definition, old: Definition | undefin
   const before = old === undefined ? undefined : unknownFormats(old);
   return [...unknownFormats(definition)]
     .filter((format) => before?.has(format) !== true)
-    .map((format) => `unrecognized format ${JSON.stringify(format)}`);
+    .map((format) => `unrecognized format ${goQuote(format)}`);
 }
 
 function unknownFormats({ spec }: Definition): ReadonlySet<string> {

@@ -1,5 +1,5 @@
 // Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
-import type { Clock } from '@kapstan/api';
+import { type Clock, goQuote } from '@kapstan/api';
 import type { Exchange } from './exchange.ts';
 import { HealthMetrics } from './health-metrics.ts';
 import { sendPageNotFound, sendText } from './status-response.ts';
@@ -94,7 +94,7 @@ export class HealthEndpoints {
       lines.push(error === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`);
     }
     if (unknown.size > 0) {
-      const names = [...unknown].map((name) => JSON.stringify(name)).join(',');
+      const names = [...unknown].map((name) => goQuote(name)).join(',');
       lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
     }
     const report = (outcome: string): string => `${lines.join('\n')}\n${endpoint} check ${outcome}\n`;

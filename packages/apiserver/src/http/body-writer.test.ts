@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { systemClock } from '@kapstan/api';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { BodyWriter } from './body-writer.ts';
+import type { Exchange } from './exchange.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 
 const threshold = 128 * 1024;
@@ -16,6 +17,8 @@ const chunks: Record<string, readonly number[]> = {
   'a chunk beyond the bound': [threshold + 1],
   'two chunks beyond the bound': [threshold + 1, threshold + 1],
 };
+/** Enough for many pieces, no two of which are alike. */
+const items = Array.from({ length: 3_000 }, (_, index) => Buffer.alloc(1_000, `${index} `));
 let server: HttpServer;
 beforeAll(async () => {
   server = await startHttpServer({
@@ -23,6 +26,10 @@ beforeAll(async () => {
       exchange.setHeader('Content-Type', 'text/plain');
       const writer = new BodyWriter(exchange, { status: 203, clock: systemClock });
       for (const size of chunks[exchange.path.slice(1)] ?? []) writer.push(Buffer.alloc(size, 'b'));
+      for (const item of exchange.path === '/items' ? items : []) {
+        writer.push(item);
+        if (writer.needsBreath) await writer.breathe();
+      }
       writer.finish();
     },
   });
@@ -78,4 +85,40 @@ it.each([
 it('answers that are compressed at once do not mix', async () => {
   const answers = await Promise.all(Array.from({ length: 40 }, () => get('two chunks beyond the bound', 'gzip')));
   for (const { status, bytes } of answers) expect([status, gunzipSync(bytes).length]).toEqual([203, 2 * threshold + 2]);
+});
+
+it.each(['', 'gzip'])(
+  'pieces of a large answer arrive as they were pushed, whatever buffers they go through: "%s"',
+  async (accept) => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => get('items', accept)));
+    for (const { encoding, bytes } of answers) {
+      expect((encoding === 'gzip' ? gunzipSync(bytes) : bytes).equals(Buffer.concat(items))).toBe(true);
+    }
+  },
+);
+
+it('a piece goes through a buffer again only when its bytes were taken', async () => {
+  const taken: (() => void)[] = [];
+  const written: Buffer[] = [];
+  const stream = {
+    write: (bytes: Buffer, onTaken: () => void) => {
+      written.push(bytes);
+      taken.push(onTaken);
+      return true;
+    },
+    drained: () => Promise.resolve(),
+  };
+  const exchange = { header: () => undefined, open: () => stream, signal: { aborted: false } } as unknown as Exchange;
+  const writer = new BodyWriter(exchange, { status: 200, clock: systemClock });
+  const send = async (letter: string): Promise<void> => {
+    for (let n = 0; n < 3; n++) writer.push(Buffer.alloc(100_000, letter));
+    expect(await writer.breathe()).toBe(true);
+  };
+  await send('a');
+  await send('b');
+  taken[0]?.();
+  await send('c');
+  const [first, second, third] = written as [Buffer, Buffer, Buffer];
+  expect([second.equals(Buffer.alloc(300_000, 'b')), third.equals(Buffer.alloc(300_000, 'c'))]).toEqual([true, true]);
+  expect([first.buffer === second.buffer, first.buffer === third.buffer]).toEqual([false, true]);
 });

@@ -3,16 +3,18 @@
 import { createGzip } from 'node:zlib';
 import type { Clock } from '@kapstan/api';
 import type { Exchange } from './exchange.ts';
-import type { ResponseStream } from './response-stream.ts';
+import { type ResponseStream, unlessFailed } from './response-stream.ts';
 
 /** Answers above this are compressed and streamed. */
 const streamThresholdBytes = 128 * 1024;
 const pieceBytes = 256 * 1024;
+/** What a piece mostly has room in: it ends behind an item. */
+const roomBytes = pieceBytes + 64 * 1024;
 /** Longest stretch of encoding before others get their turn, in milliseconds. */
 const sliceMs = 8;
 
 interface BodySink {
-  write(bytes: Uint8Array): boolean;
+  write(bytes: Uint8Array, onTaken?: () => void): boolean;
   drained(): Promise<void>;
   end(): void;
 }
@@ -23,6 +25,8 @@ export class BodyWriter {
   readonly #clock: Clock;
   #parts: Uint8Array[] = [];
   #size = 0;
+  /** Buffers of which the sink took all bytes. */
+  readonly #free: Buffer[] = [];
   #sink: BodySink | undefined;
   #stream: ResponseStream | undefined;
   #sliceStartMs: number;
@@ -70,10 +74,25 @@ export class BodyWriter {
 
   #flush(): void {
     this.#sink ??= this.#open();
-    if (this.#size > 0)
-      this.#sink.write(this.#parts.length === 1 && this.#parts[0] ? this.#parts[0] : Buffer.concat(this.#parts));
+    if (this.#size > 0) this.#writeParts(this.#sink);
     this.#parts = [];
     this.#size = 0;
+  }
+
+  /** Joined in a buffer whose bytes the sink took already: new ones for all of a large list are dear to make and to collect. */
+  #writeParts(sink: BodySink): void {
+    const [first] = this.#parts;
+    if (this.#parts.length === 1 && first !== undefined) return void sink.write(first);
+    let piece = this.#free.pop();
+    if (piece === undefined || piece.length < this.#size)
+      piece = Buffer.allocUnsafeSlow(Math.max(this.#size, roomBytes));
+    const joined = piece;
+    let length = 0;
+    for (const part of this.#parts) {
+      joined.set(part, length);
+      length += part.length;
+    }
+    sink.write(joined.subarray(0, length), () => this.#free.push(joined));
   }
 
   #open(): BodySink {
@@ -98,7 +117,7 @@ function gzipSink(stream: ResponseStream): BodySink {
   gzip.on('end', () => stream.end());
   gzip.on('error', () => stream.abort());
   return {
-    write: (bytes) => gzip.write(bytes),
+    write: (bytes, onTaken) => gzip.write(bytes, onTaken && unlessFailed(onTaken)),
     drained: () =>
       !gzip.writableNeedDrain || stream.isClosed
         ? Promise.resolve()

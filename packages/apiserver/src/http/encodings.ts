@@ -57,14 +57,27 @@ export function partialMetadata(object: { readonly metadata?: unknown }, version
   return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
 }
 
+/** What stands before the metadata of a PartialObjectMetadata as JSON; a brace ends it. */
+export function metadataHead(version: MetadataVersion): string {
+  return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`;
+}
+
+/**
+ * The metadata alone, cut out of the object's own bytes: neither parsed nor encoded, which is most of the work of a list of metadata.
+ * Undefined where these are not at hand.
+ */
+export function metadataBytes({ knownJson }: StoredObject): Uint8Array | undefined {
+  const metadata = knownJson && jsonMember(knownJson, 'metadata');
+  return metadata?.[0] === braceOpen ? metadata : undefined;
+}
+
 function metadataEncoding(version: MetadataVersion): ObjectEncoding {
-  const head = Buffer.from(`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
+  const head = Buffer.from(metadataHead(version));
   return {
     name: `metadata-${version}`,
     encode: (stored) => {
-      // Cut out of the object's own bytes: neither parsed nor encoded, which is most of the work of a list of metadata.
-      const metadata = stored.knownJson && jsonMember(stored.knownJson, 'metadata');
-      if (metadata?.[0] === braceOpen) return Buffer.concat([head, metadata, braceClose]);
+      const metadata = metadataBytes(stored);
+      if (metadata !== undefined) return Buffer.concat([head, metadata, braceClose]);
       return encoder.encode(stringifyJson(partialMetadata(stored.object, version)));
     },
   };

@@ -30,7 +30,7 @@ import {
   type TableOptions,
   tableFields,
   tableRow,
-  tableRowJson,
+  writeTableRow,
 } from './table-response.ts';
 
 /** A list in one of its forms: the fields around the items, and one item as a value or as bytes. */
@@ -40,9 +40,9 @@ interface ListShape {
   /** What stands for no items. */
   readonly empty: '[]' | 'null';
   value(stored: StoredObject): unknown;
-  /** `opening`: bytes that stand before {@link ListShape.bytes} of each item. */
+  /** `opening`: bytes that stand before what {@link ListShape.write} writes of each item. */
   readonly opening: '{' | '';
-  bytes(stored: StoredObject): Uint8Array;
+  write(stored: StoredObject, push: (bytes: Uint8Array) => void): void;
 }
 
 export interface ListAnswer {
@@ -107,10 +107,16 @@ function objectShape(definition: ResourceDefinition, metadata: Record<string, un
   if (definition.isCustom === true) {
     // Lists of unstructured objects say so when there is no more.
     const fields = { ...type, metadata: { continue: '', ...metadata } };
-    return { ...base, fields, opening: '', value: (stored) => stored.view((object) => object), bytes: objectJson };
+    return {
+      ...base,
+      fields,
+      opening: '',
+      value: (stored) => stored.view((object) => object),
+      write: (stored, push) => push(objectJson(stored)),
+    };
   }
   const encoding = listItemEncoding(definition);
-  return { ...base, opening: '{', value: withoutType, bytes: (stored) => stored.encoded(encoding) };
+  return { ...base, opening: '{', value: withoutType, write: (stored, push) => push(stored.encoded(encoding)) };
 }
 
 /** Items of built-in lists have neither kind nor apiVersion. */
@@ -126,7 +132,7 @@ function metadataShape(metadata: Record<string, unknown>, version: MetadataVersi
     empty: 'null',
     opening: '',
     value: (stored) => stored.view((object) => partialMetadata(object, version)),
-    bytes: (stored) => metadataJson(stored, version),
+    write: (stored, push) => push(metadataJson(stored, version)),
   };
 }
 
@@ -141,7 +147,7 @@ function tableShape(
     empty: '[]',
     opening: '',
     value: (stored) => stored.view((object) => tableRow(definition, object, options)),
-    bytes: (stored) => tableRowJson(definition, stored, options),
+    write: (stored, push) => writeTableRow(definition, stored, { options, push }),
   };
 }
 
@@ -159,7 +165,9 @@ function jsonParts(shape: ListShape, form: OutputForm): ListParts {
     head: `${fields},"${shape.itemsField}":`,
     tail: ']}\n',
     separator: Buffer.from(`,${shape.opening}`),
-    item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) => writer.push(shape.bytes(stored))),
+    item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) =>
+      shape.write(stored, (bytes) => writer.push(bytes)),
+    ),
   };
 }
 
@@ -171,12 +179,13 @@ function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<Unstru
   const separator = Buffer.from(`,${shape.opening}`);
   let size = 0;
   for (const [index, stored] of list.items.entries()) {
-    const bytes = shape.bytes(stored);
-    size += bytes.length;
+    if (index > 0) pieces.push(separator);
+    shape.write(stored, (bytes) => {
+      size += bytes.length;
+      pieces.push(bytes);
+    });
     // Not one item more is encoded here: the rest of the list has its turns while it is sent.
     if (size > audit.maxObjectBytes) return audit.truncate();
-    if (index > 0) pieces.push(separator);
-    pieces.push(bytes);
   }
   audit.respondJson(Buffer.concat([...pieces, Buffer.from(']}')]));
 }

@@ -8,8 +8,11 @@ export type NodeResponse = ServerResponse | Http2ServerResponse;
 
 /** The body of an answer while it is written. Writes after `end` are ignored. */
 export interface ResponseStream {
-  /** False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed. */
-  write(bytes: Uint8Array): boolean;
+  /**
+   * False: the peer is slower than we are; wait for {@link ResponseStream.drained}. The bytes must not be changed before `onTaken`
+   * is called, which it is not where the stream fails.
+   */
+  write(bytes: Uint8Array, onTaken?: () => void): boolean;
   /**
    * As {@link ResponseStream.write}, for frames that many readers get: together, where that says the same. A stream is written in
    * one of the two ways.
@@ -50,10 +53,10 @@ export function responseStream(
   });
   const isClosed = (): boolean => closed || sink.destroyed || sink.writableEnded;
   return {
-    write: (bytes) => {
+    write: (bytes, onTaken) => {
       if (isClosed()) return true;
       onWrite?.(bytes.length);
-      return sink.write(bytes);
+      return onTaken === undefined ? sink.write(bytes) : sink.write(bytes, unlessFailed(onTaken));
     },
     writeShared: (frames) => {
       const length = lengthOf(frames);
@@ -76,6 +79,13 @@ export function responseStream(
       whenMayEnd(() => void sink.end());
     },
     abort: () => abortResponse(response),
+  };
+}
+
+/** For the callbacks of Node's streams. */
+export function unlessFailed(onTaken: () => void): (error?: Error | null) => void {
+  return (error) => {
+    if (error === undefined || error === null) onTaken();
   };
 }
 

@@ -3,7 +3,7 @@ import { jsonEncoding, Stored } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { type IncludeObject, tableRowJson } from './table-response.ts';
+import { type IncludeObject, writeTableRow } from './table-response.ts';
 
 const configMaps = builtinResources().find(({ resource }) => resource === 'configmaps') as ResourceDefinition;
 const createdMs = Date.parse('2026-01-01T00:00:00Z');
@@ -33,7 +33,9 @@ function rowOf(
   { definition = configMaps, includeObject = 'Metadata' as IncludeObject } = {},
 ): { readonly cells: unknown; readonly object: unknown } {
   const options = { version: 'v1', includeObject, nowMs: createdMs + ageMs } as const;
-  return JSON.parse(Buffer.from(tableRowJson(definition, stored, options)).toString());
+  const pieces: Uint8Array[] = [];
+  writeTableRow(definition, stored, { options, push: (bytes) => pieces.push(bytes) });
+  return JSON.parse(Buffer.concat(pieces).toString());
 }
 
 describe('a row of a Table', () => {

@@ -10,7 +10,15 @@ import {
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { cellsAt, RowCells } from '../table/row-cells.ts';
 import type { TableConvertor } from '../table/table.ts';
-import { type MetadataVersion, metadataJson, objectJson, partialMetadata, type StoredObject } from './encodings.ts';
+import {
+  type MetadataVersion,
+  metadataBytes,
+  metadataHead,
+  metadataJson,
+  objectJson,
+  partialMetadata,
+  type StoredObject,
+} from './encodings.ts';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
@@ -53,14 +61,22 @@ export function tableRow(
   return { cells: cellsAt(definition.table.cells(object), options.nowMs), object: includedObject(object, options) };
 }
 
-/** One row as JSON; the object in it is shared bytes. */
-export function tableRowJson(definition: ResourceDefinition, stored: StoredObject, options: TableOptions): Uint8Array {
-  const make = (): Uint8Array => {
-    const cells = rowCellsOf(definition.table, stored).at(options.nowMs);
-    return Buffer.concat([Buffer.from(`{"cells":${cells},"object":`), includedJson(stored, options), rowTail]);
+/** Writes one row as JSON; the object in it is shared bytes. */
+export function writeTableRow(
+  definition: ResourceDefinition,
+  stored: StoredObject,
+  { options, push }: { readonly options: TableOptions; readonly push: (bytes: Uint8Array) => void },
+): void {
+  const write = (): void => {
+    const head = `{"cells":${rowCellsOf(definition.table, stored).at(options.nowMs)},"object":`;
+    const metadata = options.includeObject === 'Metadata' ? metadataBytes(stored) : undefined;
+    push(Buffer.from(metadata === undefined ? head : head + metadataHead(options.version)));
+    push(metadata ?? includedJson(stored, options));
+    push(metadata === undefined ? rowTail : rowTailAfterMetadata);
   };
   // What has to be parsed for the included object is parsed once for both parts.
-  return stored.knownJson === undefined ? stored.view(make) : make();
+  if (stored.knownJson === undefined) stored.view(write);
+  else write();
 }
 
 /** What was made of the objects, by who made it; forgotten with the objects. */
@@ -82,6 +98,7 @@ function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObj
 }
 
 const rowTail = Buffer.from('}');
+const rowTailAfterMetadata = Buffer.from('}}');
 const nullJson = Buffer.from('null');
 
 function includedJson(stored: StoredObject, options: TableOptions): Uint8Array {

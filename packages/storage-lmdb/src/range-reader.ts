@@ -82,7 +82,8 @@ export class RangeReader {
 
   /** The snapshot may be newer than what is announced, never older: it still having this revision is enough. */
   isNewest(key: string, revision: Revision): boolean {
-    const bytes = this.#env.current.get(encodeKey(key));
+    // Not copied: it is read before anything else is.
+    const bytes = this.#env.current.getBinaryFast(encodeKey(key));
     return bytes !== undefined && decodeCurrent(bytes).modRevision === revision;
   }
 

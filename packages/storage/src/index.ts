@@ -16,7 +16,7 @@ export type {
   RangeResult,
 } from './engine.ts';
 export { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
-export { jsonMember } from './json-splice.ts';
+export { jsonLine, jsonMember } from './json-splice.ts';
 export { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 export { KeySpace, normalizePrefix } from './keys.ts';
 export { type ListPosition, validateListOptions } from './list-options.ts';

@@ -2,7 +2,7 @@ import { parseJson, type Revision, stringifyJson } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonCodec } from './codec.ts';
-import { jsonMember, spliceResourceVersion } from './json-splice.ts';
+import { jsonLine, jsonMember, spliceResourceVersion } from './json-splice.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const splice = (text: string): string | undefined => {
@@ -113,6 +113,28 @@ describe('jsonCodec', () => {
   it('refuses what is no object', () => {
     for (const text of ['[]', 'null', '1', '{', '\xff']) {
       expect(() => jsonCodec().decode(bytes(text), 1 as Revision)).toThrow();
+    }
+  });
+});
+
+describe('jsonLine', () => {
+  const text = (line: Uint8Array): string => Buffer.from(line).toString();
+
+  it('finds the newline behind what was spliced, and copies nothing', () => {
+    const wire = spliceResourceVersion(bytes('{"metadata":{"name":"a"}}\n'), '12') as Uint8Array;
+    const line = jsonLine(wire);
+    expect(text(line)).toBe('{"metadata":{"resourceVersion":"12","name":"a"}}\n');
+    expect([line.buffer === wire.buffer, text(wire).at(-1)]).toEqual([true, '}']);
+  });
+
+  it('copies what is a part of something, what stands alone, and what has another byte behind it', () => {
+    const part = Buffer.from('[{"a":1}\n]').subarray(1, 8);
+    const alone = new Uint8Array(bytes('{"a":1}'));
+    const followed = new Uint8Array(bytes('{"a":1},')).subarray(0, 7);
+    for (const json of [part, alone, followed]) {
+      const line = jsonLine(json);
+      expect(text(line)).toBe('{"a":1}\n');
+      expect(line.buffer).not.toBe(json.buffer);
     }
   });
 });

@@ -23,11 +23,27 @@ export function spliceResourceVersion(stored: Uint8Array, resourceVersion: strin
   const end = bytes[bytes.length - 1] === newline ? bytes.length - 1 : bytes.length;
   const isEmpty = bytes[at] === braceClose;
   const insert = `"resourceVersion":"${resourceVersion}"${isEmpty ? '' : ','}`;
-  const wire = Buffer.allocUnsafeSlow(end + insert.length);
-  bytes.copy(wire, 0, 0, at);
-  wire.write(insert, at, 'latin1');
-  bytes.copy(wire, at + insert.length, at, end);
-  return wire;
+  // One byte more, behind what is returned: an answer is the JSON with a newline, which {@link jsonLine} finds here.
+  const line = Buffer.allocUnsafeSlow(end + insert.length + 1);
+  bytes.copy(line, 0, 0, at);
+  line.write(insert, at, 'latin1');
+  bytes.copy(line, at + insert.length, at, end);
+  line[line.length - 1] = newline;
+  return line.subarray(0, -1);
+}
+
+/** The JSON with a newline at its end: of what {@link spliceResourceVersion} made the same bytes, of others a copy. */
+export function jsonLine(json: Uint8Array): Uint8Array {
+  const { buffer, byteOffset, length } = json;
+  if (byteOffset === 0 && buffer.byteLength === length + 1) {
+    const line = new Uint8Array(buffer);
+    // Invariant: nobody else writes to a buffer that is as long as this alone.
+    if (line[length] === newline) return line;
+  }
+  const line = new Uint8Array(length + 1);
+  line.set(json);
+  line[length] = newline;
+  return line;
 }
 
 /**

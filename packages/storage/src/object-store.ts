@@ -85,6 +85,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly #coder: ObjectCoder<T>;
   readonly #counters: StoreCounters;
   readonly #tracer: StoreTracer;
+  readonly #clock: Clock;
   readonly #kind: string;
   readonly #resource: GroupResource;
   readonly #random: () => number;
@@ -97,6 +98,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const { keyPrefix = '/registry', resourcePrefix, clock = systemClock, logger = silentLogger } = options;
     const counters = new StoreCounters(clock);
     this.#counters = counters;
+    this.#clock = clock;
     this.#tracer = new StoreTracer({ clock, logger });
     this.#kind = options.kind ?? '';
     this.keys = new KeySpace({ keyPrefix, resourcePrefix });
@@ -135,12 +137,13 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     // What is encrypted has to be read: its key may be gone.
     if (this.#isClosed || !this.#coder.isPlain || this.#engine.isNewest === undefined) return false;
     const { key, revision, storedBytes } = known;
-    const trace = this.#tracer.begin();
+    const startMs = this.#clock.monotonicNow();
     if (!this.#engine.isNewest(key, revision)) return false;
-    this.#counters.requested('get', trace.startMs);
-    trace.step('value read', storedBytes);
+    const endMs = this.#clock.monotonicNow();
+    this.#counters.requested('get', endMs - startMs);
     const attributes = (): SpanAttributes => ({ ...this.#attributes(key, options), resourceVersion: '' });
-    this.#tracer.end({ name: 'Get etcd3', attributes }, trace);
+    const step = { name: 'value read', atMs: endMs - startMs, len: storedBytes } as const;
+    this.#tracer.made({ name: 'Get etcd3', attributes }, { startMs, durationMs: endMs - startMs, steps: () => [step] });
     return true;
   }
 

@@ -76,8 +76,8 @@ export class StoreCounters {
   }
 
   /** As {@link request}, of one that went well in this turn. */
-  requested(operation: StoreOperation, startMs: number): void {
-    this.#of(operation).durations.observe(this.#clock.monotonicNow() - startMs);
+  requested(operation: StoreOperation, durationMs: number): void {
+    this.#of(operation).durations.observe(durationMs);
   }
 
   listed(list: {

@@ -68,6 +68,11 @@ export interface TracedCall {
   readonly attributes: () => SpanAttributes;
 }
 
+interface MadeCall extends Pick<StoreSpan, 'startMs' | 'durationMs'> {
+  /** Asked for only when somebody will read them. */
+  readonly steps: () => StoreSpan['steps'];
+}
+
 /** Calls that take longer are logged. Source: etcd3/store.go. */
 const slowCallMs = 500;
 
@@ -110,50 +115,43 @@ export class StoreTracer {
     this.#logger = ports.logger;
   }
 
-  /** For calls that are none if nothing comes of them: {@link end} makes it one. */
-  begin(): StoreTrace {
-    return new StoreTrace(this.#clock);
-  }
-
   async run<R>(call: TracedCall, work: (trace: StoreTrace) => Promise<R>): Promise<R> {
-    const trace = this.begin();
+    const trace = new StoreTrace(this.#clock);
     try {
       const result = await work(trace);
-      this.end(call, trace);
+      this.#end(call, trace);
       return result;
     } catch (error) {
-      this.end(call, trace, error);
+      this.#end(call, trace, error);
       throw error;
     }
   }
 
   /** As {@link run}, in this turn. */
   runNow<R>(call: TracedCall, work: (trace: StoreTrace) => R): R {
-    const trace = this.begin();
+    const trace = new StoreTrace(this.#clock);
     try {
       const result = work(trace);
-      this.end(call, trace);
+      this.#end(call, trace);
       return result;
     } catch (error) {
-      this.end(call, trace, error);
+      this.#end(call, trace, error);
       throw error;
     }
   }
 
-  end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
+  #end(call: TracedCall, trace: StoreTrace, error?: unknown): void {
     const durationMs = this.#clock.monotonicNow() - trace.startMs;
+    this.made(call, { startMs: trace.startMs, durationMs, steps: () => trace.steps() }, error);
+  }
+
+  /** A call that is over; what is not told costs nothing. */
+  made(call: TracedCall, { startMs, durationMs, steps }: MadeCall, error?: unknown): void {
     const isSlow = durationMs > slowCallMs;
     if (!isSlow && !finished.hasSubscribers) return;
     const failure = error === undefined ? {} : { error: nameOf(error) };
-    const { name, startMs } = { name: call.name, startMs: trace.startMs };
-    const span: StoreSpan = {
-      name,
-      attributes: call.attributes(),
-      startMs,
-      durationMs,
-      steps: trace.steps(),
-      ...failure,
-    };
+    const { name } = call;
+    const span: StoreSpan = { name, attributes: call.attributes(), startMs, durationMs, steps: steps(), ...failure };
     if (isSlow) this.#log(span);
     finished.publish(span);
   }

@@ -1,5 +1,6 @@
 // Authenticators: from a request's credentials to a user. Tokens from a file, client certificates, anonymous.
 // Source: apiserver pkg/authentication.
+import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 
 /** Where authenticators say what the answer and the audit log have to tell of the credentials. */
@@ -30,7 +31,7 @@ export interface CertificateSubject {
 export type AuthenticationResult = UserInfo | 'none' | 'invalid';
 
 export interface Authenticator {
-  authenticate(credentials: Credentials): AuthenticationResult | Promise<AuthenticationResult>;
+  authenticate(credentials: Credentials): MaybePromise<AuthenticationResult>;
 }
 
 export const authenticatedGroup = 'system:authenticated';
@@ -48,19 +49,23 @@ export interface AuthenticationOptions {
 }
 
 /** The user of a request with all groups, else 401. Wrong credentials are never anonymous. */
-export async function authenticate(
+export function authenticate(
   credentials: Credentials,
   options: AuthenticationOptions,
-): Promise<AuthenticationResult> {
+): MaybePromise<AuthenticationResult> {
   let isInvalid = false;
-  for (const authenticator of options.authenticators) {
-    const result = await authenticator.authenticate(credentials);
-    if (result === 'invalid') isInvalid = true;
-    else if (result !== 'none') return withAuthenticatedGroup(result);
-  }
-  if (isInvalid) return 'invalid';
-  if (options.anonymous === false) return 'none';
-  return { name: anonymousUser, groups: [unauthenticatedGroup] };
+  return firstDecision<Authenticator, AuthenticationResult, AuthenticationResult>(options.authenticators, {
+    ask: (authenticator) => authenticator.authenticate(credentials),
+    decide: (result) => {
+      if (result === 'invalid') isInvalid = true;
+      return typeof result === 'string' ? undefined : withAuthenticatedGroup(result);
+    },
+    otherwise: () => {
+      if (isInvalid) return 'invalid';
+      if (options.anonymous === false) return 'none';
+      return { name: anonymousUser, groups: [unauthenticatedGroup] };
+    },
+  });
 }
 
 /** Whether a user is one that nobody knows. Source: filters/authentication.go (isAnonymousUser). */

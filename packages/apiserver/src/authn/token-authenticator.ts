@@ -1,7 +1,13 @@
 // TokenAuthenticator: from a bearer token to a user, for certain audiences. The union of several answers requests
 // (bearerAuthenticator) and token reviews. Source: apiserver pkg/authentication/token, request/bearertoken.
+import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
 import type { UserInfo } from '../registry/request-context.ts';
-import { type AuthenticationRemarks, type Authenticator, bearerToken } from './authenticator.ts';
+import {
+  type AuthenticationRemarks,
+  type AuthenticationResult,
+  type Authenticator,
+  bearerToken,
+} from './authenticator.ts';
 
 /** Accepted, and for which of the asked audiences; "unknown": not this authenticator's; `error`: its own, but no good. */
 export type TokenResult =
@@ -9,13 +15,15 @@ export type TokenResult =
   | { readonly type: 'unknown' }
   | { readonly type: 'refused'; readonly error: string };
 
+type KnownTokenResult = Exclude<TokenResult, { readonly type: 'unknown' }>;
+
 export interface TokenAuthenticator {
   /** `audiences`: the token must be for at least one of them. */
   authenticateToken(
     token: string,
     audiences: readonly string[],
     remarks?: AuthenticationRemarks,
-  ): TokenResult | Promise<TokenResult>;
+  ): MaybePromise<TokenResult>;
 }
 
 export interface TokenAuthenticationOptions {
@@ -34,32 +42,40 @@ export interface TokenCall {
 }
 
 /** Asks all. When none accepts, the texts say why as kube-apiserver does. */
-export async function authenticateToken(
+export function authenticateToken(
   { authenticators, apiAudiences }: TokenAuthenticationOptions,
   token: string,
   { audiences = [], remarks }: TokenCall = {},
-): Promise<Exclude<TokenResult, { type: 'unknown' }>> {
+): MaybePromise<KnownTokenResult> {
   const asked = audiences.length === 0 ? apiAudiences : audiences;
   const errors: string[] = [];
-  for (const authenticator of authenticators) {
-    const result = await authenticator.authenticateToken(token, asked, remarks);
-    if (result.type === 'accepted') return result;
-    if (result.type === 'refused') errors.push(result.error);
-  }
-  const texts = [invalidBearerToken, ...errors];
-  return { type: 'refused', error: errors.length === 0 ? invalidBearerToken : `[${texts.join(', ')}]` };
+  return firstDecision<TokenAuthenticator, TokenResult, KnownTokenResult>(authenticators, {
+    ask: (authenticator) => authenticator.authenticateToken(token, asked, remarks),
+    decide: (result) => {
+      if (result.type === 'refused') errors.push(result.error);
+      return result.type === 'accepted' ? result : undefined;
+    },
+    otherwise: () => {
+      const texts = [invalidBearerToken, ...errors];
+      return { type: 'refused', error: errors.length === 0 ? invalidBearerToken : `[${texts.join(', ')}]` };
+    },
+  });
 }
 
 /** `Authorization: Bearer …` of requests. */
 export function bearerAuthenticator(options: TokenAuthenticationOptions): Authenticator {
   return {
-    authenticate: async ({ authorization, remarks }) => {
+    authenticate: ({ authorization, remarks }) => {
       const token = bearerToken(authorization, remarks);
       if (token === undefined) return 'none';
-      const result = await authenticateToken(options, token, { remarks });
-      return result.type === 'accepted' ? result.user : 'invalid';
+      const result = authenticateToken(options, token, { remarks });
+      return result instanceof Promise ? result.then(userOf) : userOf(result);
     },
   };
+}
+
+function userOf(result: KnownTokenResult): AuthenticationResult {
+  return result.type === 'accepted' ? result.user : 'invalid';
 }
 
 /** Tokens that are known beforehand. They are for this server alone. */

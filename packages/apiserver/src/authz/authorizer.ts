@@ -1,6 +1,7 @@
 // The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
 import { type FieldRequirement, goQuote, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
+import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 
 export type AuthorizationAttributes =
@@ -58,7 +59,7 @@ export interface UserRules {
 }
 
 export interface Authorizer {
-  authorize(attributes: AuthorizationAttributes): AuthorizationDecision | Promise<AuthorizationDecision>;
+  authorize(attributes: AuthorizationAttributes): MaybePromise<AuthorizationDecision>;
   /** For SelfSubjectRulesReview. Absent = the rules cannot be listed. Source: authorizer.RuleResolver. */
   rulesFor?(user: UserInfo, namespace: string): UserRules | Promise<UserRules>;
 }
@@ -79,14 +80,17 @@ export const alwaysAllow: Authorizer = {
 /** Asks in turn; the first opinion counts. */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   return {
-    authorize: async (attributes) => {
+    authorize: (attributes) => {
       const reasons: string[] = [];
-      for (const authorizer of authorizers) {
-        const answer = await authorizer.authorize(attributes);
-        if (answer.decision !== 'noOpinion') return answer;
-        if (answer.reason !== '') reasons.push(answer.reason);
-      }
-      return { decision: 'noOpinion', reason: reasons.join('\n') };
+      return firstDecision<Authorizer, AuthorizationDecision, AuthorizationDecision>(authorizers, {
+        ask: (authorizer) => authorizer.authorize(attributes),
+        decide: (answer) => {
+          if (answer.decision !== 'noOpinion') return answer;
+          if (answer.reason !== '') reasons.push(answer.reason);
+          return undefined;
+        },
+        otherwise: () => ({ decision: 'noOpinion', reason: reasons.join('\n') }),
+      });
     },
     rulesFor: async (user, namespace) => {
       const all = await Promise.all(authorizers.map((authorizer) => authorizer.rulesFor?.(user, namespace)));

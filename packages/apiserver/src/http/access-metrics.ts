@@ -5,6 +5,7 @@ import { Histogram, type MetricFamily } from '@kapstan/storage';
 import type { AuthenticationResult } from '../authn/authenticator.ts';
 import type { ImpersonationRecord } from '../authn/impersonator.ts';
 import type { AuthorizationAttributes, AuthorizationDecision, Authorizer } from '../authz/authorizer.ts';
+import type { MaybePromise } from '../registry/first-decision.ts';
 import { LabelSeries } from './label-series.ts';
 
 /** 1 ms, doubled 14 times. */
@@ -84,20 +85,17 @@ export class AccessMetrics {
   }
 
   /** What was asked for, counted: "failure" is nobody, "error" what is wrong or could not be checked. */
-  async authenticated(ask: () => Promise<AuthenticationResult>): Promise<AuthenticationResult> {
+  authenticated(ask: () => MaybePromise<AuthenticationResult>): MaybePromise<AuthenticationResult> {
     const startMs = this.#clock.monotonicNow();
-    let result = 'error';
-    try {
-      const user = await ask();
-      if (typeof user !== 'string') {
+    return observed(ask, (user) => {
+      const isKnown = user !== undefined && typeof user !== 'string';
+      if (isKnown) {
         const username = shownName(user.name);
         this.#users.of(username, () => ({ username })).requests++;
       }
-      if (user !== 'invalid') result = user === 'none' ? 'failure' : 'success';
-      return user;
-    } finally {
+      const result = isKnown ? 'success' : user === 'none' ? 'failure' : 'error';
       this.#authentication.add(result, () => ({ result }), this.#clock.monotonicNow() - startMs);
-    }
+    });
   }
 
   /** The same authorizer, counted as that of requests. */
@@ -130,19 +128,34 @@ export class AccessMetrics {
     ) => void,
   ): Authorizer {
     return {
-      authorize: async (attributes) => {
+      authorize: (attributes) => {
         const startMs = this.#clock.monotonicNow();
-        let decision: AuthorizationDecision['decision'] | 'error' = 'error';
-        try {
-          const answer = await authorizer.authorize(attributes);
-          decision = answer.decision;
-          return answer;
-        } finally {
-          add(attributes, decision, this.#clock.monotonicNow() - startMs);
-        }
+        return observed(
+          () => authorizer.authorize(attributes),
+          (answer) => add(attributes, answer?.decision ?? 'error', this.#clock.monotonicNow() - startMs),
+        );
       },
     };
   }
+}
+
+/** Tells what is answered, undefined for a failure, when it is known: in this turn where it is. */
+function observed<R>(ask: () => MaybePromise<R>, tell: (answer: R | undefined) => void): MaybePromise<R> {
+  const passed = (answer: R): R => {
+    tell(answer);
+    return answer;
+  };
+  const failed = (error: unknown): never => {
+    tell(undefined);
+    throw error;
+  };
+  let answer: MaybePromise<R>;
+  try {
+    answer = ask();
+  } catch (error) {
+    return failed(error);
+  }
+  return answer instanceof Promise ? answer.then(passed, failed) : passed(answer);
 }
 
 /** Names of users are theirs, and any number. Source: filters.compressUsername. */

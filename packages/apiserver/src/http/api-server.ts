@@ -272,11 +272,13 @@ class RequestChain {
     if (exchange.signal.aborted) return;
     exchange.audit?.spend('authentication', authenticatedMs - startMs);
     if (requester === undefined) throw newUnauthorized();
-    const user = await this.#access.actAs(exchange, info, requester);
+    const acting = this.#access.actAs(exchange, info, requester);
+    const user = acting instanceof Promise ? await acting : acting;
     // Answered meanwhile, or nobody is there any more.
     if (exchange.signal.aborted) return;
     const askedMs = this.#clock.monotonicNow();
-    const leave = await this.#limit.enter(info, user, exchange.signal);
+    const place = this.#limit.enter(info, user, exchange.signal);
+    const leave = place instanceof Promise ? await place : place;
     exchange.audit?.spend('apf-queue-wait', this.#clock.monotonicNow() - askedMs);
     if (leave === undefined) {
       if (exchange.signal.aborted) return;

@@ -60,7 +60,9 @@ export class BodyWriter {
 
   finish(): void {
     if (this.#sink === undefined && this.#size <= streamThresholdBytes) {
-      this.#exchange.send(this.#status, Buffer.concat(this.#parts));
+      const [first] = this.#parts;
+      const body = this.#parts.length === 1 && first !== undefined ? first : Buffer.concat(this.#parts);
+      this.#exchange.send(this.#status, body);
       return;
     }
     this.#flush();

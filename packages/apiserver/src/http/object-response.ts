@@ -1,6 +1,7 @@
 // One object as an answer: as it is, as a Table of one row, or its metadata only.
 // Source: apiserver handlers/response.go (transformResponseObject).
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { jsonLine } from '@kapstan/storage';
 import { encodeValue } from '../codec/wire-format.ts';
 import type { WriteAnswer } from '../registry/object-writes.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
@@ -20,8 +21,6 @@ export interface ObjectAnswer {
   readonly clock: Clock;
 }
 
-const newline = Buffer.from('\n');
-
 /** Sends a stored object. Throws 400 and 406 before anything is sent. */
 export function sendStored(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): void {
   const { form } = answer;
@@ -32,8 +31,7 @@ export function sendStored(exchange: Exchange, stored: StoredObject, answer: Obj
   exchange.setHeader('Content-Type', form.format.mediaType);
   if (exchange.audit?.keepsResponse) exchange.audit.respondJson(objectJson(stored));
   const writer = new BodyWriter(exchange, answer);
-  writer.push(objectJson(stored));
-  writer.push(newline);
+  writer.push(jsonLine(objectJson(stored)));
   writer.finish();
 }
 

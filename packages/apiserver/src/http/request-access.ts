@@ -10,10 +10,11 @@ import {
 } from '@kapstan/api';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../authn/authenticator.ts';
 import { certificateCredentials } from '../authn/client-certificate.ts';
-import { readImpersonation } from '../authn/impersonation.ts';
+import { readImpersonation, type WantedUser } from '../authn/impersonation.ts';
 import { Impersonator } from '../authn/impersonator.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
 import { parsedTerms } from '../authz/review-selectors.ts';
+import type { MaybePromise } from '../registry/first-decision.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import type { AccessMetrics } from './access-metrics.ts';
 import type { Exchange } from './exchange.ts';
@@ -53,13 +54,16 @@ export class RequestAccess {
   }
 
   /** Whom to serve the request as: the user himself, unless he asks to act as somebody else. Throws 403. */
-  async actAs(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<UserInfo> {
+  actAs(exchange: Exchange, info: RequestInfo, user: UserInfo): MaybePromise<UserInfo> {
     const wanted = readImpersonation(exchange);
-    if (wanted === undefined) return user;
+    return wanted === undefined ? user : this.#impersonate(exchange, askedOf(info, user), wanted);
+  }
+
+  async #impersonate(exchange: Exchange, asked: AuthorizationAttributes, wanted: WantedUser): Promise<UserInfo> {
     const { clock } = this.#ports;
     const startMs = clock.monotonicNow();
     try {
-      const { user: other, constraint } = await this.#impersonator.impersonate(wanted, askedOf(info, user));
+      const { user: other, constraint } = await this.#impersonator.impersonate(wanted, asked);
       exchange.audit?.impersonate(other, constraint);
       return other;
     } finally {
@@ -74,7 +78,8 @@ export class RequestAccess {
     const { audit } = exchange;
     const startMs = clock.monotonicNow();
     try {
-      const { decision, reason } = await this.#authorizer.authorize(attributes);
+      const answer = this.#authorizer.authorize(attributes);
+      const { decision, reason } = answer instanceof Promise ? await answer : answer;
       audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
       audit?.annotate('authorization.k8s.io/reason', reason);
       if (decision === 'allow') return true;
@@ -119,7 +124,8 @@ export class RequestAccess {
       ...certificateCredentials(exchange.socket, clock),
     };
     try {
-      const user = await metrics.authenticated(() => authenticate(credentials, authentication));
+      const asked = metrics.authenticated(() => authenticate(credentials, authentication));
+      const user = asked instanceof Promise ? await asked : asked;
       return typeof user === 'string' ? undefined : user;
     } catch (error) {
       logger.error('credentials could not be checked', { error: textOf(error) });
@@ -141,6 +147,7 @@ function askedOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
   if (info.type === 'path' || attributes.type === 'path') return attributes;
   const fieldSelector = parsedTerms(info.fieldSelector, (text) => parseFieldSelector(text).requirements);
   const labelSelector = parsedTerms(info.labelSelector, (text) => parseLabelSelector(text).requirements);
+  if (fieldSelector === undefined && labelSelector === undefined) return attributes;
   return { ...attributes, ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
 }
 

@@ -14,7 +14,6 @@ import {
   normalizePrefix,
   type Storage,
   type StorageEvent,
-  type StorageVerb,
   type StorageWatch,
   type StorageWatchSink,
   type Stored,
@@ -125,13 +124,17 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     return stored && this.#decorator.of(stored);
   }
 
-  #read(
+  async #read(
     context: RequestContext,
     name: string,
     options: { readonly resourceVersion?: string },
   ): Promise<Stored<T> | undefined> {
     const key = objectKeyOf(this.#parts.keys, context.namespace, name);
-    return this.#ask('get', name, () => this.#parts.storage.get(key, { ...options, ...signalOf(context) }));
+    try {
+      return await this.#parts.storage.get(key, { ...options, ...signalOf(context) });
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'get', name });
+    }
   }
 
   async list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>> {
@@ -140,7 +143,12 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     const { resourceVersion = '', resourceVersionMatch } = request;
     const match = resourceVersionMatch === undefined ? {} : { resourceVersionMatch };
     const options = { resourceVersion, ...match, predicate, recursive, ...signalOf(context) };
-    const list = await this.#ask('list', '', () => this.#parts.storage.getList(key, options));
+    let list: StoredList<T>;
+    try {
+      list = await this.#parts.storage.getList(key, options);
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'list', name: '' });
+    }
     const items = await this.#decorator.ofAll(list.items);
     return items === list.items ? list : { ...list, items };
   }
@@ -187,14 +195,6 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
 
   deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {
     return deleteCollection(this, context, { request, select, workers: this.#parts.deleteCollectionWorkers });
-  }
-
-  async #ask<R>(verb: StorageVerb, name: string, call: () => Promise<R>): Promise<R> {
-    try {
-      return await call();
-    } catch (error) {
-      throw statusOf(this.#parts, error, { verb, name });
-    }
   }
 
   /** The very same event where the kind computes nothing on read. */

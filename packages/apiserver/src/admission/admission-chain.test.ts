@@ -71,6 +71,26 @@ describe('the admission chain', () => {
     expect(everything.validates({ group: '', resource: 'secrets' })).toBe(true);
   });
 
+  it('shows a plug-in from elsewhere copies, so that validating cannot change what is written', async () => {
+    const plugin = {
+      name: 'ResourceQuota',
+      validate: ({ object }: { object: { metadata?: { name?: string } } | undefined }) => {
+        if (object?.metadata !== undefined) object.metadata.name = 'other';
+      },
+    };
+    const chain = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, plugins: [plugin] });
+    const object = { metadata: { name: 'd' } };
+    await chain.validate({
+      ...{ operation: 'CREATE', subresource: '', name: 'd', namespace: '', context: testContext() },
+      ...{
+        resource: { group: '', version: 'v1', resource: 'secrets' },
+        kind: { group: '', version: 'v1', kind: 'Secret' },
+      },
+      ...{ object, oldObject: undefined },
+    });
+    expect(object).toEqual({ metadata: { name: 'd' } });
+  });
+
   it.each<[Partial<AdmissionChainOptions>, string]>([
     [{ enabled: ['Nope'] }, 'enable-admission-plugins plugin "Nope" is unknown'],
     [{ disabled: ['Nope'] }, 'disable-admission-plugins plugin "Nope" is unknown'],

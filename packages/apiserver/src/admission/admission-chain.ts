@@ -1,6 +1,6 @@
 // AdmissionChain: the plug-ins that are switched on, in Kubernetes' order: all mutate, then (after the strategy) all validate.
 // Implements the registry's AdmissionControl.
-import { type Clock, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
+import { type Clock, deepCopy, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/admission-control.ts';
@@ -115,6 +115,10 @@ interface TimedPlugin {
 
 export class AdmissionChain implements AdmissionControl {
   readonly #plugins: readonly TimedPlugin[];
+  /** Those that validate every resource. */
+  readonly #validators: readonly TimedPlugin[];
+  /** By group resource, those that validate it, for the resources that some plug-in names. */
+  readonly #validatorsOf = new Map<string, readonly TimedPlugin[]>();
   readonly #clock: Clock;
   readonly #whole: DurationsOfSteps = durationsOfSteps();
 
@@ -133,7 +137,17 @@ export class AdmissionChain implements AdmissionControl {
     this.#plugins = [...usual, ...optional.filter((plugin) => enabled.includes(plugin.name))]
       .filter((plugin) => !disabled.includes(plugin.name))
       .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name))
-      .map((plugin) => ({ plugin, operations: operations(plugin), durations: durationsOfSteps() }));
+      .map((plugin) => ({
+        plugin: options.plugins?.includes(plugin) ? guarded(plugin) : plugin,
+        operations: operations(plugin),
+        durations: durationsOfSteps(),
+      }));
+    const validating = this.#plugins.filter(({ plugin }) => plugin.validate !== undefined);
+    this.#validators = validating.filter(({ plugin }) => plugin.validatedResources === undefined);
+    for (const name of validating.flatMap(({ plugin }) => plugin.validatedResources ?? [])) {
+      const named = validating.filter(({ plugin }) => plugin.validatedResources?.includes(name) !== false);
+      this.#validatorsOf.set(name, named);
+    }
   }
 
   /** Names of the plug-ins that are on, in order. */
@@ -150,21 +164,23 @@ export class AdmissionChain implements AdmissionControl {
   }
 
   admit(attributes: AdmissionAttributes): Promise<void> {
-    return this.#ask('admit', attributes);
+    return this.#ask(this.#plugins, 'admit', attributes);
   }
 
   validates(resource: GroupResource): boolean {
-    const name = formatGroupResource(resource);
-    return this.#plugins.some(({ plugin }) => plugin.validate !== undefined && isValidating(plugin, name));
+    return this.#validatorsFor(resource).length > 0;
   }
 
   validate(attributes: AdmissionAttributes): Promise<void> {
-    return this.#ask('validate', attributes);
+    return this.#ask(this.#validatorsFor(attributes.resource), 'validate', attributes);
   }
 
-  async #ask(step: AdmissionStep, attributes: AdmissionAttributes): Promise<void> {
-    const { operation, resource } = attributes;
-    const name = step === 'validate' ? formatGroupResource(resource) : '';
+  #validatorsFor(resource: GroupResource): readonly TimedPlugin[] {
+    return this.#validatorsOf.get(formatGroupResource(resource)) ?? this.#validators;
+  }
+
+  async #ask(plugins: readonly TimedPlugin[], step: AdmissionStep, attributes: AdmissionAttributes): Promise<void> {
+    const { operation } = attributes;
     const beganMs = this.#clock.monotonicNow();
     let sinceMs = beganMs;
     let asked: StepDurations | undefined;
@@ -176,9 +192,8 @@ export class AdmissionChain implements AdmissionControl {
     };
     let outcome: 'passed' | 'rejected' = 'rejected';
     try {
-      for (const { plugin, operations, durations } of this.#plugins) {
+      for (const { plugin, operations, durations } of plugins) {
         if (plugin[step] === undefined || !operations.includes(operation)) continue;
-        if (step === 'validate' && !isValidating(plugin, name)) continue;
         asked = durations[step];
         // Most do at once what they have to do.
         const pending = plugin[step](attributes);
@@ -194,8 +209,18 @@ export class AdmissionChain implements AdmissionControl {
   }
 }
 
-function isValidating({ validatedResources }: AdmissionPlugin, groupResource: string): boolean {
-  return validatedResources === undefined || validatedResources.includes(groupResource);
+/** What validates is shown the very objects that are written: a plug-in that is not ours gets copies, which it may change. */
+function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
+  if (plugin.validate === undefined) return plugin;
+  return {
+    name: plugin.name,
+    ...(plugin.validatedResources === undefined ? {} : { validatedResources: plugin.validatedResources }),
+    ...(plugin.admit === undefined ? {} : { admit: (attributes) => plugin.admit?.(attributes) }),
+    validate: (attributes) => {
+      const [object, oldObject] = [deepCopy(attributes.object), deepCopy(attributes.oldObject)];
+      return plugin.validate?.({ ...attributes, object, oldObject });
+    },
+  };
 }
 
 /** Where only names are asked for. */

@@ -34,8 +34,8 @@ export interface AdmissionAttributes {
 export interface AdmissionControl {
   /** Changes `attributes.object` in place. Before validation by the strategy. */
   admit(attributes: AdmissionAttributes): Promise<void>;
-  /** False: nothing is interested in validating that resource, so that no copy need be made for it. */
+  /** False: nothing is interested in validating that resource. */
   validates(resource: GroupResource): boolean;
-  /** Looks at what would be written. After validation by the strategy. */
+  /** Looks at what is going to be written, and changes nothing. After validation by the strategy. */
   validate(attributes: AdmissionAttributes): Promise<void>;
 }

@@ -172,7 +172,6 @@ describe('the order of a create', () => {
       validates: () => true,
       validate: async ({ object, name }) => {
         steps.push(`validate ${name} ${object?.metadata?.labels?.admitted}`);
-        if (object?.metadata !== undefined) object.metadata.labels = { changed: 'too late' };
       },
     };
     const strategy = {

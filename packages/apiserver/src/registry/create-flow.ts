@@ -156,8 +156,7 @@ export async function prepareCreate<T extends KubernetesObject>(
   const validator = validatorOf(parts);
   if (validator === undefined) return;
   const name = meta.name ?? '';
-  // A copy: what admission looks at cannot change what is written.
-  const call = { context, operation: 'CREATE', subresource, name, object: deepCopy(object) } as const;
+  const call = { context, operation: 'CREATE', subresource, name, object } as const;
   await validator.validate(admissionAttributes(parts, call));
 }
 

@@ -42,6 +42,8 @@ const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
 describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
   // As kube-apiserver 1.36.3 answers.
   const noHost = 'Bad Request: missing required Host header';
+  const badHost = 'Bad Request: malformed Host header';
+  const badName = 'Bad Request: invalid header name';
   const version = 'HTTP Version Not Supported: unsupported protocol version';
   it.each([
     ['a host', `GET / HTTP/1.1\r\n${host}${close}`, ok],
@@ -49,6 +51,35 @@ describe.each(['plain', 'TLS'])('a head on a connection that is %s', (kind) => {
     ['no host, and an upgrade', `GET / HTTP/1.1\r\n${upgrade}`, `HTTP/1.1 400 ${noHost} | 400 ${noHost}`],
     ['no host in HTTP/1.0', 'GET / HTTP/1.0\r\n', ok],
     ['two hosts', `GET / HTTP/1.1\r\n${host}host: y\r\n${close}`, 'HTTP/1.1 400 Bad Request | 400 Bad Request'],
+    ['a host of all signs that one may have', `GET / HTTP/1.1\r\nHost: a!$%&()*+,-.:;=[]'_~\r\n${close}`, ok],
+    ...['a b', 'a<b', 'a/b', 'a@b', 'ä'].map((name) => [
+      `the host ${name}`,
+      `GET / HTTP/1.1\r\nHost: ${name}\r\n${close}`,
+      `HTTP/1.1 400 ${badHost} | 400 ${badHost}`,
+    ]),
+    ['a bad host in HTTP/1.0', 'GET / HTTP/1.0\r\nHost: a/b\r\n', `HTTP/1.1 400 ${badHost} | 400 ${badHost}`],
+    ...['gzip', 'gzip, chunked', 'chunked\r\nTransfer-Encoding: chunked'].map((name) => [
+      `the transfer encoding ${name}`,
+      `POST / HTTP/1.1\r\n${host}Transfer-Encoding: ${name}\r\n${close}`,
+      'HTTP/1.1 501 Not Implemented | Unsupported transfer encoding',
+    ]),
+    ['chunks', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: Chunked\r\n${close}\r\n0\r\n`, ok],
+    ...['X A: b', 'X-A : b'].map((line) => [
+      `a blank in the name of a header: ${line}`,
+      `GET / HTTP/1.1\r\n${host}${line}\r\n${close}`,
+      `HTTP/1.1 400 ${badName} | 400 ${badName}`,
+    ]),
+    ...[': b', 'no colon', 'X-A: \u0001'].map((line) => [
+      `a line that is no header: ${line}`,
+      `GET / HTTP/1.1\r\n${host}${line}\r\n${close}`,
+      'HTTP/1.1 400 Bad Request | 400 Bad Request',
+    ]),
+    ...['2.5', '9.9'].map((name) => [
+      `the version ${name}`,
+      `GET / HTTP/${name}\r\n${host}`,
+      `HTTP/1.1 505 ${version} | 505 ${version}`,
+    ]),
+    ['no version', `GET / HTTP/1.x\r\n${host}`, 'HTTP/1.1 400 Bad Request | 400 Bad Request'],
     ['another version', `GET / HTTP/2.0\r\n${host}`, `HTTP/1.1 505 ${version} | 505 ${version}`],
     ['2000 headers', `GET / HTTP/1.1\r\n${host}${close}${'a: b\r\n'.repeat(1998)}`, ok],
     [

@@ -8,6 +8,7 @@ import {
   requireLogger,
   requireNotNegative,
   requireObject,
+  requireString,
   systemClock,
   type WriteObserver,
 } from '@kapstan/api';
@@ -113,6 +114,7 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
   for (const name of Object.keys(clientDefaults) as DefaultedNumber[]) {
     requireNotNegative(resolved[name], name);
   }
+  if (resolved.userAgent !== undefined) requireString(resolved.userAgent, 'userAgent');
   requireClock(resolved.clock);
   requireLogger(resolved.logger);
   requireCallbacks(resolved, ['onWarning', 'onRequest']);

@@ -16,6 +16,8 @@ import {
   type Patch,
   type Resource,
   type ResourceClient,
+  requireObject,
+  requireSignal,
   type SubresourceOptions,
   stringifyJson,
   type WatchEvent,
@@ -32,15 +34,15 @@ import {
   requireWriteObserver,
   resolveClientOptions,
 } from './client-config.ts';
+import { requireConfig } from './config-checks.ts';
 import { createTransport } from './create-transport.ts';
 import { Discovery } from './discovery.ts';
 import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { PodStreams } from './pod-streams.ts';
-import type { RawAnswer, RawRequest } from './raw-request.ts';
+import { type RawAnswer, type RawRequest, rawPath } from './raw-request.ts';
 import {
   collectionPath,
-  formatQuery,
   listQuery,
   objectPath,
   subjectOf,
@@ -79,6 +81,7 @@ export class Client implements ResourceClient {
 
   /** Connects nothing yet. Throws TypeError for a configuration that contradicts itself. */
   constructor(config: ClientConfig, options: ClientOptions = {}) {
+    requireConfig(config);
     this.#options = resolveClientOptions(options);
     this.#transport = createTransport(config, this.#options);
     this.#streams = new PodStreams({ transport: this.#transport, options: this.#options });
@@ -106,6 +109,7 @@ export class Client implements ResourceClient {
     target: ObjectTarget,
     options: GetOptions & SubresourceOptions = {},
   ): Promise<T> {
+    requireObject(options, 'options, such as { resourceVersion },');
     const { subresource, resourceVersion } = options;
     const path = objectPath(token, target, { subresource, query: { resourceVersion } });
     return await this.#object<T>(requestOf(token, { method: 'GET', path, name: target.name }), options);
@@ -304,9 +308,9 @@ export class Client implements ResourceClient {
    * the time to the answer's headers.
    */
   async rawStream(request: RawRequest): Promise<Readable> {
-    const { query = {}, method = 'GET', signal, beforeAttempt, ...rest } = request;
+    const path = rawPath(request);
+    const { method = 'GET', signal, beforeAttempt, ...rest } = request;
     const { timeoutMs = this.#options.openTimeoutMs } = request;
-    const path = `${request.path}${formatQuery(query)}`;
     const limits = { signal, beforeAttempt, timeoutMs };
     const { answer, scope } = await this.#transport.open({ ...rest, method, path }, limits);
     answer.body.once('close', () => scope.close());
@@ -315,9 +319,9 @@ export class Client implements ResourceClient {
 
   /** Any other request, its answer as text. */
   async raw(request: RawRequest): Promise<RawAnswer> {
-    const { query = {}, method = 'GET', signal, beforeAttempt, ...rest } = request;
+    const path = rawPath(request);
+    const { method = 'GET', signal, beforeAttempt, ...rest } = request;
     const { timeoutMs = this.#options.timeoutMs } = request;
-    const path = `${request.path}${formatQuery(query)}`;
     const limits = { signal, beforeAttempt, timeoutMs };
     return await this.#transport.call({ ...rest, method, path }, limits, async (answer) => ({
       status: answer.status,
@@ -346,8 +350,7 @@ export class Client implements ResourceClient {
 
   async #object<T extends object>(request: HttpRequest, options: CallOptions): Promise<T> {
     const { signal, beforeAttempt, timeoutMs = this.#options.timeoutMs } = options;
-    const limits = { signal, beforeAttempt, timeoutMs };
-    return await this.#transport.call(request, limits, (answer) => readObject<T>(answer));
+    return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, readObject<T>);
   }
 
   async #write<T extends KubernetesObject>(
@@ -373,9 +376,10 @@ export class Client implements ResourceClient {
   ): Promise<ListResult<T>> {
     const path = collectionPath(token, options, listQuery(options));
     const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
-    const limits = { signal, beforeAttempt, timeoutMs };
     const request = requestOf(token, { method: 'GET', path, accept });
-    return await this.#transport.call(request, limits, (answer) => readList(answer, token));
+    return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, (answer) =>
+      readList(answer, token),
+    );
   }
 
   #watchCall(token: Resource, options: WatchOptions, accept = json): WatchCall {
@@ -383,6 +387,7 @@ export class Client implements ResourceClient {
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, { method: 'GET', path, accept });
     const { signal, onOpen, timeoutMs = openTimeoutMs } = options;
+    requireSignal(signal);
     return { transport: this.#transport, request, signal, onOpen, timeoutMs, maxEventBytes };
   }
 }

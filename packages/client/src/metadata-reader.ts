@@ -11,6 +11,7 @@ import {
   ObjectList,
   type ObjectTarget,
   type Resource,
+  requireSignal,
   resource,
   type WatchEvent,
   type WatchOptions,
@@ -73,6 +74,7 @@ export class MetadataReader {
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, path, 'PartialObjectMetadata');
     const { signal, onOpen, timeoutMs = own.openTimeoutMs } = options;
+    requireSignal(signal);
     const { maxEventBytes } = own;
     return observeWatch<T>({ transport, request, signal, onOpen, timeoutMs, maxEventBytes }).pipe(
       map((event) => (event.type === 'BOOKMARK' ? event : { ...event, object: cut(event.object) })),

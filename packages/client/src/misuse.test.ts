@@ -116,8 +116,59 @@ describe('a client that is used wrongly', () => {
     });
   });
 
+  it.each<[string, unknown, string]>([
+    ['nothing', null, 'a ClientConfig, such as { server }, must be an object, not null'],
+    ['a server alone', 'https://h', 'a ClientConfig, such as { server }, must be an object, not "https://h"'],
+    ['a server that is a number', { server: 6443 }, 'server must be a string, not one of the type number'],
+    ['a token that is none', { server: 'h', token: 5 }, 'token must be a string, not one of the type number'],
+    [
+      'a namespace that is null',
+      { server: 'h', namespace: null },
+      'namespace must be a string, not one of the type null',
+    ],
+    ['TLS that is true', { server: 'h', tls: true }, 'tls must be an object, not true'],
+    ['an authority as bytes', { server: 'h', tls: { ca: Buffer.from('') } }, 'tls.ca must be a string, not one of the'],
+    [
+      'TLS that is off by a word',
+      { server: 'h', tls: { insecureSkipVerify: 'no' } },
+      'tls.insecureSkipVerify must be true',
+    ],
+    ['an impersonation that is a text', { server: 'h', impersonate: 'me' }, 'impersonate must be an object, not "me"'],
+    [
+      'a group that is a text',
+      { server: 'h', impersonate: { user: 'a', groups: 'g' } },
+      'impersonate.groups must be a li',
+    ],
+    [
+      'an extra that is a text',
+      { server: 'h', impersonate: { user: 'a', extra: { k: 'v' } } },
+      'impersonate.extra.k must',
+    ],
+    ['a user that is none', { server: 'h', impersonate: { user: 5 } }, 'impersonate.user must be a string, not one of'],
+    ['credentials that are none', { server: 'h', credentials: {} }, 'credentials needs the function headers'],
+    ['a plugin that is a text', { server: 'h', exec: 'aws eks get-token' }, 'exec must be an object, not "aws eks'],
+    [
+      'arguments that are a text',
+      { server: 'h', exec: { command: 'c', args: '-v' } },
+      'exec.args must be a list of str',
+    ],
+    ['an issuer that is a text', { server: 'h', oidc: 'https://i' }, 'oidc must be an object, not "https://i"'],
+  ])('is refused a configuration of %s', (_, config, message) => {
+    expect(() => new Client(config as never)).toThrow(TypeError);
+    expect(() => new Client(config as never)).toThrow(message);
+  });
+
+  it('does not show what it refuses of a configuration: it may be a secret', () => {
+    const config = { server: 'h', token: ['top-secret'], tls: { key: { pem: 'top-secret' } } };
+    for (const one of [config, { ...config, token: '' }])
+      expect(() => new Client(one as never)).toThrow(/^(?!.*top-secret).*must be a string/);
+  });
+
   describe('refuses before it sends', () => {
     const body = { data: {} };
+    const text = 'x' as never;
+    const selector = { app: 'a' } as never;
+    const pod = target;
     const beside = [{ dryRun: true }] as unknown as [];
     const calls: readonly [string, string, (client: Client) => Promise<unknown>][] = [
       [
@@ -165,6 +216,57 @@ describe('a client that is used wrongly', () => {
         'timeoutMs must be a number of at least 0, not -1',
         (client) => client.rawStream({ path: '/', timeoutMs: -1 }),
       ],
+      ['a patch without a body', 'a patch needs a body', (client) => client.mergePatch(ConfigMap, target, {} as never)],
+      [
+        'no patch',
+        'a patch must be an object, not undefined',
+        (client) => client.patch(ConfigMap, target, undefined as never),
+      ],
+      [
+        'a JSON patch that is an object',
+        'the body of a JSON patch is a list of operations, not {}',
+        (client) => client.jsonPatch(ConfigMap, target, { body: {} as never }),
+      ],
+      ['a policy alone', 'options, such as { propagationPolicy },', (client) => client.delete(ConfigMap, target, text)],
+      ['a version alone', 'options, such as { resourceVersion },', (client) => client.get(ConfigMap, target, text)],
+      ['a manager alone', 'options, such as { fieldManager },', (client) => client.apply(ConfigMap, answered, text)],
+      [
+        'true for a dry run',
+        'options, such as { dryRun },',
+        (client) => client.update(ConfigMap, answered, true as never),
+      ],
+      [
+        'a selector that is an object',
+        'labelSelector must be a string, not an object',
+        (client) => client.listPage(ConfigMap, { labelSelector: selector }),
+      ],
+      [
+        'the same of a collection that is deleted',
+        'labelSelector must be a string, not an object',
+        (client) => client.deleteCollection(ConfigMap, { labelSelector: selector }),
+      ],
+      ['a limit in words', 'limit must be a number of at', (client) => client.listPage(ConfigMap, { limit: text })],
+      [
+        'no options of a list',
+        'options, such as { namespace },',
+        (client) => client.listPage(ConfigMap, null as never),
+      ],
+      ['a command in one piece', 'command must be a list of strings', (client) => client.exec(pod, { command: text })],
+      ['no command', 'options, such as { command },', (client) => client.exec(pod, undefined as never)],
+      [
+        'a port alone',
+        "ports takes a list, such as ['8080:80']",
+        (client) => client.portForward(pod, { ports: 80 as never }),
+      ],
+      ['no ports', 'options, such as { ports },', (client) => client.portForward(pod, undefined as never)],
+      ['a container alone', 'options, such as { container },', (client) => client.podLog(pod, text)],
+      ['a request without a path', 'path must be a string, not undefined', (client) => client.raw({} as never)],
+      ['a path without a slash', 'path must begin with a slash', (client) => client.rawStream({ path: 'version' })],
+      [
+        'a controller for a signal',
+        'signal takes an AbortSignal',
+        (client) => client.get(ConfigMap, target, { signal: new AbortController() as never }),
+      ],
       [
         'a negative time to prepare',
         'timeoutMs must be a number of at least 0, not -1',
@@ -178,6 +280,22 @@ describe('a client that is used wrongly', () => {
       expect(error).toMatchObject({ message: expect.stringContaining(message) });
       expect(server.requests).toEqual([]);
     });
+  });
+
+  it('refuses watches before anybody subscribes', () => {
+    const client = connect();
+    const wrong = [
+      { fieldSelector: 5 },
+      { timeoutSeconds: '60' },
+      { signal: {} },
+      null,
+      'a=b',
+    ] as unknown as readonly never[];
+    for (const options of wrong) {
+      expect(() => client.watch(ConfigMap, options)).toThrow(TypeError);
+      expect(() => client.watchEvents(ConfigMap, options)).toThrow(TypeError);
+      expect(() => client.metadata.watch(ConfigMap, options)).toThrow(TypeError);
+    }
   });
 
   it.each<[string, (client: Client) => Promise<unknown>]>([

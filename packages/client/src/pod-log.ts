@@ -1,5 +1,5 @@
 // The log subresource of pods: its options and its URL.
-import { type CallOptions, type ObjectTarget, type Resource, resource } from '@kapstan/api';
+import { type CallOptions, type ObjectTarget, type Resource, requireObject, resource } from '@kapstan/api';
 import { objectPath } from './request-path.ts';
 
 /** `timeoutMs` bounds the time to the answer's headers. Source: core/v1 PodLogOptions. */
@@ -24,6 +24,7 @@ export interface PodLogOptions extends CallOptions {
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
 export function podLogPath(target: ObjectTarget, options: PodLogOptions): string {
+  requireObject(options, 'options, such as { container },');
   const { container, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
   const { follow, previous, timestamps } = options;
   return objectPath(pod, target, {

@@ -1,5 +1,6 @@
 // URLs of pods and of their subresources that become streams: exec, attach, portforward.
-import { type ObjectTarget, type Resource, resource } from '@kapstan/api';
+import { type ObjectTarget, type Resource, requireObject, resource } from '@kapstan/api';
+import { requireTexts } from './config-checks.ts';
 import { objectPath } from './request-path.ts';
 import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
 
@@ -7,12 +8,15 @@ const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
 /** Throws TypeError for options that contradict themselves, as the other two do for names. */
 export function execPath(target: ObjectTarget, options: ExecOptions): string {
+  requireObject(options, 'options, such as { command },');
   const { command } = options;
+  requireTexts(command, 'command');
   if (command.length === 0) throw new TypeError('you must specify at least one command for the container');
   return objectPath(pod, target, { subresource: 'exec', query: { command, ...streamQuery(options) } });
 }
 
 export function attachPath(target: ObjectTarget, options: AttachOptions): string {
+  requireObject(options, 'options, such as { stdin },');
   return objectPath(pod, target, { subresource: 'attach', query: streamQuery(options) });
 }
 

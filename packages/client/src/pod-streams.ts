@@ -1,6 +1,6 @@
 // PodStreams: the connections of a client that lead into a pod: commands and ports. Called by client.ts, which says what each does.
 import type { Duplex } from 'node:stream';
-import { type CallOptions, isForbidden, type ObjectTarget } from '@kapstan/api';
+import { type CallOptions, isForbidden, type ObjectTarget, requireFunction, requireObject } from '@kapstan/api';
 import type { ResolvedClientOptions } from './client-config.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
 import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
@@ -43,11 +43,13 @@ export class PodStreams {
     return portStream({ opened, clock: this.#options.clock, signal, port });
   }
 
-  portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
+  async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
+    requireObject(options, 'options, such as { ports },');
     const { onConnectionError } = options;
+    requireFunction(onConnectionError, 'onConnectionError');
     const { signal: _, ...limits } = limitsOf(options);
     const log = (error: Error): void => this.#options.logger.warn('a forwarded connection failed', { error });
-    return PortForward.listen({
+    return await PortForward.listen({
       dial: (port, signal) => this.dialPort(target, port, { ...limits, signal }),
       check: () => this.#checkPod(target, options),
       options,

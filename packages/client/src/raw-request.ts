@@ -1,6 +1,6 @@
 // A request to any path of the server and its answer as text. Sent by client.ts.
-import type { CallOptions } from '@kapstan/api';
-import type { Query } from './request-path.ts';
+import { type CallOptions, requireObject, requireString } from '@kapstan/api';
+import { formatQuery, type Query } from './request-path.ts';
 import type { HttpMethod } from './transport/http-request.ts';
 
 /** A request outside the resources: health, version, metrics, an aggregated API. */
@@ -14,6 +14,15 @@ export interface RawRequest extends CallOptions {
   readonly accept?: string;
   readonly contentType?: string;
   readonly body?: string;
+}
+
+/** The path with its query. Throws TypeError for none, which would be a part of the host. */
+export function rawPath(request: RawRequest): string {
+  requireObject(request, 'a request, such as { path },');
+  requireString(request.path, 'path');
+  if (!request.path.startsWith('/'))
+    throw new TypeError(`path must begin with a slash, unlike ${JSON.stringify(request.path)}`);
+  return `${request.path}${formatQuery(request.query ?? {})}`;
 }
 
 export interface RawAnswer {

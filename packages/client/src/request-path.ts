@@ -5,6 +5,7 @@ import {
   type ListOptions,
   type ObjectTarget,
   type Resource,
+  requireNotNegative,
   requireObject,
   requireString,
   requireTarget,
@@ -82,7 +83,18 @@ export function formatQuery(query: Query): string {
   return search === undefined ? '' : `?${search.toString()}`;
 }
 
+/** Throws TypeError for what would be sent as "[object Object]", or be left out without a word. */
+function requireSelection(options: ListOptions & WatchOptions): void {
+  requireObject(options, 'options, such as { namespace },');
+  const { labelSelector, fieldSelector, resourceVersion, limit, timeoutSeconds } = options;
+  const texts = { labelSelector, fieldSelector, resourceVersion, continue: options.continue };
+  for (const [name, text] of Object.entries(texts)) if (text !== undefined) requireString(text, name);
+  for (const [name, value] of Object.entries({ limit, timeoutSeconds }))
+    if (value !== undefined) requireNotNegative(value, name);
+}
+
 export function listQuery(options: ListOptions): Query {
+  requireSelection(options as ListOptions & WatchOptions);
   return {
     labelSelector: options.labelSelector,
     fieldSelector: options.fieldSelector,
@@ -94,6 +106,7 @@ export function listQuery(options: ListOptions): Query {
 }
 
 export function watchQuery(options: WatchOptions): Query {
+  requireSelection(options as ListOptions & WatchOptions);
   return {
     watch: true,
     labelSelector: options.labelSelector,
@@ -107,6 +120,7 @@ export function watchQuery(options: WatchOptions): Query {
 }
 
 export function writeQuery(options: WriteOptions & Pick<Partial<ApplyOptions>, 'force'>): Query {
+  requireObject(options, 'options, such as { dryRun },');
   return {
     dryRun: options.dryRun ? 'All' : undefined,
     fieldManager: options.fieldManager,

@@ -39,6 +39,7 @@ export function applyBody(
   options: ApplyOptions & SubresourceOptions,
 ): string {
   const metadata = metadataOf(object);
+  requireObject(options, 'options, such as { fieldManager },');
   if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
   if (!metadata.name) throw new TypeError('metadata.name must be provided to apply');
   if (metadata.managedFields !== undefined)
@@ -58,11 +59,18 @@ const patchTypes: ReadonlyMap<unknown, string> = new Map<Patch['type'], string>(
 ]);
 
 /** The content type. Throws TypeError for another type, and for options beside the patch: a dry run that is left out writes. */
-export function patchType({ type }: Patch, beside: readonly unknown[]): string {
+export function patchType(patch: Patch, beside: readonly unknown[]): string {
   if (beside.some((argument) => argument !== undefined))
     throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
+  requireObject(patch, 'a patch');
+  const { type, body } = patch;
   const contentType = patchTypes.get(type);
-  if (contentType !== undefined) return contentType;
+  if (contentType !== undefined) {
+    if (body === undefined) throw new TypeError(`a patch needs a body, beside its type and its options`);
+    if (type === 'json' && !Array.isArray(body))
+      throw new TypeError(`the body of a JSON patch is a list of operations, not ${inspect(body, { depth: 0 })}`);
+    return contentType;
+  }
   throw new TypeError(
     `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${inspect(type)}`,
   );
@@ -70,6 +78,7 @@ export function patchType({ type }: Patch, beside: readonly unknown[]): string {
 
 /** The DeleteOptions that were given; undefined when there are none: the request goes without a body. */
 export function deleteBody(options: DeleteOptions): string | undefined {
+  requireObject(options, 'options, such as { propagationPolicy },');
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
   const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, ...(dryRun ? { dryRun: ['All'] } : {}) };
   if (Object.values(chosen).every((value) => value === undefined)) return undefined;

@@ -2,6 +2,7 @@
 // protocol carries one connection a port. One connection's trouble is its own.
 import { createServer, isIP, type Server, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
+import { inspect } from 'node:util';
 import { addAbortListener, type CallOptions, removeAbortListener } from '@kapstan/api';
 import { type PortSpec, parsePortSpec } from './port-spec.ts';
 
@@ -46,6 +47,8 @@ export class PortForward {
   /** Rejects with TypeError for a wrong specification, then as the check does, with an Error when no port could be listened on. */
   static async listen(init: PortForwardInit): Promise<PortForward> {
     const { ports, addresses = ['localhost'], signal } = init.options;
+    requireList(ports, 'ports');
+    requireList(addresses, 'addresses');
     if (ports.length === 0) throw new TypeError('you must specify at least 1 port');
     if (addresses.length === 0) throw new TypeError('you must specify at least 1 address');
     const specs = ports.map(parsePortSpec);
@@ -162,4 +165,8 @@ function resetOrDestroy(socket: Socket): void {
   const isShuttingDown = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
   if (isShuttingDown) socket.destroy();
   else socket.resetAndDestroy();
+}
+
+function requireList(value: unknown, name: string): void {
+  if (!Array.isArray(value)) throw new TypeError(`${name} takes a list, such as ['8080:80'], not ${inspect(value)}`);
 }

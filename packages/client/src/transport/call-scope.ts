@@ -1,5 +1,12 @@
 // The life of one call: the caller's signal and the call's deadline as one AbortSignal. Used by the transport.
-import { addAbortListener, type CancelTimer, type Clock, removeAbortListener, requireNotNegative } from '@kapstan/api';
+import {
+  addAbortListener,
+  type CancelTimer,
+  type Clock,
+  removeAbortListener,
+  requireNotNegative,
+  requireSignal,
+} from '@kapstan/api';
 import { TransportError } from './transport-error.ts';
 
 export interface CallScopeOptions {
@@ -17,8 +24,9 @@ export class CallScope {
   readonly #onAbort = (): void => this.#controller.abort(this.#outer?.reason);
   #cancelTimer: CancelTimer | undefined;
 
-  /** Throws TypeError for a time that is negative or none. */
+  /** Throws TypeError for a time that is negative or none, and for what is no signal. */
   constructor({ clock, signal, timeoutMs, request }: CallScopeOptions) {
+    requireSignal(signal);
     requireNotNegative(timeoutMs, 'timeoutMs');
     this.#outer = signal;
     this.#request = request;

@@ -14,8 +14,9 @@ export class RateLimiter {
 
   /** Throws TypeError for a limit out of range. */
   constructor({ qps, burst }: RateLimit, clock: Clock) {
-    if (!(qps > 0)) throw new TypeError(`rateLimit.qps must be above 0, got ${qps}`);
-    if (!(burst >= 1)) throw new TypeError(`rateLimit.burst must be at least 1, got ${burst}`);
+    if (typeof qps !== 'number' || !(qps > 0)) throw new TypeError(`rateLimit.qps must be above 0, got ${qps}`);
+    if (typeof burst !== 'number' || !(burst >= 1))
+      throw new TypeError(`rateLimit.burst must be at least 1, got ${burst}`);
     this.#clock = clock;
     this.#bucket = new TokenBucket({ perSecond: qps, burst, clock });
   }

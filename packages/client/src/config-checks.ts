@@ -1,0 +1,46 @@
+// What a ClientConfig may hold, looked at before anything is made of it: an impersonation that is a text would be none, and its
+// calls those of an admin. What contradicts itself is refused by create-transport.ts.
+import { inspect } from 'node:util';
+import { requireFunctions, requireObject, requireString } from '@kapstan/api';
+import type { ClientConfig } from './client-config.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** Throws TypeError that names the member. Values are not shown: they may be secrets. */
+export function requireConfig(config: ClientConfig): void {
+  requireObject(config, 'a ClientConfig, such as { server },');
+  const { tls, impersonate, exec, oidc, credentials } = config;
+  requireStrings(config, ['server', 'namespace', 'token', 'tokenFile', 'username', 'password', 'proxyUrl']);
+  for (const [name, value] of Object.entries({ tls, impersonate, exec, oidc }))
+    if (value !== undefined) requireObject(value, name);
+  if (credentials !== undefined) requireFunctions(credentials, 'credentials', ['headers']);
+  requireStrings(tls, ['ca', 'caFile', 'cert', 'certFile', 'key', 'keyFile', 'serverName'], 'tls.');
+  const { insecureSkipVerify = false } = tls ?? {};
+  if (typeof insecureSkipVerify !== 'boolean')
+    throw new TypeError(`tls.insecureSkipVerify must be true or false, not ${inspect(insecureSkipVerify)}`);
+  requireStrings(exec, ['command', 'apiVersion', 'interactiveMode', 'installHint'], 'exec.');
+  requireTexts(exec?.args ?? [], 'exec.args');
+  requireStrings(oidc, ['issuerUrl', 'clientId', 'clientSecret', 'idToken', 'refreshToken', 'ca', 'caFile'], 'oidc.');
+  requireStrings(impersonate, ['user', 'uid'], 'impersonate.');
+  requireTexts(impersonate?.groups ?? [], 'impersonate.groups');
+  requireObject(impersonate?.extra ?? {}, 'impersonate.extra');
+  for (const [key, values] of Object.entries(impersonate?.extra ?? {}))
+    requireTexts(values, `impersonate.extra.${key}`);
+}
+
+/** Those of the members that are there; "" counts as absent elsewhere. */
+function requireStrings(of: object | undefined, names: readonly string[], prefix = ''): void {
+  for (const name of names) {
+    const value = (of as Members | undefined)?.[name];
+    if (value === undefined || typeof value === 'string') continue;
+    throw new TypeError(
+      `${prefix}${name} must be a string, not one of the type ${value === null ? 'null' : typeof value}`,
+    );
+  }
+}
+
+/** Throws TypeError for what is no list of strings: the letters of a text would be taken for several. */
+export function requireTexts(value: unknown, what: string): void {
+  if (!Array.isArray(value)) throw new TypeError(`${what} must be a list of strings, not ${inspect(value)}`);
+  for (const one of value as readonly unknown[]) requireString(one, `each of ${what}`);
+}

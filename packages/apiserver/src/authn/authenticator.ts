@@ -9,9 +9,9 @@ export type AuthenticationRemarks = Pick<RequestContext, 'warn' | 'annotate'>;
 /** What a request brought along. */
 export interface Credentials {
   /** The header Authorization, as sent. */
-  readonly authorization?: string;
+  readonly authorization?: string | undefined;
   /** Of a request for a WebSocket: its subprotocols, of which one may hold a token. */
-  readonly webSocketProtocols?: readonly string[];
+  readonly webSocketProtocols?: readonly string[] | undefined;
   /** Subject of a client certificate that a known authority signed and that is valid now. */
   readonly certificate?: CertificateSubject;
   /** A client certificate was sent, but cannot be trusted: why. */

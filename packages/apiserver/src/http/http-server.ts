@@ -168,6 +168,8 @@ class Connections {
   /** With the connection of those that asked for another protocol: it may be theirs by now. */
   readonly #running = new Map<NodeResponse, Socket | undefined>();
   readonly #unanswered = new UnansweredRequests();
+  readonly #onRequestError = (error: Error): void => this.#logger.debug('request failed', { error: error.message });
+  readonly #onAnswerError = (error: Error): void => this.#logger.debug('answer failed', { error: error.message });
   #onIdle: (() => void) | undefined;
   #isClosing = false;
 
@@ -240,8 +242,8 @@ class Connections {
     if ('stream' in response) response.once('close', over);
     else this.#unanswered.add(response, over);
     // A connection that breaks is told by "close"; without listeners the errors would end the process.
-    request.on('error', (error: Error) => this.#logger.debug('request failed', { error: error.message }));
-    response.on('error', (error: Error) => this.#logger.debug('answer failed', { error: error.message }));
+    request.on('error', this.#onRequestError);
+    response.on('error', this.#onAnswerError);
     if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
     if ('stream' in response && this.#sendsAway()) response.stream.session?.close();
     const refusal = refusalOf(request);

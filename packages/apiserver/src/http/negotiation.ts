@@ -9,6 +9,7 @@ export const knownMediaTypes: readonly string[] = wireFormats.map((format) => fo
 const knownStreams: readonly string[] = wireFormats
   .filter((format) => format.canStream)
   .map((format) => `${format.mediaType};stream=watch`);
+const collectionMediaTypes: readonly string[] = [...knownMediaTypes, ...knownStreams];
 
 /** The shape asked for with `as=…;g=meta.k8s.io;v=…`. */
 interface TransformTarget {
@@ -37,9 +38,9 @@ export interface ResourceForms {
 }
 
 /** The form of a resource's answer. Throws 406. */
-export function negotiateResourceOutput(request: OutputRequest, { produces, ...has }: ResourceForms): OutputForm {
-  checkProduces(request.accept ?? '', produces);
-  const form = negotiate(request, transformOf(has));
+export function negotiateResourceOutput(request: OutputRequest, forms: ResourceForms): OutputForm {
+  requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
+  const form = negotiate(request, transformOf(forms));
   if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
   return form;
 }
@@ -126,10 +127,6 @@ function targetOf(media: MediaType): TransformChoice {
   if (parameters.get('g') !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return 'refused';
   if (kind !== 'Table' && kind !== 'PartialObjectMetadata' && kind !== 'PartialObjectMetadataList') return 'refused';
   return { kind, version };
-}
-
-function checkProduces(accept: string, produces: 'object' | 'collection'): void {
-  requireProduced(accept, produces === 'object' ? knownMediaTypes : [...knownMediaTypes, ...knownStreams]);
 }
 
 /** Routes name what they produce, and are matched without parameters. Throws 406. Source: go-restful Route.matchesAccept. */

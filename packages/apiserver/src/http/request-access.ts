@@ -119,8 +119,8 @@ export class RequestAccess {
         warn: (text: string) => void exchange.earlyWarnings.push(text),
         annotate: (key: string, value: string) => void exchange.earlyAnnotations.push([key, value]),
       },
-      ...(authorization === undefined ? {} : { authorization }),
-      ...(webSocketProtocols === undefined ? {} : { webSocketProtocols }),
+      authorization,
+      webSocketProtocols,
       ...certificateCredentials(exchange.socket, clock),
     };
     try {

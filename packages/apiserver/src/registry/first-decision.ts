@@ -16,14 +16,16 @@ export function firstDecision<A, R, D>(
   all: readonly A[],
   { ask, decide, otherwise }: InTurn<A, R, D>,
 ): MaybePromise<D> {
-  const askFrom = (rest: readonly A[]): MaybePromise<D> => {
-    for (const [i, asked] of rest.entries()) {
+  const askFrom = (first: number): MaybePromise<D> => {
+    let next = first;
+    for (const asked of first === 0 ? all : all.slice(first)) {
+      next++;
       const answer = ask(asked);
-      if (answer instanceof Promise) return answer.then((known) => decide(known) ?? askFrom(rest.slice(i + 1)));
+      if (answer instanceof Promise) return answer.then((known) => decide(known) ?? askFrom(next));
       const decision = decide(answer);
       if (decision !== undefined) return decision;
     }
     return otherwise();
   };
-  return askFrom(all);
+  return askFrom(0);
 }

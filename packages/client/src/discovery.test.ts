@@ -3,6 +3,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
 import type { DiscoveryCallOptions } from './discovery.ts';
+import type { PodLogOptions } from './pod-log.ts';
 import { RestMapper } from './rest-mapper.ts';
 import { type Answer, json, ScriptedServer, status } from './testing/scripted-server.ts';
 
@@ -348,6 +349,24 @@ describe('podLog', () => {
       '/api/v1/namespaces/n/pods/p/log',
       { container: 'c', follow: 'true', tailLines: '0' },
     ]);
+  });
+
+  it('passes every option of the API, and nothing of those that are off', async () => {
+    await using server = await ScriptedServer.start();
+    await using client = new Client({ server: server.url });
+    const ask = async (options: PodLogOptions): Promise<unknown> => {
+      server.next((response) => void response.writeHead(200).end());
+      await (await client.podLog({ namespace: 'n', name: 'p' }, options)).toArray();
+      return server.last.query;
+    };
+    const texts = { container: 'c', sinceTime: '2026-01-02T03:04:05Z', stream: 'Stderr' } as const;
+    const flags = { follow: true, previous: true, timestamps: true, insecureSkipTLSVerifyBackend: true };
+    const numbers = { sinceSeconds: 1, limitBytes: 2 };
+    expect(await ask({ ...texts, ...flags, ...numbers })).toEqual(
+      Object.fromEntries(Object.entries({ ...texts, ...flags, ...numbers }).map(([name, value]) => [name, `${value}`])),
+    );
+    const off = Object.fromEntries(Object.keys(flags).map((name) => [name, false]));
+    expect(await ask(off)).toEqual({});
   });
 
   it('is empty where there is no log yet, which a server may say with 204', async () => {

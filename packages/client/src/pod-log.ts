@@ -19,6 +19,10 @@ export interface PodLogOptions extends CallOptions {
   /** The last lines only. 0 = none of the old. */
   readonly tailLines?: number;
   readonly limitBytes?: number;
+  /** What the container wrote to one of its outputs alone; not together with `tailLines`. Default: both, as they came. */
+  readonly stream?: 'All' | 'Stdout' | 'Stderr';
+  /** The server does not verify the kubelet's certificate: anybody in between could have written the log. Default false. */
+  readonly insecureSkipTLSVerifyBackend?: boolean;
 }
 
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
@@ -26,7 +30,7 @@ const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 export function podLogPath(target: ObjectTarget, options: PodLogOptions): string {
   requireObject(options, 'options, such as { container },');
   const { container, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
-  const { follow, previous, timestamps } = options;
+  const { follow, previous, timestamps, stream, insecureSkipTLSVerifyBackend } = options;
   return objectPath(pod, target, {
     subresource: 'log',
     query: {
@@ -38,6 +42,8 @@ export function podLogPath(target: ObjectTarget, options: PodLogOptions): string
       timestamps: timestamps || undefined,
       tailLines,
       limitBytes,
+      stream,
+      insecureSkipTLSVerifyBackend: insecureSkipTLSVerifyBackend || undefined,
     },
   });
 }

@@ -105,12 +105,12 @@ function generationErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
 }
 
 function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
-  return [
-    ...validateLabels(meta.labels ?? {}, fieldChild(root, 'labels')),
-    ...annotationErrors(meta.annotations ?? {}, fieldChild(root, 'annotations')),
-    ...ownerReferenceErrors(meta.ownerReferences ?? []),
-    ...managedFieldsErrors(meta.managedFields ?? []),
-  ];
+  const { labels, annotations, ownerReferences, managedFields } = meta;
+  const errors = labels === undefined ? [] : validateLabels(labels, fieldChild(root, 'labels'));
+  if (annotations !== undefined) errors.push(...annotationErrors(annotations, fieldChild(root, 'annotations')));
+  if (ownerReferences !== undefined) errors.push(...ownerReferenceErrors(ownerReferences));
+  if (managedFields !== undefined) errors.push(...managedFieldsErrors(managedFields));
+  return errors;
 }
 
 /** Labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
@@ -202,9 +202,11 @@ function newFinalizerErrors(next: DeepReadonly<ObjectMeta>, old: DeepReadonly<Ob
 }
 
 function managedFieldsErrors(entries: DeepReadonly<ManagedFieldsEntry[]>): FieldError[] {
-  return entries.flatMap((entry, index) =>
-    managedFieldErrors(entry, fieldIndex(fieldChild(root, 'managedFields'), index)),
-  );
+  const errors: FieldError[] = [];
+  for (const [index, entry] of entries.entries()) {
+    errors.push(...managedFieldErrors(entry, fieldIndex(fieldChild(root, 'managedFields'), index)));
+  }
+  return errors;
 }
 
 /** Source: v1validation.ValidateManagedFields. */
@@ -226,6 +228,7 @@ function managedFieldErrors(entry: DeepReadonly<ManagedFieldsEntry>, path: strin
 
 /** A manager's name: at most 128 bytes, printable. "" is fine: it is defaulted. Source: ValidateFieldManager. */
 export function fieldManagerErrors(manager: string, path: string): FieldError[] {
+  if (manager.length <= maxManagerBytes && printableAscii.test(manager)) return [];
   const errors: FieldError[] = [];
   if (Buffer.byteLength(manager) > maxManagerBytes) errors.push(tooLongField(path, maxManagerBytes));
   let position = 0;
@@ -235,6 +238,9 @@ export function fieldManagerErrors(manager: string, path: string): FieldError[] 
   }
   return errors;
 }
+
+/** What nearly all managers' names are, told in one look. */
+const printableAscii = /^[ -~]*$/;
 
 /** Go's unicode.IsPrint: letters, marks, numbers, punctuation, symbols and the ASCII blank. */
 function isPrintable(char: string): boolean {

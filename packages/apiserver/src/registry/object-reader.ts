@@ -39,11 +39,11 @@ export class ObjectReader {
     }
   }
 
-  /** All objects of a cluster-scoped resource, from the cache. */
+  /** All objects of a cluster-scoped resource, from the cache: few, and looked at again and again, so they stay parsed. */
   async list(resource: GroupVersionResource): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
     const served = this.#catalog.find(resource.group, resource.version, resource.resource);
     if (served === undefined) return [];
     const list = await served.store.list(serverContext(''), { resourceVersion: '0' });
-    return list.items.map((item) => item.view((object) => object));
+    return list.items.map((item) => item.object);
   }
 }

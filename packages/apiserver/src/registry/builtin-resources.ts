@@ -170,7 +170,7 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(apiServices),
     define(deviceClasses),
     define(resourceClaims),
-    define(resourceSlices),
+    define(resourceSlices(server)),
     define(resourceClaimTemplates),
     define(csiStorageCapacities),
     define(volumeAttributesClasses),

@@ -1,4 +1,4 @@
-// Rules that device classes and claims share: selectors, configurations, attributes, tolerations. Expressions are
+// Rules that device classes, claims and slices share: selectors, configurations, attributes, tolerations. Expressions are
 // measured, not compiled. Source: pkg/apis/resource/validation.
 import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '@kapstan/kinds/resource.k8s.io/v1';
@@ -29,6 +29,24 @@ export function validateUnique<T>(at: Field, items: readonly T[] | undefined, ke
     if (keys.has(key)) place.duplicate(key);
     keys.add(key);
   });
+}
+
+export interface SetRules<T> {
+  readonly maxItems: number;
+  readonly validate: (item: T, place: Field) => void;
+  readonly keyOf: (item: T) => string;
+}
+
+/** Of too many none is looked at. Source: validateSet. */
+export function validateSet<T>(
+  at: Field,
+  items: readonly T[] | undefined,
+  { maxItems, validate, keyOf }: SetRules<T>,
+): void {
+  const count = items?.length ?? 0;
+  if (count > maxItems) return at.tooMany(count, maxItems);
+  at.each(items, validate);
+  validateUnique(at, items, keyOf);
 }
 
 export function validateSelectors(at: Field, selectors: readonly DeepReadonly<DeviceSelector>[] | undefined): void {
@@ -68,11 +86,15 @@ function validateIdentifier(at: Field, text: string): void {
 
 /** Name of an attribute: "example.com/model". Source: validateFullyQualifiedName. */
 export function validateFullName(at: Field, name: string): void {
+  validateName(at, name);
+  if (!name.includes('/')) at.invalid(name, 'a fully qualified name must be a domain and a name separated by a slash');
+}
+
+/** With a domain or without one; of several slashes nothing is said. Source: validateQualifiedName. */
+export function validateName(at: Field, name: string): void {
   const [domain = '', id, ...more] = name.split('/');
-  if (id === undefined) {
-    validateIdentifier(at, domain);
-    at.invalid(name, 'a fully qualified name must be a domain and a name separated by a slash');
-  } else if (more.length === 0) {
+  if (id === undefined) validateIdentifier(at, domain);
+  else if (more.length === 0) {
     if (domain === '') at.invalid('', 'the domain must not be empty');
     else validateDriverName(at, domain);
     if (id === '') at.invalid('', 'the name must not be empty');

@@ -1,0 +1,28 @@
+// Fields of devices behind gates that are off in Kubernetes 1.36: they are taken away, unless the slice had such before. Used by
+// strategy.ts. Source: pkg/registry/resource/resourceslice dropDisabledFields.
+import type { DeepReadonly } from '@kapstan/api';
+import type { Device, ResourceSlice } from '@kapstan/kinds/resource.k8s.io/v1';
+
+type Slice = DeepReadonly<ResourceSlice>;
+
+const lists = ['bools', 'ints', 'strings', 'versions'] as const;
+
+export function dropGatedFields(next: ResourceSlice, old: Slice | undefined): void {
+  const before = old?.spec?.devices ?? [];
+  const keepsMappings = before.some(({ nodeAllocatableResourceMappings = {} }) =>
+    hasMembers(nodeAllocatableResourceMappings),
+  );
+  const keepsLists = before.some(hasLists);
+  for (const device of next.spec?.devices ?? []) {
+    if (!keepsMappings) delete device.nodeAllocatableResourceMappings;
+    if (keepsLists) continue;
+    for (const attribute of Object.values(device.attributes ?? {})) for (const name of lists) delete attribute[name];
+  }
+}
+
+const hasMembers = (map: object): boolean => Object.keys(map).length > 0;
+
+/** DRAListTypeAttributes. */
+export function hasLists({ attributes = {} }: DeepReadonly<Device>): boolean {
+  return Object.values(attributes).some((attribute) => lists.some((name) => attribute[name] !== undefined));
+}

@@ -18,6 +18,10 @@ describe('parseFieldSelector', () => {
     expect(parseFieldSelector(text).matches(fields)).toBe(matches);
   });
 
+  it.each(['=', '==', '!=', 'a=1,='])('selects nothing by nothing: %s', (text) => {
+    expect(parseFieldSelector(text).requirements.map(({ field }) => field)).toEqual(text === 'a=1,=' ? ['a'] : []);
+  });
+
   it('keeps escaped commas, equals signs and backslashes in values', () => {
     const selector = parseFieldSelector(String.raw`a=x\,y\=z\\,b=1`);
     expect(selector.requirements).toEqual([

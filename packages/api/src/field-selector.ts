@@ -70,7 +70,9 @@ export function parseFieldSelector(text: string): FieldSelector {
   // The order in which Kubernetes reads the terms; it decides which of several wrong terms is named.
   for (const term of splitTerms(text).sort()) {
     if (term === '') continue;
-    requirements.push(parseTerm(term, text));
+    const requirement = parseTerm(term, text);
+    // Nothing of nothing selects everything. Source: hasTerm.Transform.
+    if (requirement.field !== '' || requirement.value !== '') requirements.push(requirement);
   }
   return requirements.length === 0 ? everyField : new FieldSelector(requirements);
 }

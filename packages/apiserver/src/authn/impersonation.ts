@@ -3,7 +3,6 @@
 import { goQuote, newBadRequest } from '@kapstan/api';
 
 export interface ImpersonationHeaders {
-  header(name: string): string | undefined;
   headerNames(): readonly string[];
   headerValues(name: string): readonly string[];
 }
@@ -23,8 +22,9 @@ const extraPrefix = 'impersonate-extra-';
 export function readImpersonation(headers: ImpersonationHeaders): WantedUser | undefined {
   if (!headers.headerNames().some((name) => name.startsWith('impersonate-'))) return undefined;
   const wanted: WantedUser = {
-    name: headers.header('impersonate-user') ?? '',
-    uid: headers.header('impersonate-uid') ?? '',
+    // The first counts where there are several, as in Go's Header.Get.
+    name: headers.headerValues('impersonate-user')[0] ?? '',
+    uid: headers.headerValues('impersonate-uid')[0] ?? '',
     groups: headers.headerValues('impersonate-group'),
     extra: readExtra(headers),
   };

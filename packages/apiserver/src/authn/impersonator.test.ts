@@ -16,7 +16,6 @@ type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 function wantedBy(headers: Headers) {
   return readImpersonation({
-    header: (name) => (headers[name] === undefined ? undefined : String(headers[name])),
     headerNames: () => Object.keys(headers),
     headerValues: (name) => [headers[name] ?? []].flat(),
   });
@@ -61,6 +60,11 @@ describe('the headers of impersonation', () => {
   it('name a user, and more of him', () => {
     const headers = { ...bob, 'impersonate-group': ['a', 'b'], 'impersonate-uid': '7', 'impersonate-extra-a%2fb': 'v' };
     expect(wantedBy(headers)).toEqual({ name: 'bob', uid: '7', groups: ['a', 'b'], extra: new Map([['a/b', ['v']]]) });
+  });
+
+  it('name one user, the first', () => {
+    const wanted = wantedBy({ 'impersonate-user': ['a', 'b'], 'impersonate-uid': ['1', '2'] });
+    expect([wanted?.name, wanted?.uid]).toEqual(['a', '1']);
   });
 
   it('need a user', () => {

@@ -1,16 +1,10 @@
 // Calls of what the user gave: a failure is told to the logger and touches nothing else. Used where a request has been answered.
-import type { Logger } from '@kapstan/api';
+import { guardedCall, type Logger } from '@kapstan/api';
 import { processLogger } from './process-logger.ts';
 
 /** Never throws. What the callback throws, or rejects with if it is async after all, is logged under its name. */
 export function callUser(logger: Logger, name: string, callback: () => unknown): void {
-  const report = (error: unknown): void => tell(logger, `${name} failed`, error);
-  try {
-    const result = callback();
-    if (result instanceof Promise) result.catch(report);
-  } catch (error) {
-    report(error);
-  }
+  guardedCall(callback, (error) => tell(logger, `${name} failed`, error));
 }
 
 /** The logger is the user's too. */

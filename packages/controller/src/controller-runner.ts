@@ -120,7 +120,7 @@ export class ControllerRunner {
         reconcile: (request, context) => this.#measured(request, context),
         onOutcome: (outcome) => {
           metrics.reconcileEnded(name, outcome);
-          settings.onOutcome?.(outcome);
+          return settings.onOutcome?.(outcome);
         },
       }).run(stop);
     } finally {

@@ -267,6 +267,28 @@ describe('what a reconcile gives', () => {
   });
 });
 
+describe('a listener to outcomes that is async and fails', () => {
+  it('is told of, and costs nothing', async () => {
+    const clock = new VirtualClock();
+    const queue = new RateLimitingQueue<string>({ clock });
+    const stop = new AbortController();
+    const told: unknown[] = [];
+    const logger = { ...silentLogger, error: (...line: unknown[]) => void told.push(line) };
+    const onOutcome = (async () => {
+      throw new Error('mine');
+    }) as () => void;
+    const running = new ReconcileLoop({ queue, reconcile: async () => undefined, clock, logger, onOutcome }).run(
+      stop.signal,
+    );
+    for (const key of ['n/a', 'n/b']) queue.add(key);
+    await settle();
+    const lines = ['n/a', 'n/b'].map((key) => ['The listener to outcomes failed', { key, error: new Error('mine') }]);
+    expect(told).toEqual(lines);
+    stop.abort();
+    await running;
+  });
+});
+
 describe('a cache that is read wrongly', () => {
   const cache = new InformerCache(client);
   cache.informers(testConfigMaps);

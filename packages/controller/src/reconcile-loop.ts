@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import {
   type CancelTimer,
   type Clock,
+  guardedCall,
   isStatusError,
   type LogFields,
   type Logger,
@@ -173,11 +174,10 @@ export class ReconcileLoop {
   }
 
   #tell(outcome: ReconcileOutcome): void {
-    try {
-      this.#onOutcome(outcome);
-    } catch (error) {
-      this.#logger.error('The listener to outcomes failed', fieldsOf(outcome.request.key, error));
-    }
+    guardedCall(
+      () => this.#onOutcome(outcome),
+      (error) => this.#logger.error('The listener to outcomes failed', fieldsOf(outcome.request.key, error)),
+    );
   }
 
   async #runOnce(key: string, { stop, abort: signal }: Signals): Promise<ReconcileOutcome> {

@@ -1,5 +1,5 @@
 import { type ListerWatcher, type Resource, silentLogger } from '@kapstan/api';
-import { FakeListerWatcher, type TestPod, testPods } from '@kapstan/api/testing';
+import { FakeListerWatcher, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { conflateByKey } from './conflate-by-key.ts';
 import { filteringHandler } from './event-handler.ts';
@@ -165,6 +165,26 @@ describe('a request of a factory that is wrong', () => {
     expect(() => shared.informer(testPods, { resyncMs: '5' as never })).toThrow(notPeriod('"5"'));
     expect(first.indexer.hasIndex('a')).toBe(false);
     expect(shared.informer(testPods)).toBe(first);
+  });
+});
+
+describe('a callback that is async after all, and fails', () => {
+  const rejects = (async () => {
+    throw new Error('mine');
+  }) as never;
+
+  it('is told of as what throws is, and ends neither the informer nor the process', async () => {
+    const clock = new VirtualClock();
+    const from = new FakeListerWatcher<TestPod>();
+    for (const method of ['watch', 'list'] as const) from.failNext(method, new Error('not yet'));
+    const told: string[] = [];
+    const logger = { ...silentLogger, warn: (text: string) => void told.push(text) };
+    const one = informer({ clock, logger, onWatchError: rejects, onHandlerError: rejects }, from);
+    one.start();
+    await clock.advance(60_000);
+    expect(one.hasSynced).toBe(true);
+    // What onWatchError rejects with goes to onHandlerError, and what that rejects with to the logger.
+    expect(new Set(told)).toEqual(new Set(['objects: onHandlerError failed: mine']));
   });
 });
 

@@ -4,6 +4,7 @@ import {
   type Clock,
   createListWatchState,
   type DeepReadonly,
+  guardedCall,
   type KubernetesObject,
   type ListerWatcher,
   type ListOptions,
@@ -151,21 +152,16 @@ export class Reflector<T extends KubernetesObject> {
   }
 
   /** Runs foreign code; what it throws is reported. */
-  #guard(section: () => void): void {
-    try {
-      section();
-    } catch (error) {
-      this.#reportStoreError(error);
-    }
+  #guard(section: () => unknown): void {
+    guardedCall(section, (error) => this.#reportStoreError(error));
   }
 
   #reportStoreError(error: unknown): void {
-    try {
-      if (this.#options.onStoreError === undefined) emitProcessWarning(`${this.#name}: ${errorText(error)}`, error);
-      else this.#options.onStoreError(error);
-    } catch (thrown) {
-      emitProcessWarning(`${this.#name}: onStoreError failed: ${errorText(thrown)}`, thrown);
-    }
+    const { onStoreError = (lost) => emitProcessWarning(`${this.#name}: ${errorText(lost)}`, lost) } = this.#options;
+    guardedCall(
+      () => onStoreError(error),
+      (thrown) => emitProcessWarning(`${this.#name}: onStoreError failed: ${errorText(thrown)}`, thrown),
+    );
   }
 
   #step(input: ListWatchInput): void {

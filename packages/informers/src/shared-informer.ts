@@ -2,6 +2,7 @@
 // Source: client-go tools/cache/shared_informer.go.
 import {
   type DeepReadonly,
+  guardedCall,
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
@@ -365,12 +366,12 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
 
   #reportError(error: unknown, change?: ObjectChange<T>): void {
     this.#handlerErrors++;
-    try {
-      if (this.#options.onHandlerError === undefined) this.#warn(failureText(this.#name, error, change), error);
-      else this.#options.onHandlerError(error, change, this.#name);
-    } catch (thrown) {
-      this.#warn(`${this.#name}: onHandlerError failed: ${errorText(thrown)}`, thrown);
-    }
+    const name = this.#name;
+    const { onHandlerError = () => this.#warn(failureText(name, error, change), error) } = this.#options;
+    guardedCall(
+      () => onHandlerError(error, change, name),
+      (thrown) => this.#warn(`${name}: onHandlerError failed: ${errorText(thrown)}`, thrown),
+    );
   }
 }
 

@@ -125,6 +125,35 @@ function shifted(clock: VirtualClock, pausedMs: () => number): Clock {
 const spec = (server: LeaseServer) => server.lease?.spec;
 
 describe('LeaderElector', () => {
+  it.each<[string, () => unknown]>([
+    [
+      'throw',
+      () => {
+        throw new Error('mine');
+      },
+    ],
+    ['reject', () => Promise.reject(new Error('mine'))],
+  ])('leads on, and gives the Lease back, with callbacks that %s', async (_, fail) => {
+    const clock = new VirtualClock();
+    const server = new LeaseServer();
+    const told: string[] = [];
+    const logger = {
+      ...silentLogger,
+      error: (message: string, fields?: LogFields) => void told.push(`${message} ${fields?.error}`),
+    };
+    const callback = fail as () => void;
+    const callbacks = { onNewLeader: callback, onChange: callback, onSlowRenewal: callback };
+    const own = candidate(server, clock, { ...callbacks, logger });
+    await clock.advance(60_000);
+    expect(own.elector.isLeader).toBe(true);
+    own.stop.abort();
+    expect(await own.finished).toBeUndefined();
+    expect([own.log, spec(server)?.holderIdentity]).toEqual([['work'], '']);
+    expect(told).toEqual(
+      ['onNewLeader', 'onChange', 'onChange', 'onNewLeader'].map((name) => `${name} failed Error: mine`),
+    );
+  });
+
   it('warns of what keeps it from the Lease once, again when that changes or came back', async () => {
     const clock = new VirtualClock();
     const server = new LeaseServer();

@@ -4,6 +4,7 @@ import {
   type CallOptions,
   type CancelTimer,
   delay,
+  guardedCall,
   isConflict,
   isForbidden,
   isNotFound,
@@ -144,7 +145,7 @@ export class LeaderElector {
     const term = this.#term as Term;
     const { logger, onChange, identity, name } = this.#options;
     logger.info('Became leader', { identity, lease: name });
-    onChange(true);
+    this.#tell('onChange', () => onChange(true));
     this.#record('became leader');
     const ended = new AbortController();
     const renewing = this.#renewUntil(AbortSignal.any([ended.signal, term.abort.signal]));
@@ -157,7 +158,7 @@ export class LeaderElector {
       if (this.isLeader) {
         this.#record('stopped leading');
         this.#endTerm();
-        onChange(false);
+        this.#tell('onChange', () => onChange(false));
       }
     }
     if (term.abort.signal.aborted) throw term.abort.signal.reason;
@@ -227,7 +228,8 @@ export class LeaderElector {
     if (present !== undefined && observed !== undefined && !isFree(observed, this.identity, this.#now())) return false;
     const claim = this.#claim();
     // Source: client-go counts when it finds its own name on a Lease that is there.
-    if (present !== undefined && this.leader === this.identity) this.#options.onSlowRenewal();
+    if (present !== undefined && this.leader === this.identity)
+      this.#tell('onSlowRenewal', () => this.#options.onSlowRenewal());
     const written = await this.#call((options) => {
       this.#hasWritten = true;
       return present === undefined || observed === undefined
@@ -284,7 +286,7 @@ export class LeaderElector {
     this.#lost.abort(error);
     this.#options.logger.error('Lost the leadership', { lease: this.#options.name, why });
     term.abort.abort(error);
-    this.#options.onChange(false);
+    this.#tell('onChange', () => this.#options.onChange(false));
   }
 
   /** Gives the Lease back if it is ours. Tries again on conflicts, within the renew deadline. Never rejects. */
@@ -308,7 +310,13 @@ export class LeaderElector {
     const before = this.leader;
     const isFirst = this.#observed === undefined;
     this.#observed = observe(this.#observed, lease, this.#now());
-    if (isFirst || before !== this.leader) this.#options.onNewLeader(this.leader);
+    if (isFirst || before !== this.leader) this.#tell('onNewLeader', () => this.#options.onNewLeader(this.leader));
+  }
+
+  /** A callback that fails must cost neither a renewal nor the work. */
+  #tell(callback: string, call: () => unknown): void {
+    const { logger, name } = this.#options;
+    guardedCall(call, (error) => logger.error(`${callback} failed`, { lease: name, error }));
   }
 
   #claim(): Claim {

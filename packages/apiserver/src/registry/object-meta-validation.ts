@@ -37,20 +37,28 @@ const maxAnnotationBytes = 256 * 1024;
 const maxManagerBytes = 128;
 const maxSubresourceBytes = 256;
 
-/** All that is wrong with metadata as such. Source: ValidateObjectMetaAccessor. */
-export function validateObjectMeta(meta: DeepReadonly<ObjectMeta>, rules: MetadataRules): FieldError[] {
+/** All that is wrong with metadata as such. `common`: what {@link commonErrors} says. Source: ValidateObjectMetaAccessor. */
+export function validateObjectMeta(
+  meta: DeepReadonly<ObjectMeta>,
+  rules: MetadataRules,
+  common: readonly FieldError[] = commonErrors(meta),
+): FieldError[] {
   return [
     ...nameErrors(meta, rules.nameRule ?? nameIsDnsSubdomain),
     ...namespaceErrors(meta, rules.namespaced),
     ...generationErrors(meta),
-    ...commonErrors(meta),
+    ...common,
     ...finalizerErrors(meta.finalizers ?? []),
     ...finalizerNameErrors(meta.finalizers ?? [], rules.finalizerNames),
   ];
 }
 
-/** All that an update may not do to metadata. Source: ValidateObjectMetaAccessorUpdate. */
-export function validateObjectMetaUpdate(next: DeepReadonly<ObjectMeta>, old: DeepReadonly<ObjectMeta>): FieldError[] {
+/** All that an update may not do to metadata. `common`: of the new one. Source: ValidateObjectMetaAccessorUpdate. */
+export function validateObjectMetaUpdate(
+  next: DeepReadonly<ObjectMeta>,
+  old: DeepReadonly<ObjectMeta>,
+  common: readonly FieldError[] = commonErrors(next),
+): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) errors.push(...newFinalizerErrors(next, old));
   if (!next.resourceVersion) {
@@ -64,7 +72,7 @@ export function validateObjectMetaUpdate(next: DeepReadonly<ObjectMeta>, old: De
     const shown = next[field] ?? (isText.has(field) ? '' : null);
     errors.push(invalidField(fieldChild(root, field), shown, 'field is immutable'));
   }
-  return [...errors, ...commonErrors(next)];
+  return [...errors, ...common];
 }
 
 const immutableFields = [
@@ -104,7 +112,8 @@ function generationErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   return [invalidField(fieldChild(root, 'generation'), generation, 'must be greater than or equal to 0')];
 }
 
-function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
+/** What is wrong with labels, annotations, owners and managed fields: told by creates and, several times, by updates. */
+export function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   const { labels, annotations, ownerReferences, managedFields } = meta;
   const errors = labels === undefined ? [] : validateLabels(labels, fieldChild(root, 'labels'));
   if (annotations !== undefined) errors.push(...annotationErrors(annotations, fieldChild(root, 'annotations')));

@@ -22,7 +22,12 @@ import { objectKeyOf } from './key-functions.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { nameIsPathSegment } from './names.ts';
 import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
-import { finalizerNameErrors, validateObjectMeta, validateObjectMetaUpdate } from './object-meta-validation.ts';
+import {
+  commonErrors,
+  finalizerNameErrors,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from './object-meta-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { FinishReservation, ResourceDefinition } from './resource-definition.ts';
 import type { TrackFields, UpdateAnswer, UpdateRequest } from './resource-store.ts';
@@ -223,15 +228,16 @@ class Update<T extends KubernetesObject> {
   #metadataErrors(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): readonly FieldError[] {
     const rules = metadataRules(this.#parts);
     const general = { namespaced: rules.namespaced, nameRule: nameIsPathSegment, finalizerNames: 'Qualified' } as const;
-    const change = validateObjectMetaUpdate(next, old);
+    const common = commonErrors(next);
+    const change = validateObjectMetaUpdate(next, old, common);
     const { updateMetadata = 'change' } = this.#strategy;
     const ofKind = {
       change: () => [...change, ...finalizerNameErrors(next.finalizers ?? [], rules.finalizerNames)],
-      whole: () => validateObjectMeta(next, rules),
+      whole: () => validateObjectMeta(next, rules, common),
       none: () => [],
     };
     const repeated = updateMetadata === 'both' ? [...ofKind.whole(), ...ofKind.change()] : ofKind[updateMetadata]();
-    return [...validateObjectMeta(next, general), ...change, ...repeated];
+    return [...validateObjectMeta(next, general, common), ...change, ...repeated];
   }
 
   /** Source: registry.ShouldDeleteDuringUpdate. */

@@ -99,7 +99,8 @@ class TypedDecoder {
     if (!isJsonObject(value)) return this.#wrongType(value, node);
     const result: Record<string, unknown> = {};
     this.#structs.push(node);
-    const seen = new Set<string>();
+    // Names repeat only where the reader has noted it.
+    const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
     for (const [name, member] of this.#membersOf(value)) {
       this.#path.push(this.#path.length === 0 ? name : `.${name}`);
       const property = properties.get(name);
@@ -114,15 +115,15 @@ class TypedDecoder {
 
   #field(
     result: Record<string, unknown>,
-    seen: Set<string>,
+    seen: Set<string> | undefined,
     [name, member, node]: readonly [string, unknown, SchemaNode],
   ): void {
-    if (seen.has(name)) this.#options.strict.duplicateField(this.#path.join(''));
-    seen.add(name);
+    if (seen?.has(name) === true) this.#options.strict.duplicateField(this.#path.join(''));
+    seen?.add(name);
     if (member === null) return;
     this.#fields.push(name);
     const decoded = this.decode(member, node);
-    setOwn(result, name, mergeRepeated(getOwn(result, name), decoded, node));
+    setOwn(result, name, seen === undefined ? decoded : mergeRepeated(getOwn(result, name), decoded, node));
     this.#fields.pop();
   }
 

@@ -419,6 +419,24 @@ describe('YAML', () => {
     );
   });
 
+  it('that is JSON has its unknown fields named in the order of the keys, not of the text', () => {
+    const containers = [...'0123456789a'].map((name) => ({ name, image: 'i', x: 1 }));
+    const body = {
+      spec: { z: 1, containers: [{ name: 'c', nope: 1, env: [{ valu: 1 }] }, ...containers.slice(1)] },
+      b: 1,
+    };
+    const { warnings } = decode(JSON.stringify(body), 'Pod', yaml);
+    const others = containers.slice(1).map((_container, index) => `unknown field "spec.containers[${index + 1}].x"`);
+    expect(warnings).toEqual([
+      'unknown field "b"',
+      'unknown field "spec.containers[0].env[0].valu"',
+      'unknown field "spec.containers[0].nope"',
+      ...others,
+      'unknown field "spec.z"',
+    ]);
+    expect(decode(JSON.stringify(body), 'Pod').warnings[0]).toBe('unknown field "spec.z"');
+  });
+
   it('does not expand aliases without end', () => {
     const level = (name: string, of: string): string => `${name}: [${Array(9).fill(`*${of}`).join(',')}]\n`;
     const text = `a0: &a0 [x]\n${[1, 2, 3, 4, 5].map((n) => level(`a${n}: &a${n}`.replace(/^a\d: /, `k${n}: `), `a${n - 1}`).replace(/^k(\d): &(a\d): /, 'k$1: &$2 ')).join('')}`;

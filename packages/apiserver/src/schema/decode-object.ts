@@ -56,7 +56,8 @@ export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): Un
   const read = readBody(body, options);
   try {
     const object = decodeKind(read, options);
-    judge(read.strict.texts(), options);
+    const complaints = read.strict.texts();
+    judge(options.mediaType === 'application/yaml' ? inKeyOrder(complaints) : complaints, options);
     refuseOtherVersion(read.gvk, options);
     return object;
   } catch (error) {
@@ -246,6 +247,24 @@ function coerceMetadata(object: Record<string, unknown>, prefix: string, strict:
   normalizeGoForm(objectMeta, metadata);
   if (metadata.creationTimestamp === null) delete metadata.creationTimestamp;
   object.metadata = metadata;
+}
+
+/** Go makes JSON of YAML first, with its keys in order; JSON that was sent as YAML is read here in its own. */
+function inKeyOrder(complaints: readonly string[]): readonly string[] {
+  if (complaints.length < 2) return complaints;
+  const placed = complaints.map((text) => ({ text, path: /"(.*)"$/.exec(text)?.[1]?.match(/[^.[\]]+/g) ?? [] }));
+  return placed.sort((a, b) => comparePaths(a.path, b.path)).map(({ text }) => text);
+}
+
+function comparePaths(a: readonly string[], b: readonly string[]): number {
+  for (const [index, name] of a.entries()) {
+    const other = b[index];
+    if (other === undefined) return 1;
+    if (name === other) continue;
+    const areIndexes = /^\d+$/.test(name) && /^\d+$/.test(other);
+    return areIndexes ? Number(name) - Number(other) : name < other ? -1 : 1;
+  }
+  return a.length - b.length;
 }
 
 function judge(complaints: readonly string[], options: DecodeObjectOptions): void {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { parseQuantity, quantityOf } from './quantity.ts';
 
@@ -116,4 +118,28 @@ describe('an amount that was read before', () => {
     expect(parseQuantity('128Mi').compare(first)).toBe(0);
     expect(parseQuantity('4999m').toString()).toBe('4999m');
   });
+
+  it('holds on to nothing of the text that it was cut from', () => {
+    const usedBefore = usedBytes();
+    for (let index = 0; index < 40; index++) {
+      for (const length of [12, 13, 20]) parseQuantity(cutFrom(500_000, String(10 ** (length - 1) + index)));
+    }
+    expect(usedBytes() - usedBefore).toBeLessThan(5_000_000);
+  });
 });
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function usedBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+/** The text as a part of a longer one, which V8 does not copy out of it. */
+function cutFrom(bytes: number, text: string): string {
+  const body = Buffer.alloc(bytes, 'x').toString() + text;
+  // What is read by index is in one piece.
+  expect(body.charCodeAt(0)).toBe(120);
+  return body.slice(bytes);
+}

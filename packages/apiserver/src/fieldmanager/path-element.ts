@@ -9,12 +9,15 @@ export type FieldPath = readonly PathElement[];
 /** Steps by the names of fields: the same few stand in every object, and a text that is at hand need not be hashed anew. */
 const fieldElements = new Map<string, PathElement>();
 const maxFieldElements = 10_000;
+/** Names in schemas are shorter; a key of somebody's data can be as long as the body that it came in. */
+const maxKeptLength = 64;
 
 /** A member of a map or struct. */
 export function fieldElement(name: string): PathElement {
   const known = fieldElements.get(name);
   if (known !== undefined) return known;
   const element = `f:${name}`;
+  if (name.length > maxKeptLength) return element;
   // Names of data and labels never end: once in a while all are forgotten.
   if (fieldElements.size >= maxFieldElements) fieldElements.clear();
   fieldElements.set(name, element);

@@ -74,4 +74,18 @@ describe('a row of a Table', () => {
     expect(rowOf(stored, 0, { definition: { ...configMaps, table } }).cells).toEqual(['other']);
     expect(rowOf(stored, 0).cells).toEqual(['a', 1, '0s']);
   });
+
+  it('that is long is not kept: its object is parsed for each', () => {
+    for (const [characters, parsed] of [
+      [1_900, 1],
+      [2_100, 2],
+    ] as const) {
+      const { stored, parses } = released('a', 'known');
+      const table = { columns: [], cells: () => ['x'.repeat(characters)] };
+      const definition = { ...configMaps, table };
+      const before = parses();
+      expect(rowOf(stored, 0, { definition }).cells).toEqual(rowOf(stored, 5_000, { definition }).cells);
+      expect(parses() - before).toBe(parsed);
+    }
+  });
 });

@@ -82,7 +82,10 @@ export function writeTableRow(
 /** What was made of the objects, by who made it; forgotten with the objects. */
 const rows = new WeakMap<TableConvertor<UnstructuredObject>, WeakMap<StoredObject, RowCells>>();
 
-/** An object is parsed for its first Table alone: its cells are kept, and only the ages in them told anew. */
+/** Longest text of cells that is kept, in characters: what clients write into a spec can be as long as the object. */
+const maxKeptLength = 2_048;
+
+/** Most objects are parsed for their first Table alone: their cells are kept, and only the ages in them told anew. */
 function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObject): RowCells {
   let rowsOfTable = rows.get(table);
   if (rowsOfTable === undefined) {
@@ -92,7 +95,7 @@ function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObj
   let row = rowsOfTable.get(stored);
   if (row === undefined) {
     row = stored.view((object) => new RowCells(table.cells(object)));
-    rowsOfTable.set(stored, row);
+    if (row.length <= maxKeptLength) rowsOfTable.set(stored, row);
   }
   return row;
 }

@@ -8,8 +8,10 @@ export function cellsAt(cells: readonly unknown[], nowMs: number): readonly unkn
   return cells.map((cell) => (cell instanceof Age ? cell.at(nowMs) : cell));
 }
 
-/** The cells of one object as JSON. Holds some 400 bytes of text and moments, and nothing of the object. */
+/** The cells of one object as JSON. Holds text and moments, of most objects some 400 bytes, and nothing of the object. */
 export class RowCells {
+  /** Of its text, in characters. */
+  readonly length: number;
   // Invariant: one text more than ages; they alternate.
   readonly #texts: readonly string[];
   readonly #ages: readonly Age[];
@@ -27,6 +29,7 @@ export class RowCells {
       } else parts.push(stringifyJson(cell ?? null));
     }
     this.#texts = [...texts, [...parts, ']'].join('')];
+    this.length = this.#texts.reduce((sum, text) => sum + text.length, 0);
     this.#ages = ages;
   }
 

@@ -28,8 +28,9 @@ interface Place {
 }
 
 function visit(value: unknown, place: Place): void {
-  if (place.schema.embeddedResource === true && isJsonObject(value))
-    place.errors.push(...resourceErrors(value, place.path));
+  if (place.schema.embeddedResource === true && isJsonObject(value)) {
+    for (const error of resourceErrors(value, place.path)) place.errors.push(error);
+  }
   visitMembers(value, place);
 }
 

@@ -165,7 +165,41 @@ describe('metadata', () => {
   });
 });
 
+describe('metadata with more errors than a stack holds', () => {
+  const many = 150_000;
+  const badKeys = Array.from({ length: many / 2 }, (_, at) => [`-/-${at}`, '']);
+  const badManager = { operation: 'Update' as const, manager: '\0'.repeat(100) };
+
+  it.each<[string, DeepReadonly<ObjectMeta>]>([
+    ['annotations', { annotations: Object.fromEntries(badKeys) }],
+    [
+      'owners',
+      {
+        ownerReferences: Array.from({ length: many / 4 }, () => ({
+          ...owner,
+          apiVersion: '',
+          kind: '',
+          name: '',
+          uid: '',
+        })),
+      },
+    ],
+    ['managers', { managedFields: Array.from({ length: many / 100 }, () => badManager) }],
+  ])('has them all told: %s', (_what, meta) => {
+    expect(validateObjectMeta({ name: 'x', namespace: 'ns', ...meta }, rules).length).toBeGreaterThanOrEqual(many);
+  });
+
+  it('tells ten controllers beside the first, as each error shows all', () => {
+    const ownerReferences = Array.from({ length: 100 }, () => ({ ...owner, controller: true }));
+    expect(errorsOf({ ownerReferences })).toHaveLength(10);
+  });
+});
+
 describe('the name of a field manager', () => {
+  it('that is too long is not told by its characters, as each error shows it', () => {
+    expect(fieldManagerErrors('\0'.repeat(129), 'fieldManager').map(({ type }) => type)).toEqual(['FieldValueTooLong']);
+  });
+
   it('is printable', () => {
     expect(fieldManagerErrors('kubectl édit-1', 'fieldManager')).toEqual([]);
     expect(fieldManagerErrors('é\u0000', 'fieldManager').map(formatFieldError)).toEqual([

@@ -115,11 +115,13 @@ function generationErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
 /** What is wrong with labels, annotations, owners and managed fields: told by creates and, several times, by updates. */
 export function commonErrors(meta: DeepReadonly<ObjectMeta>): FieldError[] {
   const { labels, annotations, ownerReferences, managedFields } = meta;
-  const errors = labels === undefined ? [] : validateLabels(labels, fieldChild(root, 'labels'));
-  if (annotations !== undefined) errors.push(...annotationErrors(annotations, fieldChild(root, 'annotations')));
-  if (ownerReferences !== undefined) errors.push(...ownerReferenceErrors(ownerReferences));
-  if (managedFields !== undefined) errors.push(...managedFieldsErrors(managedFields));
-  return errors;
+  // No push(...list): its arguments lie on the stack, and clients decide how many there are.
+  return [
+    ...(labels === undefined ? [] : validateLabels(labels, fieldChild(root, 'labels'))),
+    ...(annotations === undefined ? [] : annotationErrors(annotations, fieldChild(root, 'annotations'))),
+    ...(ownerReferences === undefined ? [] : ownerReferenceErrors(ownerReferences)),
+    ...(managedFields === undefined ? [] : managedFieldsErrors(managedFields)),
+  ];
 }
 
 /** Labels of an object or of a template in it. Source: v1validation.ValidateLabels. */
@@ -143,16 +145,20 @@ export function annotationErrors(annotations: Readonly<Record<string, string>>, 
   return bytes > maxAnnotationBytes ? [...errors, tooLongField(path, maxAnnotationBytes)] : errors;
 }
 
+/** Each error shows the whole list: without a bound, a list of 3 MiB would be told in terabytes. kube-apiserver has none. */
+const mostControllersTold = 10;
+
 function ownerReferenceErrors(references: DeepReadonly<OwnerReference[]>): FieldError[] {
   const path = fieldChild(root, 'ownerReferences');
   const errors: FieldError[] = [];
   let firstController: string | undefined;
+  let moreControllers = 0;
   for (const reference of references) {
     errors.push(...oneOwnerErrors(reference, path));
     if (reference.controller !== true) continue;
     const controller = `${reference.kind ?? ''}/${reference.name ?? ''}`;
     if (firstController === undefined) firstController = controller;
-    else {
+    else if (moreControllers++ < mostControllersTold) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${firstController} and ${controller}`;
       errors.push(invalidField(path, references.map(goOwnerReference), text));
     }
@@ -211,11 +217,9 @@ function newFinalizerErrors(next: DeepReadonly<ObjectMeta>, old: DeepReadonly<Ob
 }
 
 function managedFieldsErrors(entries: DeepReadonly<ManagedFieldsEntry[]>): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const [index, entry] of entries.entries()) {
-    errors.push(...managedFieldErrors(entry, fieldIndex(fieldChild(root, 'managedFields'), index)));
-  }
-  return errors;
+  return entries.flatMap((entry, index) =>
+    managedFieldErrors(entry, fieldIndex(fieldChild(root, 'managedFields'), index)),
+  );
 }
 
 /** Source: v1validation.ValidateManagedFields. */
@@ -228,18 +232,21 @@ function managedFieldErrors(entry: DeepReadonly<ManagedFieldsEntry>, path: strin
   if (fieldsType !== '' && fieldsType !== 'FieldsV1') {
     errors.push(invalidField(fieldChild(path, 'fieldsType'), fieldsType, 'must be `FieldsV1`'));
   }
-  errors.push(...fieldManagerErrors(manager, fieldChild(path, 'manager')));
+  for (const error of fieldManagerErrors(manager, fieldChild(path, 'manager'))) errors.push(error);
   if (Buffer.byteLength(subresource) > maxSubresourceBytes) {
     errors.push(tooLongField(fieldChild(path, 'subresource'), maxSubresourceBytes));
   }
   return errors;
 }
 
-/** A manager's name: at most 128 bytes, printable. "" is fine: it is defaulted. Source: ValidateFieldManager. */
+/**
+ * A manager's name: at most 128 bytes, printable. "" is fine: it is defaulted. Source: ValidateFieldManager, which names the
+ * characters of a name that is too long as well: each error shows the name, so that one of 3 MiB would take terabytes.
+ */
 export function fieldManagerErrors(manager: string, path: string): FieldError[] {
   if (manager.length <= maxManagerBytes && printableAscii.test(manager)) return [];
+  if (Buffer.byteLength(manager) > maxManagerBytes) return [tooLongField(path, maxManagerBytes)];
   const errors: FieldError[] = [];
-  if (Buffer.byteLength(manager) > maxManagerBytes) errors.push(tooLongField(path, maxManagerBytes));
   let position = 0;
   for (const char of manager) {
     if (!isPrintable(char)) errors.push(invalidField(path, manager, invalidCharacter(char, position)));

@@ -214,6 +214,12 @@ describe('compileValidator', () => {
     expect(check({ type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(5000)}!`)).toHaveLength(1);
   });
 
+  it('tells more errors than a stack holds', () => {
+    const set = { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' };
+    const twice = Array.from({ length: 260_000 }, (_, at) => at >> 1);
+    expect(compileValidator({ type: 'array', items: set })([twice], 'x')).toHaveLength(390_000);
+  });
+
   it('throws SyntaxError for what is no pattern', () => {
     expect(() => compileValidator({ type: 'string', pattern: '(' })).toThrow(SyntaxError);
   });

@@ -39,7 +39,10 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
   return (value, path, old) => {
     if (value === null && schema.nullable === true) return [];
     const errors: FieldError[] = [];
-    for (const check of checks) errors.push(...check(value, path, old));
+    // No push(...list): its arguments lie on the stack, and clients decide how many there are.
+    for (const check of checks) {
+      for (const error of check(value, path, old)) errors.push(error);
+    }
     // A schema may have become stricter since the value was written. Source: KEP 4008, CRD validation ratcheting.
     return errors.length > 0 && old !== undefined && isDeepStrictEqual(value, old) ? [] : errors;
   };
@@ -132,7 +135,7 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
     if (checkItem) {
       const before = oldItems(old, listKeys);
       list.forEach((item, index) => {
-        errors.push(...checkItem(item, fieldIndex(path, index), before(item)));
+        for (const error of checkItem(item, fieldIndex(path, index), before(item))) errors.push(error);
       });
     }
     if (typeof minItems === 'number' && list.length < minItems) {
@@ -142,8 +145,7 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
     if (schema.uniqueItems === true && hasDuplicates(list)) {
       errors.push(invalidField(path, '', `${inBody(path)} shouldn't contain duplicates`));
     }
-    if (listKeys !== undefined) errors.push(...duplicateItems(list, { keys: listKeys, path }));
-    return errors;
+    return listKeys === undefined ? errors : [...errors, ...duplicateItems(list, { keys: listKeys, path })];
   };
   return [(value, path, old) => (Array.isArray(value) ? check(value, path, old) : [])];
 }

@@ -143,6 +143,22 @@ describe('startControlPlane', () => {
     );
   });
 
+  it('shows no series of its metrics twice, whatever it was asked', async () => {
+    const plane = await start();
+    for (const path of [
+      'api/v1/endpoints',
+      'api/v1/namespaces/default/endpoints',
+      'api/v1/namespaces/default/endpoints/a',
+    ])
+      await get(plane, `/${path}`, plane.token);
+    for (const version of ['v1', 'v2'])
+      await get(plane, `/apis/autoscaling/${version}/horizontalpodautoscalers`, plane.token);
+    const lines = (await get(plane, '/metrics', plane.token)).text.trim().split('\n');
+    const series = lines.map((line) => (line.startsWith('# ') ? line : line.replace(/ \S+$/, '')));
+    expect(series.filter((each, index) => series.indexOf(each) !== index)).toEqual([]);
+    expect(lines.join('\n')).toContain('resource="horizontalpodautoscalers"');
+  });
+
   it('sends HTTP/2 clients away as often as it is told, and ends requests in the time that it is told', async () => {
     const plane = await startControlPlane({ dataDir, goawayChance: 1, requestTimeoutMs: 30 });
     running.push(plane);

@@ -31,6 +31,7 @@ import {
   formatMetrics,
   type InspectedStore,
   type MetricFamily,
+  mergeSeries,
   storeMetrics,
   storeSizeMetric,
 } from '@kapstan/storage';
@@ -129,9 +130,9 @@ function formatOwnMetrics({ open, polls, access, admission }: MetricSources): st
   const stores = storeMetrics(inspectedStores(open, polls));
   const { metrics: tokens } = access.secretTokens;
   return formatMetrics([
-    ...stores,
+    // Horizontal pod autoscalers have a store for each of their versions.
+    ...mergeSeries([...stores, ...cacherMetrics(inspected(open))]),
     ...sizeMetrics(polls.storedBytes),
-    ...cacherMetrics(inspected(open)),
     ...admission.families(),
     ...tokens,
   ]);

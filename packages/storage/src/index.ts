@@ -20,7 +20,7 @@ export { jsonLine, jsonMember } from './json-splice.ts';
 export { commonPrefix, compareKeys, isInRange, keyAfter, rangeOf, rangeOfOne } from './key-range.ts';
 export { KeySpace, normalizePrefix } from './keys.ts';
 export { type ListPosition, validateListOptions } from './list-options.ts';
-export { formatMetrics, type MetricFamily, type MetricSample } from './metric-family.ts';
+export { formatMetrics, type MetricFamily, type MetricSample, mergeSeries } from './metric-family.ts';
 export { ObjectStore, type ObjectStoreOptions } from './object-store.ts';
 export { checkPreconditions } from './preconditions.ts';
 export {

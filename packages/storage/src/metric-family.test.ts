@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { DurationHistogram, Histogram } from './histogram.ts';
-import { formatMetrics } from './metric-family.ts';
+import { DurationHistogram, Histogram, type HistogramCounts } from './histogram.ts';
+import { formatMetrics, type MetricFamily, mergeSeries } from './metric-family.ts';
 
 describe('families of metrics', () => {
   it('are text that Prometheus reads', () => {
@@ -36,4 +36,22 @@ describe('families of metrics', () => {
       'n_bucket{le="10"} 2\nn_bucket{le="+Inf"} 3\nn_sum 22\nn_count 3\n',
     );
   });
+
+  it.each<[string, MetricFamily['type'], readonly MetricFamily['samples'][number]['value'][], unknown]>([
+    ['counters are added up', 'counter', [1, 2, 4], 7],
+    ['the last gauge is shown', 'gauge', [1, 2, 4], 4],
+    ['histograms are added up', 'histogram', [counted(1), counted(5, 20)], counted(1, 5, 20)],
+  ])('have each series once: %s', (_what, type, values, merged) => {
+    const labels = { resource: 'a' };
+    const other = { labels: { resource: 'b' }, value: 9 };
+    const samples = [...values.map((value) => ({ labels: { ...labels }, value })), other];
+    const family = { name: 'n', help: 'N.', type, samples };
+    expect(mergeSeries([family])).toEqual([{ ...family, samples: [{ labels, value: merged }, other] }]);
+  });
 });
+
+function counted(...values: readonly number[]): HistogramCounts {
+  const histogram = new Histogram([2, 10]);
+  for (const value of values) histogram.observe(value);
+  return histogram.counts();
+}

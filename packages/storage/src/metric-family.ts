@@ -15,6 +15,32 @@ export interface MetricFamily {
 
 type Labels = MetricSample['labels'];
 
+/**
+ * The families with each series once: of samples with the same labels, as two stores of one resource have them, counts are added
+ * up and the last gauge is shown. That is what comes of counters that two share.
+ */
+export function mergeSeries(families: readonly MetricFamily[]): MetricFamily[] {
+  return families.map((family) => {
+    const merged = new Map<string, MetricSample>();
+    for (const sample of family.samples) {
+      const series = labelText(sample.labels);
+      const earlier = family.type === 'gauge' ? undefined : merged.get(series);
+      merged.set(series, earlier === undefined ? sample : { ...sample, value: sumOf(earlier.value, sample.value) });
+    }
+    return { ...family, samples: [...merged.values()] };
+  });
+}
+
+/** Of two values of one kind; histograms of one family have the same bounds. */
+function sumOf(a: MetricSample['value'], b: MetricSample['value']): MetricSample['value'] {
+  if (typeof a === 'number' || typeof b === 'number') return Number(a) + Number(b);
+  return {
+    buckets: a.buckets.map(([bound, below], index) => [bound, below + (b.buckets[index]?.[1] ?? 0)]),
+    count: a.count + b.count,
+    sum: a.sum + b.sum,
+  };
+}
+
 /** The text format of Prometheus, version 0.0.4. */
 export function formatMetrics(families: readonly MetricFamily[]): string {
   const lines: string[] = [];

@@ -121,7 +121,12 @@ describe('the numbers of requests', () => {
     const on = await start({ definitions: [...definitions, ...endpoints] });
     await on.send('GET', configMaps);
     expect(await shown(on, 'apiserver_requested_deprecated_apis')).toEqual([]);
-    await on.send('GET', '/api/v1/endpoints');
+    for (const path of [
+      '/api/v1/endpoints',
+      '/api/v1/namespaces/default/endpoints',
+      `/api/v1/namespaces/default/endpoints/a`,
+    ])
+      await on.send('GET', path);
     expect(await shown(on, 'apiserver_requested_deprecated_apis')).toEqual([
       'apiserver_requested_deprecated_apis{group="",version="v1",resource="endpoints",subresource="",removed_release=""} 1',
     ]);

@@ -97,7 +97,8 @@ export class ServerMetrics {
     }
     // None of what is served has a release in which it will be gone.
     if (definition !== undefined && deprecationWarning(definition) !== undefined) {
-      this.#deprecated.of(key, () => ({ group, version, resource, subresource, removed_release: '' }));
+      const named = `${group}/${version}/${resource}/${subresource}`;
+      this.#deprecated.of(named, () => ({ group, version, resource, subresource, removed_release: '' }));
     }
     if (isLongRunning(info)) return;
     counts.seconds.observe(durationMs / 1000);

@@ -145,6 +145,21 @@ describe('discovery', () => {
       await expect(call({ timeoutMs: -1 })).rejects.toThrow(TypeError);
     });
 
+    it.each(calls)(
+      'ends after the 32 s of its requests, also where no time or a longer one is set: %s',
+      async (_, call) => {
+        const ended: unknown[] = [];
+        for (const timeoutMs of [0, 100_000])
+          call({ timeoutMs }).catch(({ code }: { code: string }) => void ended.push(code));
+        while (server.requests.length < 2) await new Promise(setImmediate);
+        await clock.advance(31_999);
+        expect(ended).toEqual([]);
+        await clock.advance(1);
+        while (ended.length < 2) await new Promise(setImmediate);
+        expect(ended).toEqual(['ETIMEDOUT', 'ETIMEDOUT']);
+      },
+    );
+
     it('goes on for those who wait, with one reading', async () => {
       const hurried = client.discovery.catalog({ timeoutMs: 5 }).catch(({ code }: { code: string }) => code);
       const patient = client.mapper.forName('po');

@@ -46,7 +46,7 @@ export interface ServerVersion {
   readonly gitVersion: string;
 }
 
-/** `timeoutMs`: 0 (default) = as long as the requests take, which have 32 s each. What others wait for too goes on without who leaves. */
+/** `timeoutMs`: 0 (default) = as long as the requests take, which have 32 s each, and never more. What others wait for too goes on without who leaves. */
 export type DiscoveryCallOptions = Pick<CallOptions, 'signal' | 'timeoutMs'>;
 
 export interface DiscoveryPorts {
@@ -140,7 +140,9 @@ export class Discovery {
   }
 
   async serverVersion(options: DiscoveryCallOptions = {}): Promise<ServerVersion> {
-    return (await this.#ports.read({ path: '/version', timeoutMs, ...options })) as ServerVersion;
+    const { timeoutMs: wantedMs = 0 } = options;
+    const limitMs = wantedMs === 0 ? timeoutMs : Math.min(wantedMs, timeoutMs);
+    return (await this.#ports.read({ path: '/version', ...options, timeoutMs: limitMs })) as ServerVersion;
   }
 
   async #load(): Promise<ApiCatalog> {

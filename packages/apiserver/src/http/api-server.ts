@@ -120,7 +120,7 @@ export interface IncomingRequest {
   readonly signal: CallSignal;
   /** The connection that it came on. */
   readonly socket: Pick<Socket, 'remotePort'> | undefined;
-  /** Calls back when the answer is over or the connection is lost. */
+  /** Calls back when the answer is over or the connection is lost, at once where that was before. */
   onClose(callback: () => void): void;
 }
 

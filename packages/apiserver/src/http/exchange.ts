@@ -54,6 +54,7 @@ export class Exchange {
   readonly #response: NodeResponse;
   readonly #abort = new CallAbort();
   readonly #onClose: (() => void)[] = [];
+  #isClosed = false;
   readonly #headers = new Map<string, string | string[]>();
   readonly #clock: Clock;
   readonly #upgrade: UpgradeOffer | undefined;
@@ -76,6 +77,7 @@ export class Exchange {
     this.query = query;
     this.rawQuery = rawQuery;
     response.once('close', () => {
+      this.#isClosed = true;
       this.#abort.abort(connectionClosed);
       for (const callback of this.#onClose) callback();
     });
@@ -97,9 +99,10 @@ export class Exchange {
     return this.#response.headersSent ? this.#response.statusCode : 0;
   }
 
-  /** Calls back when the answer is over or the connection is lost. */
+  /** Calls back when the answer is over or the connection is lost, at once where that was before. */
   onClose(callback: () => void): void {
-    this.#onClose.push(callback);
+    if (this.#isClosed) callback();
+    else this.#onClose.push(callback);
   }
 
   /** Whether nothing more will be sent. */

@@ -119,6 +119,30 @@ describe('the time of a request', () => {
     expect(clock.pendingTimers).toBe(before);
   });
 
+  it('is over for a peer that left before anything was done for it, and counted', async () => {
+    let closed: () => void = () => undefined;
+    const gone = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    let isAsked = false;
+    const onRequest: TestServerOptions['onRequest'] = async (request) => {
+      if (request.path !== configMaps) return;
+      isAsked = true;
+      request.onClose(closed);
+      await gone;
+    };
+    const on = await start({ onRequest });
+    const before = clock.pendingTimers;
+    const sent = request(`${on.url}${configMaps}`, { headers: { authorization: `Bearer ${adminToken}` } });
+    sent.on('error', () => undefined).end();
+    while (!isAsked) await new Promise((resolve) => setImmediate(resolve));
+    sent.destroy();
+    await gone;
+    const { text } = await on.send('GET', '/metrics');
+    expect(text).toMatch(/^apiserver_request_total\{verb="LIST".*resource="configmaps".*code="0"\} 1$/m);
+    expect(clock.pendingTimers).toBe(before);
+  });
+
   it('is not that of a watch, which goes on for longer', async () => {
     const on = await start({ requestTimeoutMs: 60_000 });
     const watch = await on.stream(`${configMaps}?watch=1&resourceVersion=1&timeout=10s`);

@@ -52,7 +52,7 @@ export interface ControllerSettings<T extends KubernetesObject> {
   readonly rateLimiter?: RateLimiter<string>;
   /**
    * How urgent a change of the reconciled kind is; higher is first. Default: 0, and -100 for what the first list brings and
-   * for resyncs; also where it throws or gives no finite number, which is logged. Source: controller-runtime LowPriority.
+   * for resyncs; also where it throws or gives no whole number, which is logged. Source: controller-runtime LowPriority.
    */
   readonly priority?: (change: ObjectChange<T>) => number;
   readonly priorityQueue?: PriorityOptions;

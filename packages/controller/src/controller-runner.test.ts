@@ -131,7 +131,7 @@ describe('a controller that runs', () => {
     expect(errors).toHaveLength(3);
     expect(errors[0]).toMatchObject([
       'The function for priorities failed; the default counts',
-      { key: 'default/a', error: new TypeError('a priority must be a finite number, not NaN') },
+      { key: 'default/a', error: new TypeError('a priority must be a whole number, not NaN') },
     ]);
   });
 

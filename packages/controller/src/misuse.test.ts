@@ -218,9 +218,10 @@ describe('a part that is made wrongly', () => {
   });
 
   it.each<[string, (queue: RateLimitingQueue<string>) => void, string]>([
-    ['a priority that is none', (of) => of.add('a', Number.NaN), 'a priority must be a finite number, not NaN'],
-    ['a priority in words', (of) => of.add('a', 'high' as never), "a priority must be a finite number, not 'high'"],
-    ['a priority for later', (of) => of.addAfter('a', 5, Number.NaN), 'a priority must be a finite number, not NaN'],
+    ['a priority that is none', (of) => of.add('a', Number.NaN), 'a priority must be a whole number, not NaN'],
+    ['a priority between two', (of) => of.add('a', 0.5), 'a priority must be a whole number, not 0.5'],
+    ['a priority in words', (of) => of.add('a', 'high' as never), "a priority must be a whole number, not 'high'"],
+    ['a priority for later', (of) => of.addAfter('a', 5, Number.NaN), 'a priority must be a whole number, not NaN'],
     ['a delay in words', (of) => of.addAfter('a', '5' as never), "a delay must be a number of milliseconds, not '5'"],
     ['a delay of a limiter', (of) => of.addRateLimited('a'), 'a delay must be a number of milliseconds, not undefined'],
   ])('is asked of a queue, which refuses it and stays as it was: %s', async (_what, ask, message) => {

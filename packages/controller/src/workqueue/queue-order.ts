@@ -93,7 +93,7 @@ export function requirePriorityOptions(options: PriorityOptions): void {
     throw new TypeError(`agingMs must be above 0, not ${inspect(agingMs)}`);
 }
 
-/** Throws TypeError for what cannot be compared: a NaN would put the others out of order. */
+/** Throws TypeError: a NaN would put the others out of order, and each fraction would be a series of metrics of its own. */
 export function requirePriority(priority: unknown): asserts priority is number {
-  if (!Number.isFinite(priority)) throw new TypeError(`a priority must be a finite number, not ${inspect(priority)}`);
+  if (!Number.isInteger(priority)) throw new TypeError(`a priority must be a whole number, not ${inspect(priority)}`);
 }

@@ -104,7 +104,7 @@ export class WorkQueue<K> {
 
   /**
    * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: item and order change
-   * together. Throws TypeError for a priority that is no finite number.
+   * together. Throws TypeError for a priority that is no whole number.
    */
   add(key: K, priority = 0): void {
     requirePriority(priority);

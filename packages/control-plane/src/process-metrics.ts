@@ -4,34 +4,52 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '@kapstan/api';
 import { formatMetrics, type MetricFamily } from '@kapstan/storage';
 
-export function processMetrics(clock: Clock): { metrics(): Promise<string> } {
+/** What is asked of the system, which needs a file descriptor for each. */
+export interface ProcessFacts {
+  residentBytes(): number;
+  openFiles(): Promise<readonly string[]>;
+  limits(): Promise<string>;
+}
+
+const ownFacts: ProcessFacts = {
+  residentBytes: () => process.memoryUsage.rss(),
+  openFiles: () => readdir('/proc/self/fd'),
+  limits: () => readFile('/proc/self/limits', 'utf8'),
+};
+
+export function processMetrics(clock: Clock, facts: ProcessFacts = ownFacts): { metrics(): Promise<string> } {
   const startSeconds = clock.now() / 1000 - process.uptime();
   return {
     metrics: async () => {
       const { user, system } = process.cpuUsage();
-      const memory = process.memoryUsage();
-      return formatMetrics([
+      const families = await Promise.all([
         counter('process_cpu_seconds_total', 'CPU that the process has taken.', (user + system) / 1e6),
-        gauge('process_resident_memory_bytes', 'Memory of the process.', memory.rss),
+        told(() => gauge('process_resident_memory_bytes', 'Memory of the process.', facts.residentBytes())),
         gauge('process_start_time_seconds', 'When the process began, in seconds since 1970.', startSeconds),
-        ...(await fileFamilies()),
+        told(async () =>
+          gauge('process_open_fds', 'Files and sockets that are open.', (await facts.openFiles()).length),
+        ),
+        told(async () => fileLimit(await facts.limits())),
       ]);
+      return formatMetrics(families.filter((family) => family !== undefined));
     },
   };
 }
 
-/** None where there is no /proc. */
-async function fileFamilies(): Promise<MetricFamily[]> {
+function fileLimit(limits: string): MetricFamily | undefined {
+  const most = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
+  return Number.isNaN(most) ? undefined : gauge('process_max_fds', 'Most files and sockets at once.', most);
+}
+
+/** Undefined for what the system does not tell: there is no /proc, or no file descriptor is left, when the rest is asked for most. */
+async function told(
+  read: () => MetricFamily | undefined | Promise<MetricFamily | undefined>,
+): Promise<MetricFamily | undefined> {
   try {
-    const [open, limits] = await Promise.all([readdir('/proc/self/fd'), readFile('/proc/self/limits', 'utf8')]);
-    const most = Number(/^Max open files +(\d+)/m.exec(limits)?.[1]);
-    return [
-      gauge('process_open_fds', 'Files and sockets that are open.', open.length),
-      ...(Number.isNaN(most) ? [] : [gauge('process_max_fds', 'Most files and sockets at once.', most)]),
-    ];
+    return await read();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    return undefined;
   }
 }
 

@@ -14,6 +14,7 @@ import {
 } from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { defaultPlugins, optionalPlugins } from './built-in-plugins.ts';
+import { allOperations, operationsOf } from './plugin-operations.ts';
 
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
@@ -78,38 +79,10 @@ export const admissionPluginNames: readonly string[] = [
   'AlwaysDeny',
 ];
 
-type Operations = readonly AdmissionOperation[];
-
-const creates: Operations = ['CREATE'];
-const updates: Operations = ['UPDATE'];
-const changes: Operations = ['CREATE', 'UPDATE', 'DELETE'];
-const allOperations: Operations = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
-
-/** What plug-ins are asked about that are not asked about creates and updates. Source: their admission.NewHandler. */
-const operationsOf: ReadonlyMap<string, Operations> = new Map([
-  ['AlwaysAdmit', allOperations],
-  ['AlwaysDeny', allOperations],
-  ['NamespaceAutoProvision', creates],
-  ['NamespaceLifecycle', changes],
-  ['NamespaceExists', changes],
-  ['TaintNodesByCondition', creates],
-  ['Priority', changes],
-  ['DefaultStorageClass', creates],
-  ['StorageObjectInUseProtection', creates],
-  ['PersistentVolumeClaimResize', updates],
-  ['RuntimeClass', creates],
-  ['CertificateApproval', updates],
-  ['CertificateSigning', updates],
-  ['CertificateSubjectRestriction', creates],
-  ['DefaultIngressClass', creates],
-  ['PodTopologyLabels', creates],
-]);
-const usualOperations: Operations = ['CREATE', 'UPDATE'];
-
 interface TimedPlugin {
   readonly plugin: AdmissionPlugin;
   /** What it is asked about. */
-  readonly operations: Operations;
+  readonly operations: readonly AdmissionOperation[];
   readonly durations: DurationsOfSteps;
 }
 
@@ -132,8 +105,8 @@ export class AdmissionChain implements AdmissionControl {
     if (error !== undefined) throw new TypeError(error);
     this.#clock = ports.clock;
     // Those from elsewhere know themselves what concerns them.
-    const operations = (plugin: AdmissionPlugin): Operations =>
-      options.plugins?.includes(plugin) ? allOperations : (operationsOf.get(plugin.name) ?? usualOperations);
+    const operations = (plugin: AdmissionPlugin): readonly AdmissionOperation[] =>
+      options.plugins?.includes(plugin) ? allOperations : operationsOf(plugin.name);
     this.#plugins = [...usual, ...optional.filter((plugin) => enabled.includes(plugin.name))]
       .filter((plugin) => !disabled.includes(plugin.name))
       .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name))

@@ -1,0 +1,45 @@
+// What the plug-ins that are built are asked about; those from elsewhere are asked about everything. Beside built-in-plugins.ts,
+// used by admission-chain.ts. Source: their admission.NewHandler.
+import type { AdmissionOperation } from '../registry/admission-control.ts';
+
+type Operations = readonly AdmissionOperation[];
+
+export const allOperations: Operations = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
+const creates: Operations = ['CREATE'];
+const updates: Operations = ['UPDATE'];
+const writes: Operations = ['CREATE', 'UPDATE'];
+const changes: Operations = ['CREATE', 'UPDATE', 'DELETE'];
+
+const operations: ReadonlyMap<string, Operations> = new Map([
+  ['AlwaysAdmit', allOperations],
+  ['AlwaysDeny', allOperations],
+  ['AlwaysPullImages', writes],
+  ['NamespaceAutoProvision', creates],
+  ['NamespaceLifecycle', changes],
+  ['NamespaceExists', changes],
+  ['LimitPodHardAntiAffinityTopology', writes],
+  ['ServiceAccount', writes],
+  ['TaintNodesByCondition', creates],
+  ['Priority', changes],
+  ['DefaultTolerationSeconds', writes],
+  ['ExtendedResourceToleration', writes],
+  ['DefaultStorageClass', creates],
+  ['StorageObjectInUseProtection', creates],
+  ['OwnerReferencesPermissionEnforcement', writes],
+  ['PersistentVolumeClaimResize', updates],
+  ['RuntimeClass', creates],
+  ['CertificateApproval', updates],
+  ['CertificateSigning', updates],
+  ['ClusterTrustBundleAttest', writes],
+  ['CertificateSubjectRestriction', creates],
+  ['DefaultIngressClass', creates],
+  ['DenyServiceExternalIPs', writes],
+  ['PodTopologyLabels', creates],
+]);
+
+/** Throws TypeError for one that is not listed: it would never be asked about what it is there to refuse. */
+export function operationsOf(name: string): Operations {
+  const listed = operations.get(name);
+  if (listed === undefined) throw new TypeError(`what the admission plug-in ${name} is asked about is not listed`);
+  return listed;
+}

@@ -1,10 +1,11 @@
 // Calls of what the user gave, where its failure must not become that of who calls: client, informers and controllers use it.
+import { isPromiseLike } from './promise-like.ts';
 
 /** Never throws. What the callback throws, or rejects with where it is async after all, is given to `report`. */
 export function guardedCall(callback: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = callback();
-    if (result instanceof Promise) result.catch(report);
+    if (isPromiseLike(result)) Promise.resolve(result).catch(report);
   } catch (error) {
     report(error);
   }

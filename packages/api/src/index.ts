@@ -112,6 +112,7 @@ export { type LogFields, type Logger, silentLogger } from './logger.ts';
 export { metaNamespaceKey, type ObjectKey, type ObjectName, objectKey, splitMetaNamespaceKey } from './object-key.ts';
 export { ObjectList } from './object-list.ts';
 export { requireObject, requireString, requireTarget } from './object-target.ts';
+export { isPromiseLike } from './promise-like.ts';
 export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
 export { parseQuantity, Quantity, type QuantityFormat, quantityOf } from './quantity.ts';
 export { type MetricFamily, type MetricSample, type RequestMeasure, RequestMetrics } from './request-metrics.ts';

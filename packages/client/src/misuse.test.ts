@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { type KubernetesObject, type Logger, resource, silentLogger } from '@kapstan/api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
@@ -32,8 +33,11 @@ describe('a client that is used wrongly', () => {
       throw new Error('mine');
     };
     const rejects = (): never => Promise.reject(new Error('mine')) as never;
+    const rejectsElsewhere = (): never =>
+      runInNewContext('Promise.reject(error)', { error: new Error('mine') }) as never;
     const cases: readonly [string, string, ClientOptions][] = [
       ['onWarning throws', 'onWarning', { onWarning: fail }],
+      ['onWarning rejects in another realm', 'onWarning', { onWarning: rejectsElsewhere }],
       ['onWarning rejects', 'onWarning', { onWarning: rejects }],
       ['onRequest throws', 'onRequest', { onRequest: fail }],
       ['onRequest rejects', 'onRequest', { onRequest: rejects }],
@@ -45,6 +49,7 @@ describe('a client that is used wrongly', () => {
       const told: unknown[] = [];
       const logger: Logger = { ...silentLogger, error: (message, fields) => void told.push([message, fields?.error]) };
       await expect(connect({ logger, ...options }).create(ConfigMap, answered)).resolves.toEqual(answered);
+      await new Promise(setImmediate);
       expect(told).toEqual([[`${name} failed`, new Error('mine')]]);
     });
 

@@ -1,6 +1,6 @@
 // One registered handler: calls it, isolates its failures, buffers by key while it is slow, knows when it has synced.
 // Owned by a shared informer.
-import type { KubernetesObject } from '@kapstan/api';
+import { isPromiseLike, type KubernetesObject } from '@kapstan/api';
 import { ConflatingQueue } from './conflating-queue.ts';
 import { callHandler, type ResourceEventHandler } from './event-handler.ts';
 import type { ObjectChange } from './object-change.ts';
@@ -82,7 +82,7 @@ export class HandlerListener<T extends KubernetesObject> {
       this.#fail(error, change);
       return;
     }
-    if (isPromise(result)) {
+    if (isPromiseLike(result)) {
       // Resolved: a foreign `then` may call back at once.
       this.#running = Promise.resolve(result).then(
         () => this.#finish(change),
@@ -130,7 +130,3 @@ export class HandlerListener<T extends KubernetesObject> {
 
 const isInitial = (change: ObjectChange<KubernetesObject>): boolean =>
   change.type === 'added' && change.isInInitialList;
-
-function isPromise(value: void | Promise<void>): value is Promise<void> {
-  return typeof (value as Promise<void> | null | undefined)?.then === 'function';
-}

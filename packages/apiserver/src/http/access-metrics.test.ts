@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { VirtualClock } from '@kapstan/api/testing';
 import { formatMetrics } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -47,6 +48,12 @@ describe('authentications', () => {
       `authentication_duration_seconds_sum{result="${result}"} 0.1`,
       `authentication_duration_seconds_count{result="${result}"} 1`,
     ]);
+  });
+
+  it('are counted by what a promise of another realm resolves with', async () => {
+    const ask = (): Promise<AuthenticationResult> => runInNewContext('Promise.resolve("none")');
+    expect(await access.authenticated(ask)).toBe('none');
+    expect(await shown('authentication_attempts')).toEqual(['authentication_attempts{result="failure"} 1']);
   });
 
   it('are errors where the credentials could not be checked', async () => {

@@ -1,6 +1,6 @@
 // AccessMetrics: how often and how long identities and permissions were looked for, under kube-apiserver's names. Filled by
 // the request chain. Source: apiserver endpoints/filters/metrics.go, filters/impersonation/metrics.
-import type { Clock } from '@kapstan/api';
+import { type Clock, isPromiseLike } from '@kapstan/api';
 import { Histogram, type MetricFamily } from '@kapstan/storage';
 import type { AuthenticationResult } from '../authn/authenticator.ts';
 import type { ImpersonationRecord } from '../authn/impersonator.ts';
@@ -155,7 +155,7 @@ function observed<R>(ask: () => MaybePromise<R>, tell: (answer: R | undefined) =
   } catch (error) {
     return failed(error);
   }
-  return answer instanceof Promise ? answer.then(passed, failed) : passed(answer);
+  return isPromiseLike(answer) ? Promise.resolve(answer).then(passed, failed) : passed(answer);
 }
 
 /** Names of users are theirs, and any number. Source: filters.compressUsername. */

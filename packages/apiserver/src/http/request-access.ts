@@ -3,6 +3,7 @@
 import {
   type Clock,
   isForbidden,
+  isPromiseLike,
   type Logger,
   newForbidden,
   parseFieldSelector,
@@ -79,7 +80,7 @@ export class RequestAccess {
     const startMs = clock.monotonicNow();
     try {
       const answer = this.#authorizer.authorize(attributes);
-      const { decision, reason } = answer instanceof Promise ? await answer : answer;
+      const { decision, reason } = isPromiseLike(answer) ? await answer : answer;
       audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
       audit?.annotate('authorization.k8s.io/reason', reason);
       if (decision === 'allow') return true;

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { firstDecision, type MaybePromise } from './first-decision.ts';
 
@@ -13,12 +14,15 @@ const decisionOf = (answers: readonly MaybePromise<string>[]): MaybePromise<stri
     otherwise: () => 'nobody',
   });
 };
+/** As a promise of another realm: no Promise of ours. */
+const elsewhere = (answer: string): Promise<string> => runInNewContext('Promise.resolve(answer)', { answer });
 const later = (answer: string): Promise<string> => Promise.resolve(answer);
 
 it.each<[string, () => readonly MaybePromise<string>[], string, number]>([
   ['nobody is there', () => [], 'nobody', 0],
   ['nobody decides it', () => ['no', later('no'), 'no'], 'nobody', 3],
   ['the first decides it', () => ['yes', 'other'], 'yes', 1],
+  ['a promise of another realm decides it', () => [elsewhere('no'), elsewhere('yes'), 'other'], 'yes', 2],
   ['one decides it later', () => ['no', later('yes'), 'other'], 'yes', 2],
   ['one decides it after another that answered later', () => [later('no'), 'no', later('yes'), 'other'], 'yes', 4 - 1],
 ])('those asked in turn: %s', async (_what, answers, decision, count) => {
@@ -29,7 +33,7 @@ it.each<[string, () => readonly MaybePromise<string>[], string, number]>([
 it('is known at once as far as they know it at once', () => {
   expect(decisionOf(['no', 'yes', later('other')])).toBe('yes');
   expect(decisionOf(['no', 'no'])).toBe('nobody');
-  expect(decisionOf(['no', later('yes')])).toBeInstanceOf(Promise);
+  for (const answer of [later('yes'), elsewhere('yes')]) expect(decisionOf(['no', answer])).toBeInstanceOf(Promise);
 });
 
 it('fails as the one fails that is asked', async () => {

@@ -1,5 +1,6 @@
 // firstDecision: several are asked in turn, and the first that decides it counts. For authenticators and authorizers, which most
 // often know the answer at once: then nobody waits, as a promise for each costs every request microseconds.
+import { isPromiseLike } from '@kapstan/api';
 
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -21,7 +22,7 @@ export function firstDecision<A, R, D>(
     for (const asked of first === 0 ? all : all.slice(first)) {
       next++;
       const answer = ask(asked);
-      if (answer instanceof Promise) return answer.then((known) => decide(known) ?? askFrom(next));
+      if (isPromiseLike(answer)) return Promise.resolve(answer).then((known) => decide(known) ?? askFrom(next));
       const decision = decide(answer);
       if (decision !== undefined) return decision;
     }

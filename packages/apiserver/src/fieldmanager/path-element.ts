@@ -9,7 +9,8 @@ export type FieldPath = readonly PathElement[];
 /** Steps by the names of fields: the same few stand in every object, and a text that is at hand need not be hashed anew. */
 const fieldElements = new Map<string, PathElement>();
 const maxFieldElements = 10_000;
-/** Names in schemas are shorter; a key of somebody's data can be as long as the body that it came in. */
+// Names in schemas are shorter; a key of somebody's data can be as long as the body that it came in. What is kept is no part of
+// one: V8 copies the names of members.
 const maxKeptLength = 64;
 
 /** A member of a map or struct. */

@@ -62,11 +62,29 @@ export function essenceOf(header: string): string {
   return (header.split(';')[0] ?? '').trim().toLowerCase();
 }
 
-/** Parameters as Go reads them: each a name and a value, of which a last one may be missing altogether. Source: mime.ParseMediaType. */
+/** A name, and a word or a text in quotes. */
+const parameterOf =
+  /[\t-\r ]*;[\t-\r ]*([\w!#$%&'*+.^`{|}~-]+)[\t-\r ]*=[\t-\r ]*(?:([\w!#$%&'*+.^`{|}~-]+)|"((?:[^"\\\r\n]|\\[^\r\n])*)")/y;
+/** Before other characters a backslash is one. */
+const escaped = /\\([()<>@,;:\\"/[\]?=])/g;
+
+/** Parameters as Go reads them: none is named twice with two values, and a last one may be missing. Source: mime.ParseMediaType. */
 export function hasWellFormedParameters(header: string): boolean {
-  const [, ...parameters] = header.split(';');
-  if (parameters.at(-1)?.trim() === '') parameters.pop();
-  return parameters.every((parameter) => /^\s*[^\s="]+\s*=\s*(?:"[^"]*"|[^\s="]+)\s*$/.test(parameter));
+  const start = header.indexOf(';');
+  if (start < 0) return true;
+  const values = new Map<string, string>();
+  let end = start;
+  for (;;) {
+    parameterOf.lastIndex = end;
+    const found = parameterOf.exec(header);
+    if (found === null) return /^[\t-\r ]*;?[\t-\r ]*$/.test(header.slice(end));
+    const [, name = '', word, quoted = ''] = found;
+    const key = name.toLowerCase();
+    const value = word ?? quoted.replaceAll(escaped, '$1');
+    if ((values.get(key) ?? value) !== value) return false;
+    values.set(key, value);
+    end = parameterOf.lastIndex;
+  }
 }
 
 function wildcards(media: MediaType): number {

@@ -98,6 +98,51 @@ describe('the format of a body', () => {
   });
 });
 
+describe('parameters of Content-Type', () => {
+  // The answers of mime.ParseMediaType of Go.
+  it.each([
+    ['', true],
+    [';', true],
+    [' ; \t', true],
+    [';;', false],
+    ['; ;', false],
+    ['; a=1;', true],
+    ['; a=1;;', false],
+    ['; a', false],
+    ['; a=', false],
+    ['; =1', false],
+    ['; a b=c', false],
+    ['; a=b c', false],
+    ['; a = b', true],
+    [';a=b;c=d', true],
+    ['; a="b"', true],
+    ['; a=""', true],
+    ['; a="b;c"', true],
+    ['; a="b\\"c"', true],
+    ['; a="b\\', false],
+    ['; a="b\\"', false],
+    ['; a="C:\\x"', true],
+    ['; a="b" c=d', false],
+    ['; a="b"c', false],
+    ['; a="b"; c="d;e"', true],
+    ['; a="b', false],
+    ['; a=b"c"', false],
+    ['; a=1; a=2', false],
+    ['; a=1; A=2', false],
+    ['; a=1; a="1"', true],
+    ['; a="\\""; a="\\\\"', false],
+    ['; a="x"; a="\\x"', false],
+    ['; a="/"; a="\\/"', true],
+    ['; a*=1; a*0=2', true],
+    ['; a=é', false],
+    ['; a="é"', true],
+  ])('%j: %s', (parameters, isRead) => {
+    const read = () => negotiateInput(`application/json${parameters}`).name;
+    if (isRead) expect(read()).toBe('json');
+    else expect(read).toThrow('unknown format');
+  });
+});
+
 describe('an Accept header', () => {
   it('means the same whenever it comes, however many others came meanwhile', () => {
     const headers = Array.from({ length: 250 }, (_, i) => `application/json;q=0.5;n=${i}, application/yaml;n=${i}`);

@@ -10,6 +10,9 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 /** Longer than what is read in the turn. */
 const padding = `# ${'x'.repeat(8 * 1024)}\n`;
 
+/** Within the bounds, and a second or more of reading. */
+const slowText = '- a\n'.repeat(99_000);
+
 let clock: VirtualClock;
 let bodies: YamlBodies;
 let threads: Worker[];
@@ -123,6 +126,57 @@ describe('the thread', () => {
     expect((await early).document.value).toEqual({ a: 1 });
     expect((await late).document.value).toEqual({ a: 3 });
     await expect(read(`${padding}a: 4`, gone.signal)).rejects.toThrow('gone');
+  });
+
+  it('is ended when who sent what it reads has gone, and another one reads the rest', async () => {
+    const gone = new AbortController();
+    const slow = read(slowText, gone.signal);
+    const waiting = read(`${padding}a: 2`);
+    const first = await started();
+    gone.abort(new Error('gone'));
+    await expect(slow).rejects.toThrow('gone');
+    expect((await waiting).document.value).toEqual({ a: 2 });
+    expect(threads).toHaveLength(2);
+    await bodies.close();
+    expect(first.threadId).toBe(-1);
+  });
+
+  it('is ended when it reads one text for ten seconds, and another one reads the rest', async () => {
+    const slow = read(slowText);
+    const refused = expect(slow).rejects.toMatchObject({ code: 413, message: expect.stringContaining('10 s to read') });
+    const waiting = read(`${padding}a: 2`);
+    await clock.advance(10_000);
+    await refused;
+    expect((await waiting).document.value).toEqual({ a: 2 });
+    expect(threads).toHaveLength(2);
+  });
+
+  it('reads the least of what waits first', async () => {
+    const order: string[] = [];
+    const note = (name: string, text: string) => read(text).then(() => order.push(name));
+    await Promise.all([
+      note('first', `${padding}a: 1`),
+      note('large', `${padding}${padding}a: 1`),
+      note('small', `${padding}a: 1`),
+      note('small too', `${padding}a: 2`),
+    ]);
+    expect(order).toEqual(['first', 'small', 'small too', 'large']);
+  });
+
+  it('has bounds: of tokens, and of its memory', async () => {
+    const refused = expect(read('- a\n'.repeat(100_000))).rejects.toMatchObject({
+      code: 413,
+      message: expect.stringContaining('more than 500000 tokens of YAML'),
+    });
+    expect((await started()).resourceLimits).toMatchObject({ maxOldGenerationSizeMb: 512 });
+    await refused;
+  });
+
+  it('that began to end when it was idle is gone too when the server is closed', async () => {
+    await read(`${padding}a: 1`);
+    await clock.advance(10_000);
+    await bodies.close();
+    expect(threads[0]?.threadId).toBe(-1);
   });
 
   it('that dies costs one request, and the next one starts another', async () => {

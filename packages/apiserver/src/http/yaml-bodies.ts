@@ -18,6 +18,10 @@ import type { YamlAnswer } from '../schema/yaml-thread.ts';
 /** To read so much takes a few milliseconds. To start a thread takes a tenth of a second of its own. */
 const maxBytesOfTurn = 8 * 1024;
 const idleMs = 10_000;
+/** What the thread is given for one text. The densest that it reads takes a few seconds of one core. */
+const maxReadMs = 10_000;
+/** Of the thread, in MiB: the densest text that it reads takes half of it. */
+const maxHeap = 512;
 
 /** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
 const threadFile = import.meta.url.endsWith('.ts')
@@ -31,9 +35,12 @@ interface Job {
 
 export class YamlBodies {
   readonly #clock: Clock;
-  /** The first is with the thread. Invariant: no more than requests in flight. */
-  readonly #jobs: Job[] = [];
+  /** Invariant: these and the one that is read are no more than requests in flight. */
+  readonly #waiting = new Set<Job>();
+  #reading: Job | undefined;
   #worker: Worker | undefined;
+  readonly #ends = new Set<Promise<unknown>>();
+  /** Of the time of what is read, or of the idle thread. */
   #cancelEnd: CancelTimer = () => undefined;
 
   constructor(clock: Clock) {
@@ -50,11 +57,15 @@ export class YamlBodies {
     return () => bodyOf(answer);
   }
 
-  /** Ends the thread. Who waits for it is answered with 500. */
+  /** Ends the thread, whatever it reads. Who waits for it is answered with 500. Resolves when no thread is left. */
   async close(): Promise<void> {
     this.#cancelEnd();
-    for (const { settle } of this.#jobs.splice(0)) settle(newInternalError('the server is closed'));
-    await this.#end();
+    const refused = [...(this.#reading ? [this.#reading] : []), ...this.#waiting];
+    this.#reading = undefined;
+    this.#waiting.clear();
+    for (const { settle } of refused) settle(newInternalError('the server is closed'));
+    this.#end();
+    await Promise.all(this.#ends);
   }
 
   #ask(text: string, signal: CallSignal): Promise<YamlAnswer> {
@@ -73,52 +84,73 @@ export class YamlBodies {
         },
       };
       addAbortListener(signal, onAbort);
-      this.#jobs.push(job);
-      if (this.#jobs.length === 1) this.#post();
+      this.#waiting.add(job);
+      if (this.#reading === undefined) this.#post();
     });
   }
 
-  /** The thread is left to end what it reads: the next text needs it. */
   #forget(job: Job): void {
-    const at = this.#jobs.indexOf(job);
-    if (at > 0) this.#jobs.splice(at, 1);
+    this.#waiting.delete(job);
+    if (job !== this.#reading) return;
+    this.#reading = undefined;
+    this.#replace();
   }
 
+  /** The least first: somebody's few lines do not wait for what is huge. */
   #post(): void {
     this.#cancelEnd();
-    const [job] = this.#jobs;
+    const job = leastOf(this.#waiting);
+    this.#reading = job;
     if (job === undefined) {
-      this.#cancelEnd = this.#clock.setBackgroundTimer(() => void this.#end(), idleMs);
+      this.#cancelEnd = this.#clock.setBackgroundTimer(() => this.#end(), idleMs);
       return;
     }
+    this.#waiting.delete(job);
     this.#worker ??= this.#start();
     this.#worker.postMessage(job.text);
+    this.#cancelEnd = this.#clock.setBackgroundTimer(() => {
+      this.#replace(
+        newRequestEntityTooLarge(`YAML that takes more than ${maxReadMs / 1000} s to read; send it as JSON`),
+      );
+    }, maxReadMs);
   }
 
   #start(): Worker {
-    const worker = new Worker(threadFile);
+    const worker = new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
     worker.on('message', (answer: YamlAnswer) => {
       if (worker === this.#worker) this.#next(answer);
     });
     worker.on('error', (error) => {
-      if (worker !== this.#worker) return;
-      void this.#end();
-      this.#next(failureOf(error));
+      if (worker === this.#worker) this.#replace(failureOf(error));
     });
     worker.unref();
     return worker;
   }
 
+  /** A thread cannot be told to stop reading: it is ended, and another one reads the rest. */
+  #replace(failure?: Error): void {
+    this.#end();
+    if (failure === undefined) this.#post();
+    else this.#next(failure);
+  }
+
   #next(outcome: YamlAnswer | Error): void {
-    this.#jobs.shift()?.settle(outcome);
+    this.#reading?.settle(outcome);
     this.#post();
   }
 
-  async #end(): Promise<void> {
-    const worker = this.#worker;
+  #end(): void {
+    if (this.#worker === undefined) return;
+    const end = this.#worker.terminate().finally(() => this.#ends.delete(end));
+    this.#ends.add(end);
     this.#worker = undefined;
-    await worker?.terminate();
   }
+}
+
+function leastOf(jobs: Iterable<Job>): Job | undefined {
+  let least: Job | undefined;
+  for (const job of jobs) if (least === undefined || job.text.length < least.text.length) least = job;
+  return least;
 }
 
 /** The value may be changed by who gets it, so it is given away once. */

@@ -4,8 +4,8 @@ import { parentPort } from 'node:worker_threads';
 import { stringifyJson } from '@kapstan/api';
 import { readYaml, TooManyTokensError, YamlSyntaxError } from './yaml-reader.ts';
 
-/** What the densest text of 3 MiB that somebody would write has; far denser ones would take a gigabyte. */
-const maxTokens = 2_500_000;
+/** 100,000 lines of `- a`: read in seconds, not minutes. What somebody would write has some ten bytes a token, so up to 5 MB. */
+const maxTokens = 500_000;
 
 /** What comes back for a text. `json` stands for the value: it keeps all digits, and is read many times as fast. */
 export type YamlAnswer =

@@ -77,7 +77,7 @@ export function hasWellFormedParameters(header: string): boolean {
   for (;;) {
     parameterOf.lastIndex = end;
     const found = parameterOf.exec(header);
-    if (found === null) return /^[\t-\r ]*;?[\t-\r ]*$/.test(header.slice(end));
+    if (found === null) return /^[\t-\r ]*(?:;[\t-\r ]*)?$/.test(header.slice(end));
     const [, name = '', word, quoted = ''] = found;
     const key = name.toLowerCase();
     const value = word ?? quoted.replaceAll(escaped, '$1');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseAccept } from './media-type.ts';
+import { hasWellFormedParameters, parseAccept } from './media-type.ts';
 import { negotiateInput, negotiatePlainOutput, negotiateResourceOutput, negotiateStreamOutput } from './negotiation.ts';
 
 const request = (accept?: string, more: { query?: string; userAgent?: string } = {}) => ({
@@ -99,6 +99,11 @@ describe('the format of a body', () => {
 });
 
 describe('parameters of Content-Type', () => {
+  it.each(['a=b', 'a="b"', ''])('and a million blanks after %j are looked at once', (parameter) => {
+    expect(hasWellFormedParameters(`application/json; ${parameter}${' '.repeat(1_000_000)}x`)).toBe(false);
+    expect(hasWellFormedParameters(`application/json; ${parameter}${' '.repeat(1_000_000)};`)).toBe(parameter !== '');
+  });
+
   // The answers of mime.ParseMediaType of Go.
   it.each([
     ['', true],

@@ -189,9 +189,11 @@ describe('metadata with more errors than a stack holds', () => {
     expect(validateObjectMeta({ name: 'x', namespace: 'ns', ...meta }, rules).length).toBeGreaterThanOrEqual(many);
   });
 
-  it('tells ten controllers beside the first, as each error shows all', () => {
-    const ownerReferences = Array.from({ length: 100 }, () => ({ ...owner, controller: true }));
-    expect(errorsOf({ ownerReferences })).toHaveLength(10);
+  it('tells ten controllers beside the first, and one of a longer list, as each error shows all', () => {
+    const told = [2, 11, 12, 100].map((length) => {
+      return errorsOf({ ownerReferences: Array.from({ length }, () => ({ ...owner, controller: true })) }).length;
+    });
+    expect(told).toEqual([1, 10, 1, 1]);
   });
 });
 

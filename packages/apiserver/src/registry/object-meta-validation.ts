@@ -145,7 +145,10 @@ export function annotationErrors(annotations: Readonly<Record<string, string>>, 
   return bytes > maxAnnotationBytes ? [...errors, tooLongField(path, maxAnnotationBytes)] : errors;
 }
 
-/** Each error shows the whole list: without a bound, a list of 3 MiB would be told in terabytes. kube-apiserver has none. */
+/**
+ * Each error shows the whole list: without a bound, a list of 3 MiB would be told in terabytes, as kube-apiserver tells it. A list
+ * that is longer is shown once.
+ */
 const mostControllersTold = 10;
 
 function ownerReferenceErrors(references: DeepReadonly<OwnerReference[]>): FieldError[] {
@@ -153,12 +156,13 @@ function ownerReferenceErrors(references: DeepReadonly<OwnerReference[]>): Field
   const errors: FieldError[] = [];
   let firstController: string | undefined;
   let moreControllers = 0;
+  const mostTold = references.length > mostControllersTold + 1 ? 1 : mostControllersTold;
   for (const reference of references) {
     errors.push(...oneOwnerErrors(reference, path));
     if (reference.controller !== true) continue;
     const controller = `${reference.kind ?? ''}/${reference.name ?? ''}`;
     if (firstController === undefined) firstController = controller;
-    else if (moreControllers++ < mostControllersTold) {
+    else if (moreControllers++ < mostTold) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${firstController} and ${controller}`;
       errors.push(invalidField(path, references.map(goOwnerReference), text));
     }

@@ -437,6 +437,16 @@ describe('YAML', () => {
     expect(decode(JSON.stringify(body), 'Pod').warnings[0]).toBe('unknown field "spec.z"');
   });
 
+  it.each([
+    ['quotes before the end of a line', `${'"'.repeat(200_000)}\n`],
+    ['points', 'a.'.repeat(100_000)],
+  ])('that is JSON with fields named by many %s is looked at once', (_what, name) => {
+    const body = JSON.stringify({ [name]: 1, b: 1, ...Object.fromEntries([...'cdefg'].map((c) => [name + c, 1])) });
+    const { warnings } = decode(body, 'ConfigMap', yaml);
+    expect(warnings.at(-1)).toBe('unknown field "b"');
+    expect(decode(body, 'ConfigMap', { ...yaml, fieldValidation: 'Ignore' }).warnings).toEqual([]);
+  });
+
   it('does not expand aliases without end', () => {
     const level = (name: string, of: string): string => `${name}: [${Array(9).fill(`*${of}`).join(',')}]\n`;
     const text = `a0: &a0 [x]\n${[1, 2, 3, 4, 5].map((n) => level(`a${n}: &a${n}`.replace(/^a\d: /, `k${n}: `), `a${n - 1}`).replace(/^k(\d): &(a\d): /, 'k$1: &$2 ')).join('')}`;

@@ -56,8 +56,7 @@ export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): Un
   const read = readBody(body, options);
   try {
     const object = decodeKind(read, options);
-    const complaints = read.strict.texts();
-    judge(options.mediaType === 'application/yaml' ? inKeyOrder(complaints) : complaints, options);
+    judge(read.strict.texts(), options);
     refuseOtherVersion(read.gvk, options);
     return object;
   } catch (error) {
@@ -249,11 +248,19 @@ function coerceMetadata(object: Record<string, unknown>, prefix: string, strict:
   object.metadata = metadata;
 }
 
+/** Names of clients have any length: what is longer comes first. */
+const longestPlaced = 1024;
+
 /** Go makes JSON of YAML first, with its keys in order; JSON that was sent as YAML is read here in its own. */
 function inKeyOrder(complaints: readonly string[]): readonly string[] {
-  if (complaints.length < 2) return complaints;
-  const placed = complaints.map((text) => ({ text, path: /"(.*)"$/.exec(text)?.[1]?.match(/[^.[\]]+/g) ?? [] }));
+  const placed = complaints.map((text) => ({ text, path: text.length > longestPlaced ? [] : pathIn(text) }));
   return placed.sort((a, b) => comparePaths(a.path, b.path)).map(({ text }) => text);
+}
+
+/** The names in `unknown field "spec.a[0].b"`; none of a complaint that ends otherwise. */
+function pathIn(complaint: string): readonly string[] {
+  if (!complaint.endsWith('"')) return [];
+  return complaint.slice(complaint.indexOf('"') + 1, -1).match(/[^.[\]]+/g) ?? [];
 }
 
 function comparePaths(a: readonly string[], b: readonly string[]): number {
@@ -267,10 +274,11 @@ function comparePaths(a: readonly string[], b: readonly string[]): number {
   return a.length - b.length;
 }
 
-function judge(complaints: readonly string[], options: DecodeObjectOptions): void {
-  if (complaints.length === 0) return;
+function judge(found: readonly string[], options: DecodeObjectOptions): void {
+  if (found.length === 0 || options.fieldValidation === 'Ignore') return;
+  const complaints = options.mediaType === 'application/yaml' ? inKeyOrder(found) : found;
   if (options.fieldValidation === 'Strict') throw new DecodeError(strictDecodingText(complaints));
-  if (options.fieldValidation === 'Warn') for (const text of complaints.flatMap(warningTexts)) options.warn(text);
+  for (const text of complaints.flatMap(warningTexts)) options.warn(text);
 }
 
 function refuseOtherVersion(gvk: GroupVersionKind, options: DecodeObjectOptions): void {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Worker } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readYamlBody } from '../schema/yaml-body.ts';
@@ -185,6 +185,43 @@ describe('the thread', () => {
     await expect(first).rejects.toMatchObject({ code: 500, message: expect.stringContaining('no stack left') });
     expect((await second).document.value).toEqual({ a: 2 });
     expect(threads).toHaveLength(2);
+  });
+
+  describe('that cannot be made', () => {
+    const refusal = { code: 500, message: expect.stringContaining('EAGAIN') };
+    let isLimited: boolean;
+    beforeEach(() => {
+      isLimited = false;
+      bodies = new YamlBodies(clock, () => {
+        if (isLimited) throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
+        return new Worker(new URL('../schema/yaml-thread.ts', import.meta.url));
+      });
+    });
+
+    it('costs who asked, and is there for who asks when it can be made', async () => {
+      isLimited = true;
+      const both = [read(`${padding}a: 1`), read(`${padding}a: 2`)];
+      await Promise.all(both.map((each) => expect(each).rejects.toMatchObject(refusal)));
+      isLimited = false;
+      expect((await read(`${padding}a: 3`)).document.value).toEqual({ a: 3 });
+    });
+
+    it.each<[string, (gone: AbortController) => unknown]>([
+      ['whose sender has gone', (gone) => gone.abort(new Error('gone'))],
+      ['whose time is over', () => clock.advance(10_000)],
+      ['that died', async () => (await started()).emit('error', new Error('no stack left'))],
+    ])('for one %s costs all who wait, and nobody later', async (_what, end) => {
+      const gone = new AbortController();
+      const slow = expect(read(slowText, gone.signal)).rejects.toThrow();
+      const waiting = [read(`${padding}a: 1`), read(`${padding}a: 2`)];
+      const refused = waiting.map((each) => expect(each).rejects.toMatchObject(refusal));
+      await started();
+      isLimited = true;
+      await end(gone);
+      await Promise.all([slow, ...refused]);
+      isLimited = false;
+      expect((await read(`${padding}a: 3`)).document.value).toEqual({ a: 3 });
+    });
   });
 
   it('that runs out of memory says that the request is too large', async () => {

@@ -1,5 +1,6 @@
 // YamlBodies: has the YAML of requests read before the turn that decodes them: what is long by a thread (schema/yaml-thread.ts)
-// that is started when it is needed and ended when it has been idle. One a server, asked by resource-call.ts and patch-handler.ts.
+// that is started when it is needed. It is ended when it has been idle, when what it reads takes too long or nobody waits for that
+// any more, and with the server. One a server, asked by resource-call.ts and patch-handler.ts.
 import { Worker } from 'node:worker_threads';
 import {
   addAbortListener,
@@ -18,9 +19,9 @@ import type { YamlAnswer } from '../schema/yaml-thread.ts';
 /** To read so much takes a few milliseconds. To start a thread takes a tenth of a second of its own. */
 const maxBytesOfTurn = 8 * 1024;
 const idleMs = 10_000;
-/** What the thread is given for one text. The densest that it reads takes a few seconds of one core. */
+/** What the thread is given for one text. The densest that it reads takes 1.5 s of one core. */
 const maxReadMs = 10_000;
-/** Of the thread, in MiB: the densest text that it reads takes half of it. */
+/** Of the thread, in MiB. The densest text that it reads takes 160 MB. */
 const maxHeap = 512;
 
 /** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
@@ -35,6 +36,7 @@ interface Job {
 
 export class YamlBodies {
   readonly #clock: Clock;
+  readonly #newThread: () => Worker;
   /** Invariant: these and the one that is read are no more than requests in flight. */
   readonly #waiting = new Set<Job>();
   #reading: Job | undefined;
@@ -43,8 +45,10 @@ export class YamlBodies {
   /** Of the time of what is read, or of the idle thread. */
   #cancelEnd: CancelTimer = () => undefined;
 
-  constructor(clock: Clock) {
+  /** `newThread` may throw: then who needs the thread is answered with 500. */
+  constructor(clock: Clock, newThread: () => Worker = newYamlThread) {
     this.#clock = clock;
+    this.#newThread = newThread;
   }
 
   /** Resolves when the body can be read at once; what is wrong with it is thrown then. Rejects when the signal aborts. */
@@ -96,18 +100,17 @@ export class YamlBodies {
     this.#replace();
   }
 
-  /** The least first: somebody's few lines do not wait for what is huge. */
+  /** The least first: somebody's few lines do not wait for what is huge. Never throws: who cannot be read is told, and the next is. */
   #post(): void {
     this.#cancelEnd();
-    const job = leastOf(this.#waiting);
-    this.#reading = job;
-    if (job === undefined) {
-      this.#cancelEnd = this.#clock.setBackgroundTimer(() => this.#end(), idleMs);
-      return;
-    }
-    this.#waiting.delete(job);
-    this.#worker ??= this.#start();
-    this.#worker.postMessage(job.text);
+    do {
+      this.#reading = leastOf(this.#waiting);
+      if (this.#reading === undefined) {
+        this.#cancelEnd = this.#clock.setBackgroundTimer(() => this.#end(), idleMs);
+        return;
+      }
+      this.#waiting.delete(this.#reading);
+    } while (!this.#isGiven(this.#reading));
     this.#cancelEnd = this.#clock.setBackgroundTimer(() => {
       this.#replace(
         newRequestEntityTooLarge(`YAML that takes more than ${maxReadMs / 1000} s to read; send it as JSON`),
@@ -115,8 +118,20 @@ export class YamlBodies {
     }, maxReadMs);
   }
 
+  /** No thread can be made where the process may have no more of them, or no more memory. */
+  #isGiven({ text, settle }: Job): boolean {
+    try {
+      this.#worker ??= this.#start();
+      this.#worker.postMessage(text);
+      return true;
+    } catch (error) {
+      settle(failureOf(error as Error));
+      return false;
+    }
+  }
+
   #start(): Worker {
-    const worker = new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
+    const worker = this.#newThread();
     worker.on('message', (answer: YamlAnswer) => {
       if (worker === this.#worker) this.#next(answer);
     });
@@ -145,6 +160,10 @@ export class YamlBodies {
     this.#ends.add(end);
     this.#worker = undefined;
   }
+}
+
+function newYamlThread(): Worker {
+  return new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
 }
 
 function leastOf(jobs: Iterable<Job>): Job | undefined {

@@ -4,7 +4,7 @@ import { parentPort } from 'node:worker_threads';
 import { stringifyJson } from '@kapstan/api';
 import { readYaml, TooManyTokensError, YamlSyntaxError } from './yaml-reader.ts';
 
-/** 100,000 lines of `- a`: read in seconds, not minutes. What somebody would write has some ten bytes a token, so up to 5 MB. */
+/** 100,000 lines of `- a`: read in a second or two, not minutes. What somebody would write has some ten bytes a token, so up to 5 MB. */
 const maxTokens = 500_000;
 
 /** What comes back for a text. `json` stands for the value: it keeps all digits, and is read many times as fast. */

@@ -37,15 +37,16 @@ describe('families of metrics', () => {
     );
   });
 
-  it.each<[string, MetricFamily['type'], readonly MetricFamily['samples'][number]['value'][], unknown]>([
+  it.each<[string, MetricFamily['type'], readonly MetricFamily['samples'][number]['value'][], unknown, string?]>([
     ['counters are added up', 'counter', [1, 2, 4], 7],
     ['the last gauge is shown', 'gauge', [1, 2, 4], 4],
+    ['a gauge that counts is added up', 'gauge', [1, 2, 4], 7, 'etcd_bookmark_counts'],
     ['histograms are added up', 'histogram', [counted(1), counted(5, 20)], counted(1, 5, 20)],
-  ])('have each series once: %s', (_what, type, values, merged) => {
+  ])('have each series once: %s', (_what, type, values, merged, name = 'n') => {
     const labels = { resource: 'a' };
     const other = { labels: { resource: 'b' }, value: 9 };
     const samples = [...values.map((value) => ({ labels: { ...labels }, value })), other];
-    const family = { name: 'n', help: 'N.', type, samples };
+    const family = { name, help: 'N.', type, samples };
     expect(mergeSeries([family])).toEqual([{ ...family, samples: [{ labels, value: merged }, other] }]);
   });
 });

@@ -15,16 +15,19 @@ export interface MetricFamily {
 
 type Labels = MetricSample['labels'];
 
+/** A gauge that each store counts up, as kube-apiserver's one gauge is. */
+const countingGauge = 'etcd_bookmark_counts';
+
 /**
  * The families with each series once: of samples with the same labels, as two stores of one resource have them, counts are added
- * up and the last gauge is shown. That is what comes of counters that two share.
+ * up and the last gauge is shown, unless it counts. That is what comes of counters that two share.
  */
 export function mergeSeries(families: readonly MetricFamily[]): MetricFamily[] {
   return families.map((family) => {
     const merged = new Map<string, MetricSample>();
     for (const sample of family.samples) {
       const series = labelText(sample.labels);
-      const earlier = family.type === 'gauge' ? undefined : merged.get(series);
+      const earlier = family.name !== countingGauge && family.type === 'gauge' ? undefined : merged.get(series);
       merged.set(series, earlier === undefined ? sample : { ...sample, value: sumOf(earlier.value, sample.value) });
     }
     return { ...family, samples: [...merged.values()] };

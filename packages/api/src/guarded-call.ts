@@ -1,7 +1,7 @@
 // Calls of what the user gave, where its failure must not become that of who calls: client, informers and controllers use it.
 import { isPromiseLike } from './promise-like.ts';
 
-/** Never throws. What the callback throws, or rejects with where it is async after all, is given to `report`. */
+/** What the callback throws, or rejects with where it is async after all, is given to `report`, which must not throw. */
 export function guardedCall(callback: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = callback();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type LogFields, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
@@ -135,6 +136,35 @@ describe('ReconcileLoop', () => {
     expect(logged).toEqual(
       ['a', 'b'].map((key) => ['The listener to outcomes failed', { key, error: new Error('bad listener') }]),
     );
+  });
+
+  it('goes on with a logger that throws, which is a warning of the process', async () => {
+    const [clock, stop, seen] = [new VirtualClock(), new AbortController(), [] as string[]];
+    const rateLimiter = new ExponentialFailureRateLimiter<string>({ baseMs: 10, maxMs: 1000 });
+    const queue = new RateLimitingQueue<string>({ clock, rateLimiter });
+    const fail = (text: string) => (): never => {
+      throw new Error(text);
+    };
+    const loop = new ReconcileLoop({
+      queue,
+      clock,
+      logger: { ...silentLogger, error: fail('no log') },
+      reconcile: async ({ key }) => {
+        seen.push(key);
+        if (key === 'bad') throw new TerminalError('bad spec');
+      },
+      onOutcome: fail('bad listener'),
+    });
+    const warned = once(process, 'warning');
+    const finished = loop.run(stop.signal);
+    for (const key of ['bad', 'b']) {
+      queue.add(key);
+      await turn();
+    }
+    stop.abort();
+    await finished;
+    expect(seen).toEqual(['bad', 'b']);
+    expect(await warned).toMatchObject([{ message: 'no log' }]);
   });
 
   it('never runs one key twice at a time, however many workers there are', async () => {

@@ -18,6 +18,7 @@ import {
   silentLogger,
   systemClock,
 } from '@kapstan/api';
+import { guardedLogger } from './guarded-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
 /** Which object to reconcile. It may be gone. */
@@ -125,7 +126,7 @@ export class ReconcileLoop {
     this.#gracePeriodMs = gracePeriodMs;
     this.#abort = options.abort;
     this.#clock = options.clock ?? systemClock;
-    this.#logger = options.logger ?? silentLogger;
+    this.#logger = guardedLogger(options.logger ?? silentLogger);
     this.#onOutcome = options.onOutcome ?? (() => undefined);
   }
 

@@ -17,6 +17,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import type { EventRecorder } from '../events/event-recorder.ts';
+import { guardedLogger } from '../guarded-logger.ts';
 
 export interface LeaderElectionTimes {
   /** How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000. */
@@ -83,7 +84,7 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
   requireOptions(resolved);
   const problem = problemOf(resolved);
   if (problem !== undefined) throw new TypeError(problem);
-  return resolved;
+  return { ...resolved, logger: guardedLogger(resolved.logger) };
 }
 
 /** What Go's compiler, or the server, would say. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   type CallOptions,
   type Clock,
@@ -152,6 +153,24 @@ describe('LeaderElector', () => {
     expect(told).toEqual(
       ['onNewLeader', 'onChange', 'onChange', 'onNewLeader'].map((name) => `${name} failed Error: mine`),
     );
+  });
+
+  it('leads on, and gives the Lease back, with a logger that throws', async () => {
+    const [clock, server] = [new VirtualClock(), new LeaseServer()];
+    const throwing = (): never => {
+      throw new Error('no log');
+    };
+    const warned = once(process, 'warning');
+    const own = candidate(server, clock, {
+      onChange: throwing,
+      logger: { debug: throwing, info: throwing, warn: throwing, error: throwing },
+    });
+    await clock.advance(60_000);
+    expect(own.elector.isLeader).toBe(true);
+    own.stop.abort();
+    expect(await own.finished).toBeUndefined();
+    expect([own.log, spec(server)?.holderIdentity]).toEqual([['leader: me', 'work', 'leader: '], '']);
+    expect(await warned).toMatchObject([{ message: 'no log' }]);
   });
 
   it('warns of what keeps it from the Lease once, again when that changes or came back', async () => {

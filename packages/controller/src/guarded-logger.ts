@@ -1,0 +1,16 @@
+// guardedLogger: the user's logger where its failure must cost neither a worker nor the leadership. Beside warning-logger.ts.
+import process from 'node:process';
+import { guardedCall, type LogFields, type Logger } from '@kapstan/api';
+
+/** Never throws. What the logger throws, or rejects with where it is async, is a warning of the process. */
+export function guardedLogger(logger: Logger): Logger {
+  const guarded =
+    (level: keyof Logger) =>
+    (...line: [message: string, fields?: LogFields]): void =>
+      guardedCall(() => logger[level](...line), emit);
+  return { debug: guarded('debug'), info: guarded('info'), warn: guarded('warn'), error: guarded('error') };
+}
+
+function emit(thrown: unknown): void {
+  process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
+}

@@ -50,7 +50,7 @@ function startLoop(client, stop) {
     tweakListOptions: () => ({ labelSelector: 'churn' }),
   });
   const informer = factory.informer(ConfigMap);
-  const queue = new RateLimitingQueue({ rateLimiter: new ExponentialFailureRateLimiter(1, 100) });
+  const queue = new RateLimitingQueue({ rateLimiter: new ExponentialFailureRateLimiter({ baseMs: 1, maxMs: 100 }) });
   const enqueue = ({ metadata }) => queue.add(`${metadata.namespace}/${metadata.name}`);
   informer.addEventHandler({ onAdd: enqueue, onUpdate: (_, object) => enqueue(object), onDelete: enqueue });
   const seen = new Set();

@@ -281,6 +281,21 @@ describe('Reflector', () => {
     expect([names(), reflector.lastSyncResourceVersion]).toEqual(['good', '12']);
   });
 
+  it('calls onStoreError as a method of its options', async () => {
+    const options = {
+      told: [] as unknown[],
+      onStoreError(error: unknown): void {
+        this.told.push(error);
+      },
+    };
+    await run(options);
+    indexer.add = () => {
+      throw new Error('bad object');
+    };
+    source.add(pod({ name: 'bad' }));
+    expect(options.told).toEqual([new Error('bad object')]);
+  });
+
   it('skips an event without metadata and keeps its version', async () => {
     const storeErrors: unknown[] = [];
     const broken: ListerWatcher<TestPod> = {

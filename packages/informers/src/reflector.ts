@@ -159,7 +159,7 @@ export class Reflector<T extends KubernetesObject> {
   #reportStoreError(error: unknown): void {
     const { onStoreError = (lost) => emitProcessWarning(`${this.#name}: ${errorText(lost)}`, lost) } = this.#options;
     guardedCall(
-      () => onStoreError(error),
+      () => onStoreError.call(this.#options, error),
       (thrown) => emitProcessWarning(`${this.#name}: onStoreError failed: ${errorText(thrown)}`, thrown),
     );
   }

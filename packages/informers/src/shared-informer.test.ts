@@ -303,6 +303,23 @@ describe('SharedInformer: handlers', () => {
     expect(informer.status.phase).toBe('live');
   });
 
+  it('calls onHandlerError as a method of its options', async () => {
+    const options = {
+      told: [] as unknown[],
+      onHandlerError(error: unknown): void {
+        this.told.push(error);
+      },
+    };
+    await started(options);
+    informer.addEventHandler({
+      onAdd: () => {
+        throw new Error('x');
+      },
+    });
+    source.add(pod({ name: 'a' }));
+    expect(options.told).toEqual([new Error('x')]);
+  });
+
   it('survives an onHandlerError that throws', async () => {
     const warnings: string[] = [];
     await started({

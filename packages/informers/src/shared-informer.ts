@@ -369,7 +369,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     const name = this.#name;
     const { onHandlerError = () => this.#warn(failureText(name, error, change), error) } = this.#options;
     guardedCall(
-      () => onHandlerError(error, change, name),
+      () => onHandlerError.call(this.#options, error, change, name),
       (thrown) => this.#warn(`${name}: onHandlerError failed: ${errorText(thrown)}`, thrown),
     );
   }

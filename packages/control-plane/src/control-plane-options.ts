@@ -85,7 +85,7 @@ export interface ControlPlaneOptions {
   readonly eventTtlSeconds?: number;
   /**
    * Whether containers may be privileged, and processes of a Windows host; when not, pods and templates that ask for it are
-   * refused. Default false, as `--allow-privileged`.
+   * refused. Default true: kube-apiserver refuses them unless it is told otherwise, which all that start clusters do.
    */
   readonly allowsPrivileged?: boolean;
   /** Default 1. */

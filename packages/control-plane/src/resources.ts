@@ -276,7 +276,7 @@ function nodePortsOf(
 
 async function builtinDefinitions(
   server: Pick<BuiltinServer, 'clock' | 'findStore' | 'tokens'> & Partial<Pick<BuiltinServer, 'nodePorts'>>,
-  { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = false }: ResourcesOptions,
+  { serviceClusterIpRange, eventTtlSeconds, kubeletAddressTypes, allowsPrivileged = true }: ResourcesOptions,
 ): Promise<readonly ResourceDefinition[]> {
   // The one value that the registry checks.
   return startingWith('serviceClusterIpRange', () =>

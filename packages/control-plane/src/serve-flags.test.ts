@@ -23,6 +23,7 @@ describe('parseServeFlags', () => {
       'etcd-compaction-interval': 300_000,
       'watch-cache': true,
       'default-watch-cache-size': 100,
+      'allow-privileged': true,
       'etcd-servers-overrides': [],
       'etcd-count-metric-poll-period': 60_000,
       'etcd-db-metric-poll-interval': 30_000,

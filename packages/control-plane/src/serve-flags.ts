@@ -90,7 +90,7 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     max: maxInt,
   }),
   'event-ttl': durationFlag('How long events are kept.', 3_600_000),
-  'allow-privileged': booleanFlag('Let containers be privileged, and processes of a Windows host.', false),
+  'allow-privileged': booleanFlag('Let containers be privileged, and processes of a Windows host.', true),
   'delete-collection-workers': workersFlag('Deletes of one delete-collection that run side by side; below 1 = 1.'),
   'enable-garbage-collector': booleanFlag(
     'Let owners wait for or part with their dependents; false also turns the loop off that deletes these.',

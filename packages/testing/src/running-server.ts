@@ -33,8 +33,7 @@ export async function startServer(options: RunningServerOptions): Promise<Runnin
   const engine = new TestEngine(store, activity);
   let controlPlane: ControlPlane;
   try {
-    const defaults = { freeze: true, allowsPrivileged: true } as const;
-    controlPlane = await startControlPlane({ ...defaults, ...settings, dataDir, engine, clock, logger });
+    controlPlane = await startControlPlane({ freeze: true, ...settings, dataDir, engine, clock, logger });
   } catch (error) {
     await store.close();
     throw error;

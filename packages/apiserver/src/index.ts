@@ -69,7 +69,8 @@ export {
 export { DefinitionController, type DefinitionControllerOptions } from './crd/definition-controller.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
-export { type ApiServer, type ApiServerOptions, type IncomingRequest, startApiServer } from './http/api-server.ts';
+export { type ApiServer, startApiServer } from './http/api-server.ts';
+export type { ApiServerOptions, IncomingRequest } from './http/api-server-options.ts';
 export type { ShutdownOptions } from './http/graceful-shutdown.ts';
 export type { HealthCheck } from './http/health.ts';
 export type { TlsOptions } from './http/http-server.ts';

@@ -19,9 +19,6 @@ import type { AccessControlOptions, ServiceAccountOptions } from './access-contr
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
 import { clientAuthorities, ensurePki, type Pki } from './certificates.ts';
-import { selectControlLoops } from './control-loops/control-loop-names.ts';
-import { ControlLoops, type RunningLoops } from './control-loops/control-loops.ts';
-import { ElectedLoops } from './control-loops/elected-loops.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
@@ -41,9 +38,10 @@ import { certificateHosts, reachableUrl } from './server-address.ts';
 import { ServerIdentity } from './server-identity/server-identity.ts';
 import { ensureServiceAccountKey } from './service-account-key.ts';
 import { type ServerParts, startServing } from './serving.ts';
-import { StartError, startingWith } from './start-error.ts';
+import { startingWith } from './start-error.ts';
 import { startStoreCompactor } from './store-compactor.ts';
 import { openStoreEngines } from './store-engines.ts';
+import { wantedLoops } from './wanted-loops.ts';
 
 /**
  * Resolves when requests are answered. Rejects, with everything closed again, when something cannot start: with StartError
@@ -52,7 +50,6 @@ import { openStoreEngines } from './store-engines.ts';
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? silentLogger;
-  const { signal } = options;
   const closers: (() => Promise<void>)[] = [];
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
@@ -60,56 +57,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     return closing;
   };
   try {
-    signal?.throwIfAborted();
-    checkCertificates(options);
-    const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
-    closers.push(async () => encryption?.close());
-    const audit = await openAudit(options.audit, { clock, logger });
-    closers.push(async () => audit?.log.close());
-    const engines = await openStoreEngines(options, { closers, clock, logger });
-    signal?.throwIfAborted();
-    closers.push(compaction(engines.main, { ...options, clock, logger }));
-    const token = randomBytes(24).toString('base64url');
-    const access = await accessOptions(options, token);
-    const { addressTypes } = options.kubelet ?? {};
-    const kubelets = addressTypes === undefined ? {} : { kubeletAddressTypes: addressTypes };
-    const stores = { ...options, ...kubelets, storedAs: storedAs(options), encryption };
-    const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
-      closers.push(() => opened.close());
-      return opened;
-    });
-    const issuing = options.http === 'off' ? undefined : openPki(options, clock);
-    // Side by side; and when one fails nothing of the other goes on behind it.
-    await Promise.allSettled([opening, issuing]);
-    const [resources, pki] = [await opening, await issuing];
-    signal?.throwIfAborted();
-    const { client } = resources;
-    const hooks = new PostStartHooks(options);
-    const addressRepair = await prepareObjects(options, { resources, hooks, clock, logger, closers });
-    const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal, hooks });
-    const loops = controlLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
-    closers.push(() => loops.close());
-    loops.start();
-    // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
-    if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
-    if (pki === undefined) return { ...noServer, client, close };
-    const parts = { engines, pki, resources, hooks, bootstrapRoles, loops, encryption, audit, clock, logger };
-    const server = await startServing(options, parts);
-    closers.push(() => server.close());
-    await announce(options, { ...parts, closers, port: server.port });
-    if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
-    signal?.throwIfAborted();
-    const url = reachableUrl(server.url, options);
-    return {
-      url,
-      port: server.port,
-      caCert: pki.trusted.cert,
-      caFile: pki.trusted.file,
-      token,
-      kubeconfig: formatKubeconfig({ url, caCert: pki.trusted.cert, admin: pki.admin }),
-      client,
-      close,
-    };
+    return { ...(await start(options, { closers, clock, logger })), close };
   } catch (error) {
     // What went wrong first is what has to be told.
     await close().catch((cause: unknown) =>
@@ -119,30 +67,61 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   }
 }
 
-/**
- * How long after the deletion of a namespace its content may still arrive. On a store of our own all that writes is in this
- * process: late is only a request that was admitted before and is under way. On an etcd others write too, each admitting by
- * its own watch cache, which may not have heard of the deletion: what Kubernetes waits. Source: namespaceDeletionGracePeriod.
- */
-const namespaceGraceMs = { ownStore: 500, sharedStore: 5000 };
-
-function controlLoops(
-  { controlLoops: list = [], collectsGarbage = true, etcd, leaderElection }: ControlPlaneOptions,
-  parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'> & { readonly caCert: string | undefined },
-): RunningLoops {
-  const { resources, ...ports } = parts;
-  const { client, catalog, access } = resources;
-  const secretTokens = access.serviceAccountTokens;
-  const names = selectControlLoops(list, { collectsGarbage });
-  const graceMs = etcd === undefined ? namespaceGraceMs.ownStore : namespaceGraceMs.sharedStore;
-  const loops = { names, client, catalog, secretTokens, namespaceGraceMs: graceMs, ...ports };
-  const isAlone = etcd === undefined || leaderElection === 'off' || names.length === 0;
-  if (isAlone) return new ControlLoops(loops);
-  try {
-    return new ElectedLoops({ ...loops, ...(leaderElection !== undefined && { times: leaderElection }) });
-  } catch (error) {
-    throw new StartError('leaderElection', { cause: error });
-  }
+/** Each part that is there has its end among the closers. */
+async function start(
+  options: ControlPlaneOptions,
+  { closers, clock, logger }: Pick<AuthorizationPorts, 'closers' | 'clock' | 'logger'>,
+): Promise<Omit<ControlPlane, 'close'>> {
+  const { signal } = options;
+  signal?.throwIfAborted();
+  checkCertificates(options);
+  const encryption = await startingWith('encryption', () => openEncryption(options.encryption, { clock, logger }));
+  closers.push(async () => encryption?.close());
+  const audit = await openAudit(options.audit, { clock, logger });
+  closers.push(async () => audit?.log.close());
+  const engines = await openStoreEngines(options, { closers, clock, logger });
+  signal?.throwIfAborted();
+  closers.push(compaction(engines.main, { ...options, clock, logger }));
+  const token = randomBytes(24).toString('base64url');
+  const access = await accessOptions(options, token);
+  const { addressTypes } = options.kubelet ?? {};
+  const kubelets = addressTypes === undefined ? {} : { kubeletAddressTypes: addressTypes };
+  const stores = { ...options, ...kubelets, storedAs: storedAs(options), encryption };
+  const opening = openResources(engines, { ...stores, access, clock, logger }).then((opened) => {
+    closers.push(() => opened.close());
+    return opened;
+  });
+  const issuing = options.http === 'off' ? undefined : openPki(options, clock);
+  // Side by side; and when one fails nothing of the other goes on behind it.
+  await Promise.allSettled([opening, issuing]);
+  const [resources, pki] = [await opening, await issuing];
+  signal?.throwIfAborted();
+  const { client } = resources;
+  const hooks = new PostStartHooks(options);
+  const addressRepair = await prepareObjects(options, { resources, hooks, clock, logger, closers });
+  const bootstrapRoles = await startAuthorization(resources, { closers, clock, logger, signal, hooks });
+  const loops = wantedLoops(options, { resources, caCert: pki?.trusted.cert, clock, logger });
+  closers.push(() => loops.close());
+  loops.start();
+  // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
+  if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
+  if (pki === undefined) return { ...noServer, client };
+  const parts = { engines, pki, resources, hooks, bootstrapRoles, loops, encryption, audit, clock, logger };
+  const server = await startServing(options, parts);
+  closers.push(() => server.close());
+  await announce(options, { ...parts, closers, port: server.port });
+  if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
+  signal?.throwIfAborted();
+  const url = reachableUrl(server.url, options);
+  return {
+    url,
+    port: server.port,
+    caCert: pki.trusted.cert,
+    caFile: pki.trusted.file,
+    token,
+    kubeconfig: formatKubeconfig({ url, caCert: pki.trusted.cert, admin: pki.admin }),
+    client,
+  };
 }
 
 /** Roles and bindings as a server has to have them, known to the authorizer before the first request. */

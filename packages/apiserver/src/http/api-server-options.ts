@@ -95,8 +95,17 @@ export interface IncomingRequest {
   onClose(callback: () => void): void;
 }
 
+type DefaultedOption =
+  | 'maxBodyBytes'
+  | 'maxRequestsInflight'
+  | 'maxMutatingRequestsInflight'
+  | 'requestTimeoutMs'
+  | 'minWatchMs'
+  | 'maxWatchBufferBytes'
+  | 'tunnelIdleMs';
+
 /** What options that are absent stand for. */
-export const apiServerDefaults = {
+export const apiServerDefaults: Readonly<Record<DefaultedOption, number>> = {
   maxBodyBytes: 3_145_728,
   maxRequestsInflight: 400,
   maxMutatingRequestsInflight: 200,
@@ -105,4 +114,4 @@ export const apiServerDefaults = {
   maxWatchBufferBytes: 4_194_304,
   // As long as a kubelet keeps a silent stream. Source: streamingConnectionIdleTimeout.
   tunnelIdleMs: 14_400_000,
-} as const satisfies Partial<ApiServerOptions>;
+};

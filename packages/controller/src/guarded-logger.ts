@@ -1,4 +1,5 @@
-// guardedLogger: the user's logger where its failure must cost neither a worker nor the leadership. Beside warning-logger.ts.
+// guardedLogger: the user's logger where its failure must cost neither a worker nor the leadership nor an Event. Beside
+// warning-logger.ts.
 import process from 'node:process';
 import { guardedCall, type LogFields, type Logger } from '@kapstan/api';
 

@@ -1,7 +1,6 @@
 // EventRecorder: writes core/v1 Events about objects, correlated and in the background, so that a reconcile never waits
 // for them or fails by them. Source: client-go tools/record/event.go.
 import { randomUUID } from 'node:crypto';
-import process from 'node:process';
 import {
   type Clock,
   delay,
@@ -21,6 +20,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { Event } from '@kapstan/kinds/core/v1';
+import { guardedLogger } from '../guarded-logger.ts';
 import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
 
 export interface EventRecorderOptions {
@@ -68,7 +68,8 @@ export class EventRecorder {
     requireLogger(options.logger);
     if (options.correlator !== undefined) requireFunctions(options.correlator, 'correlator', ['correlate']);
     const clock = options.clock ?? systemClock;
-    this.#options = { host: '', random: Math.random, logger: silentLogger, ...options, clock };
+    const logger = guardedLogger(options.logger ?? silentLogger);
+    this.#options = { host: '', random: Math.random, ...options, logger, clock };
     this.#correlator = options.correlator ?? new EventCorrelator({ clock });
   }
 
@@ -81,7 +82,8 @@ export class EventRecorder {
   record(object: KubernetesObject, event: EventMessage): void {
     if (this.#stop.signal.aborted) return;
     const { component, host } = this.#options;
-    const refuse = (problem: string): void => this.#report(problem, { component, object: nameOf(object), ...event });
+    const refuse = (problem: string): void =>
+      this.#options.logger.error(problem, { component, object: nameOf(object), ...event });
     if (event.type !== 'Normal' && event.type !== 'Warning') return refuse('Unsupported event type');
     const involvedObject = referenceTo(object);
     if (involvedObject === undefined) return refuse('Could not construct reference, will not report event');
@@ -132,15 +134,7 @@ export class EventRecorder {
       const correlated = this.#correlator.correlate(draft);
       if (correlated.type !== 'skip') await this.#send(draft, correlated);
     } catch (error) {
-      this.#report('Unable to write event (will not retry!)', { ...fieldsOf(draft), error });
-    }
-  }
-
-  #report(message: string, fields: LogFields): void {
-    try {
-      this.#options.logger.error(message, fields);
-    } catch (thrown) {
-      process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
+      this.#options.logger.error('Unable to write event (will not retry!)', { ...fieldsOf(draft), error });
     }
   }
 

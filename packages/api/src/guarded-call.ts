@@ -10,3 +10,13 @@ export function guardedCall(callback: () => unknown, report: (error: unknown) =>
     report(error);
   }
 }
+
+/**
+ * The answer of what the user gave, where nobody can wait for one. Throws TypeError for a promise; what that rejects with is
+ * dropped, as it would end the process. `what`: "a predicate".
+ */
+export function immediate<R>(answer: R, what: string): R {
+  if (!isPromiseLike(answer)) return answer;
+  Promise.resolve(answer).catch(() => undefined);
+  throw new TypeError(`${what} must be there at once, it is a promise`);
+}

@@ -68,7 +68,7 @@ export {
   type GroupVersionResource,
   parseApiVersion,
 } from './group-version.ts';
-export { guardedCall } from './guarded-call.ts';
+export { guardedCall, immediate } from './guarded-call.ts';
 export { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
 export {
   JsonSyntaxError,

@@ -48,7 +48,7 @@ export interface SourceOptions<C extends KubernetesObject> {
 export interface ControllerSettings<T extends KubernetesObject> {
   /** Objects reconciled at once; one object never by two. At least 1. Default 1. */
   readonly workers?: number;
-  /** Default: client-go's, 5 ms to 1000 s an object, 10 a second over all. */
+  /** Default: client-go's, 5 ms to 1000 s an object, 10 a second over all; it stands in where this one throws, which is logged. */
   readonly rateLimiter?: RateLimiter<string>;
   /**
    * How urgent a change of the reconciled kind is; higher is first. Default: 0, and -100 for what the first list brings and

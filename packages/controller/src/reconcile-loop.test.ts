@@ -167,6 +167,59 @@ describe('ReconcileLoop', () => {
     expect(await warned).toMatchObject([{ message: 'no log' }]);
   });
 
+  const promised = (what: string) => `${what} must be there at once, it is a promise`;
+  it.each<[string, (text: string) => () => never, Record<'when' | 'numRequeues', string>]>([
+    [
+      'throws',
+      (text) => () => {
+        throw new Error(text);
+      },
+      { when: 'when', numRequeues: 'numRequeues' },
+    ],
+    [
+      'rejects',
+      (text) => () => Promise.reject(new Error(text)) as never,
+      { when: promised('a delay'), numRequeues: promised('a number of tries') },
+    ],
+  ])('goes on with a rate limiter that %s, tells of it, and asks the default one', async (_, fail, texts) => {
+    const [clock, stop] = [new VirtualClock(), new AbortController()];
+    const rateLimiter = { when: fail('when'), forget: fail('forget'), numRequeues: fail('numRequeues') };
+    const queue = new RateLimitingQueue<string>({ clock, rateLimiter, priority: {} });
+    const [runs, told]: [unknown[], unknown[]] = [[], []];
+    const error = (message: string, fields: LogFields = {}): void => {
+      if (message.startsWith('The rate limiter failed')) told.push((fields.error as Error).message);
+    };
+    const logger = { ...silentLogger, error };
+    const loop = new ReconcileLoop({
+      queue,
+      clock,
+      logger,
+      reconcile: async ({ key }, { attempt }) => {
+        runs.push([key, attempt, queue.priorityOf(key), clock.monotonicNow()]);
+        if (attempt < 2) throw new Error('not yet');
+        return attempt < 3 ? { requeueAfterMs: 0 } : undefined;
+      },
+    });
+    const finished = loop.run(stop.signal);
+    queue.add('a', 7);
+    await clock.advance(100);
+    queue.add('a', 1);
+    await clock.advance(0);
+    stop.abort();
+    expect(await finished).toBeUndefined();
+    expect(runs).toEqual([
+      ['a', 0, 7, 0],
+      ['a', 1, 7, 5],
+      ['a', 2, 7, 15],
+      ['a', 3, 7, 35],
+      // Forgotten by the default one too.
+      ['a', 0, 1, 100],
+    ]);
+    const { numRequeues, when } = texts;
+    const again = [numRequeues, when];
+    expect(told).toEqual([...again, ...again, ...again, numRequeues, 'forget', ...again]);
+  });
+
   it('never runs one key twice at a time, however many workers there are', async () => {
     const running = new Map<string, number>();
     let most = 0;

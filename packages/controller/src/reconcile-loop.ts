@@ -19,6 +19,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { guardedLogger } from './guarded-logger.ts';
+import { GuardedRequeue } from './guarded-requeue.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
 /** Which object to reconcile. It may be gone. */
@@ -70,6 +71,10 @@ export type ReconcileOutcome =
     };
 
 export interface ReconcileLoopOptions {
+  /**
+   * What its rate limiter throws is logged, and {@link defaultControllerRateLimiter} stands in for that key: 5 ms to 1000 s, 10 a
+   * second over all.
+   */
   readonly queue: RateLimitingQueue<string>;
   readonly reconcile: Reconcile;
   /** Keys worked on at once. At least 1. Default 1. */
@@ -99,6 +104,7 @@ interface Signals {
 /** Runs until its signal aborts; the same key is never reconciled twice at a time. */
 export class ReconcileLoop {
   readonly #queue: RateLimitingQueue<string>;
+  readonly #requeues: GuardedRequeue;
   readonly #reconcile: Reconcile;
   readonly #workers: number;
   readonly #gracePeriodMs: number;
@@ -128,6 +134,11 @@ export class ReconcileLoop {
     this.#clock = options.clock ?? systemClock;
     this.#logger = guardedLogger(options.logger ?? silentLogger);
     this.#onOutcome = options.onOutcome ?? (() => undefined);
+    this.#requeues = new GuardedRequeue({
+      queue: this.#queue,
+      clock: this.#clock,
+      report: (key, error) => this.#logger.error('The rate limiter failed; the default one counts', { key, error }),
+    });
   }
 
   /**
@@ -184,7 +195,7 @@ export class ReconcileLoop {
   async #runOnce(key: string, { stop, abort: signal }: Signals): Promise<ReconcileOutcome> {
     const request = requestOf(key);
     try {
-      const result = await this.#reconcile(request, { signal, attempt: this.#queue.numRequeues(key) });
+      const result = await this.#reconcile(request, { signal, attempt: this.#requeues.numRequeues(key) });
       requireResult(result);
       return { type: 'succeeded', request, ...(result === undefined ? {} : { requeueAfterMs: result.requeueAfterMs }) };
     } catch (error) {
@@ -197,8 +208,8 @@ export class ReconcileLoop {
     const priority = this.#queue.priorityOf(key);
     if (outcome.type === 'succeeded') {
       const { requeueAfterMs } = outcome;
-      if (requeueAfterMs !== undefined && !(requeueAfterMs > 0)) return this.#queue.addRateLimited(key, priority);
-      this.#queue.forget(key);
+      if (requeueAfterMs !== undefined && !(requeueAfterMs > 0)) return this.#requeues.addRateLimited(key, priority);
+      this.#requeues.forget(key);
       if (requeueAfterMs !== undefined) this.#queue.addAfter(key, requeueAfterMs, priority);
       return;
     }
@@ -206,9 +217,9 @@ export class ReconcileLoop {
     const fields = fieldsOf(key, error);
     if (willRetry) {
       this.#logger.error('Error syncing; requeuing for later retry', fields);
-      return this.#queue.addRateLimited(key, priority);
+      return this.#requeues.addRateLimited(key, priority);
     }
-    this.#queue.forget(key);
+    this.#requeues.forget(key);
     // It heeded its signal: that is how a stop is meant to go.
     if ([stop, abort].some((signal) => signal.aborted && error === signal.reason)) return;
     const next = isTerminalError(error) ? 'waiting for the next change' : 'not trying again after the stop';

@@ -1,5 +1,5 @@
 // RateLimitingQueue: the work queue of a controller; failed keys come back later and later. Below it delaying-queue.ts.
-import { systemClock } from '@kapstan/api';
+import { immediate, systemClock } from '@kapstan/api';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';
 
@@ -24,16 +24,17 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
 
   /** Adds a key when the rate limiter lets it. Throws what the limiter throws, and TypeError where it gives no delay. */
   addRateLimited(key: K, priority = 0): void {
-    this.addAfter(key, this.#limiter.when(key), priority);
+    this.addAfter(key, immediate(this.#limiter.when(key), 'a delay'), priority);
   }
 
   /** The key succeeded or is given up: its delays start anew. Does not replace {@link WorkQueue.done}. */
   forget(key: K): void {
-    this.#limiter.forget(key);
+    // Given on: who calls sees to what an async one rejects with.
+    return this.#limiter.forget(key);
   }
 
   /** Tries of a key since it was last forgotten. */
   numRequeues(key: K): number {
-    return this.#limiter.numRequeues(key);
+    return immediate(this.#limiter.numRequeues(key), 'a number of tries');
   }
 }

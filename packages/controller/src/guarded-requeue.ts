@@ -1,0 +1,52 @@
+// GuardedRequeue: how a loop puts keys back, where the rate limiter is the user's and its failure must cost neither a worker nor
+// the key. Used by reconcile-loop.ts; below it workqueue/.
+import { type Clock, guardedCall } from '@kapstan/api';
+import { defaultControllerRateLimiter, type RateLimiter, type RateLimitingQueue } from './workqueue/index.ts';
+
+export interface GuardedRequeueOptions {
+  readonly queue: RateLimitingQueue<string>;
+  readonly clock: Clock;
+  /** Told what the rate limiter throws or rejects with. Must not throw. */
+  readonly report: (key: string, error: unknown) => void;
+}
+
+/** Asks the queue's rate limiter; where that fails, {@link defaultControllerRateLimiter}, so that the key comes back and not at once. */
+export class GuardedRequeue {
+  readonly #queue: RateLimitingQueue<string>;
+  readonly #report: GuardedRequeueOptions['report'];
+  /** Knows only the keys for which the queue's failed. */
+  readonly #fallback: RateLimiter<string>;
+
+  constructor({ queue, clock, report }: GuardedRequeueOptions) {
+    this.#queue = queue;
+    this.#report = report;
+    this.#fallback = defaultControllerRateLimiter(clock);
+  }
+
+  /** Tries of a key since it was last forgotten. */
+  numRequeues(key: string): number {
+    try {
+      return this.#queue.numRequeues(key);
+    } catch (error) {
+      this.#report(key, error);
+      return this.#fallback.numRequeues(key);
+    }
+  }
+
+  addRateLimited(key: string, priority: number): void {
+    try {
+      this.#queue.addRateLimited(key, priority);
+    } catch (error) {
+      this.#report(key, error);
+      this.#queue.addAfter(key, this.#fallback.when(key), priority);
+    }
+  }
+
+  forget(key: string): void {
+    this.#fallback.forget(key);
+    guardedCall(
+      () => this.#queue.forget(key),
+      (error) => this.#report(key, error),
+    );
+  }
+}

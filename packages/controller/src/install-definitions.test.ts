@@ -70,9 +70,8 @@ it('is told of through the logger of a manager, as its caches are', async () => 
   await settle();
   const trouble = 'Echo (echos.v1.demo.dev): no route to host';
   expect(other.warnings).toEqual([`Failed to list or watch, trying again: ${trouble}`]);
-  const refused = expect(runningOther).rejects.toThrow(`stopped before the caches had synced: ${trouble}`);
   stopOther.abort();
-  await refused;
+  await runningOther;
 });
 
 describe('while the server cannot be reached', () => {

@@ -131,14 +131,17 @@ describe('a manager whose caches cannot be filled', () => {
     await ended;
   });
 
-  it('does not end in peace when it is stopped before it could begin', async () => {
-    refuse(pods, forbidden);
+  it.each([
+    ['what they ask for is refused', forbidden],
+    ['there is no server', Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
+  ])('ends in peace when it is stopped before they are, though %s', async (_, error) => {
+    refuse(pods, error);
     const ended = run(idle);
     await clock.advance(10_000);
     expect(warnings).toHaveLength(1);
     stop.abort();
-    expect(await ended).toEqual(new Error(`stopped before the caches had synced: Pod (pods.v1): ${forbidden.message}`));
-    expect(clock.pendingTimers).toBe(0);
+    expect(await ended).toBeUndefined();
+    expect([clock.pendingTimers, maps.openWatches, pods.openWatches]).toEqual([0, 0, 0]);
   });
 
   it('waits for ever with 0, begins when it may, and warns anew of what comes later', async () => {

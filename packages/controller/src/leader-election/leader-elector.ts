@@ -1,15 +1,6 @@
 // LeaderElector: of several processes one works, the holder of a Lease. Decisions are in leader-record.ts; used by the
 // manager. Source: client-go tools/leaderelection; stricter about when a leader stops.
-import {
-  type CallOptions,
-  type CancelTimer,
-  delay,
-  guardedCall,
-  isConflict,
-  isForbidden,
-  isNotFound,
-  isUnauthorized,
-} from '@kapstan/api';
+import { type CallOptions, type CancelTimer, delay, guardedCall, isConflict, isNotFound } from '@kapstan/api';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import {
   jitterFactor,
@@ -58,8 +49,6 @@ export class LeaderElector {
   #term: Term | undefined;
   readonly #lost = new AbortController();
   #hasWritten = false;
-  /** What was refused for want of rights, until an attempt is answered. */
-  #refusal: unknown;
   #toldFailure: string | undefined;
   #isStarted = false;
 
@@ -106,21 +95,14 @@ export class LeaderElector {
   /**
    * Waits until this process leads, then works. The term's signal aborts when leadership is lost; the Lease is renewed until
    * the work has ended, whoever ended it, and then given back. Resolves when the work has resolved, or when `stop` aborts
-   * before it began. Rejects with {@link LeadershipLostError}, after which nothing more is written, as the work does, and when
-   * `stop` aborts while this process has no rights to the Lease: it could never have worked.
+   * before it began, whatever kept it from the Lease. Rejects with {@link LeadershipLostError}, after which nothing more is
+   * written, and as the work does.
    */
   async run(work: Work, stop: AbortSignal): Promise<void> {
     if (this.#isStarted) throw new Error('a leader elector runs once');
     this.#isStarted = true;
     try {
       if (await this.#acquire(stop)) await this.#lead(work);
-      else if (this.#refusal !== undefined)
-        throw new Error(
-          `stopped without rights to the lease ${this.#options.name}: ${(this.#refusal as Error).message}`,
-          {
-            cause: this.#refusal,
-          },
-        );
     } finally {
       if (this.#hasWritten && this.#options.releasesOnStop) await this.#release();
     }
@@ -182,12 +164,9 @@ export class LeaderElector {
     try {
       isOurs = (this.#term !== undefined && (await this.#renewQuickly())) || (await this.#claimPresent());
     } catch (error) {
-      // Any other failure says nothing about rights: what was refused before it stays refused.
-      if (isForbidden(error) || isUnauthorized(error)) this.#refusal = error;
       this.#tellFailure(error);
       return false;
     }
-    this.#refusal = undefined;
     this.#toldFailure = undefined;
     return isOurs && this.#extendTerm(startedAtMs);
   }

@@ -19,11 +19,13 @@ export async function readObject<T extends object>(answer: HttpAnswer): Promise<
   throw undecodable(answer, 'the answer is no object');
 }
 
+/** `parse`: of one item, see {@link ListDecoderOptions}. */
 export async function readList<T extends KubernetesObject>(
   answer: HttpAnswer,
   token: Resource<T>,
+  parse: (text: string) => unknown = parseJson,
 ): Promise<ListResult<T>> {
-  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(token), kind: token.kind });
+  const decoder = new ListDecoder<T>({ apiVersion: apiVersionOf(token), kind: token.kind, parse });
   for await (const chunk of bodyChunks(answer)) decode(answer, () => decoder.push(chunk));
   const { metadata, items } = decode(answer, () => decoder.end());
   return {

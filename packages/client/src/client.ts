@@ -27,6 +27,7 @@ import {
 } from '@kapstan/api';
 import type { Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
+import { type AnswerForm, cacheForms, plainForm } from './answer-form.ts';
 import {
   type ClientConfig,
   type ClientOptions,
@@ -54,13 +55,11 @@ import { RestMapper } from './rest-mapper.ts';
 import type { PortForward, PortForwardOptions } from './streaming/port-forward.ts';
 import type { AttachOptions, ExecOptions, RemoteCommand } from './streaming/remote-command.ts';
 import { limitsOf } from './subresources.ts';
-import type { HttpRequest } from './transport/http-request.ts';
+import type { HttpAnswer, HttpRequest } from './transport/http-request.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
 import { callUser } from './user-callback.ts';
 import { iterateWatch, observeWatch, type WatchCall } from './watch.ts';
 import { applyBody, deleteBody, metadataOf, objectBody, patchType, writeTarget } from './write-body.ts';
-
-const json = 'application/json';
 
 /**
  * A client of one cluster with one identity. Calls reject with `StatusError` for an answer of the server, with
@@ -116,7 +115,7 @@ export class Client implements ResourceClient {
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    return await this.#page(token, options, json);
+    return await this.#page(token, options, plainForm);
   }
 
   /**
@@ -260,8 +259,7 @@ export class Client implements ResourceClient {
     token: Resource<T>,
     { metadataOnly = false, ...scope }: ListerWatcherScope = {},
   ): ListerWatcher<T> {
-    const accept = (kind: string): string => (metadataOnly ? `${json};as=${kind};g=meta.k8s.io;v=v1,${json}` : json);
-    const [list, watch] = [accept('PartialObjectMetadataList'), accept('PartialObjectMetadata')];
+    const { list, watch } = cacheForms({ metadataOnly });
     return {
       resource: token,
       list: (options) => this.#page(token, { ...options, ...scope }, list),
@@ -372,23 +370,22 @@ export class Client implements ResourceClient {
   async #page<T extends KubernetesObject>(
     token: Resource<T>,
     options: ListOptions,
-    accept: string,
+    { accept, parse }: AnswerForm,
   ): Promise<ListResult<T>> {
     const path = collectionPath(token, options, listQuery(options));
     const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
     const request = requestOf(token, { method: 'GET', path, accept });
-    return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, (answer) =>
-      readList(answer, token),
-    );
+    const read = (answer: HttpAnswer): Promise<ListResult<T>> => readList(answer, token, parse);
+    return await this.#transport.call(request, { signal, beforeAttempt, timeoutMs }, read);
   }
 
-  #watchCall(token: Resource, options: WatchOptions, accept = json): WatchCall {
+  #watchCall(token: Resource, options: WatchOptions, { accept, parse }: AnswerForm = plainForm): WatchCall {
     const { openTimeoutMs, maxEventBytes } = this.#options;
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, { method: 'GET', path, accept });
     const { signal, onOpen, timeoutMs = openTimeoutMs } = options;
     requireSignal(signal);
-    return { transport: this.#transport, request, signal, onOpen, timeoutMs, maxEventBytes };
+    return { transport: this.#transport, request, signal, onOpen, timeoutMs, maxEventBytes, parse };
   }
 }
 

@@ -23,11 +23,14 @@ export interface ListDecoderOptions {
   /** Written into items that lack them, as kube-apiserver leaves them out of typed lists. */
   readonly apiVersion: string;
   readonly kind: string;
+  /** Of one item. Throws SyntaxError for what is no JSON. Default: {@link parseJson}. */
+  readonly parse?: (text: string) => unknown;
 }
 
 /** Feed with {@link push}, then take {@link end}. Both throw SyntaxError for what is no list. */
 export class ListDecoder<T extends KubernetesObject> {
   readonly #prefix: string;
+  readonly #parse: (text: string) => unknown;
   readonly #items: T[] = [];
   /** Bytes outside the items: the list without them. */
   readonly #envelope: Buffer[] = [];
@@ -47,7 +50,8 @@ export class ListDecoder<T extends KubernetesObject> {
   /** In which there are no more seams. */
   #seamless: Buffer | undefined;
 
-  constructor({ apiVersion, kind }: ListDecoderOptions) {
+  constructor({ apiVersion, kind, parse = parseJson }: ListDecoderOptions) {
+    this.#parse = parse;
     // Written first so that an item's own values, which come later, win.
     this.#prefix = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
   }
@@ -197,7 +201,7 @@ export class ListDecoder<T extends KubernetesObject> {
     }
     if (this.#seam === undefined) this.#seam = seamOf(text);
     const isEmpty = text.length < 16 && /^\{\s*\}$/.test(text);
-    this.#items.push(parseJson(isEmpty ? `${this.#prefix.slice(0, -1)}}` : this.#prefix + text.slice(1)) as T);
+    this.#items.push(this.#parse(isEmpty ? `${this.#prefix.slice(0, -1)}}` : this.#prefix + text.slice(1)) as T);
   }
 }
 

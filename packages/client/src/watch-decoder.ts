@@ -62,31 +62,40 @@ export class LineSplitter {
   }
 }
 
+export interface WatchDecoderOptions {
+  /** Longest line, in bytes. */
+  readonly maxEventBytes: number;
+  /** Of one line. Throws SyntaxError for what is no JSON. Default: {@link parseJson}. */
+  readonly parse?: ((line: string) => unknown) | undefined;
+}
+
 /** Decodes one watch's stream. Throws StatusError: the server's for an ERROR event, a 500 for what is no event. */
 export class WatchDecoder<T extends KubernetesObject> {
   readonly #lines: LineSplitter;
+  readonly #parse: (line: string) => unknown;
 
-  constructor(maxEventBytes: number) {
+  constructor({ maxEventBytes, parse = parseJson }: WatchDecoderOptions) {
     this.#lines = new LineSplitter(maxEventBytes);
+    this.#parse = parse;
   }
 
   /** The events that end in this chunk. Lazy: each is parsed when it is asked for. */
   *decode(chunk: Buffer): Generator<WatchEvent<T>, void, undefined> {
     for (const line of this.#lines.split(chunk)) {
-      if (line !== '' && line !== '\r') yield decodeWatchEvent<T>(line);
+      if (line !== '' && line !== '\r') yield decodeWatchEvent<T>(line, this.#parse);
     }
   }
 
   /** The stream ended: an event without a last newline, if it is whole. Throws when it is cut. */
   end(): WatchEvent<T> | undefined {
     const rest = this.#lines.rest();
-    return rest.trim() === '' ? undefined : decodeWatchEvent<T>(rest);
+    return rest.trim() === '' ? undefined : decodeWatchEvent<T>(rest, this.#parse);
   }
 }
 
 /** One line of a watch. */
-function decodeWatchEvent<T extends KubernetesObject>(line: string): WatchEvent<T> {
-  const { type, object } = parseFrame(line);
+function decodeWatchEvent<T extends KubernetesObject>(line: string, parse: (line: string) => unknown): WatchEvent<T> {
+  const { type, object } = parseFrame(line, parse);
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
@@ -101,10 +110,13 @@ function decodeWatchEvent<T extends KubernetesObject>(line: string): WatchEvent<
   }
 }
 
-function parseFrame(line: string): { readonly type: unknown; readonly object: KubernetesObject } {
+function parseFrame(
+  line: string,
+  parse: (line: string) => unknown,
+): { readonly type: unknown; readonly object: KubernetesObject } {
   let frame: unknown;
   try {
-    frame = parseJson(line);
+    frame = parse(line);
   } catch (error) {
     throw decodingError(error instanceof Error ? error.message : String(error), error);
   }

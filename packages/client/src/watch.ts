@@ -21,6 +21,8 @@ export interface WatchCall {
   /** How long the server may take to accept it. 0 = no limit. */
   readonly timeoutMs: number;
   readonly maxEventBytes: number;
+  /** Of one line, see {@link WatchDecoderOptions}. */
+  readonly parse?: ((line: string) => unknown) | undefined;
 }
 
 export function observeWatch<T extends KubernetesObject>(call: WatchCall): Observable<WatchEvent<T>> {
@@ -36,7 +38,7 @@ export function observeWatch<T extends KubernetesObject>(call: WatchCall): Obser
       controller.abort();
     });
     openWatch({ ...call, signal: controller.signal }).then(
-      (stream) => pump(stream, { subscriber, maxEventBytes: call.maxEventBytes }),
+      (stream) => pump(stream, { subscriber, decoder: new WatchDecoder<T>(call) }),
       (error) => subscriber.error(error),
     );
     return undefined;
@@ -68,7 +70,7 @@ async function* readWatch<T extends KubernetesObject>(
   addAbortListener(signal, onAbort);
   try {
     const { answer } = await openWatch({ ...call, signal: leaving.signal });
-    const decoder = new WatchDecoder<T>(call.maxEventBytes);
+    const decoder = new WatchDecoder<T>(call);
     for await (const chunk of bodyChunks(answer)) {
       for (const event of decoder.decode(chunk)) {
         signal?.throwIfAborted();
@@ -101,13 +103,12 @@ async function openWatch({ transport, request, signal, timeoutMs, onOpen }: Watc
 
 interface PumpTarget<T extends KubernetesObject> {
   readonly subscriber: Subscriber<WatchEvent<T>>;
-  readonly maxEventBytes: number;
+  readonly decoder: WatchDecoder<T>;
 }
 
 function pump<T extends KubernetesObject>({ answer, scope }: OpenStream, target: PumpTarget<T>): void {
-  const { subscriber, maxEventBytes } = target;
+  const { subscriber, decoder } = target;
   subscriber.add(() => scope.abort());
-  const decoder = new WatchDecoder<T>(maxEventBytes);
   const attempt = (step: () => void): void => {
     try {
       step();

@@ -1,0 +1,56 @@
+import { type KubernetesObject, resource } from '@kapstan/api';
+import { firstValueFrom, take, toArray } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from './client.ts';
+import { json, ScriptedServer, stream } from './testing/scripted-server.ts';
+
+interface Pod extends KubernetesObject {
+  spec?: { image: string };
+}
+const Pod = resource<Pod>({ group: '', version: 'v1', kind: 'Pod' });
+const spec = { image: 'x'.repeat(300) };
+const pod = (index: number): Pod => ({
+  kind: 'Pod',
+  apiVersion: 'v1',
+  metadata: { name: `web-${index}`, generateName: 'web-', namespace: 'n' },
+  spec,
+});
+const list = (indexes: readonly number[]) =>
+  json({ kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '9' }, items: indexes.map(pod) });
+const event = (index: number): string => `${JSON.stringify({ type: 'ADDED', object: pod(index) })}\n`;
+
+describe('what lists and watches hold in common', () => {
+  let server: ScriptedServer;
+  let client: Client;
+  beforeEach(async () => {
+    server = await ScriptedServer.start();
+    client = new Client({ server: server.url });
+  });
+  afterEach(async () => {
+    await client.close();
+    await server[Symbol.asyncDispose]();
+  });
+
+  it('is one frozen value in all objects of a lister-watcher', async () => {
+    const source = client.listerWatcher(Pod);
+    server.next(list([0, 1, 2, 3, 4]));
+    const { items } = await source.list({});
+    server.next(stream(event(5), event(6)));
+    const events = await firstValueFrom(source.watch({}).pipe(take(2), toArray()));
+    const objects = [...items, ...events.map((one) => (one.type === 'BOOKMARK' ? undefined : one.object))];
+    expect(objects).toEqual([0, 1, 2, 3, 4, 5, 6].map(pod));
+    expect(new Set(objects.slice(3).map((object) => object?.spec)).size).toBe(1);
+    expect(Object.isFrozen(objects[3]?.spec)).toBe(true);
+    expect(Object.isFrozen(objects[3]?.metadata)).toBe(false);
+  });
+
+  it('is each its own in what a caller may change: lists, pages and watches', async () => {
+    server.next(list([0, 1, 2, 3, 4]), list([0, 1, 2, 3, 4]));
+    const listed = [...(await client.list(Pod)), ...(await client.listPage(Pod)).items];
+    server.next(stream(...[5, 6, 7, 8, 9].map(event)));
+    const watched = await firstValueFrom(client.watch(Pod).pipe(take(5), toArray()));
+    const objects = [...listed, ...watched.map((one) => (one.type === 'BOOKMARK' ? undefined : one.object))];
+    expect(new Set(objects.map((object) => object?.spec)).size).toBe(15);
+    expect(objects.some((object) => Object.isFrozen(object?.spec))).toBe(false);
+  });
+});

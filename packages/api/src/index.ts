@@ -1,5 +1,7 @@
 export { addAbortListener, removeAbortListener } from './abort-listeners.ts';
 export { Backoff, type BackoffOptions, type Moment } from './backoff.ts';
+export { boundCallbacks } from './bound-callbacks.ts';
+export { callChecks } from './call-checks.ts';
 export type {
   ApplyOptions,
   CallOptions,
@@ -78,6 +80,7 @@ export {
   readJsonSlowly,
   type SlowRead,
 } from './json-syntax.ts';
+export { type OptionNames, requireKnownOptions } from './known-options.ts';
 export type {
   DeepReadonly,
   KubernetesList,

@@ -3,6 +3,7 @@
 import type { ListOptions } from './call-options.ts';
 import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
 import type { ListResult } from './lister-watcher.ts';
+import { requireObject } from './object-target.ts';
 import { isExpired } from './status-error.ts';
 
 type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<ListResult<T>>;
@@ -14,11 +15,13 @@ type PageReader<T extends KubernetesObject> = (options: ListOptions) => Promise<
 export class ObjectList<T extends KubernetesObject> implements Promise<DeepReadonly<T>[]> {
   readonly #read: PageReader<T>;
   readonly #options: ListOptions;
+  readonly #pageSize: number;
 
-  /** `read` reads one page, with the `continue` that it is given. */
-  constructor(read: PageReader<T>, options: ListOptions) {
+  /** `read` reads one page, with the `continue` that it is given; it is asked for `pageSize` items (0 = all) where the options have no `limit`. */
+  constructor(read: PageReader<T>, options: ListOptions, pageSize = 0) {
     this.#read = read;
     this.#options = options;
+    this.#pageSize = pageSize;
   }
 
   get [Symbol.toStringTag](): string {
@@ -44,10 +47,13 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
 
   /** The pages, each read when it is asked for. Rejects with an expired error when the version of the list is gone. */
   async *pages(): AsyncGenerator<ListResult<T>, void, undefined> {
-    let page = await this.#read(this.#options);
+    // Before it is spread: what is no object would become options that select everything.
+    requireObject(this.#options, 'options, such as { namespace },');
+    const options = this.#pageSize === 0 ? this.#options : { limit: this.#pageSize, ...this.#options };
+    let page = await this.#read(options);
     yield page;
     while (page.continue !== undefined) {
-      page = await this.#read(continued(this.#options, page.continue));
+      page = await this.#read(continued(options, page.continue));
       yield page;
     }
   }

@@ -7,14 +7,25 @@ export function requireObject(value: unknown, what: string): void {
   throw new TypeError(`${what} must be an object, not ${shown(value)}`);
 }
 
-/** Throws TypeError for a target of one object that has no name, or a name or namespace that is no string. */
+/** Throws TypeError for a target of one object that has no name, or a name or namespace that is no string or cannot stand in a path. */
 export function requireTarget(target: unknown): void {
   requireObject(target, 'a target, such as { namespace, name },');
   const { name, namespace } = target as { readonly name?: unknown; readonly namespace?: unknown };
   // Source: client-go rest.Request.Name.
   if (name === undefined || name === null || name === '') throw new TypeError('resource name may not be empty');
-  requireString(name, 'resource name');
-  if (namespace !== undefined && namespace !== null) requireString(namespace, 'namespace');
+  requireSegment('resource name', name);
+  if (namespace !== undefined && namespace !== null && namespace !== '') requireSegment('namespace', namespace);
+}
+
+/** Throws TypeError for what is no part of a path. Source: apimachinery path.IsValidPathSegmentName and client-go rest.Request. */
+export function requireSegment(what: string, segment: unknown): void {
+  requireString(segment, what);
+  const text = segment as string;
+  const faults =
+    text === '.' || text === '..'
+      ? [`may not be '${text}'`]
+      : ['/', '%'].filter((char) => text.includes(char)).map((char) => `may not contain '${char}'`);
+  if (faults.length > 0) throw new TypeError(`invalid ${what} ${JSON.stringify(text)}: [${faults.join(' ')}]`);
 }
 
 /** Throws TypeError for what is no string. */

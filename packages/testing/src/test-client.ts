@@ -4,6 +4,7 @@ import {
   type ApplyOptions,
   type CallOptions,
   type Clock,
+  callChecks,
   type DeleteOptions,
   type GetOptions,
   type KubernetesObject,
@@ -41,79 +42,95 @@ export class TestClient implements ResourceClient {
     this.#options = options;
   }
 
-  get<T extends KubernetesObject>(
+  async get<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
-    return this.#call((client) => client.get(token, target, options), options);
+    callChecks.get(token, target, options);
+    return await this.#call((client) => client.get(token, target, options), options);
   }
 
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     return new ObjectList((page) => this.listPage(token, page), options);
   }
 
-  listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
-    return this.#call((client) => client.listPage(token, options), options);
+  async listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
+    callChecks.listPage(token, options);
+    return await this.#call((client) => client.listPage(token, options), options);
   }
 
-  create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
-    return this.#call((client) => client.create(token, object, options), options);
+  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
+    callChecks.create(token, object, options);
+    return await this.#call((client) => client.create(token, object, options), options);
   }
 
-  update<T extends KubernetesObject>(
+  async update<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T> {
-    return this.#call((client) => client.update(token, object, options), options);
+    callChecks.update(token, object, options);
+    return await this.#call((client) => client.update(token, object, options), options);
   }
 
-  patch<T extends KubernetesObject>(
+  async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    patch: Patch & SubresourceOptions & WriteOptions,
+    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
-    return this.#call((client) => client.patch(token, target, patch), patch);
+    callChecks.patch(token, target, patch, ...beside);
+    return await this.#call((client) => client.patch(token, target, patch), patch);
   }
 
-  apply<T extends KubernetesObject>(
+  async apply<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    return this.#call((client) => client.apply(token, object, options), options);
+    callChecks.apply(token, object, options);
+    return await this.#call((client) => client.apply(token, object, options), options);
   }
 
-  delete<T extends KubernetesObject>(
+  async delete<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     options?: DeleteOptions,
   ): Promise<T | undefined> {
-    return this.#call((client) => client.delete(token, target, options), options);
+    callChecks.delete(token, target, options);
+    return await this.#call((client) => client.delete(token, target, options), options);
   }
 
-  deleteCollection<T extends KubernetesObject>(
+  async deleteCollection<T extends KubernetesObject>(
     token: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
-    return this.#call((client) => client.deleteCollection(token, options), options);
+    callChecks.deleteCollection(token, options);
+    return await this.#call((client) => client.deleteCollection(token, options), options);
   }
 
-  createSubresource<T extends KubernetesObject>(
+  async createSubresource<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    return this.#call((client) => client.createSubresource(token, target, call), call);
+    callChecks.createSubresource(token, target, call);
+    return await this.#call((client) => client.createSubresource(token, target, call), call);
   }
 
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
+    callChecks.listerWatcher(token, scope);
     const of = (client: ResourceClient): ListerWatcher<T> => client.listerWatcher(token, scope);
     return {
       resource: token,
-      list: (options) => this.#call((client) => of(client).list(options), options),
-      watch: (options) => new Observable((subscriber) => this.#watch(of, options, subscriber)),
+      list: async (options) => {
+        callChecks.listPage(token, options);
+        return await this.#call((client) => of(client).list(options), options);
+      },
+      watch: (options) => {
+        callChecks.watch(token, options);
+        return new Observable((subscriber) => this.#watch(of, options, subscriber));
+      },
     };
   }
 

@@ -12,3 +12,4 @@ export { FakeListerWatcher, type FakeListerWatcherOptions, type FakeRequest } fr
 export { LeakCheck, type LeakCheckOptions } from './leak-check.ts';
 export { type ListWatchFixture, listWatchConformance } from './list-watch-conformance.ts';
 export { settle, VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
+export { type WrongCallFixture, wrongCallConformance } from './wrong-call-conformance.ts';

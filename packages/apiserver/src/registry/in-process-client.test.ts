@@ -293,7 +293,9 @@ describe('the in-process client', () => {
       (wrong: object) =>
         client.createSubresource(testConfigMaps, { name: '', ...wrong, subresource: 'scale' }, { body }),
     ];
-    const message = expect.stringMatching(/^resource name (may not be empty|must be a string)|must be an object/);
+    const message = expect.stringMatching(
+      /name (is required|may not be empty|must be provided|must be a string)|must be an object/,
+    );
     for (const call of calls) {
       for (const name of [undefined, null, '', 5])
         await expect(call({ namespace: 'default', name } as never)).rejects.toMatchObject({

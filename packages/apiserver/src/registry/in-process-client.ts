@@ -5,12 +5,14 @@ import {
   apiVersionOf,
   type CallOptions,
   type Clock,
+  callChecks,
   type DeepReadonly,
   type DeleteOptions,
   deepCopy,
   type GetOptions,
   type KubernetesObject,
   type ListerWatcher,
+  type ListerWatcherScope,
   type ListOptions,
   type ListResult,
   newNotImplemented,
@@ -19,9 +21,6 @@ import {
   type Patch,
   type Resource,
   type ResourceClient,
-  requireObject,
-  requireString,
-  requireTarget,
   type SubresourceOptions,
   stringifyJson,
   systemClock,
@@ -81,12 +80,13 @@ export class InProcessClient implements ResourceClient {
     this.#clock = options.clock ?? systemClock;
   }
 
-  get<T extends KubernetesObject>(
+  async get<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     options: GetOptions & SubresourceOptions = {},
   ): Promise<T> {
-    return withinTime(this.#clock, options, async (timed) => {
+    callChecks.get(token, target, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const { served, part, context } = this.#item(token, target, { verb: 'get', ...timed });
       if (part?.type === 'object') {
         if (part.connect !== undefined) throw leadsElsewhere(part.name);
@@ -104,14 +104,12 @@ export class InProcessClient implements ResourceClient {
     return new ObjectList((page) => this.listPage(token, page), options);
   }
 
-  listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
-    return this.listerWatcher(token).list(options);
+  async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    return await this.listerWatcher(token).list(options);
   }
 
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    scope: { readonly namespace?: string } = {},
-  ): ListerWatcher<T> {
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope: ListerWatcherScope = {}): ListerWatcher<T> {
+    callChecks.listerWatcher(token, scope);
     return new InProcessListerWatcher<T>({
       resource: token,
       store: (verb, namespace) => {
@@ -126,9 +124,9 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
-    return withinTime(this.#clock, options, async (timed) => {
-      requireObject(object, 'what is written');
+  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    callChecks.create(token, object, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const served = this.#find(token);
       const context = this.#context(served, object.metadata?.namespace, timed);
       requireCollectionVerb(served, 'create', context.namespace);
@@ -142,12 +140,13 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  update<T extends KubernetesObject>(
+  async update<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,
     options: WriteOptions & SubresourceOptions = {},
   ): Promise<T> {
-    return withinTime(this.#clock, options, async (timed) => {
+    callChecks.update(token, object, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const target = this.#item(token, nameOf(object), { verb: 'update', ...timed });
       requireOptions(timed, 'UpdateOptions', 'other');
       const body = jsonOf(typed(token, object, options.subresource));
@@ -155,12 +154,13 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  patch<T extends KubernetesObject>(
+  async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    patch: Patch & SubresourceOptions & WriteOptions,
+    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
-    return withinTime(this.#clock, patch, async (timed) => {
+    callChecks.patch(token, target, patch, ...beside);
+    return await withinTime(this.#clock, patch, async (timed) => {
       const { patching } = this.#options;
       if (patching === undefined) throw newNotImplemented('this client cannot patch: it was made without `patching`');
       const item = this.#item(token, target, { verb: 'patch', ...timed });
@@ -170,12 +170,13 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  apply<T extends KubernetesObject>(
+  async apply<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    return withinTime(this.#clock, options, async (timed) => {
+    callChecks.apply(token, object, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const { patching } = this.#options;
       if (patching === undefined) throw newNotImplemented('this client cannot apply: it was made without `patching`');
       const item = this.#item(token, nameOf(object), { verb: 'patch', ...timed });
@@ -186,12 +187,13 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  delete<T extends KubernetesObject>(
+  async delete<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
-    return withinTime(this.#clock, options, async (timed) => {
+    callChecks.delete(token, target, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const { signal, timeoutMs: _timeout, dryRun = false, ...request } = timed;
       const call = { verb: 'delete', dryRun, ...(signal === undefined ? {} : { signal }) } as const;
       const { served, context } = this.#item(token, target, call);
@@ -202,12 +204,12 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  deleteCollection<T extends KubernetesObject>(
+  async deleteCollection<T extends KubernetesObject>(
     token: Resource<T>,
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
-    return withinTime(this.#clock, options, async (timed) => {
-      requireObject(options, 'options, such as { namespace },');
+    callChecks.deleteCollection(token, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const {
         gracePeriodSeconds,
         preconditions,
@@ -231,16 +233,14 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  createSubresource<T extends KubernetesObject>(
+  async createSubresource<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    return withinTime(this.#clock, call, async (timed) => {
-      requireTarget(target);
+    callChecks.createSubresource(token, target, call);
+    return await withinTime(this.#clock, call, async (timed) => {
       const { subresource } = target;
-      requireString(subresource, 'subresource');
-      if (subresource === '') throw new TypeError('subresource may not be empty');
       const item = this.#item(token, target, { verb: 'create', subresource, ...timed });
       if (item.part?.type === 'object' && item.part.connect !== undefined) throw leadsElsewhere(item.part.name);
       if (item.part?.type !== 'object') throw methodNotAllowed();
@@ -249,13 +249,12 @@ export class InProcessClient implements ResourceClient {
     });
   }
 
-  /** Throws TypeError for a target without a name, 404 and 405 for what HTTP has no path and method for. */
+  /** Throws 404 and 405 for what HTTP has no path and method for. */
   #item(
     token: Resource,
     target: ObjectTarget,
     { verb, subresource = '', ...options }: { readonly verb: Verb } & WriteOptions & SubresourceOptions,
   ): WriteTarget {
-    requireTarget(target);
     const served = this.#find(token);
     const { name } = target;
     const context = this.#context(served, target.namespace, options);
@@ -314,7 +313,6 @@ function jsonOf(value: unknown): Uint8Array {
 }
 
 function nameOf(object: KubernetesObject): ObjectTarget {
-  requireObject(object, 'what is written');
   const { name = '', namespace } = object.metadata ?? {};
   return { name, ...(namespace === undefined ? {} : { namespace }) };
 }

@@ -1,6 +1,7 @@
 // InProcessListerWatcher: lists and watches one resource straight on its store. Between in-process-client.ts and the reflector.
 import {
   type Clock,
+  callChecks,
   type DeepReadonly,
   formatRevision,
   type KubernetesObject,
@@ -42,8 +43,9 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
     this.#scope = scope;
   }
 
-  list(options: ListOptions = {}): Promise<ListResult<T>> {
-    return withinTime(this.#scope.clock, options, (timed) => this.#list(timed));
+  async list(options: ListOptions = {}): Promise<ListResult<T>> {
+    callChecks.listPage(this.resource, options);
+    return await withinTime(this.#scope.clock, options, (timed) => this.#list(timed));
   }
 
   async #list(options: ListOptions): Promise<ListResult<T>> {
@@ -66,6 +68,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
    * time is over. Slow consumers: delivery is synchronous, nothing is buffered.
    */
   watch(options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    callChecks.watch(this.resource, options);
     return new Observable<WatchEvent<T>>((subscriber) => this.#open(options, subscriber));
   }
 

@@ -1,0 +1,256 @@
+// What must be right of a call on a ResourceClient before anything is sent or looked up. Every client asks here, so that a wrong
+// call is the same TypeError over HTTP, in process and in a test cluster. Beside resource-client.ts, the port.
+import type {
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  GetOptions,
+  ListOptions,
+  WatchOptions,
+  WriteOptions,
+} from './call-options.ts';
+import { type OptionNames, requireKnownOptions } from './known-options.ts';
+import type { KubernetesObject } from './kubernetes-object.ts';
+import { requireObject, requireSegment, requireString, requireTarget, shown } from './object-target.ts';
+import { requireFunction, requireNotNegative, requireResource, requireSignal } from './required.ts';
+import { apiVersionOf, type Resource } from './resource.ts';
+import type { ListerWatcherScope, ObjectTarget, Patch, ResourceClient, SubresourceOptions } from './resource-client.ts';
+
+type Check = (value: unknown, name: string) => void;
+type Checks<O extends object> = OptionNames<O> & Readonly<Record<keyof O, Check>>;
+
+const callOptions: Checks<CallOptions> = {
+  signal: requireSignal,
+  timeoutMs: requireNotNegative,
+  beforeAttempt: requireFunction,
+};
+const selection = { namespace: requireNamespace, labelSelector: requireString, fieldSelector: requireString };
+const version = { resourceVersion: requireString, resourceVersionMatch: requireString };
+const listOptions: Checks<ListOptions> = {
+  ...selection,
+  ...callOptions,
+  ...version,
+  limit: requireNotNegative,
+  continue: requireString,
+};
+const writeOptions: Checks<WriteOptions> = {
+  ...callOptions,
+  dryRun: requireBoolean,
+  fieldManager: requireString,
+  fieldValidation: requireString,
+};
+const deleteOptions: Checks<DeleteOptions> = {
+  ...callOptions,
+  gracePeriodSeconds: requireFinite,
+  preconditions: requireObject,
+  propagationPolicy: requireString,
+  dryRun: requireBoolean,
+};
+const part: Checks<SubresourceOptions> = { subresource: requireSubresource };
+const anything: Check = () => undefined;
+
+/** What each verb takes, and an example of it for errors. The compiler holds the names to the types of the port. */
+const optionsOf: {
+  readonly get: Checks<GetOptions & SubresourceOptions>;
+  readonly list: Checks<ListOptions>;
+  readonly watch: Checks<WatchOptions>;
+  readonly create: Checks<WriteOptions>;
+  readonly update: Checks<WriteOptions & SubresourceOptions>;
+  readonly patch: Checks<Patch & WriteOptions & SubresourceOptions>;
+  readonly apply: Checks<ApplyOptions & SubresourceOptions>;
+  readonly delete: Checks<DeleteOptions>;
+  readonly deleteCollection: Checks<ListOptions & DeleteOptions>;
+  readonly createSubresource: Checks<CallOptions & { readonly body: unknown }>;
+  readonly listerWatcher: Checks<ListerWatcherScope>;
+} = {
+  get: { ...callOptions, resourceVersion: requireString, ...part },
+  list: listOptions,
+  watch: {
+    ...selection,
+    ...version,
+    signal: requireSignal,
+    timeoutMs: requireNotNegative,
+    sendInitialEvents: requireBoolean,
+    allowWatchBookmarks: requireBoolean,
+    timeoutSeconds: requireNotNegative,
+    onOpen: requireFunction,
+  },
+  create: writeOptions,
+  update: { ...writeOptions, ...part },
+  patch: { ...writeOptions, ...part, type: anything, body: anything },
+  apply: { ...writeOptions, ...part, force: requireBoolean, owner: requireObject },
+  delete: deleteOptions,
+  deleteCollection: { ...listOptions, ...deleteOptions },
+  createSubresource: { ...callOptions, body: anything },
+  listerWatcher: { namespace: requireNamespace, metadataOnly: requireBoolean },
+};
+const examples: Readonly<Record<keyof typeof optionsOf, string>> = {
+  get: 'options, such as { resourceVersion },',
+  list: 'options, such as { namespace },',
+  watch: 'options, such as { namespace },',
+  create: 'options, such as { dryRun },',
+  update: 'options, such as { dryRun },',
+  patch: 'a patch',
+  apply: 'options, such as { fieldManager },',
+  delete: 'options, such as { propagationPolicy },',
+  deleteCollection: 'options, such as { namespace },',
+  createSubresource: 'a call, such as { body },',
+  listerWatcher: 'a scope, such as { namespace },',
+};
+
+type CheckedVerb = Exclude<keyof ResourceClient, 'list'>;
+type CallCheck<V extends CheckedVerb> = (...call: Parameters<ResourceClient[V]>) => void;
+
+/**
+ * A function for each verb, with the arguments of the verb, which throws TypeError for what is wrong with them: no token, no name, an option
+ * that nobody knows, a body that is none. `list` makes its calls through `listPage`.
+ */
+export const callChecks: Readonly<
+  Omit<{ [V in CheckedVerb]: CallCheck<V> }, 'patch'> & {
+    patch(token: Resource, target: ObjectTarget, ...call: readonly [patch: unknown, ...beside: unknown[]]): void;
+    watch(token: Resource, options?: WatchOptions): void;
+  }
+> = {
+  get(token, target, options = {}) {
+    requireVerbOptions('get', options);
+    requireItem(token, target);
+  },
+  listPage(token, options = {}) {
+    requireCollection(token, 'list', options);
+  },
+  watch(token, options = {}) {
+    requireCollection(token, 'watch', options);
+  },
+  listerWatcher(token, scope = {}) {
+    requireCollection(token, 'listerWatcher', scope);
+  },
+  create(token, object, options = {}) {
+    requireResource(token, 'a call');
+    requireVerbOptions('create', options);
+    const { name, namespace } = requireWritten(token, object);
+    if (namespace) requireSegment('namespace', namespace);
+    if (token.scope === 'Namespaced' && !namespace)
+      throw new TypeError(`${subjectOf(token, name)}: an empty namespace may not be set during creation`);
+  },
+  update(token, object, options = {}) {
+    requireResource(token, 'a call');
+    requireVerbOptions('update', options);
+    const target = requireWritten(token, object, options.subresource);
+    if (!target.name) throw new TypeError('name is required');
+    requireItem(token, target as ObjectTarget);
+  },
+  patch(token, target, ...[patch, ...beside]) {
+    requirePatch(patch, beside);
+    requireVerbOptions('patch', patch);
+    requireItem(token, target);
+  },
+  apply(token, object, options) {
+    requireResource(token, 'a call');
+    requireVerbOptions('apply', options);
+    if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
+    const metadata = requireWritten(token, object, options.subresource);
+    if (!metadata.name) throw new TypeError('metadata.name must be provided to apply');
+    if (metadata.managedFields !== undefined)
+      throw new TypeError('cannot apply an object with managed fields already set');
+    requireItem(token, metadata as ObjectTarget);
+  },
+  delete(token, target, options = {}) {
+    requireVerbOptions('delete', options);
+    requireItem(token, target);
+  },
+  deleteCollection(token, options = {}) {
+    requireCollection(token, 'deleteCollection', options);
+  },
+  createSubresource(token, target, call) {
+    requireItem(token, target);
+    requireSubresource(target.subresource);
+    requireVerbOptions('createSubresource', call);
+    requireObject(call.body, 'the body of a call');
+  },
+};
+
+/** Of the options that are there, throws TypeError for the first that is unknown or wrong. */
+function requireVerbOptions(verb: keyof typeof optionsOf, options: unknown): void {
+  requireObject(options, examples[verb]);
+  const checks: Readonly<Record<string, Check>> = optionsOf[verb];
+  requireKnownOptions(options as object, checks, verb);
+  for (const name in options as object) {
+    const value = (options as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) checks[name]?.(value, name);
+  }
+}
+
+function requireItem(token: Resource, target: ObjectTarget): void {
+  requireResource(token, 'a call');
+  requireTarget(target);
+  if (token.scope === 'Namespaced' && !target.namespace)
+    throw new TypeError(
+      `${subjectOf(token, target.name)}: an empty namespace may not be set when a resource name is provided`,
+    );
+}
+
+function requireCollection(token: Resource, verb: keyof typeof optionsOf, options: object): void {
+  requireResource(token, 'a call');
+  requireVerbOptions(verb, options);
+}
+
+/** Its metadata. The body of scale and its like is another kind, which its sender knows. */
+function requireWritten(
+  token: Resource,
+  object: KubernetesObject,
+  subresource?: string,
+): NonNullable<KubernetesObject['metadata']> {
+  requireObject(object, 'what is written');
+  const metadata = object.metadata ?? {};
+  requireObject(metadata, 'metadata');
+  const isOwnKind = subresource === undefined || subresource === 'status' || subresource === 'finalize';
+  const apiVersion = object.apiVersion || apiVersionOf(token);
+  const kind = object.kind || token.kind;
+  if (isOwnKind && (kind !== token.kind || apiVersion !== apiVersionOf(token)))
+    throw new TypeError(`${subjectOf(token, metadata.name)}: the object is a ${kind} of ${apiVersion}`);
+  return metadata;
+}
+
+const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies Patch['type'][];
+
+/** Options beside the patch are refused: a dry run that is left out writes. */
+function requirePatch(patch: unknown, beside: readonly unknown[]): void {
+  if (beside.some((argument) => argument !== undefined))
+    throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
+  requireObject(patch, 'a patch');
+  const { type, body } = patch as Partial<Patch>;
+  if (!patchTypes.includes(type))
+    throw new TypeError(
+      `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${shown(type)}`,
+    );
+  if (body === undefined) throw new TypeError('a patch needs a body, beside its type and its options');
+  if (type === 'json' && !Array.isArray(body))
+    throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
+}
+
+/** What an error is about: `deployments.apps "web"`. */
+function subjectOf({ plural, group }: Resource, name: string | undefined): string {
+  const resource = group === '' ? plural : `${plural}.${group}`;
+  return name === undefined ? resource : `${resource} ${JSON.stringify(name)}`;
+}
+
+function requireNamespace(value: unknown): void {
+  requireString(value, 'namespace');
+  if (value !== '') requireSegment('namespace', value);
+}
+
+function requireSubresource(value: unknown): void {
+  requireString(value, 'subresource');
+  for (const segment of (value as string).split('/'))
+    if (!/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(segment))
+      throw new TypeError(`invalid subresource ${JSON.stringify(segment)}`);
+}
+
+function requireBoolean(value: unknown, name: string): void {
+  if (typeof value !== 'boolean') throw new TypeError(`${name} must be true or false, not ${shown(value)}`);
+}
+
+/** Of a grace period, which may be below 0: the server takes it for 1. */
+function requireFinite(value: unknown, name: string): void {
+  if (!Number.isFinite(value)) throw new TypeError(`${name} must be a number, not ${shown(value)}`);
+}

@@ -1,0 +1,45 @@
+// Options by names that nobody takes are refused: a misspelt `labelselector` would list everything, a misspelt `dryrun` would
+// write. For every door that takes options; beside required.ts, which looks at their values.
+
+/** The names of options, each once: declared as `OptionNames<ListOptions>`, the compiler finds one that is missing or too many. */
+export type OptionNames<O extends object> = Readonly<Record<keyof O, unknown>>;
+
+/**
+ * Throws TypeError for an option that is not among `names`, with the name that may have been meant. One that is undefined counts
+ * as absent. `who` takes them: "list", "a factory".
+ */
+export function requireKnownOptions(options: object, names: Readonly<Record<string, unknown>>, who: string): void {
+  // Inherited ones too: they would be read.
+  for (const name in options) {
+    if (Object.hasOwn(names, name) || (options as Readonly<Record<string, unknown>>)[name] === undefined) continue;
+    throw new TypeError(`${who}: unknown option ${JSON.stringify(name)}; ${hint(name, Object.keys(names))}`);
+  }
+}
+
+/** Farthest from a name that a misspelt one may be, in letters. */
+const maxDistance = 2;
+
+function hint(name: string, known: readonly string[]): string {
+  const lower = name.toLowerCase();
+  const [nearest] = known
+    .map((one) => ({ one, distance: distanceOf(lower, one.toLowerCase()) }))
+    .filter(({ one, distance }) => distance <= Math.min(maxDistance, one.length / 2))
+    .sort((a, b) => a.distance - b.distance);
+  return nearest === undefined
+    ? `it takes ${known.join(', ') || 'none'}`
+    : `did you mean ${JSON.stringify(nearest.one)}?`;
+}
+
+/** Levenshtein's: letters to insert, remove or replace. */
+function distanceOf(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

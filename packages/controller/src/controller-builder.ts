@@ -2,6 +2,7 @@
 // does, for the manager. What users see first.
 import { inspect } from 'node:util';
 import {
+  boundCallbacks,
   type DeepReadonly,
   type KubernetesObject,
   type ObjectTarget,
@@ -168,6 +169,8 @@ export function controller<T extends KubernetesObject>(
   return builder({ name, kind, when: always, sources: [], indexes: [], finalizers: [], settings: {}, reconcile: done });
 }
 
+const settingsCallbacks = ['priority', 'onOutcome'] as const;
+
 const always: Predicate<KubernetesObject> = () => true;
 const done: Reconciler<KubernetesObject> = async () => undefined;
 
@@ -208,7 +211,10 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
       requireSettings(settings);
       return builder({
         ...spec,
-        settings: { ...spec.settings, ...(settings as ControllerSettings<KubernetesObject>) },
+        settings: {
+          ...spec.settings,
+          ...(boundCallbacks(settings, settingsCallbacks) as ControllerSettings<KubernetesObject>),
+        },
       });
     },
     reconcile: (reconcile) => ({ ...spec, reconcile: requireFunction(reconcile, 'reconcile()') }),
@@ -223,7 +229,8 @@ function kindOf(kind: unknown, where: string): Resource {
 
 function predicateOf(options: SourceOptions<never>, where: string): Predicate<KubernetesObject> {
   requireObject(options, `options of ${where}, such as { when },`);
-  return requireFunction(options.when ?? always, `${where} with when`);
+  const when = requireFunction<Predicate<KubernetesObject>>(options.when ?? always, `${where} with when`);
+  return when.bind(options);
 }
 
 /** Source: apimachinery ValidateFieldManager, as it is the field manager: at most 128 bytes, printable. */
@@ -256,5 +263,5 @@ function requireSettings(settings: ControllerSettings<never>): void {
   requireNotNegative(slowAfterMs, 'slowAfterMs');
   if (rateLimiter !== undefined) requireRateLimiter(rateLimiter);
   if (priorityQueue !== undefined) requirePriorityOptions(priorityQueue);
-  requireCallbacks(settings, ['priority', 'onOutcome']);
+  requireCallbacks(settings, settingsCallbacks);
 }

@@ -2,6 +2,7 @@
 // order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
 import {
+  boundCallbacks,
   type Clock,
   type DefinedResource,
   delay,
@@ -62,6 +63,7 @@ export interface ManagerOptions {
 }
 
 const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000, cacheSyncTimeoutMs: 120_000 } as const;
+const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
 const lastWordsMs = 2000;
 
@@ -89,7 +91,7 @@ export class Manager {
     requireControllers(controllers);
     requireManagerOptions(options);
     const { clock = systemClock, logger = warningLogger, registry } = options;
-    this.#options = { ...options, ...resolveTimes(options), clock, logger };
+    this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
@@ -98,7 +100,7 @@ export class Manager {
       // Told below, by kind.
       onWatchError: () => undefined,
       logger,
-      ...options.informers,
+      ...boundCallbacks(options.informers ?? {}, informerCallbacks),
       namespaces: options.namespaces ?? [],
       clock,
     });

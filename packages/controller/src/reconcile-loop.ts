@@ -127,13 +127,13 @@ export class ReconcileLoop {
     const gracePeriodMs = options.gracePeriodMs ?? defaultGracePeriodMs;
     requireNotNegative(gracePeriodMs, 'gracePeriodMs');
     this.#queue = options.queue;
-    this.#reconcile = options.reconcile;
+    this.#reconcile = options.reconcile.bind(options);
     this.#workers = workers;
     this.#gracePeriodMs = gracePeriodMs;
     this.#abort = options.abort;
     this.#clock = options.clock ?? systemClock;
     this.#logger = guardedLogger(options.logger ?? silentLogger);
-    this.#onOutcome = options.onOutcome ?? (() => undefined);
+    this.#onOutcome = options.onOutcome?.bind(options) ?? (() => undefined);
     this.#requeues = new GuardedRequeue({
       queue: this.#queue,
       clock: this.#clock,

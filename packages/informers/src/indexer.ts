@@ -47,7 +47,7 @@ export class Indexer<T extends KubernetesObject> {
   readonly #onFormerIndexError: (error: Error) => void;
 
   constructor(indexers: Indexers<T> = {}, options: IndexerOptions = {}) {
-    this.#onIndexError = options.onIndexError ?? rethrow;
+    this.#onIndexError = options.onIndexError?.bind(options) ?? rethrow;
     this.#onFormerIndexError = options.onIndexError === undefined ? rethrow : () => undefined;
     this.addIndexers(indexers);
   }

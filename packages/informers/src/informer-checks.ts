@@ -13,6 +13,11 @@ import {
   requireString,
 } from '@kapstan/api';
 
+/** Called as methods of their options: see boundCallbacks. */
+export const reflectorCallbacks = ['random', 'shouldResync', 'onWatchError', 'onWarning', 'onStoreError'] as const;
+export const informerCallbacks = ['random', 'onWatchError', 'onHandlerError', 'transform'] as const;
+export const requestCallbacks = ['onHandlerError', 'transform'] as const;
+
 const handlerMethods = ['onAdd', 'onUpdate', 'onDelete'];
 const mutationDetections: readonly unknown[] = ['off', 'freeze', 'compare'];
 
@@ -27,7 +32,7 @@ export function requireReflector(listerWatcher: unknown, options: unknown): void
   for (const [what, text] of Object.entries({ name, labelSelector, fieldSelector }))
     if (text !== undefined) requireString(text, what);
   requireNotNegative(resyncMs, 'resyncMs');
-  requireCallbacks(options as object, ['random', 'shouldResync', 'onWatchError', 'onWarning', 'onStoreError']);
+  requireCallbacks(options as object, reflectorCallbacks);
 }
 
 /** Throws TypeError for options that one informer cannot use; they may be those of a factory too. */
@@ -36,7 +41,7 @@ export function requireInformerOptions(options: unknown): void {
   const { logger, indexers, resyncMs = 0, mutationDetection = 'off', retryOnError = false } = options as Options;
   requireLogger(logger);
   requireNotNegative(resyncMs, 'resyncMs');
-  requireCallbacks(options as object, ['transform', 'onHandlerError']);
+  requireCallbacks(options as object, requestCallbacks);
   if (indexers !== undefined) requireIndexers(indexers);
   if (!mutationDetections.includes(mutationDetection))
     throw new TypeError(

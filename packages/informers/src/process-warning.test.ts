@@ -120,10 +120,15 @@ describe('trouble that no callback takes', () => {
     expect([...logged, ...warnings]).toEqual([]);
   });
 
-  it('is a warning of the process where the logger throws, and costs nothing else', async () => {
-    const warn = (): never => {
-      throw new Error('the logger is full');
-    };
+  it.each<[string, () => void]>([
+    [
+      'throws',
+      () => {
+        throw new Error('the logger is full');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('the logger is full'))],
+  ])('is a warning of the process where the logger %s, and costs nothing else', async (_, warn) => {
     await runIntoTrouble({ logger: { ...silentLogger, warn } });
     expect(warnings.map(({ message }) => message)).toEqual(texts.flatMap((text) => [text, 'the logger is full']));
     expect(informer.lister.list()).toHaveLength(1);

@@ -1,7 +1,7 @@
 // The last place for trouble that nobody else takes: the logger, else a warning of the process. Used where a user's callback is
 // absent or throws.
 import process from 'node:process';
-import type { Logger } from '@kapstan/api';
+import { guardedCall, type Logger } from '@kapstan/api';
 
 /** Takes a sentence that says where and what, and the error behind it, for its stack. */
 export type Warn = (text: string, error?: unknown) => void;
@@ -23,15 +23,14 @@ function stacksOf(error: Error): string {
 /** Tells the logger, and the process where there is none or it throws. */
 export function warningTo(logger: Logger | undefined): Warn {
   if (logger === undefined) return emitProcessWarning;
-  return (text, error) => {
-    try {
-      if (error === undefined) logger.warn(text);
-      else logger.warn(text, { error });
-    } catch (thrown) {
-      emitProcessWarning(text, error);
-      emitProcessWarning(errorText(thrown), thrown);
-    }
-  };
+  return (text, error) =>
+    guardedCall(
+      () => (error === undefined ? logger.warn(text) : logger.warn(text, { error })),
+      (thrown) => {
+        emitProcessWarning(text, error);
+        emitProcessWarning(errorText(thrown), thrown);
+      },
+    );
 }
 
 export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,5 +1,6 @@
 // Keeps a store in step with a ListerWatcher: the driver of the list/watch machine of @kapstan/api. Feeds a FIFO; fed by the client.
 import {
+  boundCallbacks,
   type CancelTimer,
   type Clock,
   createListWatchState,
@@ -22,7 +23,7 @@ import {
   type WatchOptions,
 } from '@kapstan/api';
 import { defer, type Observable, type Subscription } from 'rxjs';
-import { requireReflector } from './informer-checks.ts';
+import { reflectorCallbacks, requireReflector } from './informer-checks.ts';
 import { emitProcessWarning, errorText } from './process-warning.ts';
 import { type ExpectedKind, expectedOf, requireUsable, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
@@ -70,11 +71,12 @@ export class Reflector<T extends KubernetesObject> {
   readonly status$: Observable<ReflectorStatus>;
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
-  constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, options: ReflectorOptions = {}) {
-    requireReflector(listerWatcher, options);
+  constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, given: ReflectorOptions = {}) {
+    requireReflector(listerWatcher, given);
     requireFunctions(store, 'a store', ['add', 'update', 'delete', 'replace']);
     this.#listerWatcher = listerWatcher;
     this.#store = store;
+    const options = boundCallbacks(given, reflectorCallbacks);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
@@ -159,7 +161,7 @@ export class Reflector<T extends KubernetesObject> {
   #reportStoreError(error: unknown): void {
     const { onStoreError = (lost) => emitProcessWarning(`${this.#name}: ${errorText(lost)}`, lost) } = this.#options;
     guardedCall(
-      () => onStoreError.call(this.#options, error),
+      () => onStoreError(error),
       (thrown) => emitProcessWarning(`${this.#name}: onStoreError failed: ${errorText(thrown)}`, thrown),
     );
   }

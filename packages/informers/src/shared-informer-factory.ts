@@ -1,5 +1,6 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
 import {
+  boundCallbacks,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -9,7 +10,13 @@ import {
 } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
-import { requireFactory, requireInformerOptions, requirePeriods } from './informer-checks.ts';
+import {
+  informerCallbacks,
+  requestCallbacks,
+  requireFactory,
+  requireInformerOptions,
+  requirePeriods,
+} from './informer-checks.ts';
 import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
 import { type Warn, warningTo } from './process-warning.ts';
@@ -219,7 +226,7 @@ export class SharedInformerFactory {
       // Named without its kind, which is not that of what comes.
       const resource = { group: token.group, plural: token.plural };
       return this.#create(token as Resource<PartialObjectMetadata>, metadataListerWatcher(source), {
-        ...options,
+        ...boundCallbacks(options, requestCallbacks),
         resource,
         // Not that of the informer of whole objects, whose trouble is another.
         name: `${sourceName(token)} (metadata)`,
@@ -255,7 +262,7 @@ export class SharedInformerFactory {
     if (isServed !== undefined)
       watchKindRemoval(informer, {
         name: sourceName(token),
-        isServed: () => isServed(token),
+        isServed: () => isServed.call(this.#options, token),
         warn: this.#warn,
         onGone: (reason) => void this.#remove(entry, reason),
       });
@@ -291,13 +298,20 @@ export class SharedInformerFactory {
     listerWatcher: ListerWatcher<T>,
     options: InformerOptions<T> & Pick<SharedInformerOptions<T>, 'resource' | 'name'>,
   ): SharedInformer<T> {
-    const { namespace: _, tweakListOptions, transform, customResyncMs: __, isServed: ___, ...common } = this.#options;
+    const {
+      namespace: _,
+      tweakListOptions,
+      transform,
+      customResyncMs: __,
+      isServed: ___,
+      ...common
+    } = boundCallbacks(this.#options, [...informerCallbacks, 'tweakListOptions']);
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
       ...(transform === undefined ? {} : { transform: transform as unknown as Transform<T> }),
       ...tweakListOptions?.(token),
       resource: token,
-      ...options,
+      ...boundCallbacks(options, requestCallbacks),
       resyncMs: this.#resyncMs(token, options),
     });
   }

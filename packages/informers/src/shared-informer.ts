@@ -1,6 +1,7 @@
 // One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
 // Source: client-go tools/cache/shared_informer.go.
 import {
+  boundCallbacks,
   type DeepReadonly,
   guardedCall,
   type KubernetesObject,
@@ -20,7 +21,7 @@ import type { Delta, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry, registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
-import { requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
+import { informerCallbacks, requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
 import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
@@ -76,9 +77,10 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #handlerErrors = 0;
 
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
-  constructor(listerWatcher: ListerWatcher<T>, options: SharedInformerOptions<T> = {}) {
-    requireReflector(listerWatcher, options);
-    requireInformerOptions(options);
+  constructor(listerWatcher: ListerWatcher<T>, given: SharedInformerOptions<T> = {}) {
+    requireReflector(listerWatcher, given);
+    requireInformerOptions(given);
+    const options = boundCallbacks(given, informerCallbacks);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     const resource = options.resource ?? listerWatcher.resource;
@@ -369,7 +371,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     const name = this.#name;
     const { onHandlerError = () => this.#warn(failureText(name, error, change), error) } = this.#options;
     guardedCall(
-      () => onHandlerError.call(this.#options, error, change, name),
+      () => onHandlerError(error, change, name),
       (thrown) => this.#warn(`${name}: onHandlerError failed: ${errorText(thrown)}`, thrown),
     );
   }

@@ -94,19 +94,19 @@ export async function untilWithSync<T extends KubernetesObject>(
   conditions: readonly UntilCondition<ObjectChange<T>>[],
   options: UntilWithSyncOptions<T> = {},
 ): Promise<ObjectChange<T> | undefined> {
-  const { precondition, clock } = options;
+  const { clock } = options;
   return await limited(options, async (signal) => {
     await using informer = new SharedInformer(listerWatcher, {
       ...(clock === undefined ? {} : { clock }),
       ...options.informer,
     });
     informer.start();
-    if (precondition !== undefined) {
+    if (options.precondition !== undefined) {
       if (!(await waitForCacheSync([informer], { signal })))
         throw new UntilInterruptedError(`UntilWithSync: unable to sync caches: ${signal.reason}`, {
           cause: signal.reason,
         });
-      if (precondition(informer.indexer)) return undefined;
+      if (options.precondition(informer.indexer)) return undefined;
     }
     return await until(informer.events$.pipe(filter(isChange<T>)), conditions, { signal });
   });

@@ -2,6 +2,7 @@
 // for them or fails by them. Source: client-go tools/record/event.go.
 import { randomUUID } from 'node:crypto';
 import {
+  boundCallbacks,
   type Clock,
   delay,
   dnsSubdomainErrors,
@@ -69,7 +70,7 @@ export class EventRecorder {
     if (options.correlator !== undefined) requireFunctions(options.correlator, 'correlator', ['correlate']);
     const clock = options.clock ?? systemClock;
     const logger = guardedLogger(options.logger ?? silentLogger);
-    this.#options = { host: '', random: Math.random, ...options, logger, clock };
+    this.#options = { host: '', random: Math.random, ...boundCallbacks(options, ['random']), logger, clock };
     this.#correlator = options.correlator ?? new EventCorrelator({ clock });
   }
 

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import {
+  boundCallbacks,
   type Clock,
   dnsLabelErrors,
   dnsSubdomainErrors,
@@ -60,6 +61,8 @@ export type ResolvedLeaderElectorOptions = Required<LeaderElectorOptions>;
 /** Each pause between two attempts to acquire is the period and up to this many times it. Source: client-go JitterFactor. */
 export const jitterFactor = 1.2;
 
+const callbacks = ['random', 'onChange', 'onSlowRenewal', 'onNewLeader'] as const;
+
 const defaults = {
   leaseDurationMs: 15_000,
   renewDeadlineMs: 10_000,
@@ -79,7 +82,7 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
     onChange: () => undefined,
     onSlowRenewal: () => undefined,
     onNewLeader: () => undefined,
-    ...options,
+    ...boundCallbacks(options, callbacks),
   };
   requireOptions(resolved);
   const problem = problemOf(resolved);
@@ -93,7 +96,7 @@ function requireOptions(options: ResolvedLeaderElectorOptions): void {
   requireClock(options.clock);
   requireLogger(options.logger);
   requireFunctions(options.recorder, 'recorder', ['record']);
-  requireCallbacks(options, ['random', 'onChange', 'onSlowRenewal', 'onNewLeader']);
+  requireCallbacks(options, callbacks);
   for (const name of ['leaseDurationMs', 'renewDeadlineMs', 'retryPeriodMs'] as const)
     requireNotNegative(options[name], name);
   requireString(options.identity, 'identity');

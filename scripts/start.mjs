@@ -9,6 +9,8 @@ function stop(text, code) {
   process.exit(code || 1);
 }
 
+const parent = process.ppid;
+const isOfNpm = process.env.npm_lifecycle_event === 'start';
 checkNode();
 console.log('Dependencies …');
 const installed = await install();
@@ -25,7 +27,13 @@ const forward = (child) => {
   // Control-C in a terminal reaches the whole process group, so the program has it already; a second one would cut its
   // drain short.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
-  process.on('SIGTERM', () => child.kill('SIGTERM'));
+  const end = () => {
+    clearInterval(look);
+    child.kill('SIGTERM');
+  };
+  // SIGTERM to npm ends the shell between npm and this, which may be one (dash) that tells nobody.
+  const look = setInterval(() => isOfNpm && process.ppid !== parent && end(), 500).unref();
+  process.on('SIGTERM', end);
 };
 const { code, signal } = await run(process.execPath, [program, ...process.argv.slice(2)], { onSpawn: forward });
 process.exitCode = code ?? 128 + (constants.signals[signal] ?? 0);

@@ -48,6 +48,12 @@ const deleteOptions: Checks<DeleteOptions> = {
 };
 const part: Checks<SubresourceOptions> = { subresource: requireSubresource };
 const anything: Check = () => undefined;
+const applyOptions: Checks<ApplyOptions & SubresourceOptions> = {
+  ...writeOptions,
+  ...part,
+  force: requireBoolean,
+  owner: requireObject,
+};
 
 /** What each verb takes, and an example of it for errors. The compiler holds the names to the types of the port. */
 const optionsOf: {
@@ -58,6 +64,8 @@ const optionsOf: {
   readonly update: Checks<WriteOptions & SubresourceOptions>;
   readonly patch: Checks<Patch & WriteOptions & SubresourceOptions>;
   readonly apply: Checks<ApplyOptions & SubresourceOptions>;
+  /** Of create, update, patch and apply together. */
+  readonly write: Checks<ApplyOptions & Patch & SubresourceOptions>;
   readonly delete: Checks<DeleteOptions>;
   readonly deleteCollection: Checks<ListOptions & DeleteOptions>;
   readonly createSubresource: Checks<CallOptions & { readonly body: unknown }>;
@@ -78,7 +86,8 @@ const optionsOf: {
   create: writeOptions,
   update: { ...writeOptions, ...part },
   patch: { ...writeOptions, ...part, type: anything, body: anything },
-  apply: { ...writeOptions, ...part, force: requireBoolean, owner: requireObject },
+  apply: applyOptions,
+  write: { ...applyOptions, type: anything, body: anything },
   delete: deleteOptions,
   deleteCollection: { ...listOptions, ...deleteOptions },
   createSubresource: { ...callOptions, body: anything },
@@ -92,6 +101,7 @@ const examples: Readonly<Record<keyof typeof optionsOf, string>> = {
   update: 'options, such as { dryRun },',
   patch: 'a patch',
   apply: 'options, such as { fieldManager },',
+  write: 'options, such as { dryRun },',
   delete: 'options, such as { propagationPolicy },',
   deleteCollection: 'options, such as { namespace },',
   createSubresource: 'a call, such as { body },',
@@ -112,7 +122,7 @@ export const callChecks: Readonly<
   }
 > = {
   get(token, target, options = {}) {
-    requireVerbOptions('get', options);
+    requireCallOptions('get', options);
     requireItem(token, target);
   },
   listPage(token, options = {}) {
@@ -126,7 +136,7 @@ export const callChecks: Readonly<
   },
   create(token, object, options = {}) {
     requireResource(token, 'a call');
-    requireVerbOptions('create', options);
+    requireCallOptions('create', options);
     const { name, namespace } = requireWritten(token, object);
     if (namespace) requireSegment('namespace', namespace);
     if (token.scope === 'Namespaced' && !namespace)
@@ -134,19 +144,18 @@ export const callChecks: Readonly<
   },
   update(token, object, options = {}) {
     requireResource(token, 'a call');
-    requireVerbOptions('update', options);
+    requireCallOptions('update', options);
     const target = requireWritten(token, object, options.subresource);
     if (!target.name) throw new TypeError('name is required');
     requireItem(token, target as ObjectTarget);
   },
   patch(token, target, ...[patch, ...beside]) {
     requirePatch(patch, beside);
-    requireVerbOptions('patch', patch);
     requireItem(token, target);
   },
   apply(token, object, options) {
     requireResource(token, 'a call');
-    requireVerbOptions('apply', options);
+    requireCallOptions('apply', options);
     if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
     const metadata = requireWritten(token, object, options.subresource);
     if (!metadata.name) throw new TypeError('metadata.name must be provided to apply');
@@ -155,7 +164,7 @@ export const callChecks: Readonly<
     requireItem(token, metadata as ObjectTarget);
   },
   delete(token, target, options = {}) {
-    requireVerbOptions('delete', options);
+    requireCallOptions('delete', options);
     requireItem(token, target);
   },
   deleteCollection(token, options = {}) {
@@ -164,16 +173,16 @@ export const callChecks: Readonly<
   createSubresource(token, target, call) {
     requireItem(token, target);
     requireSubresource(target.subresource);
-    requireVerbOptions('createSubresource', call);
+    requireCallOptions('createSubresource', call);
     requireObject(call.body, 'the body of a call');
   },
 };
 
-/** Of the options that are there, throws TypeError for the first that is unknown or wrong. */
-function requireVerbOptions(verb: keyof typeof optionsOf, options: unknown): void {
+/** Throws TypeError for the first option that is unknown to the verb, or wrong. `who` takes them, where several verbs do. */
+export function requireCallOptions(verb: keyof typeof optionsOf, options: unknown, who: string = verb): void {
   requireObject(options, examples[verb]);
   const checks: Readonly<Record<string, Check>> = optionsOf[verb];
-  requireKnownOptions(options as object, checks, verb);
+  requireKnownOptions(options as object, checks, who);
   for (const name in options as object) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     if (value !== undefined) checks[name]?.(value, name);
@@ -191,7 +200,7 @@ function requireItem(token: Resource, target: ObjectTarget): void {
 
 function requireCollection(token: Resource, verb: keyof typeof optionsOf, options: object): void {
   requireResource(token, 'a call');
-  requireVerbOptions(verb, options);
+  requireCallOptions(verb, options);
 }
 
 /** Its metadata. The body of scale and its like is another kind, which its sender knows. */
@@ -213,8 +222,8 @@ function requireWritten(
 
 const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies Patch['type'][];
 
-/** Options beside the patch are refused: a dry run that is left out writes. */
-function requirePatch(patch: unknown, beside: readonly unknown[]): void {
+/** Throws TypeError for what is no patch, and for options beside it: a dry run that is left out writes. */
+export function requirePatch(patch: unknown, beside: readonly unknown[]): void {
   if (beside.some((argument) => argument !== undefined))
     throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
   requireObject(patch, 'a patch');
@@ -226,6 +235,7 @@ function requirePatch(patch: unknown, beside: readonly unknown[]): void {
   if (body === undefined) throw new TypeError('a patch needs a body, beside its type and its options');
   if (type === 'json' && !Array.isArray(body))
     throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
+  requireCallOptions('patch', patch);
 }
 
 /** What an error is about: `deployments.apps "web"`. */

@@ -1,7 +1,7 @@
 export { addAbortListener, removeAbortListener } from './abort-listeners.ts';
 export { Backoff, type BackoffOptions, type Moment } from './backoff.ts';
 export { boundCallbacks } from './bound-callbacks.ts';
-export { callChecks } from './call-checks.ts';
+export { callChecks, requireCallOptions, requirePatch } from './call-checks.ts';
 export type {
   ApplyOptions,
   CallOptions,

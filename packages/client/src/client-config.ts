@@ -2,9 +2,11 @@
 import {
   type Clock,
   type Logger,
+  type OptionNames,
   requireCallbacks,
   requireClock,
   requireFunctions,
+  requireKnownOptions,
   requireLogger,
   requireNotNegative,
   requireObject,
@@ -97,6 +99,17 @@ export const clientDefaults: Readonly<Record<DefaultedNumber, number>> = {
 
 type DefaultedNumber = 'timeoutMs' | 'listTimeoutMs' | 'openTimeoutMs' | 'maxRetries' | 'maxEventBytes' | 'pageSize';
 
+export const clientOptionNames: OptionNames<ClientOptions> = {
+  ...clientDefaults,
+  userAgent: true,
+  clock: true,
+  logger: true,
+  onWarning: true,
+  onRequest: true,
+  writeObserver: true,
+  rateLimit: true,
+};
+
 /** Throws TypeError for what does not observe writes. */
 export function requireWriteObserver(observer: unknown): void {
   requireFunctions(observer, 'writeObserver', ['observeWrite']);
@@ -105,6 +118,7 @@ export function requireWriteObserver(observer: unknown): void {
 /** Fills in the defaults. Throws TypeError for a number that is negative or none, and for a callback that cannot be called. */
 export function resolveClientOptions(options: ClientOptions): ResolvedClientOptions {
   requireObject(options, 'options of a client');
+  requireKnownOptions(options, clientOptionNames, 'a client');
   const resolved = {
     clock: systemClock,
     logger: processLogger,

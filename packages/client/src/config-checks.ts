@@ -1,10 +1,59 @@
 // What a ClientConfig may hold, looked at before anything is made of it: an impersonation that is a text would be none, and its
 // calls those of an admin. What contradicts itself is refused by create-transport.ts.
 import { inspect } from 'node:util';
-import { requireFunctions, requireObject, requireString } from '@kapstan/api';
-import type { ClientConfig } from './client-config.ts';
+import { type OptionNames, requireFunctions, requireKnownOptions, requireObject, requireString } from '@kapstan/api';
+import type { ClientConfig, Impersonation } from './client-config.ts';
+import type { ExecConfig } from './credentials/exec-plugin.ts';
+import type { OidcConfig } from './credentials/oidc.ts';
+import type { TlsConfig } from './tls-config.ts';
 
 type Members = Readonly<Record<string, unknown>>;
+
+const configMembers: OptionNames<ClientConfig> = {
+  server: true,
+  namespace: true,
+  tls: true,
+  token: true,
+  tokenFile: true,
+  username: true,
+  password: true,
+  exec: true,
+  oidc: true,
+  credentials: true,
+  impersonate: true,
+  proxyUrl: true,
+};
+const tlsMembers: OptionNames<TlsConfig> = {
+  ca: true,
+  caFile: true,
+  cert: true,
+  certFile: true,
+  key: true,
+  keyFile: true,
+  serverName: true,
+  insecureSkipVerify: true,
+};
+const execMembers: OptionNames<ExecConfig> = {
+  apiVersion: true,
+  command: true,
+  args: true,
+  env: true,
+  installHint: true,
+  provideClusterInfo: true,
+  interactiveMode: true,
+  clusterConfig: true,
+};
+const oidcMembers: OptionNames<OidcConfig> = {
+  issuerUrl: true,
+  clientId: true,
+  clientSecret: true,
+  idToken: true,
+  refreshToken: true,
+  ca: true,
+  caFile: true,
+  persist: true,
+};
+const impersonateMembers: OptionNames<Impersonation> = { user: true, uid: true, groups: true, extra: true };
 
 /** Throws TypeError that names the member. Values are not shown: they may be secrets. */
 export function requireConfig(config: ClientConfig): void {
@@ -13,6 +62,11 @@ export function requireConfig(config: ClientConfig): void {
   requireStrings(config, ['server', 'namespace', 'token', 'tokenFile', 'username', 'password', 'proxyUrl']);
   for (const [name, value] of Object.entries({ tls, impersonate, exec, oidc }))
     if (value !== undefined) requireObject(value, name);
+  requireKnownOptions(config, configMembers, 'a ClientConfig');
+  requireKnownOptions(tls ?? {}, tlsMembers, 'tls');
+  requireKnownOptions(exec ?? {}, execMembers, 'exec');
+  requireKnownOptions(oidc ?? {}, oidcMembers, 'oidc');
+  requireKnownOptions(impersonate ?? {}, impersonateMembers, 'impersonate');
   if (credentials !== undefined) requireFunctions(credentials, 'credentials', ['headers']);
   requireStrings(tls, ['ca', 'caFile', 'cert', 'certFile', 'key', 'keyFile', 'serverName'], 'tls.');
   const { insecureSkipVerify = false } = tls ?? {};

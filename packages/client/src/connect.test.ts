@@ -212,6 +212,8 @@ describe('connect', () => {
 
   it.each([
     [{ config: { server: 'http://x' }, context: 'c' }, 'config may not be combined'],
+    [{ contxt: 'c' } as never, 'connect: unknown option "contxt"; did you mean "context"?'],
+    [{ timeout: 5 } as never, 'connect: unknown option "timeout"; did you mean "timeoutMs"?'],
     [{ inCluster: true, context: 'c' }, 'inCluster may not be combined'],
     [{ inCluster: true, env: {} }, 'unable to load in-cluster configuration'],
     [{ env: { HOME: '/nonexistent' } }, 'no configuration has been provided'],

@@ -1,7 +1,7 @@
 // connect(): finds the cluster (kubeconfig or the pod's service account) and makes a client that is ready to call.
-import { requireObject, requireSignal, requireString } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject, requireSignal, requireString } from '@kapstan/api';
 import { Client } from './client.ts';
-import type { ClientConfig, ClientOptions } from './client-config.ts';
+import { type ClientConfig, type ClientOptions, clientOptionNames } from './client-config.ts';
 import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
 import { clientConfigOf, isEmptyKubeconfig } from './kubeconfig/kubeconfig-client.ts';
 import { loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
@@ -22,12 +22,23 @@ export interface ConnectOptions extends ClientOptions {
   readonly env?: Environment;
 }
 
+const optionNames: OptionNames<ConnectOptions> = {
+  ...clientOptionNames,
+  config: true,
+  kubeconfig: true,
+  context: true,
+  inCluster: true,
+  signal: true,
+  env: true,
+};
+
 /**
  * Makes a client. Rejects with TypeError for a configuration that cannot be used and with the error of a file or plugin
  * that failed; whether the server can be reached shows with the first call.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   requireObject(options, 'options of connect()');
+  requireKnownOptions(options, optionNames, 'connect');
   const { config, kubeconfig, context, inCluster, env, signal, ...rest } = options;
   for (const [name, value] of Object.entries({ kubeconfig, context }))
     if (value !== undefined) requireString(value, name);

@@ -21,13 +21,19 @@ describe('reads of metadata alone', () => {
   });
 
   it('asks for one object, and takes JSON of any form', async () => {
-    server.next(json(partial('a')), json({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'b' }, spec: {} }));
+    server.next(
+      json(partial('a')),
+      json(partial('a')),
+      json({ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'b' }, spec: {} }),
+    );
     const get = (name: string) => client.metadata.get(Pod, { namespace: 'n', name }, { resourceVersion: '0' });
     expect(await get('a')).toEqual(partial('a'));
     expect(server.last.headers.accept).toBe(
       'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
     );
     expect([server.last.path, server.last.query]).toEqual(['/api/v1/namespaces/n/pods/a', { resourceVersion: '0' }]);
+    await client.metadata.get(Pod, { namespace: 'n', name: 'a' }, { subresource: 'status' });
+    expect(server.last.path).toBe('/api/v1/namespaces/n/pods/a/status');
     expect(await get('b'), 'from a server that cuts nothing down').toEqual(partial('b'));
   });
 
@@ -64,7 +70,7 @@ describe('reads of metadata alone', () => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(events.map((event) => `${JSON.stringify(event)}\n`).join(''));
     });
-    const source = client.metadata.listerWatcher(Pod, { namespace: 'n' });
+    const source = client.metadata.listerWatcher(Pod, { namespace: 'n', metadataOnly: true });
     expect(await firstValueFrom(source.watch({ resourceVersion: '5' }).pipe(toArray()))).toEqual([
       { type: 'ADDED', object: partial('a') },
       { type: 'BOOKMARK', resourceVersion: '9', initialEventsEnd: false },

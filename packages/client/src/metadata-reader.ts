@@ -1,18 +1,20 @@
 // Reads of metadata alone: the server cuts objects down before it sends them. What informers of kinds with large objects, or of
 // which only labels and owners count, are fed with. Beside client.ts. Source: client-go metadata.
 import {
+  callChecks,
   type DeepReadonly,
   type GetOptions,
   groupVersionResourceOf,
   type KubernetesObject,
   type ListerWatcher,
+  type ListerWatcherScope,
   type ListOptions,
   type ListResult,
   ObjectList,
   type ObjectTarget,
   type Resource,
-  requireSignal,
   resource,
+  type SubresourceOptions,
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
@@ -43,9 +45,15 @@ export class MetadataReader {
     this.#ports = ports;
   }
 
-  async get(token: Resource, target: ObjectTarget, options: GetOptions = {}): Promise<KubernetesObject> {
-    const { resourceVersion, signal, beforeAttempt, timeoutMs = this.#ports.options.timeoutMs } = options;
-    const path = objectPath(token, target, { query: { resourceVersion } });
+  async get(
+    token: Resource,
+    target: ObjectTarget,
+    options: GetOptions & SubresourceOptions = {},
+  ): Promise<KubernetesObject> {
+    callChecks.get(token, target, options);
+    const { subresource, resourceVersion, signal, beforeAttempt } = options;
+    const { timeoutMs = this.#ports.options.timeoutMs } = options;
+    const path = objectPath(token, target, { subresource, query: { resourceVersion } });
     const request = { ...requestOf(token, path, 'PartialObjectMetadata'), name: target.name };
     return cut(
       await this.#ports.transport.call(request, { signal, beforeAttempt, timeoutMs }, readObject<KubernetesObject>),
@@ -53,6 +61,7 @@ export class MetadataReader {
   }
 
   async listPage<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): Promise<ListResult<T>> {
+    callChecks.listPage(token, options);
     const { signal, beforeAttempt, timeoutMs = this.#ports.options.listTimeoutMs } = options;
     const path = collectionPath(token, options, listQuery(options));
     const request = requestOf(token, path, 'PartialObjectMetadataList');
@@ -65,30 +74,29 @@ export class MetadataReader {
   /** As the client's. */
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
-    return new ObjectList(read, { limit: this.#ports.options.pageSize, ...options });
+    return new ObjectList(read, options, this.#ports.options.pageSize);
   }
 
   /** As the client's: cold; no replay; errors, completes and delivers as that. */
   watch<T extends KubernetesObject>(token: Resource<T>, options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    callChecks.watch(token, options);
     const { transport, options: own } = this.#ports;
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, path, 'PartialObjectMetadata');
     const { signal, onOpen, timeoutMs = own.openTimeoutMs } = options;
-    requireSignal(signal);
     const { maxEventBytes } = own;
     return observeWatch<T>({ transport, request, signal, onOpen, timeoutMs, maxEventBytes }).pipe(
       map((event) => (event.type === 'BOOKMARK' ? event : { ...event, object: cut(event.object) })),
     );
   }
 
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    scope: { readonly namespace?: string } = {},
-  ): ListerWatcher<T> {
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope: ListerWatcherScope = {}): ListerWatcher<T> {
+    callChecks.listerWatcher(token, scope);
+    const { metadataOnly: _, ...own } = scope;
     return {
       resource: token,
-      list: (options) => this.listPage(token, { ...options, ...scope }),
-      watch: (options) => this.watch(token, { ...options, ...scope }),
+      list: (options) => this.listPage(token, { ...options, ...own }),
+      watch: (options) => this.watch(token, { ...options, ...own }),
     };
   }
 }

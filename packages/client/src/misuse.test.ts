@@ -87,6 +87,7 @@ describe('a client that is used wrongly', () => {
     [{ logger: { ...silentLogger, error: undefined } }, 'logger needs the function error'],
     [{ clock: {} }, 'clock needs the function now, it is an object'],
     [null, 'options of a client must be an object, not null'],
+    [{ timeoutms: 5 }, 'a client: unknown option "timeoutms"; did you mean "timeoutMs"?'],
     [{ timeoutMs: '5' }, 'timeoutMs must be a number of at least 0, not "5"'],
   ])('is refused at once for the option %o', (options, message) => {
     expect(() => connect(options as never)).toThrow(message);
@@ -124,6 +125,23 @@ describe('a client that is used wrongly', () => {
   it.each<[string, unknown, string]>([
     ['nothing', null, 'a ClientConfig, such as { server }, must be an object, not null'],
     ['a server alone', 'https://h', 'a ClientConfig, such as { server }, must be an object, not "https://h"'],
+    ['a tokn', { server: 'h', tokn: 't' }, 'a ClientConfig: unknown option "tokn"; did you mean "token"?'],
+    [
+      'TLS with a cafile',
+      { server: 'h', tls: { cafile: 'f' } },
+      'tls: unknown option "cafile"; did you mean "caFile"?',
+    ],
+    [
+      'a plugin with arguments',
+      { server: 'h', exec: { command: 'c', arguments: [] } },
+      'exec: unknown option "arguments"; it takes apiVersion, command, args, ',
+    ],
+    ['an issuer alone', { server: 'h', oidc: { issuer: 'i' } }, 'oidc: unknown option "issuer"; it takes issuerUrl, '],
+    [
+      'a group',
+      { server: 'h', impersonate: { user: 'a', group: 'g' } },
+      'impersonate: unknown option "group"; did you mean "groups"?',
+    ],
     ['a server that is a number', { server: 6443 }, 'server must be a string, not one of the type number'],
     ['a token that is none', { server: 'h', token: 5 }, 'token must be a string, not one of the type number'],
     [
@@ -198,12 +216,12 @@ describe('a client that is used wrongly', () => {
       ],
       [
         'a patch of an unknown type',
-        "a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type 'x'",
+        `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type "x"`,
         (client) => client.patch(ConfigMap, target, { type: 'x', body } as never),
       ],
       [
         'a patch of the type of an inherited member',
-        "not one of the type 'constructor'",
+        'not one of the type "constructor"',
         (client) => client.patch(ConfigMap, target, { type: 'constructor', body } as never),
       ],
       ...[-1, Number.NaN, '5'].map((timeoutMs): (typeof calls)[number] => [
@@ -229,7 +247,7 @@ describe('a client that is used wrongly', () => {
       ],
       [
         'a JSON patch that is an object',
-        'the body of a JSON patch is a list of operations, not {}',
+        'the body of a JSON patch is a list of operations, not an object',
         (client) => client.jsonPatch(ConfigMap, target, { body: {} as never }),
       ],
       ['a policy alone', 'options, such as { propagationPolicy },', (client) => client.delete(ConfigMap, target, text)],
@@ -278,6 +296,46 @@ describe('a client that is used wrongly', () => {
         (client) => client.prepare({ timeoutMs: -1 }),
       ],
     ];
+    const misspelt = (options: object): never => options as never;
+    const unknown: readonly (readonly [string, string, (client: Client) => unknown])[] = [
+      ['list', '"labelSelector"', (client) => client.list(ConfigMap, misspelt({ labelselector: 'a=b' }))],
+      ['a text for options of list', '"0"', (client) => client.list(ConfigMap, 'a=b' as never)],
+      [
+        'metadata.list',
+        '"labelSelector"',
+        (client) => client.metadata.list(ConfigMap, misspelt({ labelselector: 'a' })),
+      ],
+      [
+        'metadata.get',
+        '"resourceVersion"',
+        (c) => c.metadata.get(ConfigMap, target, misspelt({ resourceversion: '5' })),
+      ],
+      ['deleteCollection', '"dryRun"', (client) => client.deleteCollection(ConfigMap, misspelt({ dryrun: true }))],
+      ['create', '"dryRun"', (client) => client.create(ConfigMap, answered, misspelt({ dryrun: true }))],
+      ['update', '"dryRun"', (client) => client.update(ConfigMap, answered, misspelt({ dryrun: true }))],
+      ['patch', '"dryRun"', (client) => client.mergePatch(ConfigMap, target, misspelt({ body, dryrun: true }))],
+      ['apply', '"force"', (c) => c.apply(ConfigMap, answered, misspelt({ fieldManager: 'm', forced: true }))],
+      ['delete', '"dryRun"', (client) => client.delete(ConfigMap, target, misspelt({ dryrun: true }))],
+      ['podLog', '"container"', (client) => client.podLog(pod, misspelt({ contaner: 'a' }))],
+      ['exec', '"tty"', (client) => client.exec(pod, misspelt({ command: ['ls'], TTY: true }))],
+      ['attach', '"stdin"', (client) => client.attach(pod, misspelt({ stdIn: true }))],
+      ['dialPort', '"timeoutMs"', (client) => client.dialPort(pod, 80, misspelt({ timeoutms: 5 }))],
+      [
+        'portForward',
+        '"addresses"',
+        (client) => client.portForward(pod, misspelt({ ports: [':80'], adresses: ['::1'] })),
+      ],
+      ['raw', '"contentType"', (client) => client.raw(misspelt({ path: '/', contenttype: 'text/plain' }))],
+      ['rawStream', '"method"', (client) => client.rawStream(misspelt({ path: '/', metod: 'POST' }))],
+    ];
+    it.each(unknown)('an option that nobody knows: %s', async (_, message, call) => {
+      server.always(json(answered));
+      const error = await Promise.resolve(call(connect())).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error).toMatchObject({ message: expect.stringMatching(`unknown option .*${message}`) });
+      expect(server.requests).toEqual([]);
+    });
+
     it.each(calls)('%s', async (_, message, call) => {
       server.always(json(answered));
       const error = await call(connect()).catch((thrown: unknown) => thrown);
@@ -291,6 +349,7 @@ describe('a client that is used wrongly', () => {
     const client = connect();
     const wrong = [
       { fieldSelector: 5 },
+      { fieldselector: 'a=b' },
       { timeoutSeconds: '60' },
       { signal: {} },
       null,

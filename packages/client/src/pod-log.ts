@@ -1,5 +1,14 @@
 // The log subresource of pods: its options and its URL.
-import { type CallOptions, type ObjectTarget, type Resource, requireObject, resource } from '@kapstan/api';
+import {
+  type CallOptions,
+  type ObjectTarget,
+  type OptionNames,
+  type Resource,
+  requireKnownOptions,
+  requireObject,
+  resource,
+} from '@kapstan/api';
+import { callOptionNames } from './call-option-names.ts';
 import { objectPath } from './request-path.ts';
 
 /** `timeoutMs` bounds the time to the answer's headers. Source: core/v1 PodLogOptions. */
@@ -25,10 +34,25 @@ export interface PodLogOptions extends CallOptions {
   readonly insecureSkipTLSVerifyBackend?: boolean;
 }
 
+const optionNames: OptionNames<PodLogOptions> = {
+  ...callOptionNames,
+  container: true,
+  follow: true,
+  previous: true,
+  sinceSeconds: true,
+  sinceTime: true,
+  timestamps: true,
+  tailLines: true,
+  limitBytes: true,
+  stream: true,
+  insecureSkipTLSVerifyBackend: true,
+};
+
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
 export function podLogPath(target: ObjectTarget, options: PodLogOptions): string {
   requireObject(options, 'options, such as { container },');
+  requireKnownOptions(options, optionNames, 'podLog');
   const { container, sinceSeconds, sinceTime, tailLines, limitBytes } = options;
   const { follow, previous, timestamps, stream, insecureSkipTLSVerifyBackend } = options;
   return objectPath(pod, target, {

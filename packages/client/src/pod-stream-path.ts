@@ -1,14 +1,33 @@
 // URLs of pods and of their subresources that become streams: exec, attach, portforward.
-import { type ObjectTarget, type Resource, requireObject, resource } from '@kapstan/api';
+import {
+  type ObjectTarget,
+  type OptionNames,
+  type Resource,
+  requireKnownOptions,
+  requireObject,
+  resource,
+} from '@kapstan/api';
+import { callOptionNames } from './call-option-names.ts';
 import { requireTexts } from './config-checks.ts';
 import { objectPath } from './request-path.ts';
 import { type AttachOptions, askedStreams, type ExecOptions } from './streaming/remote-command.ts';
+
+const attachOptionNames: OptionNames<AttachOptions> = {
+  ...callOptionNames,
+  container: true,
+  stdin: true,
+  stdout: true,
+  stderr: true,
+  tty: true,
+};
+const execOptionNames: OptionNames<ExecOptions> = { ...attachOptionNames, command: true };
 
 const pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 
 /** Throws TypeError for options that contradict themselves, as the other two do for names. */
 export function execPath(target: ObjectTarget, options: ExecOptions): string {
   requireObject(options, 'options, such as { command },');
+  requireKnownOptions(options, execOptionNames, 'exec');
   const { command } = options;
   requireTexts(command, 'command');
   if (command.length === 0) throw new TypeError('you must specify at least one command for the container');
@@ -17,6 +36,7 @@ export function execPath(target: ObjectTarget, options: ExecOptions): string {
 
 export function attachPath(target: ObjectTarget, options: AttachOptions): string {
   requireObject(options, 'options, such as { stdin },');
+  requireKnownOptions(options, attachOptionNames, 'attach');
   return objectPath(pod, target, { subresource: 'attach', query: streamQuery(options) });
 }
 

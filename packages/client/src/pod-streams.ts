@@ -1,6 +1,15 @@
 // PodStreams: the connections of a client that lead into a pod: commands and ports. Called by client.ts, which says what each does.
 import type { Duplex } from 'node:stream';
-import { type CallOptions, isForbidden, type ObjectTarget, requireFunction, requireObject } from '@kapstan/api';
+import {
+  type CallOptions,
+  isForbidden,
+  type ObjectTarget,
+  type OptionNames,
+  requireFunction,
+  requireKnownOptions,
+  requireObject,
+} from '@kapstan/api';
+import { callOptionNames } from './call-option-names.ts';
 import type { ResolvedClientOptions } from './client-config.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
 import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
@@ -14,6 +23,13 @@ import {
 import { limitsOf } from './subresources.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
 import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
+
+const forwardOptionNames: OptionNames<PortForwardOptions> = {
+  ...callOptionNames,
+  ports: true,
+  addresses: true,
+  onConnectionError: true,
+};
 
 export interface PodStreamsPorts {
   readonly transport: Transport;
@@ -38,6 +54,8 @@ export class PodStreams {
   }
 
   async dialPort(target: ObjectTarget, port: number, options: CallOptions): Promise<Duplex> {
+    requireObject(options, 'options, such as { signal },');
+    requireKnownOptions(options, callOptionNames, 'dialPort');
     const { signal } = options;
     const opened = await this.#upgrade(portForwardPath(target, port), options, portForwardProtocols);
     return portStream({ opened, clock: this.#options.clock, signal, port });
@@ -45,6 +63,7 @@ export class PodStreams {
 
   async portForward(target: ObjectTarget, options: PortForwardOptions): Promise<PortForward> {
     requireObject(options, 'options, such as { ports },');
+    requireKnownOptions(options, forwardOptionNames, 'portForward');
     const { onConnectionError } = options;
     requireFunction(onConnectionError, 'onConnectionError');
     const { signal: _, ...limits } = limitsOf(options);

@@ -1,5 +1,6 @@
 // A request to any path of the server and its answer as text. Sent by client.ts.
-import { type CallOptions, requireObject, requireString } from '@kapstan/api';
+import { type CallOptions, type OptionNames, requireKnownOptions, requireObject, requireString } from '@kapstan/api';
+import { callOptionNames } from './call-option-names.ts';
 import { formatQuery, type Query } from './request-path.ts';
 import type { HttpMethod } from './transport/http-request.ts';
 
@@ -16,10 +17,21 @@ export interface RawRequest extends CallOptions {
   readonly body?: string;
 }
 
+const members: OptionNames<RawRequest> = {
+  ...callOptionNames,
+  method: true,
+  path: true,
+  query: true,
+  accept: true,
+  contentType: true,
+  body: true,
+};
+
 /** The path with its query. Throws TypeError for none, which would be a part of the host. */
 export function rawPath(request: RawRequest): string {
   requireObject(request, 'a request, such as { path },');
   requireString(request.path, 'path');
+  requireKnownOptions(request, members, 'a raw request');
   if (!request.path.startsWith('/'))
     throw new TypeError(`path must begin with a slash, unlike ${JSON.stringify(request.path)}`);
   return `${request.path}${formatQuery(request.query ?? {})}`;

@@ -1,12 +1,13 @@
 // URLs of the API: checks names before they reach a path, writes options as query parameters.
-import { inspect } from 'node:util';
 import {
   type ApplyOptions,
+  callChecks,
   type ListOptions,
   type ObjectTarget,
   type Resource,
-  requireNotNegative,
+  requireCallOptions,
   requireObject,
+  requireResource,
   requireString,
   requireTarget,
   resourcePath,
@@ -32,16 +33,8 @@ export function objectPath(
   target: ObjectTarget,
   { subresource, query = {} }: ObjectPart = {},
 ): string {
-  checkToken(token);
-  requireTarget(target);
+  callChecks.get(token, target, subresource === undefined ? {} : { subresource });
   const { namespace, name } = target;
-  if (namespace) checkSegment('namespace', namespace);
-  checkSegment('resource name', name);
-  if (subresource !== undefined) checkSubresource(subresource);
-  if (token.scope === 'Namespaced' && !namespace)
-    throw new TypeError(
-      `${subjectOf(token, name)}: an empty namespace may not be set when a resource name is provided`,
-    );
   const path = resourcePath(token, {
     name,
     ...(namespace ? { namespace } : {}),
@@ -52,7 +45,7 @@ export function objectPath(
 
 /** As {@link objectPath}. Throws TypeError also without a subresource: its POST would go to the object. */
 export function subresourcePath(token: Resource, target: ObjectTarget & { readonly subresource: string }): string {
-  checkToken(token);
+  requireResource(token, 'a call');
   requireTarget(target);
   requireString(target.subresource, 'subresource');
   return objectPath(token, target, { subresource: target.subresource });
@@ -64,10 +57,9 @@ export function collectionPath(
   scope: { readonly namespace?: string | undefined },
   query: Query = {},
 ): string {
-  checkToken(token);
   requireObject(scope, 'options, such as { namespace },');
   const { namespace } = scope;
-  if (namespace) checkSegment('namespace', namespace);
+  callChecks.listerWatcher(token, namespace === undefined ? {} : { namespace });
   return `${resourcePath(token, namespace ? { namespace } : {})}${formatQuery(query)}`;
 }
 
@@ -83,18 +75,8 @@ export function formatQuery(query: Query): string {
   return search === undefined ? '' : `?${search.toString()}`;
 }
 
-/** Throws TypeError for what would be sent as "[object Object]", or be left out without a word. */
-function requireSelection(options: ListOptions & WatchOptions): void {
-  requireObject(options, 'options, such as { namespace },');
-  const { labelSelector, fieldSelector, resourceVersion, limit, timeoutSeconds } = options;
-  const texts = { labelSelector, fieldSelector, resourceVersion, continue: options.continue };
-  for (const [name, text] of Object.entries(texts)) if (text !== undefined) requireString(text, name);
-  for (const [name, value] of Object.entries({ limit, timeoutSeconds }))
-    if (value !== undefined) requireNotNegative(value, name);
-}
-
 export function listQuery(options: ListOptions): Query {
-  requireSelection(options as ListOptions & WatchOptions);
+  requireCallOptions('deleteCollection', options, 'list or deleteCollection');
   return {
     labelSelector: options.labelSelector,
     fieldSelector: options.fieldSelector,
@@ -106,7 +88,7 @@ export function listQuery(options: ListOptions): Query {
 }
 
 export function watchQuery(options: WatchOptions): Query {
-  requireSelection(options as ListOptions & WatchOptions);
+  requireCallOptions('watch', options);
   return {
     watch: true,
     labelSelector: options.labelSelector,
@@ -120,7 +102,7 @@ export function watchQuery(options: WatchOptions): Query {
 }
 
 export function writeQuery(options: WriteOptions & Pick<Partial<ApplyOptions>, 'force'>): Query {
-  requireObject(options, 'options, such as { dryRun },');
+  requireCallOptions('write', options, 'a write');
   return {
     dryRun: options.dryRun ? 'All' : undefined,
     fieldManager: options.fieldManager,
@@ -133,31 +115,4 @@ export function writeQuery(options: WriteOptions & Pick<Partial<ApplyOptions>, '
 export function subjectOf({ plural, group }: Resource, name: string | undefined): string {
   const resource = group === '' ? plural : `${plural}.${group}`;
   return name === undefined ? resource : `${resource} ${JSON.stringify(name)}`;
-}
-
-/** Throws TypeError for what is no token. */
-export function checkToken(token: Resource): void {
-  const isToken =
-    (typeof token as unknown) === 'object' && (token as unknown) !== null && typeof token.plural === 'string';
-  if (isToken) return;
-  throw new TypeError(
-    `calls take a resource token, such as Pod of '@kapstan/kinds/core/v1' or what resource() gives, not ${inspect(token, { depth: 0 })}`,
-  );
-}
-
-// Source: apimachinery path.IsValidPathSegmentName and client-go rest.Request.
-function checkSegment(what: string, segment: string): void {
-  requireString(segment, what);
-  const faults =
-    segment === '.' || segment === '..'
-      ? [`may not be '${segment}'`]
-      : ['/', '%'].filter((char) => segment.includes(char)).map((char) => `may not contain '${char}'`);
-  if (faults.length > 0) throw new TypeError(`invalid ${what} ${JSON.stringify(segment)}: [${faults.join(' ')}]`);
-}
-
-function checkSubresource(subresource: string): void {
-  requireString(subresource, 'subresource');
-  for (const segment of subresource.split('/'))
-    if (!/^[A-Za-z0-9][A-Za-z0-9._:-]*$/.test(segment))
-      throw new TypeError(`invalid subresource ${JSON.stringify(segment)}`);
 }

@@ -1,22 +1,25 @@
 // Bodies of the writing verbs, and the checks that client-go makes before it sends them.
-import { inspect } from 'node:util';
 import {
   type ApplyOptions,
   apiVersionOf,
+  callChecks,
   type DeleteOptions,
   type KubernetesObject,
   type ObjectTarget,
   type Patch,
   type Resource,
+  requireCallOptions,
   requireObject,
+  requirePatch,
+  requireResource,
   type SubresourceOptions,
   stringifyJson,
 } from '@kapstan/api';
-import { checkToken, subjectOf } from './request-path.ts';
+import { subjectOf } from './request-path.ts';
 
 /** JSON of an object, with the token's apiVersion and kind where it has none. Throws TypeError where it has others. */
 export function objectBody(token: Resource, object: KubernetesObject, subresource?: string): string {
-  checkToken(token);
+  requireResource(token, 'a call');
   return stringifyJson(typed(token, object, subresource));
 }
 
@@ -38,12 +41,8 @@ export function applyBody(
   object: KubernetesObject,
   options: ApplyOptions & SubresourceOptions,
 ): string {
+  callChecks.apply(token, object, options);
   const metadata = metadataOf(object);
-  requireObject(options, 'options, such as { fieldManager },');
-  if (!options.fieldManager) throw new TypeError('apply needs a fieldManager');
-  if (!metadata.name) throw new TypeError('metadata.name must be provided to apply');
-  if (metadata.managedFields !== undefined)
-    throw new TypeError('cannot apply an object with managed fields already set');
   const { owner, subresource } = options;
   const owned =
     owner === undefined
@@ -52,33 +51,22 @@ export function applyBody(
   return objectBody(token, owned, subresource);
 }
 
-const patchTypes: ReadonlyMap<unknown, string> = new Map<Patch['type'], string>([
-  ['merge', 'application/merge-patch+json'],
-  ['json', 'application/json-patch+json'],
-  ['strategic', 'application/strategic-merge-patch+json'],
-]);
+const patchTypes: Readonly<Record<Patch['type'], string>> = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+};
 
-/** The content type. Throws TypeError for another type, and for options beside the patch: a dry run that is left out writes. */
+/** The content type. Throws TypeError for what is no patch, and for options beside it: a dry run that is left out writes. */
 export function patchType(patch: Patch, beside: readonly unknown[]): string {
-  if (beside.some((argument) => argument !== undefined))
-    throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
-  requireObject(patch, 'a patch');
-  const { type, body } = patch;
-  const contentType = patchTypes.get(type);
-  if (contentType !== undefined) {
-    if (body === undefined) throw new TypeError(`a patch needs a body, beside its type and its options`);
-    if (type === 'json' && !Array.isArray(body))
-      throw new TypeError(`the body of a JSON patch is a list of operations, not ${inspect(body, { depth: 0 })}`);
-    return contentType;
-  }
-  throw new TypeError(
-    `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${inspect(type)}`,
-  );
+  requirePatch(patch, beside);
+  return patchTypes[patch.type];
 }
 
 /** The DeleteOptions that were given; undefined when there are none: the request goes without a body. */
 export function deleteBody(options: DeleteOptions): string | undefined {
   requireObject(options, 'options, such as { propagationPolicy },');
+  requireCallOptions('deleteCollection', options, 'delete or deleteCollection');
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
   const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, ...(dryRun ? { dryRun: ['All'] } : {}) };
   if (Object.values(chosen).every((value) => value === undefined)) return undefined;

@@ -47,9 +47,7 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
 
   /** The pages, each read when it is asked for. Rejects with an expired error when the version of the list is gone. */
   async *pages(): AsyncGenerator<ListResult<T>, void, undefined> {
-    // Before it is spread: what is no object would become options that select everything.
-    requireObject(this.#options, 'options, such as { namespace },');
-    const options = this.#pageSize === 0 ? this.#options : { limit: this.#pageSize, ...this.#options };
+    const options = withPageSize(this.#options, this.#pageSize);
     let page = await this.#read(options);
     yield page;
     while (page.continue !== undefined) {
@@ -77,6 +75,14 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
     const { limit: _, ...whole } = this.#options;
     return [...(await this.#read(whole)).items];
   }
+}
+
+/** Inherited options count, as elsewhere. Throws TypeError for what is no object: spread, it would select everything. */
+function withPageSize(given: ListOptions, pageSize: number): ListOptions {
+  requireObject(given, 'options, such as { namespace },');
+  const options: Record<string, unknown> = pageSize === 0 ? {} : { limit: pageSize };
+  for (const name in given) options[name] = given[name as keyof ListOptions];
+  return options;
 }
 
 // A continue token carries the version; the server refuses both together. Source: client-go tools/pager (eachListChunk).

@@ -1,6 +1,13 @@
 // From changes of objects to keys of the queue: whose they are, and how urgent. Used by controller-runner.ts.
 import { inspect } from 'node:util';
-import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
+import {
+  type DeepReadonly,
+  immediate,
+  type KubernetesObject,
+  type ObjectName,
+  objectKey,
+  type Resource,
+} from '@kapstan/api';
 import { isDeletedFinalStateUnknown, type ObjectChange, type ResourceEventHandler } from '@kapstan/informers';
 import type { ReconcileKeys } from './controller-builder.ts';
 
@@ -9,7 +16,8 @@ const lowPriority = -100;
 
 /** As the queue has them: "namespace/name", or "name". Throws TypeError for what is no list of keys. */
 export function textsOf(keys: ReconcileKeys): readonly string[] {
-  if (!Array.isArray(keys)) throw new TypeError(`a map gives a list of keys, not ${inspect(keys)}`);
+  if (!Array.isArray(immediate(keys, 'a list of keys')))
+    throw new TypeError(`a map gives a list of keys, not ${inspect(keys)}`);
   return (keys as ReconcileKeys).map(textOf);
 }
 

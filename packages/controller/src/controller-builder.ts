@@ -16,7 +16,7 @@ import {
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
 import type { CacheReader } from './informer-cache.ts';
-import type { Predicate } from './predicate.ts';
+import { accepts, type Predicate } from './predicate.ts';
 import type { ReconcileOutcome, ReconcileResult } from './reconcile-loop.ts';
 import type { ReconcilerContext } from './reconciler-context.ts';
 import type { PriorityOptions, RateLimiter } from './workqueue/index.ts';
@@ -198,7 +198,7 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
     when: (predicate) => {
       const before = spec.when;
       const also: Predicate<KubernetesObject> = requireFunction(predicate, 'when()');
-      return builder({ ...spec, when: (change) => before(change) && also(change) });
+      return builder({ ...spec, when: (change) => accepts(before, change) && accepts(also, change) });
     },
     finalize: (name, finalize) => {
       requireFinalizerName(name);

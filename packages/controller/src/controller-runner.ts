@@ -1,6 +1,16 @@
 // ControllerRunner: one controller at work: its handlers on the shared informers, its queue, its reconcile loop. Wires what
 // controller-builder.ts describes out of the parts below (change-to-keys.ts, reconcile-loop.ts); started by the manager.
-import type { Clock, DeepReadonly, KubernetesObject, LogFields, Logger, Resource, ResourceClient } from '@kapstan/api';
+import {
+  type Clock,
+  type DeepReadonly,
+  guardedCall,
+  immediate,
+  type KubernetesObject,
+  type LogFields,
+  type Logger,
+  type Resource,
+  type ResourceClient,
+} from '@kapstan/api';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { changeHandler, defaultPriority, keyProblem, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
@@ -11,7 +21,7 @@ import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from
 import type { InformerCache } from './informer-cache.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
-import type { Predicate } from './predicate.ts';
+import { accepts, type Predicate } from './predicate.ts';
 import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
@@ -89,7 +99,7 @@ export class ControllerRunner {
     this.#follow({
       kind: controller.kind,
       // The run that adds a finalizer goes on with it: reconciling once more would undo what a TerminalError asks for.
-      when: (change) => !isFinalizerAddition(change, finalizers) && controller.when(change),
+      when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
       keysOf: (object) => [nameOf(object)],
     });
     for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
@@ -124,7 +134,11 @@ export class ControllerRunner {
         },
       }).run(stop);
     } finally {
-      for (const trigger of triggers) trigger.unsubscribe();
+      for (const trigger of triggers)
+        guardedCall(
+          () => trigger.unsubscribe(),
+          (error) => this.#log.error('A trigger failed when it was ended', { error }),
+        );
     }
   }
 
@@ -149,7 +163,7 @@ export class ControllerRunner {
   #hear(change: ObjectChange<KubernetesObject>, { kind, when, keysOf }: Source): void {
     const fields = { kind: kind.kind, key: change.key };
     const heard = { otherwise: true, problem: 'A predicate failed; the change counts', fields };
-    if (!this.#ask(() => when(change), heard)) return;
+    if (!this.#ask(() => accepts(when, change), heard)) return;
     const { priority = defaultPriority } = kind === this.#controller.kind ? this.#controller.settings : {};
     const usual = {
       otherwise: defaultPriority(change),
@@ -163,7 +177,7 @@ export class ControllerRunner {
       object === undefined ? [] : this.#ask(() => this.#matching(textsOf(keysOf(object))), none),
     );
     const urgency = this.#ask(() => {
-      const given = priority(change);
+      const given = immediate(priority(change), 'a priority');
       requirePriority(given);
       return given;
     }, usual);

@@ -8,10 +8,11 @@ export function guardedLogger(logger: Logger): Logger {
   const guarded =
     (level: keyof Logger) =>
     (...line: [message: string, fields?: LogFields]): void =>
-      guardedCall(() => logger[level](...line), emit);
+      guardedCall(() => logger[level](...line), emitThrown);
   return { debug: guarded('debug'), info: guarded('info'), warn: guarded('warn'), error: guarded('error') };
 }
 
-function emit(thrown: unknown): void {
+/** The last place for what a user's function throws where even the logger may be what threw. */
+export function emitThrown(thrown: unknown): void {
   process.emitWarning(thrown instanceof Error ? thrown : String(thrown));
 }

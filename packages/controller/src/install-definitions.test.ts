@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import process from 'node:process';
 import {
   defineResource,
@@ -102,6 +103,21 @@ describe('while the server cannot be reached', () => {
     expect(warnings.filter((text) => text.startsWith('Failed to apply'))).toEqual([
       `Failed to apply the definition echos.demo.dev, trying again: ${error.message}`,
     ]);
+  });
+
+  it('applies a definition again also with a logger that throws', async () => {
+    const { source, client, clock, state } = flaky([refused]);
+    const full = (): never => {
+      throw new Error('the logger is full');
+    };
+    const logger = { debug: full, info: full, warn: full, error: full };
+    const warned = once(process, 'warning');
+    const installing = installDefinitions([Echo], { client, fieldManager: 'test', clock, logger });
+    source.add(established);
+    await clock.advance(60_000);
+    await installing;
+    expect(state.applied).toBe(2);
+    expect(await warned).toMatchObject([{ message: 'the logger is full' }]);
   });
 
   it.each([

@@ -16,6 +16,7 @@ import {
 } from '@kapstan/api';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { guardedLogger } from './guarded-logger.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface InstallDefinitionsOptions {
@@ -44,6 +45,7 @@ export async function installDefinitions(
   options: InstallDefinitionsOptions,
 ): Promise<void> {
   const { clock = systemClock, timeoutMs = 0, signal } = options;
+  const logger = guardedLogger(options.logger ?? warningLogger);
   requireNotNegative(timeoutMs, 'timeoutMs');
   requireSignal(signal);
   for (const resource of resources)
@@ -52,7 +54,9 @@ export async function installDefinitions(
   const over = new AbortController();
   const cancel = timeoutMs === 0 ? () => undefined : clock.setTimer(() => over.abort(), timeoutMs);
   const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
-  const installations = resources.map((resource) => new Installation(resource, { ...options, clock, signal: ends }));
+  const installations = resources.map(
+    (resource) => new Installation(resource, { ...options, clock, logger, signal: ends }),
+  );
   try {
     await Promise.all(installations.map((installation) => installation.run()));
   } catch (error) {
@@ -67,16 +71,16 @@ export async function installDefinitions(
   }
 }
 
+type InstallationOptions = InstallDefinitionsOptions &
+  Required<Pick<InstallDefinitionsOptions, 'clock' | 'logger' | 'signal'>>;
+
 class Installation {
   readonly #definition: DefinedResource['definition'];
-  readonly #options: InstallDefinitionsOptions & { readonly clock: Clock; readonly signal: AbortSignal };
+  readonly #options: InstallationOptions;
   /** What kept the definition from being applied the last time. */
   problem: string | undefined;
 
-  constructor(
-    { definition }: DefinedResource,
-    options: InstallDefinitionsOptions & { readonly clock: Clock; readonly signal: AbortSignal },
-  ) {
+  constructor({ definition }: DefinedResource, options: InstallationOptions) {
     this.#definition = definition;
     this.#options = options;
   }
@@ -88,7 +92,7 @@ class Installation {
       resource: CustomResourceDefinition,
       fieldSelector: `metadata.name=${this.#definition.metadata.name}`,
       clock,
-      ...(logger === undefined ? {} : { logger }),
+      logger,
     });
     informer.start();
     for await (const event of informer.events({ signal })) {
@@ -98,7 +102,7 @@ class Installation {
   }
 
   async #apply(): Promise<void> {
-    const { client, fieldManager, clock, logger = warningLogger, signal } = this.#options;
+    const { client, fieldManager, clock, logger, signal } = this.#options;
     const definition = this.#definition as CustomResourceDefinition;
     const backoff = new Backoff(pauses, { clock });
     for (;;) {

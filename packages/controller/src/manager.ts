@@ -19,6 +19,7 @@ import type { Controller } from './controller-builder.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { ControllerRunner } from './controller-runner.ts';
 import { EventRecorder } from './events/event-recorder.ts';
+import { guardedLogger } from './guarded-logger.ts';
 import { InformerCache, type InformerCacheOptions } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';
@@ -90,7 +91,8 @@ export class Manager {
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
     requireControllers(controllers);
     requireManagerOptions(options);
-    const { clock = systemClock, logger = warningLogger, registry } = options;
+    const { clock = systemClock, registry } = options;
+    const logger = guardedLogger(options.logger ?? warningLogger);
     this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });

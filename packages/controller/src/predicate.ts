@@ -1,6 +1,6 @@
 // Predicates: which changes of an object are worth a reconcile. Given to the builder; all are asked before a key is queued.
 // Source: controller-runtime predicate.
-import { type DeepReadonly, type KubernetesObject, requireFunction } from '@kapstan/api';
+import { type DeepReadonly, immediate, type KubernetesObject, requireFunction } from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 
 /**
@@ -29,19 +29,24 @@ export const annotationsChanged: Predicate<KubernetesObject> = changed(({ metada
 /** Changes that at least one of them lets through; none without any. Throws TypeError for what is no predicate. */
 export function anyOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   requirePredicates(predicates);
-  return (change) => predicates.some((predicate) => predicate(change));
+  return (change) => predicates.some((predicate) => accepts(predicate, change));
 }
 
 /** Changes that each of them lets through; all without any. Throws TypeError for what is no predicate. */
 export function allOf<T extends KubernetesObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   requirePredicates(predicates);
-  return (change) => predicates.every((predicate) => predicate(change));
+  return (change) => predicates.every((predicate) => accepts(predicate, change));
 }
 
 /** Changes that it does not let through. Throws TypeError for what is no predicate. */
 export function not<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
   requirePredicates([predicate]);
-  return (change) => !predicate(change);
+  return (change) => !accepts(predicate, change);
+}
+
+/** What a predicate says. Throws what it throws, and TypeError for a promise, which would let everything through. */
+export function accepts<T extends KubernetesObject>(predicate: Predicate<T>, change: ObjectChange<T>): boolean {
+  return immediate(predicate(change), 'the answer of a predicate');
 }
 
 function requirePredicates(predicates: readonly unknown[]): void {

@@ -1,5 +1,5 @@
 // Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and the filter around them. Called by handler-listener.ts.
-import { type DeepReadonly, type KubernetesObject, requireFunction } from '@kapstan/api';
+import { type DeepReadonly, immediate, type KubernetesObject, requireFunction } from '@kapstan/api';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import { requireHandler } from './informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';
@@ -47,14 +47,15 @@ export function filteringHandler<T extends KubernetesObject>(
 ): ResourceEventHandler<T> {
   requireFunction(filter ?? null, 'a filter');
   requireHandler(handler);
+  const passes: typeof filter = (object) => immediate(filter(object), 'the answer of a filter');
   return {
-    onAdd: (object, isInInitialList) => (filter(object) ? handler.onAdd?.(object, isInInitialList) : undefined),
+    onAdd: (object, isInInitialList) => (passes(object) ? handler.onAdd?.(object, isInInitialList) : undefined),
     onUpdate: (oldObject, newObject) => {
-      const [did, does] = [filter(oldObject), filter(newObject)];
+      const [did, does] = [passes(oldObject), passes(newObject)];
       if (did && does) return handler.onUpdate?.(oldObject, newObject);
       if (does) return handler.onAdd?.(newObject, false);
       return did ? handler.onDelete?.(oldObject) : undefined;
     },
-    onDelete: (object) => (filter(object) ? handler.onDelete?.(object) : undefined),
+    onDelete: (object) => (passes(object) ? handler.onDelete?.(object) : undefined),
   };
 }

@@ -131,7 +131,7 @@ describe.each(Object.entries(kinds))('%s', (_, create) => {
 
   it.each<[string, unknown, string]>([
     ['forgets to return', undefined, 'the transform of default/a returned no object'],
-    ['is async', Promise.resolve(), 'the transform of default/a returned no object'],
+    ['is async', Promise.resolve(), 'what the transform of default/a gives must be there at once, it is a promise'],
     ['gives an object without metadata', {}, 'the transform of default/a returned no object'],
     ['gives a number', 5, 'the transform of default/a returned no object'],
     ['gives null', null, 'the transform of default/a returned no object'],

@@ -1,5 +1,5 @@
 // The port between reflector and shared informer: changes by key or in order. Implemented by DeltaFifo and InOrderFifo.
-import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
+import { type DeepReadonly, immediate, type KubernetesObject, type ObjectKey } from '@kapstan/api';
 import {
   type DeletedFinalStateUnknown,
   deletionHandlingKey,
@@ -53,7 +53,10 @@ export function transformed<T extends KubernetesObject>(
   transform: Transform<T> | undefined,
 ): DeepReadonly<T> | DeletedFinalStateUnknown<T> {
   if (transform === undefined || isDeletedFinalStateUnknown<T>(incoming)) return incoming;
-  const object = transform(incoming) as DeepReadonly<T> | null | undefined;
+  const object = immediate(transform(incoming), `what the transform of ${key} gives`) as
+    | DeepReadonly<T>
+    | null
+    | undefined;
   // A promise, from an async transform, has none either.
   if (object?.metadata === undefined) throw new TypeError(`the transform of ${key} returned no object`);
   const newKey = deletionHandlingKey(object);

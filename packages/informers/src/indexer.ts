@@ -1,7 +1,7 @@
 // The local cache: objects by key, with indexes. Written by the shared informer, read by listers. Source: client-go
 // tools/cache/thread_safe_store.go. Methods are synchronous: one turn is one critical section.
 import { inspect } from 'node:util';
-import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
+import { type DeepReadonly, immediate, type KubernetesObject, type ObjectKey } from '@kapstan/api';
 import { type DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
 import { requireIndexers } from './informer-checks.ts';
 
@@ -236,7 +236,7 @@ function valuesOf<T extends KubernetesObject>(
   onError: (error: Error) => void,
 ): readonly string[] {
   try {
-    const values = index.valuesOf(object);
+    const values = immediate(index.valuesOf(object), 'the values of an index');
     requireValues(values);
     return isAllThere(values) ? values : values.filter((value) => value !== undefined);
   } catch (cause) {

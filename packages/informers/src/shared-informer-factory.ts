@@ -1,6 +1,7 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
 import {
   boundCallbacks,
+  immediate,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -309,7 +310,7 @@ export class SharedInformerFactory {
     return new SharedInformer<T>(listerWatcher, {
       ...(common as SharedInformerOptions<T>),
       ...(transform === undefined ? {} : { transform: transform as unknown as Transform<T> }),
-      ...tweakListOptions?.(token),
+      ...immediate(tweakListOptions?.(token), 'what tweakListOptions gives'),
       resource: token,
       ...boundCallbacks(options, requestCallbacks),
       resyncMs: this.#resyncMs(token, options),

@@ -3,6 +3,7 @@
 import {
   addAbortListener,
   type Clock,
+  immediate,
   type KubernetesObject,
   type ListerWatcher,
   removeAbortListener,
@@ -59,7 +60,7 @@ export async function until<E>(
   const wanted = events.pipe(
     filter((event) => {
       lastEvent = event;
-      while (met < conditions.length && conditions[met]?.(event)) met++;
+      while (met < conditions.length && immediate(conditions[met]?.(event), 'the answer of a condition')) met++;
       return met === conditions.length;
     }),
     throwIfEmpty(() => new UntilInterruptedError('watch closed before Until timeout', { lastEvent })),

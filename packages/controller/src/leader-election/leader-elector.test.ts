@@ -143,7 +143,8 @@ describe('LeaderElector', () => {
       error: (message: string, fields?: LogFields) => void told.push(`${message} ${fields?.error}`),
     };
     const callback = fail as () => void;
-    const callbacks = { onNewLeader: callback, onChange: callback, onSlowRenewal: callback };
+    const recorder = { record: callback };
+    const callbacks = { onNewLeader: callback, onChange: callback, onSlowRenewal: callback, recorder };
     const own = candidate(server, clock, { ...callbacks, logger });
     await clock.advance(60_000);
     expect(own.elector.isLeader).toBe(true);
@@ -151,7 +152,9 @@ describe('LeaderElector', () => {
     expect(await own.finished).toBeUndefined();
     expect([own.log, spec(server)?.holderIdentity]).toEqual([['work'], '']);
     expect(told).toEqual(
-      ['onNewLeader', 'onChange', 'onChange', 'onNewLeader'].map((name) => `${name} failed Error: mine`),
+      ['onNewLeader', 'onChange', 'recorder.record', 'recorder.record', 'onChange', 'onNewLeader'].map(
+        (name) => `${name} failed Error: mine`,
+      ),
     );
   });
 

@@ -247,7 +247,8 @@ export class LeaderElector {
     const { name, namespace, identity, recorder } = this.#options;
     const metadata = { ...this.#observed?.lease.metadata, name, namespace };
     const lease = { apiVersion: `${Lease.group}/${Lease.version}`, kind: Lease.kind, metadata };
-    recorder.record(lease, { type: 'Normal', reason: 'LeaderElection', message: `${identity} ${what}` });
+    const event = { type: 'Normal', reason: 'LeaderElection', message: `${identity} ${what}` } as const;
+    this.#tell('recorder.record', () => recorder.record(lease, event));
   }
 
   #endTerm(): void {

@@ -3,6 +3,7 @@
 import {
   addAbortListener,
   type Clock,
+  guardedCall,
   removeAbortListener,
   requireCallbacks,
   requireClock,
@@ -11,6 +12,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { type Observable, Subject } from 'rxjs';
+import { emitThrown } from '../guarded-logger.ts';
 import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder, requirePriority } from './queue-order.ts';
 
 export interface WorkQueueOptions<K = unknown> {
@@ -20,7 +22,7 @@ export interface WorkQueueOptions<K = unknown> {
   readonly priority?: PriorityOptions;
   /** Default: the real clock. */
   readonly clock?: Clock;
-  /** Told what happens to keys, for metrics. Must not throw. */
+  /** Told what happens to keys, for metrics. What it throws is a warning of the process. */
   readonly observer?: WorkQueueObserver<K>;
 }
 
@@ -72,7 +74,7 @@ export class WorkQueue<K> {
     requireObject(options.observer ?? {}, 'observer');
     requireCallbacks(options.observer ?? {}, ['added', 'raised', 'started', 'finished', 'retried']);
     this.name = options.name ?? '';
-    this.observer = options.observer ?? {};
+    this.observer = options.observer === undefined ? {} : guardedObserver(options.observer);
     this.#hasPriorities = options.priority !== undefined;
     this.#order =
       options.priority === undefined
@@ -237,4 +239,16 @@ export class WorkQueue<K> {
     for (const resolve of this.#drained.splice(0)) resolve();
     if (this.#isIdle()) this.#depth.complete();
   }
+}
+
+/** What it throws, or rejects with, must cost neither the key nor who has it. */
+function guardedObserver<K>(observer: WorkQueueObserver<K>): WorkQueueObserver<K> {
+  const guard = (tell: () => unknown): void => guardedCall(tell, emitThrown);
+  return {
+    added: (...told) => guard(() => observer.added?.(...told)),
+    raised: (...told) => guard(() => observer.raised?.(...told)),
+    started: (...told) => guard(() => observer.started?.(...told)),
+    finished: (...told) => guard(() => observer.finished?.(...told)),
+    retried: (...told) => guard(() => observer.retried?.(...told)),
+  };
 }

@@ -1,0 +1,54 @@
+// Functions that are to answer at once and are async: a promise would count as a yes, or as options that are empty. Left alone,
+// each rejection would end the process, and this run of the tests.
+import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
+import { of } from 'rxjs';
+import { describe, expect, it } from 'vitest';
+import { filteringHandler } from './event-handler.ts';
+import { SharedInformer } from './shared-informer.ts';
+import { SharedInformerFactory } from './shared-informer-factory.ts';
+import { until } from './until.ts';
+
+const rejecting = (): never => Promise.reject(new Error('mine')) as never;
+const must = 'must be there at once, it is a promise';
+
+describe('an async function where an answer is needed', () => {
+  it('lets nothing through as a filter, and fails as the handler', async () => {
+    const source = new FakeListerWatcher<TestPod>();
+    const [added, told]: [unknown[], unknown[]] = [[], []];
+    const onHandlerError = (error: unknown): void => void told.push((error as Error).message);
+    await using informer = new SharedInformer(source, { clock: new VirtualClock(), onHandlerError });
+    informer.addEventHandler(filteringHandler(rejecting, { onAdd: (object) => void added.push(object) }));
+    informer.start();
+    source.add(pod({ name: 'a' }));
+    await settle();
+    source.modify(pod({ name: 'a' }));
+    source.delete({ namespace: 'default', name: 'a' });
+    expect([added, told]).toEqual([[], Array(3).fill(`the answer of a filter ${must}`)]);
+  });
+
+  it('changes nothing as a transform: the object stays out, and the informer goes on', async () => {
+    const source = new FakeListerWatcher<TestPod>();
+    const told: unknown[] = [];
+    const onHandlerError = (error: unknown): void => void told.push((error as Error).message);
+    await using informer = new SharedInformer(source, {
+      clock: new VirtualClock(),
+      transform: rejecting,
+      onHandlerError,
+    });
+    informer.start();
+    await settle();
+    source.add(pod({ name: 'a' }));
+    expect(told).toEqual([`what the transform of default/a gives ${must}`]);
+    expect([informer.indexer.size, informer.status.phase]).toEqual([0, 'live']);
+  });
+
+  it('is refused as tweakListOptions, which would select everything', () => {
+    const client = { listerWatcher: () => new FakeListerWatcher() as never };
+    const factory = new SharedInformerFactory(client, { tweakListOptions: rejecting });
+    expect(() => factory.informer(testPods)).toThrow(new TypeError(`what tweakListOptions gives ${must}`));
+  });
+
+  it('ends the waiting as a condition', async () => {
+    await expect(until(of(1), [rejecting])).rejects.toThrow(new TypeError(`the answer of a condition ${must}`));
+  });
+});

@@ -4,7 +4,7 @@ import { type DeepReadonly, immediate, type KubernetesObject, requireFunction } 
 import type { ObjectChange } from '@kapstan/informers';
 
 /**
- * A resync comes as an update from an object to itself. Must be quick. Where it throws, the error is logged and the change
+ * A resync comes as an update from an object to itself. Must be quick. Where it throws or is async, that is logged and the change
  * counts: a needless reconcile is better than a lost one.
  */
 export type Predicate<T extends KubernetesObject> = (change: ObjectChange<T>) => boolean;

@@ -1,22 +1,25 @@
 // A process that answers LIST and WATCH of pods with prebuilt bytes, so that the client under test is what takes the time.
-// node canned-pods.mjs OBJECTS EVENTS CHANGES; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver answers
-// them; who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
+// node canned-pods.mjs OBJECTS EVENTS CHANGES REPLICAS; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver
+// answers them; with REPLICAS they are those of controlled-pod.mjs, updated in no order. Who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
 // differ in what a kubelet's update of the status changes (version, times; CHANGES "status"), or also in labels, owner, node and
 // address (CHANGES "all"). Started by sdk-client.mjs.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { controlledPod } from './controlled-pod.mjs';
 import { pod } from './pod.mjs';
 
 const objects = Number(process.argv[2]);
 const events = Number(process.argv[3]);
 const changes = process.argv[4];
+const replicas = Number(process.argv[5] ?? 0);
 const firstVersion = 1_000_000_000;
 const version = firstVersion + objects;
 const firstTimeMs = Date.UTC(2026, 10, 20);
 
 /** Pod `index` with all else of the pod that many places on. */
 function podOf(index, from = 0) {
+  if (replicas > 0) return controlledPod(index, replicas);
   const { name, namespace, uid } = pod(index).metadata;
   const { metadata, ...other } = pod(index + from);
   return { metadata: { ...metadata, name, namespace, uid }, ...other };
@@ -60,6 +63,9 @@ const metadataOnly = answers({
   itemOf: (index, from) => ({ metadata: podOf(index, from).metadata }),
 });
 
+// A prime: with it the events go through all objects, far apart from one to the next.
+const stride = replicas > 0 ? 7919 : 1;
+
 /** Sends the events, each with a version of its own, in pieces of about 1 MB. */
 async function sendEvents(response, changed) {
   const gone = new AbortController();
@@ -68,7 +74,7 @@ async function sendEvents(response, changed) {
   for (let sent = 0; sent < events && !signal.aborted; ) {
     const piece = [];
     for (let bytes = 0; bytes < 1 << 20 && sent < events; sent += 1) {
-      const event = changed[sent % changed.length](sent + 1);
+      const event = changed[(sent * stride) % changed.length](sent + 1);
       piece.push(event);
       bytes += event.length;
     }
@@ -85,7 +91,7 @@ const server = createServer(async (request, response) => {
     response.flushHeaders();
     if (searchParams.get('sendInitialEvents') === 'true') response.write(set.initial);
     // The client finishes its sync before the first event.
-    if (events > 0) await sleep(1000);
+    if (events > 0) await sleep(replicas > 0 ? 5000 : 1000);
     return void (await sendEvents(response, set.changed));
   }
   const limit = Number(searchParams.get('limit') ?? 0);

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 
 const part = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** The results of each library, `runs` of them: Map(library → [{ cpuUsPerObject, … }]), and the bytes of a pod. `changes`: see canned-pods.mjs. */
-export async function measureClients({ libraries, objects, events = 0, changes = 'status', runs }) {
-  const canned = fork(part('canned-pods.mjs'), [String(objects), String(events), changes]);
+/** The results of each library, `runs` of them: Map(library → [{ cpuUsPerObject, … }]), and the bytes of a pod. `changes`, `replicas`: see canned-pods.mjs. */
+export async function measureClients({ libraries, objects, events = 0, changes = 'status', replicas = 0, runs }) {
+  const canned = fork(part('canned-pods.mjs'), [objects, events, changes, replicas].map(String));
   const [{ port, bytesPerPod }] = await once(canned, 'message');
   const results = new Map(libraries.map((library) => [library, []]));
   const args = [`http://127.0.0.1:${port}`, String(objects), String(events)];

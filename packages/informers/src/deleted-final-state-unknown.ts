@@ -23,6 +23,13 @@ export function isDeletedFinalStateUnknown<T extends KubernetesObject>(
   return brand in value;
 }
 
+/** The object, or what the tombstone knows of it. */
+export function lastStateOf<T extends KubernetesObject>(
+  value: DeepReadonly<T> | DeletedFinalStateUnknown<T>,
+): DeepReadonly<T> | undefined {
+  return isDeletedFinalStateUnknown<T>(value) ? value.object : (value as DeepReadonly<T>);
+}
+
 /**
  * Key of an object or a tombstone. Throws a TypeError ("couldn't create key …") for an object without metadata, which tells
  * of the object no more than its kind: it may be a secret.

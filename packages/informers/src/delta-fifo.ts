@@ -6,6 +6,7 @@ import {
   deletionHandlingKey,
   incomingVersion,
   isDeletedFinalStateUnknown,
+  lastStateOf,
 } from './deleted-final-state-unknown.ts';
 import {
   type Delta,
@@ -67,9 +68,17 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
     const key = deletionHandlingKey(object);
     this.#isPopulated = true;
-    const isKnown = this.#options.knownObjects?.getByKey(key) !== undefined;
-    if (isKnown || this.#items.has(key)) this.#queue('Deleted', key, object);
-    this.#versions.note(incomingVersion(object));
+    const known = this.#options.knownObjects?.getByKey(key);
+    try {
+      if (known !== undefined || this.#items.has(key)) this.#queue('Deleted', key, object);
+    } catch (error) {
+      // What came is nothing to hand out, but what is gone must not stay cached, as it does in client-go: no event corrects that.
+      const last = new DeletedFinalStateUnknown(key, this.#queuedState(key) ?? known);
+      this.#append(key, { type: 'Deleted', object: last });
+      throw error;
+    } finally {
+      this.#versions.note(incomingVersion(object));
+    }
   }
 
   // Atomic: the list, its tombstones and the count of the initial population belong together.
@@ -151,13 +160,16 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
     collapseDeletions(deltas);
   }
 
+  #queuedState(key: ObjectKey): DeepReadonly<T> | undefined {
+    const newest = this.#items.get(key)?.at(-1);
+    return newest && lastStateOf<T>(newest.object);
+  }
+
   #buryQueued(queuedBefore: readonly ObjectKey[], listed: ReadonlySet<ObjectKey>): number {
     let count = 0;
     for (const key of queuedBefore) {
       if (listed.has(key)) continue;
-      const newest = this.#items.get(key)?.at(-1)?.object;
-      const last = newest !== undefined && isDeletedFinalStateUnknown<T>(newest) ? newest.object : newest;
-      this.#queue('Deleted', key, new DeletedFinalStateUnknown(key, last as DeepReadonly<T> | undefined));
+      this.#queue('Deleted', key, new DeletedFinalStateUnknown(key, this.#queuedState(key)));
       count++;
     }
     return count;

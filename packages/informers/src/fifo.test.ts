@@ -129,6 +129,61 @@ describe.each(Object.entries(kinds))('%s', (_, create) => {
     expect(fifo.length).toBe(0);
   });
 
+  it.each<[string, (fifo: Fifo<TestPod>) => void, string]>([
+    ['that is cached', () => undefined, '†a@1'],
+    ['that has changed since, unseen', (fifo) => fifo.bookmark('7'), '†a@1'],
+    ['that is queued', (fifo) => fifo.update(make('a', '2')), '†a@2'],
+    ['that is queued for deletion', (fifo) => fifo.delete(tombstone('a', make('a', '3'))), '†a@3'],
+  ])('queues the deletion of an object %s, as last known, when the transform throws for it', (_name, before, last) => {
+    let isBroken = false;
+    const transform = (object: Pod): Pod => {
+      if (isBroken) throw new Error('bad transform');
+      return object;
+    };
+    const fifo = create({ knownObjects: known(make('a')), transform });
+    before(fifo);
+    isBroken = true;
+    expect(() => fifo.delete(make('a', '8'))).toThrow('the transform of default/a failed: bad transform');
+    expect(drain(fifo).join(', ').split(', ').at(-1)).toBe(`Deleted ${last}`);
+    expect(fifo.resourceVersion).toBe('8');
+  });
+
+  it('says of which object the transform failed, and why', () => {
+    const mine = new RangeError('bad transform');
+    const transform = (): never => {
+      throw mine;
+    };
+    for (const act of ['add', 'update', 'delete', 'replace'] as const) {
+      const fifo = create({ transform, knownObjects: known(make('a')) });
+      const fails = (): void => (act === 'replace' ? fifo.replace([make('a')]) : fifo[act](make('a')));
+      expect(fails).toThrow(new Error('the transform of default/a failed: bad transform', { cause: mine }));
+    }
+  });
+
+  it.each<[string, (object: TestPod) => unknown]>([
+    ['deletes a field', (object) => delete object.spec],
+    ['sets a field', (object) => ((object.metadata as { uid?: string }).uid = '')],
+    ['adds a field', (object) => ((object as { more?: string }).more = '')],
+    ['adds to a list', (object) => (object as { list?: string[] }).list?.push('')],
+  ])('says that a transform that %s must copy', (_name, change) => {
+    const transform = (object: Pod): Pod => {
+      change(object as TestPod);
+      return object;
+    };
+    const fifo = create({ transform });
+    const frozen = deepFreeze({ ...pod({ name: 'a' }), spec: {}, list: [] }) as Pod;
+    expect(() => fifo.add(frozen)).toThrow(
+      /^the transform of default\/a failed: Cannot .*; a transform may not change its argument: copy it$/,
+    );
+  });
+
+  it('says nothing of copies where the transform failed for another reason', () => {
+    const transform = (): never => {
+      throw new TypeError('Cannot read properties of undefined');
+    };
+    expect(() => create({ transform }).add(make('a'))).toThrow(/: Cannot read properties of undefined$/);
+  });
+
   it.each<[string, unknown, string]>([
     ['forgets to return', undefined, 'the transform of default/a returned no object'],
     ['is async', Promise.resolve(), 'what the transform of default/a gives must be there at once, it is a promise'],

@@ -5,6 +5,7 @@ import {
   deletionHandlingKey,
   isDeletedFinalStateUnknown,
 } from './deleted-final-state-unknown.ts';
+import { errorText } from './process-warning.ts';
 
 /** `Replaced`: from a list. `Sync`: a resync; nothing changed. */
 export type DeltaType = 'Added' | 'Updated' | 'Deleted' | 'Replaced' | 'Sync';
@@ -26,13 +27,16 @@ export interface KnownObjects<T extends KubernetesObject> {
   getByKey(key: ObjectKey): DeepReadonly<T> | undefined;
 }
 
-/** Makes the object that is cached from the one that came. Must return the same for what it returned, and keep name and namespace. May not change its argument. */
+/**
+ * Makes the object that is cached from the one that came. Must return the same for what it returned, and keep name and namespace.
+ * May not change its argument, which others share and which may be frozen: `deepCopy` first, or a spread.
+ */
 export type Transform<T extends KubernetesObject> = (object: DeepReadonly<T>) => DeepReadonly<T>;
 
 export interface FifoOptions<T extends KubernetesObject> {
   /** Decides which objects vanished in a replace and what a resync delivers. */
   readonly knownObjects?: KnownObjects<T>;
-  /** Applied to each object once, before it is queued; not to tombstones and resyncs. What it throws leaves the call. */
+  /** Applied to each object once, before it is queued; not to tombstones and resyncs. What it throws leaves the call as the cause of an Error. */
   readonly transform?: Transform<T>;
 }
 
@@ -44,8 +48,9 @@ export type ProcessDeltas<T extends KubernetesObject> = (
 ) => void;
 
 /**
- * What is queued for what came: tombstones as they are, objects transformed. Throws TypeError for a transform that gives no
- * object, or one of another name, which nobody could ever delete again.
+ * What is queued for what came: tombstones as they are, objects transformed. Throws what the transform throws, as the cause of an
+ * Error that names the object, and TypeError for a transform that gives no object, or one of another name, which nobody could
+ * ever delete again.
  */
 export function transformed<T extends KubernetesObject>(
   key: ObjectKey,
@@ -53,7 +58,7 @@ export function transformed<T extends KubernetesObject>(
   transform: Transform<T> | undefined,
 ): DeepReadonly<T> | DeletedFinalStateUnknown<T> {
   if (transform === undefined || isDeletedFinalStateUnknown<T>(incoming)) return incoming;
-  const object = immediate(transform(incoming), `what the transform of ${key} gives`) as
+  const object = immediate(callTransform(transform, incoming, key), `what the transform of ${key} gives`) as
     | DeepReadonly<T>
     | null
     | undefined;
@@ -62,6 +67,25 @@ export function transformed<T extends KubernetesObject>(
   const newKey = deletionHandlingKey(object);
   if (newKey !== key) throw new TypeError(`the transform of ${key} returned ${newKey}`);
   return object;
+}
+
+function callTransform<T extends KubernetesObject>(
+  transform: Transform<T>,
+  object: DeepReadonly<T>,
+  key: ObjectKey,
+): DeepReadonly<T> {
+  try {
+    return transform(object);
+  } catch (cause) {
+    const hint = isOfFrozen(cause) ? '; a transform may not change its argument: copy it' : '';
+    throw new Error(`the transform of ${key} failed: ${errorText(cause)}${hint}`, { cause });
+  }
+}
+
+/** The engine's texts for a change of what is frozen: they do not say whose it is. */
+function isOfFrozen(error: unknown): boolean {
+  const texts = /^Cannot (?:assign to read only|delete|add) property |object is not extensible$/;
+  return error instanceof TypeError && texts.test(error.message);
 }
 
 /** Changes on their way into a store. Synchronous: one turn is one critical section. */
@@ -78,7 +102,10 @@ export interface Fifo<T extends KubernetesObject> {
   add(object: DeepReadonly<T>): void;
   /** An object changed. */
   update(object: DeepReadonly<T>): void;
-  /** An object went. `DeltaFifo` leaves out what is neither known nor queued. */
+  /**
+   * An object went. `DeltaFifo` leaves out what is neither known nor queued. Where it throws what the transform throws, the
+   * deletion is queued all the same, as a tombstone of the last state known.
+   */
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void;
   /** These are all there are: known and queued objects that are missing get a tombstone (invariant I7). */
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void;

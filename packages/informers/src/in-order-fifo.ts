@@ -2,7 +2,12 @@
 // tools/cache/the_real_fifo.go. Differences from DeltaFifo, each named in fifo.test.ts: nothing is gathered or merged; deletions of
 // unknown objects are kept; a replace puts its tombstones before its objects; it grows with the number of changes.
 import type { DeepReadonly, KubernetesObject, ObjectKey } from '@kapstan/api';
-import { DeletedFinalStateUnknown, deletionHandlingKey, incomingVersion } from './deleted-final-state-unknown.ts';
+import {
+  DeletedFinalStateUnknown,
+  deletionHandlingKey,
+  incomingVersion,
+  lastStateOf,
+} from './deleted-final-state-unknown.ts';
 import {
   type Delta,
   type DeltaType,
@@ -63,9 +68,18 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
   }
 
   delete(object: DeepReadonly<T> | DeletedFinalStateUnknown<T>): void {
+    const key = deletionHandlingKey(object);
     this.#isPopulated = true;
-    this.#queue('Deleted', object);
-    this.#versions.note(incomingVersion(object));
+    try {
+      this.#queue('Deleted', object);
+    } catch (error) {
+      // As DeltaFifo: what is gone must not stay cached.
+      const last = new DeletedFinalStateUnknown(key, this.#lastState(key));
+      this.#append({ key, delta: { type: 'Deleted', object: last } });
+      throw error;
+    } finally {
+      this.#versions.note(incomingVersion(object));
+    }
   }
 
   // Atomic: the tombstones, the list and the count of the initial population belong together.
@@ -142,6 +156,11 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
   #append(entry: Entry<T>): void {
     this.#entries.push(entry);
     this.#versions.noteQueued();
+  }
+
+  #lastState(key: ObjectKey): DeepReadonly<T> | undefined {
+    const queued = this.#newestQueued().get(key);
+    return queued === undefined ? this.#options.knownObjects?.getByKey(key) : lastStateOf<T>(queued.object);
   }
 
   #newestQueued(): Map<ObjectKey, Delta<T>> {

@@ -4,6 +4,7 @@ import { lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { conflateByKey } from './conflate-by-key.ts';
 import { ConflatingQueue } from './conflating-queue.ts';
+import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
 import { SharedInformer } from './shared-informer.ts';
 
@@ -45,7 +46,9 @@ describe('a transform that throws for one object', () => {
     for (const name of ['a', 'b', 'c']) source.add(pod({ name }));
     informer.start();
     await clock.advance(10_000);
-    expect(new Set(watchErrors)).toEqual(new Set(['unable to sync list result: bad b']));
+    expect(new Set(watchErrors)).toEqual(
+      new Set(['unable to sync list result: the transform of default/b failed: bad b']),
+    );
     expect([watchErrors.length > 1, informer.hasSynced, handlerErrors]).toEqual([true, false, []]);
     isBroken = false;
     await clock.advance(60_000);
@@ -53,8 +56,36 @@ describe('a transform that throws for one object', () => {
     isBroken = true;
     source.modify(pod({ name: 'b' }));
     source.modify(pod({ name: 'c' }));
-    expect(handlerErrors).toEqual(['bad b']);
+    expect(handlerErrors).toEqual(['the transform of default/b failed: bad b']);
     expect(informer.indexer.list().map(({ metadata }) => metadata?.resourceVersion)).toEqual(['1', '2', '5']);
+  });
+
+  it.each(['delta', 'inOrder'] as const)('does not keep what was deleted (%s)', async (fifo) => {
+    await informer.close();
+    let isBroken = false;
+    const told: unknown[] = [];
+    informer = new SharedInformer<TestPod>(source, {
+      clock,
+      fifo,
+      transform: (object) => {
+        if (isBroken) throw new Error('bad b');
+        return object;
+      },
+      onHandlerError: (error) => told.push((error as Error).message),
+    });
+    for (const name of ['a', 'b']) source.add(pod({ name }));
+    informer.start();
+    await settle();
+    informer.addEventHandler({
+      onDelete: (object) => void told.push(isDeletedFinalStateUnknown<TestPod>(object) && object.object),
+    });
+    informer.events$.subscribe((event) => event.type === 'deleted' && told.push(text(event)));
+    isBroken = true;
+    const [, b] = informer.indexer.list();
+    source.delete({ name: 'b' });
+    expect(informer.indexer.listKeys()).toEqual(['default/a']);
+    expect(told).toEqual([b, 'deleted b@2†', 'the transform of default/b failed: bad b']);
+    expect(informer.indexer.resourceVersion).toBe('3');
   });
 });
 

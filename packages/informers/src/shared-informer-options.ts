@@ -39,7 +39,7 @@ export interface SharedInformerOptions<T extends KubernetesObject>
    * Told what a handler, an index function or, for an event of the watch, the transform threw; `change` is what a handler
    * was told, `name` what is listed ("pods", "deployments.apps"). Default: a warning with name, change, key and stack, see `logger`. Never stops the informer (I8): the object that an index function failed for is
    * cached and told of, but missing in that index; one whose event the transform failed for stays as it was, until its next
-   * change or a list. A transform that throws for one object of a list fails the whole list: that is told to `onWatchError`,
+   * change or a list, but a deletion is a deletion all the same (`isFinalStateUnknown`, with the last state cached). A transform that throws for one object of a list fails the whole list: that is told to `onWatchError`,
    * and the list is tried again with backoff, so an informer whose transform always throws never syncs. As in client-go.
    */
   readonly onHandlerError?: (error: unknown, change: ObjectChange<T> | undefined, name: string) => void;

@@ -154,7 +154,7 @@ describe('SharedInformer: the walk of one event', () => {
     for (const name of ['bad', 'worse', 'good']) source.add(pod({ name }));
     expect(names()).toBe('good worse');
     expect(errors.map(String)).toEqual([
-      'Error: bad transform',
+      'Error: the transform of default/bad failed: bad transform',
       'Error: unable to calculate an index entry for key "default/worse" on index "picky": bad index',
     ]);
     expect(informer.handlerErrors).toBe(2);

@@ -15,7 +15,7 @@ import {
 } from '@kapstan/api';
 import { Observable } from 'rxjs';
 import { createFifo } from './create-fifo.ts';
-import { deletionHandlingKey, isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
+import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from './deleted-final-state-unknown.ts';
 import type { ResourceEventHandler } from './event-handler.ts';
 import type { Delta, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
@@ -345,8 +345,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   #remove(key: ObjectKey, object: Delta<T>['object'], resourceVersion: string): void {
     this.indexer.delete(object, resourceVersion);
     const isFinalStateUnknown = isDeletedFinalStateUnknown<T>(object);
-    const last = isFinalStateUnknown ? object.object : (object as DeepReadonly<T>);
-    this.#distribute({ type: 'deleted', key, object: last, isFinalStateUnknown }, 'all');
+    this.#distribute({ type: 'deleted', key, object: lastStateOf<T>(object), isFinalStateUnknown }, 'all');
   }
 
   #distribute(change: ObjectChange<T>, audience: 'all' | 'resync'): void {

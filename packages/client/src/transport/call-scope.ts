@@ -40,6 +40,10 @@ export class CallScope {
     return this.#controller.signal;
   }
 
+  get isAbortedByCaller(): boolean {
+    return this.#outer?.aborted === true;
+  }
+
   /** The deadline no longer applies: the stream is open. */
   stopDeadline(): void {
     this.#cancelTimer?.();

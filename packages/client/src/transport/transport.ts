@@ -12,6 +12,7 @@ import {
 } from './attempt-loop.ts';
 import type { BeforeSend } from './before-send.ts';
 import { CallScope } from './call-scope.ts';
+import { withCallerStack } from './caller-stack.ts';
 import { type CallLimits, type HttpAnswer, type HttpRequest, pathOnly } from './http-request.ts';
 import type { PoolLease } from './pool-lease.ts';
 import { transportErrorFrom } from './transport-error.ts';
@@ -81,7 +82,7 @@ export class Transport {
       const exchange = this.#exchange(request, scope, { isStream: false, prepare, beforeAttempt });
       return await read(await this.#attempts.run(exchange));
     } catch (error) {
-      throw scope.signal.aborted ? abortReason(scope.signal, error) : error;
+      throw failureOf(scope, error);
     } finally {
       this.#running.delete(scope);
       scope.close();
@@ -142,7 +143,7 @@ export class Transport {
       return answer;
     } catch (error) {
       scope.close();
-      throw scope.signal.aborted ? abortReason(scope.signal, error) : error;
+      throw failureOf(scope, error);
     } finally {
       this.#running.delete(scope);
     }
@@ -233,6 +234,12 @@ interface OneRequest extends BeforeSend {
   readonly request: HttpRequest;
   readonly headers: RequestHeaders;
   readonly signal: AbortSignal;
+}
+
+/** What a call rejects with. The reason that its caller gave stays as it is. */
+function failureOf(scope: CallScope, error: unknown): unknown {
+  const failure = scope.signal.aborted ? abortReason(scope.signal, error) : error;
+  return scope.isAbortedByCaller ? failure : withCallerStack(failure);
 }
 
 /** Bytes of an answer's body; a broken connection is a {@link TransportError}. */

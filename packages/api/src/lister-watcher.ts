@@ -16,8 +16,8 @@ export interface ListResult<T extends KubernetesObject> {
 }
 
 /**
- * Lists and watches one resource (and one namespace or all of them), for caches: objects are read-only, may be frozen in whole or in part,
- * and may share parts. Implemented by `client` and by the apiserver's registry.
+ * Lists and watches one resource (and one namespace or all of them), for caches: objects are read-only, may be frozen in whole or
+ * in part, and may share parts. Implemented by `client` and by the apiserver's registry.
  */
 export interface ListerWatcher<T extends KubernetesObject> {
   /** What it lists, for texts and to tell strange objects apart. Absent: its user must say, or goes without. */

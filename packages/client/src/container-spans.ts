@@ -10,6 +10,8 @@ export interface ContainerSpan {
   /** The position after its last bracket. */
   readonly end: number;
   readonly children: readonly ContainerSpan[];
+  /** Levels of containers, with itself. */
+  readonly height: number;
 }
 
 interface OpenContainer {
@@ -22,6 +24,8 @@ interface OpenContainer {
   nameStart: number;
   nameEnd: number;
   index: number;
+  /** Of the highest child. */
+  height: number;
 }
 
 const quote = 0x22;
@@ -44,6 +48,7 @@ export function containerSpans(text: string): ContainerSpan | undefined {
       const parent = open.at(-1);
       if (parent === undefined || span === undefined) return span;
       parent.children.push(span);
+      parent.height = Math.max(parent.height, span.height);
     } else if (code === quote) at = passString(text, at, open.at(-1)) - 1;
     else if (code === comma) nextMember(open.at(-1));
   }
@@ -77,6 +82,7 @@ function openAt(text: string, start: number, parent: OpenContainer | undefined):
     nameStart: noName,
     nameEnd: noName,
     index: 0,
+    height: 0,
   };
 }
 
@@ -87,8 +93,8 @@ function nameOf(text: string, { nameStart, nameEnd }: OpenContainer): string {
 
 function close(container: OpenContainer | undefined, end: number): ContainerSpan | undefined {
   if (container === undefined) return undefined;
-  const { key, memberStart, start, children } = container;
-  return { key, memberStart, start, end, children };
+  const { key, memberStart, start, children, height } = container;
+  return { key, memberStart, start, end, children, height: height + 1 };
 }
 
 /** The position after the closing quote of the string that begins here. */

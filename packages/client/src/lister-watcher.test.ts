@@ -8,7 +8,7 @@ interface Pod extends KubernetesObject {
   spec?: { image: string };
 }
 const Pod = resource<Pod>({ group: '', version: 'v1', kind: 'Pod' });
-const spec = { image: 'x'.repeat(300) };
+const spec = { image: 'x'.repeat(1200) };
 const pod = (index: number): Pod => ({
   kind: 'Pod',
   apiVersion: 'v1',

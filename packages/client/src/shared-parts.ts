@@ -9,16 +9,16 @@ export interface SharedPart {
   readonly text: string;
   /** How that begins: to be looked for. */
   readonly head: string;
-  /** What is parsed in its place. */
+  /** What is parsed in its place: the name, and the mark. */
   readonly standIn: string;
+  /** Another one for each part, so that two which changed places are not taken for each other. */
+  readonly mark: string;
   /** Where it belongs in an object. */
   readonly path: readonly (string | number)[];
   /** Frozen, because many objects hold it. */
   readonly value: unknown;
-  /** Characters between the part before and this one in the last text that had it. */
+  /** Characters between the part before and this one, in the last text that had it. */
   gap: number;
-  /** Whether the last text had it. */
-  isCut: boolean;
 }
 
 /** An object within a text. */
@@ -31,21 +31,29 @@ export interface SpannedText {
 const minPartLength = 48;
 const maxParts = 64;
 const maxDepth = 16;
+// Values are frozen by recursion.
+const maxHeight = 100;
 const headLength = 24;
-/** How much further on or back than last time a part is looked for. */
-const drift = 64;
-// A new secret in each process, so that no text of a server can pass for it.
-const mark = randomBytes(7).toString('base64url');
+/** How much further on or back than expected a part is looked for. */
+const drift = 256;
+// A new secret in each process, so that no text of a server can pass for a mark.
+const secret = randomBytes(6).toString('base64url');
 
-/** The largest parts of the one that the other has in the same place, in the order of the text. */
-export function commonParts(one: SpannedText, other: SpannedText): readonly SharedPart[] {
+/**
+ * The largest parts of the one that the other has in the same place, in the order of the text. `known`: parts of before, whose
+ * values are taken over where the text is the same.
+ */
+export function commonParts(one: SpannedText, other: SpannedText, known: readonly SharedPart[]): readonly SharedPart[] {
   const parts: SharedPart[] = [];
   let end = 0;
   const visit = (span: ContainerSpan, twin: ContainerSpan, path: readonly (string | number)[]): void => {
-    if (span.end - span.start < minPartLength || path.length > maxDepth || parts.length === maxParts) return;
+    if (path.length > maxDepth || parts.length === maxParts) return;
     const text = one.text.slice(span.memberStart, span.end);
-    if (path.length > 0 && text === other.text.slice(twin.memberStart, twin.end)) {
-      parts.push(sharedPart(text, { span, path, gap: twin.memberStart - end }));
+    const isShared = path.length > 0 && span.height <= maxHeight;
+    if (isShared && text === other.text.slice(twin.memberStart, twin.end)) {
+      const valueStart = span.start - span.memberStart;
+      const mark = `${secret}${parts.length}`;
+      parts.push(sharedPart({ text, valueStart, mark, path, gap: twin.memberStart - end }, known));
       end = twin.end;
     } else for (const [child, its] of pairs(span.children, twin.children)) visit(child, its, [...path, child.key]);
   };
@@ -53,80 +61,98 @@ export function commonParts(one: SpannedText, other: SpannedText): readonly Shar
   return parts;
 }
 
-/** Children of the same name, as long as they come in the same order. */
+/** Children of the same name that are large enough, as long as they come in the same order. */
 function* pairs(
   children: readonly ContainerSpan[],
   others: readonly ContainerSpan[],
 ): Generator<[ContainerSpan, ContainerSpan]> {
-  let next = 0;
+  const twins = new Map(others.filter(isLarge).map((other) => [other.key, other]));
+  let end = 0;
   for (const child of children) {
-    const index = others.findIndex(({ key }, at) => at >= next && key === child.key);
-    if (index < 0) continue;
-    next = index + 1;
-    yield [child, others[index] as ContainerSpan];
+    const twin = isLarge(child) ? twins.get(child.key) : undefined;
+    if (twin === undefined || twin.start < end) continue;
+    end = twin.end;
+    yield [child, twin];
   }
 }
 
-interface FoundPart {
-  readonly span: ContainerSpan;
-  readonly path: readonly (string | number)[];
-  readonly gap: number;
+function isLarge({ start, end }: ContainerSpan): boolean {
+  return end - start >= minPartLength;
 }
 
-function sharedPart(text: string, { span, path, gap }: FoundPart): SharedPart {
-  const valueStart = span.start - span.memberStart;
+interface FoundPart extends Pick<SharedPart, 'text' | 'mark' | 'path' | 'gap'> {
+  /** Where the value begins in the text. */
+  readonly valueStart: number;
+}
+
+function sharedPart({ text, valueStart, ...rest }: FoundPart, known: readonly SharedPart[]): SharedPart {
+  const same = known.find((part) => part.text === text);
+  const own = same?.text ?? ownCopy(text);
   return {
-    text: ownCopy(text),
-    head: ownCopy(text.slice(0, headLength)),
-    standIn: ownCopy(`${text.slice(0, valueStart)}"${mark}"`),
-    path,
+    ...rest,
+    text: own,
+    head: own.slice(0, headLength),
+    standIn: `${own.slice(0, valueStart)}"${rest.mark}"`,
     // Parsed anew: who was given the object may have changed it.
-    value: deepFreeze(parseJson(text.slice(valueStart)) as object),
-    gap,
-    isCut: false,
+    value: same?.value ?? deepFreeze(parseJson(own.slice(valueStart)) as object),
   };
 }
 
-/** A slice would keep the whole text alive. */
+/** A slice would keep the whole text alive. What was read from UTF-8 has no lone surrogates, which this would replace. */
 function ownCopy(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** The text with a stand-in for each part that it has, which is said of the part; the text itself when it has none. */
-export function cutOut(parts: readonly SharedPart[], text: string): string {
-  let reduced = '';
-  let end = 0;
-  for (const part of parts) {
-    const start = placeOf(part, text, end);
-    part.isCut = start >= 0;
-    if (start < 0) continue;
-    part.gap = start - end;
-    reduced += text.slice(end, start) + part.standIn;
-    end = start + part.text.length;
-  }
-  return end === 0 ? text : reduced + text.slice(end);
+/** A text without the parts that it has. */
+export interface ReducedText {
+  /** With stand-ins. */
+  readonly text: string;
+  readonly cut: readonly SharedPart[];
 }
 
-/** Where the part begins, at or after `from`; -1: nowhere. As a rule it stands where it stood, or nearly. */
-function placeOf({ text: part, head, gap }: SharedPart, text: string, from: number): number {
-  const { length } = part;
-  const expected = from + gap;
+export function cutOut(parts: readonly SharedPart[], text: string): ReducedText {
+  const cut: SharedPart[] = [];
+  let reduced = '';
+  let end = 0;
+  // Where the part before ends, or would.
+  let last = 0;
+  for (const part of parts) {
+    const { length } = part.text;
+    const expected = last + part.gap;
+    const start = placeOf(part, text, { from: end, expected });
+    last = (start < 0 ? expected : start) + length;
+    if (start < 0) continue;
+    part.gap += start - expected;
+    cut.push(part);
+    reduced += text.slice(end, start) + part.standIn;
+    end = last;
+  }
+  return { text: reduced + text.slice(end), cut };
+}
+
+/** Where the part begins; -1: not from there on, or not near to where it is expected. */
+function placeOf(
+  { text: part, head }: SharedPart,
+  text: string,
+  { from, expected }: { readonly from: number; readonly expected: number },
+): number {
   // startsWith would compare one character at a time.
-  if (text.slice(expected, expected + length) === part) return expected;
-  const start = text.indexOf(head, Math.max(from, expected - drift));
-  return start >= 0 && text.slice(start, start + length) === part ? start : -1;
+  const isAt = (start: number): boolean => text.slice(start, start + part.length) === part;
+  if (expected >= from && isAt(expected)) return expected;
+  const windowStart = Math.max(from, expected - drift);
+  const offset = text.slice(windowStart, expected + drift).indexOf(head);
+  return offset >= 0 && isAt(windowStart + offset) ? windowStart + offset : -1;
 }
 
 /**
  * Puts the parts that were cut out back into the object. False: a stand-in is not where its part belongs. True means that the object
  * is that of the whole text, by the grammar of JSON: where one value stands, another may.
  */
-export function putBack(parts: readonly SharedPart[], object: unknown): boolean {
-  for (const part of parts) if (part.isCut && !putOneBack(part, object)) return false;
-  return true;
+export function putBack(cut: readonly SharedPart[], object: unknown): boolean {
+  return cut.every((part) => putOneBack(part, object));
 }
 
-function putOneBack({ path, value }: SharedPart, object: unknown): boolean {
+function putOneBack({ path, mark, value }: SharedPart, object: unknown): boolean {
   let holder = object;
   const last = path.length - 1;
   for (let index = 0; index < last; index++) {

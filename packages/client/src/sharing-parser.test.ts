@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SharingParser } from './sharing-parser.ts';
 
-const filler = 'x'.repeat(200);
+const filler = 'x'.repeat(600);
 const spec = { containers: [{ name: 'main', image: `registry/${filler}`, env: [{ name: 'A', value: filler }] }] };
 
 interface Pod extends KubernetesObject {
@@ -80,13 +80,14 @@ describe('objects that are alike', () => {
   });
 
   it('share the finer part when a larger one begins to change each time', () => {
-    const parser = trained();
-    const later = (index: number) => pod(index, { spec: { ...spec, nodeName: `node-${index}` } });
-    let last: Pod = {};
-    for (let index = 3; index < 40; index++) last = read(parser, later(index));
-    const next = read(parser, later(40));
-    expect(next).toEqual(later(40));
-    expect(next.spec?.containers).toBe(last.spec?.containers);
+    const parser = new SharingParser();
+    const status = { text: { value: filler + filler } };
+    const later = (index: number) => pod(index, { spec: { ...spec, nodeName: `node-${index}` }, status });
+    for (let index = 0; index < 4; index++) read(parser, pod(index, { status }));
+    for (let index = 4; index < 40; index++) expect(read(parser, later(index))).toEqual(later(index));
+    const [one, other] = [read(parser, later(40)), read(parser, later(41))];
+    expect(one.spec?.containers).toBe(other.spec?.containers);
+    expect(one.status).toBe(other.status);
   });
 });
 
@@ -110,6 +111,45 @@ describe('a text that looks like one with a shared part', () => {
     expect(stringifyJson(trained().parseObject(text))).toBe(text);
     const line = stringifyJson({ type: 'ADDED', object });
     expect(stringifyJson(trained().parseEvent(line))).toBe(line);
+  });
+
+  it("has two of them in each other's places", () => {
+    const parser = new SharingParser();
+    const site = (name: string) => ({ n: { name }, config: { text: `${name}${filler}` } });
+    const object = (index: number, sites: Record<string, unknown>) => ({
+      metadata: { name: `d-${index}` },
+      spec: sites,
+    });
+    const straight = { primary: { ...site('x'), index: 0 }, standby: { ...site('y'), index: 0 } };
+    for (let index = 0; index < 4; index++) {
+      const [primary, standby] = [
+        { ...straight.primary, index },
+        { ...straight.standby, index },
+      ];
+      read(parser, object(index, { primary, standby }));
+    }
+    const [primary, standby] = [
+      { ...site('y'), index: 9 },
+      { ...site('x'), index: 9 },
+    ];
+    for (const sites of [
+      { primary, standby },
+      { standby, primary },
+    ])
+      expect(read(parser, object(9, sites))).toEqual(object(9, sites));
+    const crossed = { standby: { config: site('x').config }, primary: { config: site('y').config } };
+    expect(read(parser, object(10, crossed))).toEqual(object(10, crossed));
+  });
+
+  it('has it one further in a list, from now on: it is shared again', () => {
+    const parser = new SharingParser();
+    const last = { text: { value: filler + filler } };
+    const before = (index: number) => ({ metadata: { name: `n-${index}` }, list: [{ index }, last] });
+    const after = (index: number) => ({ metadata: { name: `n-${index}` }, list: [{ index }, { index }, last] });
+    for (let index = 0; index < 4; index++) read(parser, before(index));
+    const listOf = (index: number): unknown[] => (read(parser, after(index)) as { list?: unknown[] }).list ?? [];
+    for (let index = 4; index < 40; index++) expect(listOf(index)).toEqual(after(index).list);
+    expect(listOf(40)[2]).toBe(listOf(41)[2]);
   });
 
   it('names it twice: the last counts, as for JSON.parse', () => {
@@ -194,8 +234,35 @@ describe('what is shared', () => {
 });
 
 describe('limits of sharing', () => {
+  it('leave alone what is nested too deep to be frozen', () => {
+    const parser = new SharingParser();
+    const text = (index: number) => `{"metadata":{"name":"${index}"},"a":${'['.repeat(8000)}${']'.repeat(8000)}}`;
+    for (let index = 0; index < 6; index++) expect(() => parser.parseObject(text(index))).not.toThrow();
+  });
+
+  it('forget families of large objects sooner', () => {
+    const parser = trained();
+    const before = read(parser, pod(3));
+    const large = (index: number, owner: string) =>
+      pod(index, { owner, status: { text: { value: 'y'.repeat(30_000) } } });
+    for (let owner = 0; owner < 150; owner++) {
+      for (let index = 0; index < 6; index++) read(parser, large(index, `large-${owner}`));
+    }
+    expect(read(parser, pod(4)).spec).not.toBe(before.spec);
+  });
+
+  it('find what comes to be in common later, and keep the values that were', () => {
+    const parser = trained();
+    const before = read(parser, pod(3));
+    const later = (index: number) => pod(index, { status: { text: { value: filler } } });
+    for (let index = 4; index < 300; index++) read(parser, later(index));
+    const [one, other] = [read(parser, later(300)), read(parser, later(301))];
+    expect(one.status).toBe(other.status);
+    expect(one.spec).toBe(before.spec);
+  });
+
   it.each([
-    ['short ones', { a: { b: 'c'.repeat(60) } }],
+    ['short ones', { a: { b: 'c'.repeat(600) } }],
     ['long ones', { a: { b: 'c'.repeat(33_000) } }],
   ])('leave %s alone', (_case, status) => {
     const parser = new SharingParser();
@@ -229,7 +296,7 @@ describe('limits of sharing', () => {
       metadata: { name: `n-${index}` },
       status: { [`k${index}`]: `${index}${filler}${filler}` },
     });
-    for (let index = 0; index < 20; index++) read(parser, unlike(index));
+    for (let index = 0; index < 45; index++) read(parser, unlike(index));
     const isShared = (index: number): boolean => read(parser, pod(index)).spec === read(parser, pod(index + 1)).spec;
     expect(isShared(0) || isShared(2) || isShared(4)).toBe(false);
     for (let index = 6; index < 200; index++) read(parser, pod(index));
@@ -244,12 +311,43 @@ describe('a sharing parser beside JSON.parse', () => {
       { maxDepth: 4 },
       scalar,
       fc.array(tie('any'), { maxLength: 4 }),
-      fc.dictionary(fc.oneof(fc.constantFrom('a', 'spec', 'object', '__proto__'), fc.string()), tie('any'), {
-        maxKeys: 5,
-      }),
+      fc.dictionary(
+        fc.oneof(fc.constantFrom('a', 'spec', 'object', 'containers', '__proto__'), fc.string()),
+        tie('any'),
+        {
+          maxKeys: 5,
+        },
+      ),
     ),
   })).any;
   const member = fc.tuple(fc.constantFrom('spec', 'status', 'data', 'extra'), value);
+
+  it('gives the same, or the same error, for texts that change by a few characters', () => {
+    const base = stringifyJson(pod(0, { status: { a: spec, b: { c: spec.containers, d: 1 } } }));
+    const edit = fc.tuple(
+      fc.nat(base.length),
+      fc.nat(30),
+      fc.constantFrom('', '"', '{', '}', '[', ']', ',', ':', '1', 'a', '\\', '"a":', stringifyJson(spec)),
+    );
+    const outcome = (parse: (text: string) => unknown, text: string): string => {
+      try {
+        return stringifyJson(parse(text));
+      } catch (error) {
+        return String(error);
+      }
+    };
+    fc.assert(
+      fc.property(fc.array(fc.option(edit), { maxLength: 12 }), (edits) => {
+        const parser = new SharingParser();
+        for (const one of [null, null, null, ...edits]) {
+          const [at, length, text] = one ?? [0, 0, ''];
+          const edited = base.slice(0, at) + text + base.slice(at + length);
+          expect(outcome(parser.parseObject, edited)).toBe(outcome(parseJson, edited));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
 
   it('gives the same for objects that change a little from one to the next', () => {
     fc.assert(

@@ -2,7 +2,7 @@
 // have it hold the same value. Used by lister-watchers, whose objects nobody may change (I6); see decision 0016.
 import { isJsonObject, parseJson } from '@kapstan/api';
 import { type ContainerSpan, containerSpans } from './container-spans.ts';
-import { commonParts, cutOut, putBack, type SharedPart, type SpannedText } from './shared-parts.ts';
+import { commonParts, cutOut, putBack, type ReducedText, type SharedPart, type SpannedText } from './shared-parts.ts';
 
 /** What a text is: an object, or an event of a watch with an object as its member `object`. */
 type Form = 'object' | 'event';
@@ -18,85 +18,131 @@ interface Family {
   parts: readonly SharedPart[];
   /** One came already, so others may. */
   isKnown: boolean;
-  /** The last text, to be compared with the next. */
+  /** A text to be compared with the next. */
   sample: Sample | undefined;
-  /** Grows with texts that lack parts; whole ones set it to 0. */
+  /** Grows with texts that lack parts; one that has all sets it to 0. */
   misses: number;
+  /** Texts since the last comparison. */
+  age: number;
+  /** Characters of parts and sample. */
+  size: number;
 }
 
 // In characters. Shorter ones are parsed as fast as they are looked through, longer ones would take too much memory.
-const minTextLength = 256;
+const minTextLength = 1024;
 const maxTextLength = 32_768;
+// Of each of the two generations of families.
 const maxFamilies = 500;
+const maxSize = 2 ** 20;
+// Sixteen texts in a row that lack a part, four that lack nearly all: then they have something else in common.
 const partialMiss = 1;
 const poorMiss = 4;
 const maxMisses = 16;
-// A comparison costs what is saved by sharing parts of four objects. It is paid for in advance, so that objects which are not alike
-// take hardly longer than without.
-const comparisonCost = 4;
-const initialCredit = 64;
-const maxCredit = 256;
-const creditPerUnshared = 1 / 16;
+// By then they may have more in common.
+const maxAge = 256;
+// A comparison takes less time than parsing three texts. It is paid for with the characters that were not parsed, so that objects
+// which are not alike take hardly longer than without; what they pay is one comparison in about a hundred.
+const comparisonCost = 3;
+const unsharedIncome = 1 / 32;
+const initialCredit = 2 ** 17;
+const maxCredit = 2 ** 19;
+/** Where it is looked for: further on in a text objects are one family. */
+const beginning = 1024;
 const generateName = '"generateName":"';
 const quote = 0x22;
-/** The metadata's first members lie within. */
-const beginning = 512;
 
 /**
- * Gives what {@link parseJson} gives, with parts frozen that several objects hold, and throws SyntaxError as it does. Keeps at most
- * 1,000 texts of 32 Ki characters beside what the objects hold.
+ * Gives what {@link parseJson} gives, with parts frozen that several objects hold, and throws SyntaxError as it does. Beside what the
+ * objects hold it keeps at most 1,000 families, 2 Mi characters and their values.
  */
 export class SharingParser {
   /** By a hash of their name: objects that have one in common by chance are not alike, that is all. */
   #families = new Map<number, Family>();
   /** Those of before: forgotten unless an object of theirs comes. */
   #formerFamilies = new Map<number, Family>();
+  /** Characters of {@link SharingParser.#families}. */
+  #size = 0;
   #credit = initialCredit;
 
   /** An object, such as an item of a list. */
-  readonly parseObject = (text: string): unknown => this.#parse(text, 'object');
+  readonly parseObject = (text: string): unknown => this.#parse({ text, form: 'object' });
 
   /** A line of a watch. */
-  readonly parseEvent = (line: string): unknown => this.#parse(line, 'event');
+  readonly parseEvent = (line: string): unknown => this.#parse({ text: line, form: 'event' });
 
-  #parse(text: string, form: Form): unknown {
+  #parse(present: Sample): unknown {
+    const { text } = present;
     if (text.length < minTextLength || text.length > maxTextLength) return parseJson(text);
     const family = this.#familyOf(text);
-    if (family.parts.length === 0) return this.#parseUnshared(family, text, form);
-    const value = parseShared(family, text, form);
-    if (family.misses >= maxMisses) forget(family);
-    if (value === undefined) return parseJson(text);
-    this.#credit = Math.min(this.#credit + 1, maxCredit);
+    const shared = family.parts.length === 0 ? undefined : this.#parseShared(family, present);
+    // Before anything is kept of it: it throws for what is no JSON.
+    const value = shared ?? parseJson(text);
+    if (shared === undefined) this.#earn(text.length * unsharedIncome);
+    family.age += 1;
+    if (family.parts.length === 0 || family.misses >= maxMisses || family.age >= maxAge) this.#compare(family, present);
     return value;
   }
 
-  #parseUnshared(family: Family, text: string, form: Form): unknown {
-    // First, because it throws for what is no JSON.
-    const value = parseJson(text);
-    const { sample } = family;
-    this.#credit = Math.min(this.#credit + creditPerUnshared, maxCredit);
-    family.sample = undefined;
-    if (this.#credit >= comparisonCost && sample !== undefined) {
-      this.#credit -= comparisonCost;
-      family.parts = worthwhile(sample, { text, form });
+  /** Undefined: it has none of the parts, or not in their places. */
+  #parseShared(family: Family, { text, form }: Sample): unknown {
+    const reduced = cutOut(family.parts, text);
+    const value = reduced.cut.length === 0 ? undefined : parseReduced(reduced, form);
+    const saved = value === undefined ? 0 : text.length - reduced.text.length;
+    this.#earn(saved);
+    if (saved > 0 && reduced.cut.length === family.parts.length) family.misses = 0;
+    else if (saved * 4 > text.length) family.misses += partialMiss;
+    else {
+      family.misses += poorMiss;
+      if (family.misses >= maxMisses) this.#set(family, { parts: [] });
     }
-    if (this.#credit >= comparisonCost && family.isKnown && family.parts.length === 0) family.sample = { text, form };
-    family.isKnown = true;
     return value;
+  }
+
+  #compare(family: Family, present: Sample): void {
+    const { sample, isKnown } = family;
+    const cost = present.text.length * comparisonCost;
+    family.isKnown = true;
+    if (this.#credit < cost || !isKnown) this.#set(family, { sample: undefined });
+    else if (sample === undefined) this.#set(family, { sample: present });
+    else {
+      this.#credit -= cost;
+      const found = worthwhile(sample, present, family.parts);
+      const parts = family.misses >= maxMisses || lengthOf(found) > lengthOf(family.parts) ? found : family.parts;
+      this.#set(family, { parts, sample: parts.length === 0 ? present : undefined });
+      family.misses = 0;
+      family.age = 0;
+    }
+  }
+
+  #earn(characters: number): void {
+    this.#credit = Math.min(this.#credit + characters, maxCredit);
   }
 
   #familyOf(text: string): Family {
     const name = familyName(text);
     const known = this.#families.get(name);
     if (known !== undefined) return known;
-    const family = this.#formerFamilies.get(name) ?? { parts: [], isKnown: false, sample: undefined, misses: 0 };
-    if (this.#families.size === maxFamilies) {
+    const family = this.#formerFamilies.get(name) ?? newFamily();
+    if (this.#families.size === maxFamilies || this.#size > maxSize) {
       this.#formerFamilies = this.#families;
       this.#families = new Map();
+      this.#size = 0;
     }
     this.#families.set(name, family);
+    this.#size += family.size;
     return family;
   }
+
+  #set(family: Family, change: Partial<Pick<Family, 'parts' | 'sample'>>): void {
+    Object.assign(family, change);
+    const size = lengthOf(family.parts) + (family.sample?.text.length ?? 0);
+    this.#size += size - family.size;
+    family.size = size;
+  }
+}
+
+function newFamily(): Family {
+  return { parts: [], isKnown: false, sample: undefined, misses: 0, age: 0, size: 0 };
 }
 
 /** A hash of the name that names were generated from, which objects of one controller share. All others are one family. */
@@ -112,39 +158,28 @@ function familyName(text: string): number {
   return hash;
 }
 
-/** Undefined: it has none of the parts, not in their places, or it is no JSON. */
-function parseShared(family: Family, text: string, form: Form): unknown {
-  const { parts } = family;
-  const reduced = cutOut(parts, text);
-  family.misses = missesAfter(family, text, reduced);
-  if (reduced === text) return undefined;
+/** Undefined: a stand-in is not where its part belongs, or it is no JSON. */
+function parseReduced({ text, cut }: ReducedText, form: Form): unknown {
+  let value: unknown;
   try {
-    const value = parseJson(reduced);
-    if (putBack(parts, form === 'event' && isJsonObject(value) ? value.object : value)) return value;
+    value = parseJson(text);
   } catch {
     // The whole text is parsed next: the error is to be about that.
+    return undefined;
   }
-  family.misses += poorMiss;
-  return undefined;
+  return putBack(cut, form === 'event' && isJsonObject(value) ? value.object : value) ? value : undefined;
 }
 
-function missesAfter({ parts, misses }: Family, text: string, reduced: string): number {
-  if (parts.every(({ isCut }) => isCut)) return 0;
-  return misses + (reduced.length * 4 > text.length * 3 ? poorMiss : partialMiss);
-}
-
-function forget(family: Family): void {
-  family.parts = [];
-  family.misses = 0;
-}
-
-/** What the two have in common; nothing when that is less than a quarter of the text. */
-function worthwhile(sample: Sample, present: Sample): readonly SharedPart[] {
+/** What the two have in common; nothing when that is less than a third of the text. */
+function worthwhile(sample: Sample, present: Sample, known: readonly SharedPart[]): readonly SharedPart[] {
   const [one, other] = [spanned(sample), spanned(present)];
   if (one === undefined || other === undefined) return [];
-  const parts = commonParts(one, other);
-  const length = parts.reduce((sum, part) => sum + part.text.length, 0);
-  return length * 4 < sample.text.length ? [] : parts;
+  const parts = commonParts(one, other, known);
+  return lengthOf(parts) * 3 < sample.text.length ? [] : parts;
+}
+
+function lengthOf(parts: readonly SharedPart[]): number {
+  return parts.reduce((sum, part) => sum + part.text.length, 0);
 }
 
 function spanned({ text, form }: Sample): SpannedText | undefined {

@@ -64,8 +64,6 @@ const optionsOf: {
   readonly update: Checks<WriteOptions & SubresourceOptions>;
   readonly patch: Checks<Patch & WriteOptions & SubresourceOptions>;
   readonly apply: Checks<ApplyOptions & SubresourceOptions>;
-  /** Of create, update, patch and apply together. */
-  readonly write: Checks<ApplyOptions & Patch & SubresourceOptions>;
   readonly delete: Checks<DeleteOptions>;
   readonly deleteCollection: Checks<ListOptions & DeleteOptions>;
   readonly createSubresource: Checks<CallOptions & { readonly body: unknown }>;
@@ -87,7 +85,6 @@ const optionsOf: {
   update: { ...writeOptions, ...part },
   patch: { ...writeOptions, ...part, type: anything, body: anything },
   apply: applyOptions,
-  write: { ...applyOptions, type: anything, body: anything },
   delete: deleteOptions,
   deleteCollection: { ...listOptions, ...deleteOptions },
   createSubresource: { ...callOptions, body: anything },
@@ -101,7 +98,6 @@ const examples: Readonly<Record<keyof typeof optionsOf, string>> = {
   update: 'options, such as { dryRun },',
   patch: 'a patch',
   apply: 'options, such as { fieldManager },',
-  write: 'options, such as { dryRun },',
   delete: 'options, such as { propagationPolicy },',
   deleteCollection: 'options, such as { namespace },',
   createSubresource: 'a call, such as { body },',
@@ -178,11 +174,11 @@ export const callChecks: Readonly<
   },
 };
 
-/** Throws TypeError for the first option that is unknown to the verb, or wrong. `who` takes them, where several verbs do. */
-export function requireCallOptions(verb: keyof typeof optionsOf, options: unknown, who: string = verb): void {
+/** Throws TypeError for the first option that is unknown to the verb, or wrong. */
+function requireCallOptions(verb: keyof typeof optionsOf, options: unknown): void {
   requireObject(options, examples[verb]);
   const checks: Readonly<Record<string, Check>> = optionsOf[verb];
-  requireKnownOptions(options as object, checks, who);
+  requireKnownOptions(options as object, checks, verb);
   for (const name in options as object) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     if (value !== undefined) checks[name]?.(value, name);
@@ -223,7 +219,7 @@ function requireWritten(
 const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies Patch['type'][];
 
 /** Throws TypeError for what is no patch, and for options beside it: a dry run that is left out writes. */
-export function requirePatch(patch: unknown, beside: readonly unknown[]): void {
+function requirePatch(patch: unknown, beside: readonly unknown[]): void {
   if (beside.some((argument) => argument !== undefined))
     throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
   requireObject(patch, 'a patch');

@@ -3,6 +3,7 @@ import type { Duplex, Readable } from 'node:stream';
 import {
   type ApplyOptions,
   type CallOptions,
+  callChecks,
   type DeleteOptions,
   type GetOptions,
   groupVersionResourceOf,
@@ -16,8 +17,8 @@ import {
   type Patch,
   type Resource,
   type ResourceClient,
+  requireKnownOptions,
   requireObject,
-  requireSignal,
   type SubresourceOptions,
   stringifyJson,
   type WatchEvent,
@@ -28,6 +29,7 @@ import {
 import type { Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import { type AnswerForm, cacheForms, plainForm } from './answer-form.ts';
+import { callOptionNames } from './call-option-names.ts';
 import {
   type ClientConfig,
   type ClientOptions,
@@ -42,15 +44,7 @@ import { MetadataReader } from './metadata-reader.ts';
 import { type PodLogOptions, podLogPath } from './pod-log.ts';
 import { PodStreams } from './pod-streams.ts';
 import { type RawAnswer, type RawRequest, rawPath } from './raw-request.ts';
-import {
-  collectionPath,
-  listQuery,
-  objectPath,
-  subjectOf,
-  subresourcePath,
-  watchQuery,
-  writeQuery,
-} from './request-path.ts';
+import { collectionPath, listQuery, objectPath, scoped, watchQuery, writeQuery } from './request-path.ts';
 import { RestMapper } from './rest-mapper.ts';
 import type { PortForward, PortForwardOptions } from './streaming/port-forward.ts';
 import type { AttachOptions, ExecOptions, RemoteCommand } from './streaming/remote-command.ts';
@@ -99,7 +93,10 @@ export class Client implements ResourceClient {
    * Loads certificates and credentials now instead of with the first call. Rejects with what is wrong with them. There is
    * no limit of time unless one is given: a plugin may be asking its user.
    */
-  async prepare({ signal, timeoutMs = 0 }: CallOptions = {}): Promise<void> {
+  async prepare(options: CallOptions = {}): Promise<void> {
+    requireObject(options, 'options, such as { signal },');
+    requireKnownOptions(options, callOptionNames, 'prepare');
+    const { signal, timeoutMs = 0 } = options;
     await this.#transport.prepare({ signal, timeoutMs });
   }
 
@@ -108,7 +105,7 @@ export class Client implements ResourceClient {
     target: ObjectTarget,
     options: GetOptions & SubresourceOptions = {},
   ): Promise<T> {
-    requireObject(options, 'options, such as { resourceVersion },');
+    callChecks.get(token, target, options);
     const { subresource, resourceVersion } = options;
     const path = objectPath(token, target, { subresource, query: { resourceVersion } });
     return await this.#object<T>(requestOf(token, { method: 'GET', path, name: target.name }), options);
@@ -124,14 +121,13 @@ export class Client implements ResourceClient {
    */
   list<T extends KubernetesObject>(token: Resource<T>, options: ListOptions = {}): ObjectList<T> {
     const read = (page: ListOptions): Promise<ListResult<T>> => this.listPage(token, page);
-    return new ObjectList(read, { limit: this.#options.pageSize, ...options });
+    return new ObjectList(read, options, this.#options.pageSize);
   }
 
   async create<T extends KubernetesObject>(token: Resource<T>, object: T, options: WriteOptions = {}): Promise<T> {
+    callChecks.create(token, object, options);
     const { namespace, name } = metadataOf(object);
     const path = collectionPath(token, { namespace }, writeQuery(options));
-    if (token.scope === 'Namespaced' && !namespace)
-      throw new TypeError(`${subjectOf(token, name)}: an empty namespace may not be set during creation`);
     const body = objectBody(token, object);
     return await this.#write<T>(token, requestOf(token, { method: 'POST', path, body, name }), options);
   }
@@ -141,6 +137,7 @@ export class Client implements ResourceClient {
     object: T,
     options: WriteOptions & SubresourceOptions = {},
   ): Promise<T> {
+    callChecks.update(token, object, options);
     const { subresource } = options;
     const target = writeTarget(object);
     const path = objectPath(token, target, { subresource, query: writeQuery(options) });
@@ -153,7 +150,8 @@ export class Client implements ResourceClient {
     target: ObjectTarget,
     ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
   ): Promise<T> {
-    const contentType = patchType(patch, beside);
+    callChecks.patch(token, target, patch, ...beside);
+    const contentType = patchType(patch);
     const path = objectPath(token, target, { subresource: patch.subresource, query: writeQuery(patch) });
     const body = stringifyJson(patch.body);
     const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
@@ -195,6 +193,7 @@ export class Client implements ResourceClient {
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
+    callChecks.apply(token, object, options);
     const body = applyBody(token, object, options);
     const { subresource } = options;
     const target = writeTarget(object);
@@ -209,6 +208,7 @@ export class Client implements ResourceClient {
     target: ObjectTarget,
     options: DeleteOptions = {},
   ): Promise<T | undefined> {
+    callChecks.delete(token, target, options);
     const path = objectPath(token, target);
     const parts = { method: 'DELETE', path, body: deleteBody(options), name: target.name } as const;
     const answer = await this.#write<KubernetesObject>(token, requestOf(token, parts), options);
@@ -219,6 +219,7 @@ export class Client implements ResourceClient {
     token: Resource<T>,
     options: ListOptions & DeleteOptions = {},
   ): Promise<void> {
+    callChecks.deleteCollection(token, options);
     const path = collectionPath(token, options, listQuery(options));
     const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
     const request = requestOf(token, { method: 'DELETE', path, body: deleteBody(options) });
@@ -230,7 +231,9 @@ export class Client implements ResourceClient {
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    const path = subresourcePath(token, target);
+    callChecks.createSubresource(token, target, call);
+    const { subresource } = target;
+    const path = objectPath(token, target, { subresource });
     const parts = { method: 'POST', path, body: stringifyJson(call.body), name: target.name } as const;
     return await this.#object<KubernetesObject>(requestOf(token, parts), call);
   }
@@ -255,15 +258,14 @@ export class Client implements ResourceClient {
     return iterateWatch<T>(this.#watchCall(token, options));
   }
 
-  listerWatcher<T extends KubernetesObject>(
-    token: Resource<T>,
-    { metadataOnly = false, ...scope }: ListerWatcherScope = {},
-  ): ListerWatcher<T> {
+  listerWatcher<T extends KubernetesObject>(token: Resource<T>, given: ListerWatcherScope = {}): ListerWatcher<T> {
+    callChecks.listerWatcher(token, given);
+    const { metadataOnly = false, ...scope } = given;
     const { list, watch } = cacheForms({ metadataOnly });
     return {
       resource: token,
-      list: (options) => this.#page(token, { ...options, ...scope }, list),
-      watch: (options) => observeWatch(this.#watchCall(token, { ...options, ...scope }, watch)),
+      list: async (options) => await this.#page(token, scoped(options, scope), list),
+      watch: (options) => observeWatch(this.#watchCall(token, scoped(options, scope), watch)),
     };
   }
 
@@ -372,6 +374,7 @@ export class Client implements ResourceClient {
     options: ListOptions,
     { accept, parse }: AnswerForm,
   ): Promise<ListResult<T>> {
+    callChecks.listPage(token, options);
     const path = collectionPath(token, options, listQuery(options));
     const { signal, beforeAttempt, timeoutMs = this.#options.listTimeoutMs } = options;
     const request = requestOf(token, { method: 'GET', path, accept });
@@ -380,11 +383,11 @@ export class Client implements ResourceClient {
   }
 
   #watchCall(token: Resource, options: WatchOptions, { accept, parse }: AnswerForm = plainForm): WatchCall {
+    callChecks.watch(token, options);
     const { openTimeoutMs, maxEventBytes } = this.#options;
     const path = collectionPath(token, options, watchQuery(options));
     const request = requestOf(token, { method: 'GET', path, accept });
     const { signal, onOpen, timeoutMs = openTimeoutMs } = options;
-    requireSignal(signal);
     return { transport: this.#transport, request, signal, onOpen, timeoutMs, maxEventBytes, parse };
   }
 }

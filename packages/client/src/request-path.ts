@@ -5,11 +5,7 @@ import {
   type ListOptions,
   type ObjectTarget,
   type Resource,
-  requireCallOptions,
   requireObject,
-  requireResource,
-  requireString,
-  requireTarget,
   resourcePath,
   type WatchOptions,
   type WriteOptions,
@@ -43,23 +39,13 @@ export function objectPath(
   return `${path}${formatQuery(query)}`;
 }
 
-/** As {@link objectPath}. Throws TypeError also without a subresource: its POST would go to the object. */
-export function subresourcePath(token: Resource, target: ObjectTarget & { readonly subresource: string }): string {
-  requireResource(token, 'a call');
-  requireTarget(target);
-  requireString(target.subresource, 'subresource');
-  return objectPath(token, target, { subresource: target.subresource });
-}
-
-/** Path of all objects of a resource, of one namespace or of all, with the query. Throws TypeError for what is no token or no scope. */
+/** Path of all objects of a resource, of one namespace or of all, with the query. */
 export function collectionPath(
   token: Resource,
   scope: { readonly namespace?: string | undefined },
   query: Query = {},
 ): string {
-  requireObject(scope, 'options, such as { namespace },');
   const { namespace } = scope;
-  callChecks.listerWatcher(token, namespace === undefined ? {} : { namespace });
   return `${resourcePath(token, namespace ? { namespace } : {})}${formatQuery(query)}`;
 }
 
@@ -75,8 +61,13 @@ export function formatQuery(query: Query): string {
   return search === undefined ? '' : `?${search.toString()}`;
 }
 
+/** Options within the scope of a lister-watcher. Throws TypeError for what is no object: spread, it would select everything. */
+export function scoped<O extends object>(options: O, scope: { readonly namespace?: string }): O {
+  requireObject(options, 'options, such as { namespace },');
+  return { ...options, ...scope };
+}
+
 export function listQuery(options: ListOptions): Query {
-  requireCallOptions('deleteCollection', options, 'list or deleteCollection');
   return {
     labelSelector: options.labelSelector,
     fieldSelector: options.fieldSelector,
@@ -88,7 +79,6 @@ export function listQuery(options: ListOptions): Query {
 }
 
 export function watchQuery(options: WatchOptions): Query {
-  requireCallOptions('watch', options);
   return {
     watch: true,
     labelSelector: options.labelSelector,
@@ -102,17 +92,10 @@ export function watchQuery(options: WatchOptions): Query {
 }
 
 export function writeQuery(options: WriteOptions & Pick<Partial<ApplyOptions>, 'force'>): Query {
-  requireCallOptions('write', options, 'a write');
   return {
     dryRun: options.dryRun ? 'All' : undefined,
     fieldManager: options.fieldManager,
     fieldValidation: options.fieldValidation,
     force: options.force,
   };
-}
-
-/** What an error is about: `deployments.apps "web"`. */
-export function subjectOf({ plural, group }: Resource, name: string | undefined): string {
-  const resource = group === '' ? plural : `${plural}.${group}`;
-  return name === undefined ? resource : `${resource} ${JSON.stringify(name)}`;
 }

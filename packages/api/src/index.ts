@@ -1,7 +1,7 @@
 export { addAbortListener, removeAbortListener } from './abort-listeners.ts';
 export { Backoff, type BackoffOptions, type Moment } from './backoff.ts';
 export { boundCallbacks } from './bound-callbacks.ts';
-export { callChecks, requireCallOptions, requirePatch } from './call-checks.ts';
+export { callChecks } from './call-checks.ts';
 export type {
   ApplyOptions,
   CallOptions,
@@ -71,7 +71,16 @@ export {
   parseApiVersion,
 } from './group-version.ts';
 export { guardedCall, immediate } from './guarded-call.ts';
-export { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
+export {
+  type DeepWritable,
+  deepCopy,
+  ExactNumber,
+  getOwn,
+  isJsonObject,
+  parseJson,
+  setOwn,
+  stringifyJson,
+} from './json.ts';
 export {
   JsonSyntaxError,
   jsonSyntaxFault,
@@ -124,6 +133,8 @@ export {
   requireClock,
   requireFunction,
   requireFunctions,
+  requireGivenFunction,
+  requireGivenSignal,
   requireLogger,
   requireNotNegative,
   requireResource,

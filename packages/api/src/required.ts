@@ -11,7 +11,12 @@ export function requireNotNegative(value: unknown, what: string): void {
 /** Throws TypeError for what is neither a function nor undefined. */
 export function requireFunction(value: unknown, what: string): void {
   if (value === undefined || typeof value === 'function') return;
-  throw new TypeError(`${what} must be a function, not ${shown(value)}`);
+  requireGivenFunction(value, what);
+}
+
+/** Throws TypeError for what is no function. */
+export function requireGivenFunction(value: unknown, what: string): void {
+  if (typeof value !== 'function') throw new TypeError(`${what} must be a function, not ${shown(value)}`);
 }
 
 /** {@link requireFunction} for those of these members that are there. */
@@ -39,7 +44,11 @@ export function requireClock(value: unknown): void {
 
 /** Throws TypeError for what is neither a signal nor undefined, such as the AbortController itself. */
 export function requireSignal(value: unknown): void {
-  if (value === undefined) return;
+  if (value !== undefined) requireGivenSignal(value);
+}
+
+/** Throws TypeError for what is no signal. */
+export function requireGivenSignal(value: unknown): void {
   const isSignal = typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
   if (!isSignal)
     throw new TypeError(`signal takes an AbortSignal, such as that of an AbortController, not ${shown(value)}`);

@@ -43,7 +43,9 @@ describe('retryOnConflict', () => {
     let attempts = 0;
     const result = retryOnConflict(() => Promise.reject(conflict(++attempts)), options as never);
     await expect(result).rejects.toThrow(message);
-    await expect(retryOnConflict(undefined as never)).rejects.toThrow('the attempt of retryOnConflict() must be a fun');
+    await expect(retryOnConflict(undefined as never)).rejects.toThrow(
+      new TypeError('the attempt of retryOnConflict() must be a function, not undefined'),
+    );
     expect(attempts).toBe(0);
   });
 

@@ -4,7 +4,7 @@ import {
   type Clock,
   delay,
   isConflict,
-  requireFunction,
+  requireGivenFunction,
   requireNotNegative,
   requireSignal,
   systemClock,
@@ -31,7 +31,7 @@ export interface RetryOnConflictOptions {
  */
 export async function retryOnConflict<R>(attempt: () => Promise<R>, options: RetryOnConflictOptions = {}): Promise<R> {
   const { steps = 5, initialMs = 10, factor = 1, jitter = 0.1, clock = systemClock, signal } = options;
-  requireFunction(attempt ?? null, 'the attempt of retryOnConflict()');
+  requireGivenFunction(attempt, 'the attempt of retryOnConflict()');
   if (!(Number.isInteger(steps) && steps >= 1))
     throw new TypeError(`steps must be a whole number of at least 1, not ${steps}`);
   for (const [name, value] of Object.entries({ initialMs, factor, jitter })) requireNotNegative(value, name);

@@ -6,9 +6,11 @@ import {
   type DeepReadonly,
   type KubernetesObject,
   type ObjectTarget,
+  type OptionNames,
   qualifiedNameErrors,
   type Resource,
   requireCallbacks,
+  requireKnownOptions,
   requireNotNegative,
   requireObject,
   requireResource,
@@ -164,11 +166,23 @@ export function controller<T extends KubernetesObject>(
 ): ControllerBuilder<T> {
   requireResource(kind, 'controller()');
   requireObject(options, 'options of a controller');
+  requireKnownOptions(options, controllerOptionNames, 'controller()');
   const { name = kind.kind.toLowerCase() } = options;
   requireName(name);
   return builder({ name, kind, when: always, sources: [], indexes: [], finalizers: [], settings: {}, reconcile: done });
 }
 
+const controllerOptionNames: OptionNames<{ readonly name?: string }> = { name: true };
+const sourceOptionNames: OptionNames<SourceOptions<never>> = { when: true };
+const settingNames: OptionNames<ControllerSettings<never>> = {
+  workers: true,
+  rateLimiter: true,
+  priority: true,
+  priorityQueue: true,
+  timeoutMs: true,
+  slowAfterMs: true,
+  onOutcome: true,
+};
 const settingsCallbacks = ['priority', 'onOutcome'] as const;
 
 const always: Predicate<KubernetesObject> = () => true;
@@ -188,7 +202,7 @@ function builder<T extends KubernetesObject>(spec: Controller): ControllerBuilde
         when: predicateOf(options, 'watches()'),
         map: requireFunction(map, 'watches()'),
       }),
-    on: (trigger, map) => add({ type: 'trigger', trigger: from(trigger), map: requireFunction(map, 'on()') }),
+    on: (trigger, map) => add({ type: 'trigger', trigger: triggerOf(trigger), map: requireFunction(map, 'on()') }),
     index: (kind, name, valuesOf) => {
       if (typeof name !== 'string' || name === '')
         throw new TypeError(`index() takes a name for the index, not ${inspect(name)}`);
@@ -229,8 +243,20 @@ function kindOf(kind: unknown, where: string): Resource {
 
 function predicateOf(options: SourceOptions<never>, where: string): Predicate<KubernetesObject> {
   requireObject(options, `options of ${where}, such as { when },`);
+  requireKnownOptions(options, sourceOptionNames, where);
   const when = requireFunction<Predicate<KubernetesObject>>(options.when ?? always, `${where} with when`);
   return when.bind(options);
+}
+
+/** Throws TypeError for what is no observable, promise or iterable. */
+function triggerOf(trigger: ObservableInput<unknown>): ObservableInput<unknown> {
+  try {
+    return from(trigger);
+  } catch (error) {
+    throw new TypeError(`on() takes an observable, a promise or an async iterable, not ${inspect(trigger)}`, {
+      cause: error,
+    });
+  }
 }
 
 /** Source: apimachinery ValidateFieldManager, as it is the field manager: at most 128 bytes, printable. */
@@ -256,6 +282,7 @@ function requireFinalizerName(name: unknown): void {
 
 function requireSettings(settings: ControllerSettings<never>): void {
   requireObject(settings, 'settings');
+  requireKnownOptions(settings, settingNames, 'settings()');
   const { workers = 1, timeoutMs = 0, slowAfterMs = 0, rateLimiter, priorityQueue } = settings;
   if (!Number.isInteger(workers) || workers < 1)
     throw new TypeError(`workers must be a whole number of at least 1, not ${inspect(workers)}`);

@@ -8,6 +8,8 @@ import {
   objectKey,
   parseLabelSelector,
   type Resource,
+  requireResource,
+  requireString,
 } from '@kapstan/api';
 import {
   type IndexFunction,
@@ -100,6 +102,7 @@ export class InformerCache {
    * another kind or scope.
    */
   reader<T extends KubernetesObject>(token: Resource<T>): CacheReader<T> {
+    requireResource(token, 'a cache');
     const informers = this.#present(token);
     if (informers === undefined)
       throw new Error(`${token.kind} is not cached: name it with owns(), watches() or index() of a controller`);
@@ -118,7 +121,11 @@ export class InformerCache {
         const selector = parseLabelSelector(labelSelector);
         return all(({ lister }) => lister.namespace(namespace).list(selector));
       },
-      byIndex: (index, value) => all(({ indexer }) => indexer.byIndex(index, value)),
+      byIndex: (index, value) => {
+        requireString(index, 'the name of an index');
+        requireString(value, `the value of the index ${index}`);
+        return all(({ indexer }) => indexer.byIndex(index, value));
+      },
     };
   }
 
@@ -194,8 +201,9 @@ export class InformerCache {
 
 /** Throws TypeError: nothing would be found under the name that a text lacks. */
 function requireTarget(target: unknown): void {
-  const { name } = (target ?? {}) as Partial<ObjectTarget>;
-  if (typeof name !== 'string') throw new TypeError(`get() takes { namespace, name }, not ${inspect(target)}`);
+  const { namespace = '', name } = (target ?? {}) as Partial<ObjectTarget>;
+  if (typeof name !== 'string' || typeof namespace !== 'string')
+    throw new TypeError(`get() takes { namespace, name }, not ${inspect(target)}`);
 }
 
 /** Throws TypeError: what is not understood would select everything. */
@@ -203,6 +211,7 @@ function requireSelection(options: unknown): void {
   const isObject = typeof options === 'object' && options !== null;
   if (!isObject || Object.keys(options).some((name) => name !== 'namespace' && name !== 'labelSelector'))
     throw new TypeError(`list() takes { namespace, labelSelector }, not ${inspect(options)}`);
+  for (const [name, value] of Object.entries(options)) if (value !== undefined) requireString(value, name);
 }
 
 const keyOf = ({ plural, version, group }: Resource): string =>

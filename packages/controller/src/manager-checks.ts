@@ -2,18 +2,34 @@
 // manager.ts and run.ts; controllers were looked at when they were built (controller-builder.ts).
 import { inspect } from 'node:util';
 import {
+  dnsLabelErrors,
+  type OptionNames,
   requireClock,
   requireFunction,
   requireFunctions,
+  requireKnownOptions,
   requireLogger,
   requireNotNegative,
   requireObject,
   requireString,
 } from '@kapstan/api';
 import type { Controller } from './controller-builder.ts';
+import type { LeaderElectionOptions, LeaderElectorOptions } from './leader-election/leader-election-options.ts';
+import type { ProbeServerOptions } from './probe-server.ts';
 
 const times = ['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'] as const;
 const maxPort = 65_535;
+const electionOptions: OptionNames<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {
+  name: true,
+  namespace: true,
+  identity: true,
+  releasesOnStop: true,
+  leaseDurationMs: true,
+  renewDeadlineMs: true,
+  retryPeriodMs: true,
+  onNewLeader: true,
+};
+const probeOptions: OptionNames<ProbeServerOptions> = { port: true, host: true };
 
 /** Throws TypeError for what is no controller, for none, and for two of one name. */
 export function requireControllers(controllers: readonly Controller[]): void {
@@ -31,10 +47,20 @@ export function requireControllers(controllers: readonly Controller[]): void {
 }
 
 /** Throws TypeError for what JavaScript lets through and what would fail late or not at all. */
-export function requireManagerOptions(given: object): void {
+export function requireManagerOptions(given: object, names: Readonly<Record<string, unknown>>): void {
   requireObject(given, 'options of a manager');
+  requireOptions(given, names, 'a manager');
+  requireFunctions((given as { readonly client?: unknown }).client, 'client', ['listerWatcher']);
+}
+
+/** {@link requireManagerOptions} for `run`, before it looks for a cluster. */
+export function requireRunOptions(given: object, names: Readonly<Record<string, unknown>>): void {
+  requireOptions(given, names, 'run()');
+}
+
+function requireOptions(given: object, names: Readonly<Record<string, unknown>>, who: string): void {
+  requireKnownOptions(given, names, who);
   const options = given as Readonly<Record<string, unknown>>;
-  requireFunctions(options.client, 'client', ['listerWatcher']);
   for (const name of times) if (options[name] !== undefined) requireNotNegative(options[name], name);
   requireClock(options.clock);
   requireLogger(options.logger);
@@ -51,19 +77,26 @@ export function requireManagerOptions(given: object): void {
 
 /** The rest is for leader-election-options.ts. */
 function requireElection(election: unknown): void {
+  if (election === false) return;
   const lease = (typeof election === 'object' && election) || {};
-  if (election !== false && !('name' in lease && typeof lease.name === 'string'))
+  if (!('name' in lease && typeof lease.name === 'string'))
     throw new TypeError(`leaderElection takes { name }, the Lease's, not ${inspect(election)}`);
+  requireKnownOptions(lease, electionOptions, 'leaderElection');
 }
 
 function requireNamespaces(namespaces: unknown): void {
   if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
     throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
+  // A server would answer with an empty list: nothing would ever come, and nothing would be said.
+  for (const name of namespaces as readonly string[])
+    for (const problem of dnsLabelErrors(name))
+      throw new TypeError(`namespaces: no namespace can be named ${inspect(name)}: ${problem}`);
 }
 
 function requireProbes(metrics: unknown): void {
   if (metrics === undefined) return;
   requireObject(metrics, 'metrics, such as { port: 8080 },');
+  requireKnownOptions(metrics as object, probeOptions, 'metrics');
   const { port, host } = metrics as { readonly port?: unknown; readonly host?: unknown };
   if (!(Number.isInteger(port) && (port as number) >= 0 && (port as number) <= maxPort))
     throw new TypeError(`metrics.port must be a whole number from 0 to ${maxPort}, not ${inspect(port)}`);

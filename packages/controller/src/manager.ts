@@ -8,9 +8,10 @@ import {
   delay,
   isDefinedResource,
   type Logger,
+  type OptionNames,
   type Resource,
   type ResourceClient,
-  requireSignal,
+  requireGivenSignal,
   systemClock,
 } from '@kapstan/api';
 import type { Registry } from 'prom-client';
@@ -63,6 +64,21 @@ export interface ManagerOptions {
   readonly logger?: Logger;
 }
 
+export const managerOptionNames: OptionNames<ManagerOptions> = {
+  client: true,
+  leaderElection: true,
+  installCrds: true,
+  namespaces: true,
+  metrics: true,
+  registry: true,
+  gracePeriodMs: true,
+  ownWritesTimeoutMs: true,
+  cacheSyncTimeoutMs: true,
+  informers: true,
+  clock: true,
+  random: true,
+  logger: true,
+};
 const defaults = { gracePeriodMs: 30_000, ownWritesTimeoutMs: 5000, cacheSyncTimeoutMs: 120_000 } as const;
 const informerCallbacks = ['onHandlerError', 'onWatchError', 'random', 'transform', 'tweakListOptions'] as const;
 /** Time for events that wait to be written and for runs that end with their signal, in milliseconds. */
@@ -90,7 +106,7 @@ export class Manager {
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
   constructor(controllers: readonly Controller[], options: ManagerOptions) {
     requireControllers(controllers);
-    requireManagerOptions(options);
+    requireManagerOptions(options, managerOptionNames);
     const { clock = systemClock, registry } = options;
     const logger = guardedLogger(options.logger ?? warningLogger);
     this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
@@ -158,7 +174,7 @@ export class Manager {
    * then too. Once.
    */
   async run(signal: AbortSignal): Promise<void> {
-    requireSignal(signal ?? null);
+    requireGivenSignal(signal);
     if (this.#isStarted) throw new Error('a manager runs once');
     this.#isStarted = true;
     const unfollow = this.#metrics.followRequests();

@@ -86,7 +86,15 @@ describe('a controller that is described wrongly', () => {
       'options of owns(), such as { when },',
     ],
     ['options of watches()', () => base.watches(testConfigMaps, () => [], 5 as never), 'options of watches(), such as'],
-    ['what is not', () => not(undefined as never), 'a predicate must be a function'],
+    ['what is not', () => not(undefined as never), 'a predicate must be a function, not undefined'],
+    ['a misspelt option', () => controller(testConfigMaps, { nam: 'a' } as never), 'did you mean "name"?'],
+    ['a misspelt setting', () => base.settings({ worker: 2 } as never), 'settings(): unknown option "worker"; did you'],
+    ['a misspelt option of owns()', () => base.owns(testConfigMaps, { wen: () => true } as never), 'mean "when"?'],
+    [
+      'a trigger of nothing',
+      () => base.on(undefined as never, () => []),
+      'on() takes an observable, a promise or an a',
+    ],
     ['all of true', () => allOf(true as never), 'a predicate must be a function, not true'],
     ['any of a list', () => anyOf([() => true] as never), 'a predicate must be a function, not a list'],
   ])('is refused at once: %s', (_what, make, message) => {
@@ -185,7 +193,12 @@ describe('a part that is made wrongly', () => {
       'client of an EventRecorder needs the',
     ],
     ['a loop without a queue', () => new ReconcileLoop({ reconcile } as never), 'queue needs the function get'],
-    ['a loop of nothing', () => new ReconcileLoop({ queue } as never), 'reconcile must be a function'],
+    ['a loop of nothing', () => new ReconcileLoop({ queue } as never), 'reconcile must be a function, not undefined'],
+    [
+      'a loop without options',
+      () => new ReconcileLoop(undefined as never),
+      'options of a ReconcileLoop must be an obj',
+    ],
     [
       'a loop for ever',
       () => new ReconcileLoop({ queue, reconcile, gracePeriodMs: '1' as never }),
@@ -231,6 +244,17 @@ describe('a part that is made wrongly', () => {
     of.add('b', 1);
     expect(() => ask(of)).toThrow(new TypeError(message));
     expect([of.length, of.delayed, clock.pendingTimers, await of.get()]).toEqual([1, 0, 0, 'b']);
+  });
+
+  it.each([
+    [undefined, 'undefined'],
+    [5, '5'],
+  ])('is the signal of a run that is %s', async (signal, shown) => {
+    const message = `signal takes an AbortSignal, such as that of an AbortController, not ${shown}`;
+    const loop = new ReconcileLoop({ queue, reconcile });
+    await expect(loop.run(signal as never)).rejects.toThrow(new TypeError(message));
+    const manager = new Manager([idle], { client, logger: silentLogger });
+    await expect(manager.run(signal as never)).rejects.toThrow(new TypeError(message));
   });
 
   it('is a token without a definition, to be installed', async () => {
@@ -298,6 +322,7 @@ describe('a cache that is read wrongly', () => {
   it.each([
     ['n/a', "'n/a'"],
     [{ namespace: 'n' }, "{ namespace: 'n' }"],
+    [{ namespace: 5, name: 'a' }, "{ namespace: 5, name: 'a' }"],
     [undefined, 'undefined'],
     [null, 'null'],
   ])('refuses a target that names nothing: %o', (target, shown) => {
@@ -312,5 +337,34 @@ describe('a cache that is read wrongly', () => {
     expect(() => reader.list(options as never)).toThrow(
       new TypeError(`list() takes { namespace, labelSelector }, not ${shown}`),
     );
+  });
+
+  it.each<[string, () => unknown, string]>([
+    ['no kind', () => cache.reader(undefined as never), 'a cache takes a resource token, such as Pod of'],
+    ['a namespace', () => reader.list({ namespace: 5 as never }), 'namespace must be a string, not 5'],
+    ['a selector', () => reader.list({ labelSelector: {} as never }), 'labelSelector must be a string, not an object'],
+    ['no index', () => reader.byIndex(undefined as never, 'a'), 'the name of an index must be a string, not undefined'],
+    ['no value', () => reader.byIndex('i', undefined as never), 'the value of the index i must be a string, not und'],
+  ])('refuses what would find nothing, or break: %s', (_what, read, message) => {
+    expect(read).toThrow(TypeError);
+    expect(read).toThrow(message);
+  });
+});
+
+describe('a run that is started wrongly', () => {
+  const nowhere = { kubeconfig: '/nowhere', signal: AbortSignal.abort() };
+  it.each<[string, object, string]>([
+    ['an election of true', { leaderElection: true }, "leaderElection takes { name }, the Lease's, not true"],
+    ['one of nothing', { leaderElection: {} }, "leaderElection takes { name }, the Lease's, not {}"],
+    [
+      'a misspelt option',
+      { leaderelection: false },
+      'run(): unknown option "leaderelection"; did you mean "leaderElec',
+    ],
+    ['a namespace', { namespaces: ['Bad_NS'] }, "namespaces: no namespace can be named 'Bad_NS': "],
+  ])('is told what it wrote, before any cluster is looked for: %s', async (_what, options, message) => {
+    const failure: unknown = await run(idle, { ...nowhere, ...options }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(TypeError);
+    expect(String(failure)).toContain(message);
   });
 });

@@ -1,6 +1,6 @@
 // Predicates: which changes of an object are worth a reconcile. Given to the builder; all are asked before a key is queued.
 // Source: controller-runtime predicate.
-import { type DeepReadonly, immediate, type KubernetesObject, requireFunction } from '@kapstan/api';
+import { type DeepReadonly, immediate, type KubernetesObject, requireGivenFunction } from '@kapstan/api';
 import type { ObjectChange } from '@kapstan/informers';
 
 /**
@@ -50,5 +50,5 @@ export function accepts<T extends KubernetesObject>(predicate: Predicate<T>, cha
 }
 
 function requirePredicates(predicates: readonly unknown[]): void {
-  for (const predicate of predicates) requireFunction(predicate ?? null, 'a predicate');
+  for (const predicate of predicates) requireGivenFunction(predicate, 'a predicate');
 }

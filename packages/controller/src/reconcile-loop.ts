@@ -12,8 +12,11 @@ import {
   requireClock,
   requireFunction,
   requireFunctions,
+  requireGivenFunction,
+  requireGivenSignal,
   requireLogger,
   requireNotNegative,
+  requireObject,
   requireSignal,
   silentLogger,
   systemClock,
@@ -115,8 +118,9 @@ export class ReconcileLoop {
 
   /** Throws TypeError on bad options. */
   constructor(options: ReconcileLoopOptions) {
+    requireObject(options, 'options of a ReconcileLoop');
     requireFunctions(options.queue, 'queue', ['get', 'done', 'forget', 'addRateLimited', 'shutDown']);
-    requireFunction(options.reconcile ?? null, 'reconcile');
+    requireGivenFunction(options.reconcile, 'reconcile');
     requireFunction(options.onOutcome, 'onOutcome');
     requireSignal(options.abort);
     requireClock(options.clock);
@@ -146,6 +150,7 @@ export class ReconcileLoop {
    * grace period to end before their signal aborts. Resolves when they have ended.
    */
   async run(stop: AbortSignal): Promise<void> {
+    requireGivenSignal(stop);
     const ends = [stop, ...(this.#abort === undefined ? [] : [this.#abort])];
     const stopping = new AbortController();
     const abort = new AbortController();

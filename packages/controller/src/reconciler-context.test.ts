@@ -73,3 +73,46 @@ describe('ctx.status', () => {
     expect(events).toEqual(['1', '2']);
   });
 });
+
+describe('a call of the context that is wrong', () => {
+  const maps = testConfigMaps;
+  const named = { metadata: { name: 'b' } };
+  type Loose = Readonly<Record<'apply' | 'status', (...call: readonly unknown[]) => Promise<unknown>>>;
+  const token = 'apply() takes a resource token, such as Pod of';
+  const object = 'what is applied, such as { metadata: { name } }, must be an object, not ';
+  it.each<[string, (of: Loose) => Promise<unknown>, string]>([
+    ['apply of nothing', ({ apply }) => apply(), token],
+    ['an object without its kind', ({ apply }) => apply(named), token],
+    ['a kind alone', ({ apply }) => apply(maps), `${object}undefined`],
+    ['a list', ({ apply }) => apply(maps, [named]), `${object}a list`],
+    [
+      'no metadata',
+      ({ apply }) => apply(maps, { data: {} }),
+      'metadata of what is applied must be an object, not undef',
+    ],
+    ['no name', ({ apply }) => apply(maps, { metadata: {} }), 'resource name may not be empty'],
+    ['a name', ({ apply }) => apply(maps, { metadata: { name: 5 } }), 'resource name must be a string, not 5'],
+    ['another kind', ({ apply }) => apply(maps, { ...named, kind: 'Secret' }), 'the object is a Secret of v1'],
+    ['another version', ({ apply }) => apply(maps, { ...named, apiVersion: 'v2' }), 'the object is a ConfigMap of v2'],
+    [
+      'settings',
+      ({ apply }) => apply(maps, named, 'none'),
+      "settings of apply(), such as { owner: 'none' }, must be an",
+    ],
+    ['an option of clients', ({ apply }) => apply(maps, named, { force: true }), 'apply(): unknown option "force"'],
+    [
+      'an owner',
+      ({ apply }) => apply(maps, named, { owner: false }),
+      "owner must be 'controller' or 'none', not false",
+    ],
+    ['no status', ({ status }) => status(), 'a status must be an object, not undefined'],
+    ['null for a status', ({ status }) => status(null), 'a status must be an object, not null'],
+    ['a status in words', ({ status }) => status('ready'), 'a status must be an object, not "ready"'],
+  ])('rejects with what is wrong, and sends nothing: %s', async (_what, call, message) => {
+    const context = fake(configMap({ name: 'a', resourceVersion: '1' }));
+    const failure: unknown = await call(context as unknown as Loose).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(TypeError);
+    expect(String(failure)).toContain(message);
+    expect(context.patches).toEqual([]);
+  });
+});

@@ -1,14 +1,19 @@
 // ReconcilerContext: what a reconcile function works with, beside its object. Made anew for each run by controller-runner.ts.
 
-import { isDeepStrictEqual } from 'node:util';
+import { inspect, isDeepStrictEqual } from 'node:util';
 import {
   apiVersionOf,
   type DeepReadonly,
   type KubernetesObject,
   type Logger,
+  type OptionNames,
   type OwnerReference,
   type Resource,
   type ResourceClient,
+  requireKnownOptions,
+  requireObject,
+  requireResource,
+  requireTarget,
 } from '@kapstan/api';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { targetOf } from './finalizer.ts';
@@ -98,7 +103,10 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
     signal,
     attempt,
     log,
-    apply: async (child, object, { owner = 'controller' } = {}) => {
+    apply: async (child, object, settings = {}) => {
+      requireResource(child, 'apply()');
+      requireConfiguration(child, object);
+      const owner = ownerOf(settings);
       const config = applied(parts, child, object);
       const options = { fieldManager: parts.controller, force: true, signal };
       const result = await client.apply(
@@ -110,6 +118,7 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
       return result as never;
     },
     status: async (status) => {
+      requireObject(status, 'a status');
       const now = (present as { readonly status?: unknown }).status;
       if (isMergedAlready(now, status)) return;
       const body = { status };
@@ -129,6 +138,29 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
 export function controllerReference(kind: Resource, owner: DeepReadonly<KubernetesObject>): OwnerReference {
   const { name = '', uid = '' } = owner.metadata ?? {};
   return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** Throws TypeError for what names no object, and for one of another kind, which would be applied as this one. */
+function requireConfiguration(child: Resource, object: unknown): void {
+  requireObject(object, 'what is applied, such as { metadata: { name } },');
+  const { metadata, apiVersion = apiVersionOf(child), kind = child.kind } = object as Partial<KubernetesObject>;
+  requireObject(metadata, 'metadata of what is applied');
+  requireTarget(metadata);
+  if (kind !== child.kind || apiVersion !== apiVersionOf(child))
+    throw new TypeError(
+      `apply() of a ${child.kind} of ${apiVersionOf(child)}: the object is a ${kind} of ${apiVersion}`,
+    );
+}
+
+const settingNames: OptionNames<ApplySettings> = { owner: true };
+
+function ownerOf(settings: ApplySettings): NonNullable<ApplySettings['owner']> {
+  requireObject(settings, "settings of apply(), such as { owner: 'none' },");
+  requireKnownOptions(settings, settingNames, 'apply()');
+  const { owner = 'controller' } = settings;
+  if (owner !== 'controller' && owner !== 'none')
+    throw new TypeError(`owner must be 'controller' or 'none', not ${inspect(owner)}`);
+  return owner;
 }
 
 function applied(

@@ -1,9 +1,10 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
 import { inspect } from 'node:util';
-import { type ResourceClient, requireSignal, systemClock } from '@kapstan/api';
+import { type OptionNames, type ResourceClient, requireSignal, systemClock } from '@kapstan/api';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { Manager, type ManagerOptions, managerOptionNames } from './manager.ts';
+import { requireControllers, requireRunOptions } from './manager-checks.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptions {
@@ -12,6 +13,14 @@ export interface RunOptions extends Omit<ManagerOptions, 'client'>, ClusterOptio
   /** Ends the run. Default: SIGTERM or SIGINT does; a second one ends the process at once. */
   readonly signal?: AbortSignal;
 }
+
+const optionNames: OptionNames<RunOptions> = {
+  ...managerOptionNames,
+  signal: true,
+  kubeconfig: true,
+  context: true,
+  inCluster: true,
+};
 
 /** Controllers, then options. */
 export type RunArguments = readonly [...Controller[], RunOptions] | readonly Controller[];
@@ -27,6 +36,8 @@ export async function run(...controllersAndOptions: RunArguments): Promise<void>
   if (more.length > 0) throw new TypeError('run() takes controllers, then one object of options, not several');
   const { client: given, signal: givenSignal, kubeconfig, context, inCluster, ...rest } = options;
   const { clock = systemClock, logger = warningLogger } = rest;
+  requireControllers(controllers);
+  requireRunOptions(options, optionNames);
   requireSignal(givenSignal);
   const cluster = {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),

@@ -1,5 +1,5 @@
 // An rxjs operator for slow work on informer.events$: one task at a time per object, the newest change only.
-import { type KubernetesObject, type ObjectKey, requireFunction } from '@kapstan/api';
+import { type KubernetesObject, type ObjectKey, requireGivenFunction } from '@kapstan/api';
 import { Observable, type OperatorFunction, type Subscriber } from 'rxjs';
 import { ConflatingQueue } from './conflating-queue.ts';
 import type { InformerEvent, ObjectChange } from './object-change.ts';
@@ -20,7 +20,7 @@ export function conflateByKey<T extends KubernetesObject, R>(
   work: (change: ObjectChange<T>) => Promise<R>,
   options: ConflateByKeyOptions = {},
 ): OperatorFunction<InformerEvent<T>, R> {
-  requireFunction(work ?? null, 'the work of conflateByKey()');
+  requireGivenFunction(work, 'the work of conflateByKey()');
   const concurrency = options.concurrency ?? 1;
   if (!Number.isInteger(concurrency) || concurrency < 1)
     throw new TypeError(`concurrency must be an integer of at least 1, got ${concurrency}`);

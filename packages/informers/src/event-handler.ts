@@ -1,5 +1,5 @@
 // Handlers in the shape of client-go: onAdd, onUpdate, onDelete, and the filter around them. Called by handler-listener.ts.
-import { type DeepReadonly, immediate, type KubernetesObject, requireFunction } from '@kapstan/api';
+import { type DeepReadonly, immediate, type KubernetesObject, requireGivenFunction } from '@kapstan/api';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';
 import { requireHandler } from './informer-checks.ts';
 import type { ObjectChange } from './object-change.ts';
@@ -45,7 +45,7 @@ export function filteringHandler<T extends KubernetesObject>(
   filter: (object: DeepReadonly<T> | DeletedFinalStateUnknown<T>) => boolean,
   handler: ResourceEventHandler<T>,
 ): ResourceEventHandler<T> {
-  requireFunction(filter ?? null, 'a filter');
+  requireGivenFunction(filter, 'a filter');
   requireHandler(handler);
   const passes: typeof filter = (object) => immediate(filter(object), 'the answer of a filter');
   return {

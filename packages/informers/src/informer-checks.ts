@@ -4,8 +4,8 @@ import {
   type Resource,
   requireCallbacks,
   requireClock,
-  requireFunction,
   requireFunctions,
+  requireGivenFunction,
   requireLogger,
   requireNotNegative,
   requireObject,
@@ -87,5 +87,5 @@ export function requireHandler(handler: unknown): void {
 export function requireIndexers(indexers: unknown): void {
   requireObject(indexers, 'indexers, such as { node: (pod) => [pod.spec?.nodeName] },');
   for (const [name, valuesOf] of Object.entries(indexers as object))
-    requireFunction(valuesOf ?? null, `the index ${JSON.stringify(name)}`);
+    requireGivenFunction(valuesOf, `the index ${JSON.stringify(name)}`);
 }

@@ -83,6 +83,7 @@ describe('is refused at once, by name', () => {
     ['other names', () => informer().addEventHandler({ add: () => 0 } as never), 'this one has add'],
     ['a period as text', () => informer().addEventHandler({}, { resyncMs: '5' as never }), notPeriod('"5"')],
     ['a period alone', () => informer().addEventHandler({}, 5000 as never), 'options of a handler must be an object'],
+    ['no filter', () => filteringHandler(undefined as never, {}), 'a filter must be a function, not undefined'],
     ['a filter that is none', () => filteringHandler({} as never, {}), 'a filter must be a function, not an object'],
     [
       'nothing to filter for',

@@ -7,7 +7,7 @@ import {
   type KubernetesObject,
   type ListerWatcher,
   removeAbortListener,
-  requireFunction,
+  requireGivenFunction,
   requireNotNegative,
   requireSignal,
   systemClock,
@@ -53,7 +53,7 @@ export async function until<E>(
   conditions: readonly UntilCondition<E>[],
   options: UntilOptions = {},
 ): Promise<E | undefined> {
-  for (const condition of conditions) requireFunction(condition ?? null, 'a condition');
+  for (const condition of conditions) requireGivenFunction(condition, 'a condition');
   if (conditions.length === 0) return undefined;
   let lastEvent: E | undefined;
   let met = 0;

@@ -70,7 +70,7 @@ const defaults = {
   releasesOnStop: true,
 } as const;
 
-/** Fills in the defaults. Throws TypeError, with client-go's texts where it has one. */
+/** Fills in the defaults. Throws TypeError, with client-go's rules, and its texts where they name no option. */
 export function resolveLeaderElectorOptions(options: LeaderElectorOptions): ResolvedLeaderElectorOptions {
   const resolved: ResolvedLeaderElectorOptions = {
     ...defaults,
@@ -104,12 +104,12 @@ function requireOptions(options: ResolvedLeaderElectorOptions): void {
 
 function problemOf(options: ResolvedLeaderElectorOptions): string | undefined {
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs, identity, name } = options;
-  if (!(leaseDurationMs > renewDeadlineMs)) return 'leaseDuration must be greater than renewDeadline';
+  // One of the two may be a default, which the user never wrote.
+  if (!(leaseDurationMs > renewDeadlineMs))
+    return `leaseDurationMs (${leaseDurationMs}) must be greater than renewDeadlineMs (${renewDeadlineMs})`;
   if (!(renewDeadlineMs > retryPeriodMs * jitterFactor))
-    return 'renewDeadline must be greater than retryPeriod*JitterFactor';
-  if (!(leaseDurationMs > 0)) return 'leaseDuration must be greater than zero';
-  if (!(renewDeadlineMs > 0)) return 'renewDeadline must be greater than zero';
-  if (!(retryPeriodMs > 0)) return 'retryPeriod must be greater than zero';
+    return `renewDeadlineMs (${renewDeadlineMs}) must be greater than retryPeriodMs (${retryPeriodMs}) * ${jitterFactor}`;
+  if (!(retryPeriodMs > 0)) return 'retryPeriodMs must be greater than zero';
   if (identity === '') return 'Lock identity is empty';
   if (typeof name !== 'string' || name === '') return 'Lock name is empty';
   const [problem] = [...dnsSubdomainErrors(name), ...dnsLabelErrors(options.namespace)];

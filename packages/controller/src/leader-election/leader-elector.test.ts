@@ -639,9 +639,9 @@ describe('LeaderElector', () => {
   });
 
   it.each<[Partial<LeaderElectorOptions>, string]>([
-    [{ leaseDurationMs: 10_000 }, 'leaseDuration must be greater than renewDeadline'],
-    [{ renewDeadlineMs: 2400 }, 'renewDeadline must be greater than retryPeriod*JitterFactor'],
-    [{ retryPeriodMs: 0 }, 'retryPeriod must be greater than zero'],
+    [{ leaseDurationMs: 10_000 }, 'leaseDurationMs (10000) must be greater than renewDeadlineMs (10000)'],
+    [{ renewDeadlineMs: 2400 }, 'renewDeadlineMs (2400) must be greater than retryPeriodMs (2000) * 1.2'],
+    [{ retryPeriodMs: 0 }, 'retryPeriodMs must be greater than zero'],
     [{ identity: '' }, 'Lock identity is empty'],
     [{ name: '' }, 'Lock name is empty'],
   ])('refuses %o', (options, message) => {

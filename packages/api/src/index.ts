@@ -71,16 +71,7 @@ export {
   parseApiVersion,
 } from './group-version.ts';
 export { guardedCall, immediate } from './guarded-call.ts';
-export {
-  type DeepWritable,
-  deepCopy,
-  ExactNumber,
-  getOwn,
-  isJsonObject,
-  parseJson,
-  setOwn,
-  stringifyJson,
-} from './json.ts';
+export { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
 export {
   JsonSyntaxError,
   jsonSyntaxFault,

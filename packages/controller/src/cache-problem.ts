@@ -8,6 +8,14 @@ export interface CacheProblem {
   readonly error?: unknown;
 }
 
+/**
+ * Whether that is how a client says that it was closed: it never comes back. A connection that was given up has the same code, and
+ * a cause. Source: `Client.close` of @kapstan/client.
+ */
+export function isOfClosedClient(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ECANCELED' && error.cause === undefined;
+}
+
 /** Whether this run has installed the definitions of its kinds. */
 export type Installation = 'wasInstalled' | 'notInstalled';
 

@@ -18,7 +18,7 @@ import {
   SharedInformerFactory,
   type SharedInformerFactoryOptions,
 } from '@kapstan/informers';
-import type { CacheProblem } from './cache-problem.ts';
+import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
 
 /** Its informers wait for a kind that is gone, so that its controllers go on when it is back. */
 export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions, 'namespace' | 'isServed'> {
@@ -169,6 +169,15 @@ export class InformerCache {
           told.add(text);
         });
     }
+  }
+
+  /** Tells by which error a client said that it was closed, also one that has said so already. */
+  followClosing(tell: (error: unknown) => void): void {
+    for (const { informers } of this.#cached.values())
+      for (const informer of informers)
+        informer.status$.subscribe(({ error }) => {
+          if (isOfClosedClient(error)) tell(error);
+        });
   }
 
   start(): void {

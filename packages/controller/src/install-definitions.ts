@@ -16,6 +16,7 @@ import {
 } from '@kapstan/api';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { isOfClosedClient } from './cache-problem.ts';
 import { guardedLogger } from './guarded-logger.ts';
 import { warningLogger } from './warning-logger.ts';
 
@@ -125,6 +126,7 @@ class Installation {
 /** Whether the server was not reached, failed or asked to come back later. What has a code but no status failed below HTTP. */
 function isPassing(error: unknown): error is Error {
   if (isStatusError(error)) return error.code === 429 || error.code >= 500;
+  if (isOfClosedClient(error)) return false;
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return error instanceof Error && !(error instanceof TypeError) && typeof code === 'string';
 }

@@ -1,6 +1,7 @@
 import {
   type CallOptions,
   type DeepReadonly,
+  defineResource,
   type LogFields,
   metaNamespaceKey,
   newForbidden,
@@ -18,6 +19,7 @@ import {
   testPods,
   VirtualClock,
 } from '@kapstan/api/testing';
+import { Client } from '@kapstan/client';
 import { Event } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
@@ -120,6 +122,37 @@ describe('a manager whose caches cannot be filled', () => {
     expect(await ended).toMatchObject({
       message: `timed out after 5000 ms waiting for caches to sync: ConfigMap (configmaps.v1): no answer yet; Pod (pods.v1): ${forbidden.message}`,
     });
+  });
+
+  it.each([false, true])(
+    'rejects at once for a client that was closed, installing definitions or not: %s',
+    async (installCrds) => {
+      const client = new Client({ server: 'http://127.0.0.1:1' });
+      await client.close();
+      const own = controller(
+        defineResource({ group: 'demo.dev', version: 'v1', kind: 'Own', spec: { type: 'object' } }),
+      );
+      const failure = await run(
+        own.reconcile(async () => undefined),
+        { client, installCrds },
+      );
+      expect(String(failure)).toContain('the client is closed');
+      const text = installCrds
+        ? /^TransportError: PATCH /
+        : /: a manager needs one that stays open until its run has ended$/;
+      expect(String(failure)).toMatch(text);
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
+
+  it('waits on where a connection was given up with that code', async () => {
+    const cause = new Error('The client is destroyed');
+    refuse(pods, Object.assign(new Error('given up', { cause }), { code: 'ECANCELED' }));
+    const ended = run(idle, { cacheSyncTimeoutMs: 5000 });
+    await clock.advance(5000);
+    expect(String(await ended)).toContain(
+      'timed out after 5000 ms waiting for caches to sync: Pod (pods.v1): given up',
+    );
   });
 
   it('says it once though several namespaces are looked at', async () => {

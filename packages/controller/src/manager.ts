@@ -211,13 +211,18 @@ export class Manager {
     else await this.#elector.run((lost) => this.#work({ stop, lost }), stop);
   }
 
-  /** False when the stop comes first. Rejects when that takes too long. */
+  /** False when the stop comes first. Rejects when that takes too long, and at once where the client was closed. */
   async #cachesFill(stop: AbortSignal): Promise<boolean> {
     const { clock, cacheSyncTimeoutMs } = this.#options;
     const over = new AbortController();
     const end = (): void => over.abort();
     const cancel = cacheSyncTimeoutMs === 0 ? () => undefined : clock.setTimer(end, cacheSyncTimeoutMs);
     stop.addEventListener('abort', end, { once: true });
+    let closing: unknown;
+    this.#cache.followClosing((error) => {
+      closing ??= error;
+      end();
+    });
     const isFilled = await this.#cache.waitForSync(over.signal).finally(() => {
       stop.removeEventListener('abort', end);
       cancel();
@@ -225,6 +230,10 @@ export class Manager {
     if (isFilled) return true;
     // What kept them from it was warned of. Source: controller-runtime's Start, which takes the end of its context for no failure.
     if (stop.aborted) return false;
+    if (closing !== undefined)
+      throw new Error('the client is closed: a manager needs one that stays open until its run has ended', {
+        cause: closing,
+      });
     const text = this.#cache.unsynced().map(this.#textOf).join('; ');
     throw new Error(`timed out after ${cacheSyncTimeoutMs} ms waiting for caches to sync: ${text}`);
   }

@@ -16,7 +16,7 @@ const fieldManager = 'sample-controller';
 export async function syncFoo(foo: DeepReadonly<Foo>, { client, recorder, find }: SyncPorts): Promise<void> {
   const { deploymentName = '', replicas } = foo.spec;
   if (deploymentName === '') return; // until the spec changes
-  const about = { ...(deepCopy(foo) as Foo), apiVersion: `${Foo.group}/${Foo.version}`, kind: Foo.kind };
+  const about = { ...deepCopy(foo), apiVersion: `${Foo.group}/${Foo.version}`, kind: Foo.kind };
   let deployment =
     find(foo.metadata?.namespace ?? '', deploymentName) ??
     (await client.create(Deployment, deploymentOf(foo), { fieldManager }));

@@ -133,7 +133,7 @@ export class SampleController {
 
 /** A private copy with its type, which objects in a cache need not carry. */
 function asObject(foo: DeepReadonly<Foo>): Foo {
-  return { ...(deepCopy(foo) as Foo), apiVersion: `${Foo.group}/${Foo.version}`, kind: Foo.kind };
+  return { ...deepCopy(foo), apiVersion: `${Foo.group}/${Foo.version}`, kind: Foo.kind };
 }
 
 function newDeployment(foo: DeepReadonly<Foo>): Deployment {

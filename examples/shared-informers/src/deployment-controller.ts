@@ -70,7 +70,7 @@ function statusOf(
 function newReplicaSet(deployment: DeepReadonly<Deployment>, hash: string): ReplicaSet {
   const { name, namespace = '' } = deployment.metadata ?? {};
   const labels = { ...deployment.spec?.template?.metadata?.labels, [hashLabel]: hash };
-  const template = deepCopy(deployment.spec?.template) as NonNullable<NonNullable<ReplicaSet['spec']>['template']>;
+  const template = deepCopy(deployment.spec?.template);
   return {
     apiVersion: 'apps/v1',
     kind: 'ReplicaSet',
@@ -83,7 +83,7 @@ function newReplicaSet(deployment: DeepReadonly<Deployment>, hash: string): Repl
     spec: {
       replicas: deployment.spec?.replicas ?? 1,
       selector: { matchLabels: { ...deployment.spec?.selector?.matchLabels, [hashLabel]: hash } },
-      template: { ...template, metadata: { ...template.metadata, labels } },
+      template: { ...template, metadata: { ...template?.metadata, labels } },
     },
   };
 }

@@ -63,12 +63,12 @@ async function deletePod(client: ResourceClient, pod: DeepReadonly<Pod>): Promis
 }
 
 function newPod(set: DeepReadonly<ReplicaSet>, name: string): Pod {
-  const template = deepCopy(set.spec?.template) as NonNullable<NonNullable<ReplicaSet['spec']>['template']>;
+  const template = deepCopy(set.spec?.template);
   const { namespace = '' } = set.metadata ?? {};
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { ...template.metadata, name, namespace, ownerReferences: [controllerReference(ReplicaSet, set)] },
-    ...(template.spec === undefined ? {} : { spec: template.spec }),
+    metadata: { ...template?.metadata, name, namespace, ownerReferences: [controllerReference(ReplicaSet, set)] },
+    ...(template?.spec === undefined ? {} : { spec: template.spec }),
   };
 }

@@ -71,7 +71,16 @@ export {
   parseApiVersion,
 } from './group-version.ts';
 export { guardedCall, immediate } from './guarded-call.ts';
-export { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
+export {
+  type DeepWritable,
+  deepCopy,
+  ExactNumber,
+  getOwn,
+  isJsonObject,
+  parseJson,
+  setOwn,
+  stringifyJson,
+} from './json.ts';
 export {
   JsonSyntaxError,
   jsonSyntaxFault,

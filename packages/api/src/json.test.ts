@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import { deepFreeze } from './deep-freeze.ts';
 import { deepCopy, ExactNumber, getOwn, isJsonObject, parseJson, setOwn, stringifyJson } from './json.ts';
+import type { DeepReadonly, KubernetesObject } from './kubernetes-object.ts';
 
 describe('parseJson and stringifyJson', () => {
   it.each([
@@ -129,6 +130,36 @@ describe('deepCopy and deepFreeze', () => {
     expect(copy).toEqual(original);
     expect(copy.a).not.toBe(original.a);
     expect(copy.a[0]?.b).toBe(original.a[0]?.b);
+  });
+
+  it('gives what is read from a cache as its own type, to be changed', () => {
+    interface Thing extends KubernetesObject {
+      spec?: { parts?: { name: string }[]; sizes?: [number, number]; labels?: Record<string, string>; any?: unknown };
+      at: 'here' | null;
+    }
+    const things: readonly DeepReadonly<Thing>[] = deepFreeze([
+      { metadata: { name: 'a' }, spec: { parts: [{ name: 'p' }] }, at: 'here' } as Thing,
+    ]);
+    for (const cached of things) {
+      const copy = deepCopy(cached);
+      copy.metadata = { ...copy.metadata, labels: {} };
+      copy.spec?.parts?.push({ name: 'q' });
+      copy.at = null;
+      // Assignable both ways, so what it was: a list, a tuple, a map and what is unknown.
+      expectTypeOf(copy).branded.toEqualTypeOf<Thing>();
+      const mine: Thing = copy;
+      expect(mine).toEqual({
+        metadata: { name: 'a', labels: {} },
+        spec: { parts: [{ name: 'p' }, { name: 'q' }] },
+        at: null,
+      });
+      expect(cached.spec?.parts).toEqual([{ name: 'p' }]);
+    }
+    expectTypeOf(deepCopy(things)).branded.toEqualTypeOf<Thing[]>();
+    expectTypeOf(deepCopy(things[0])).branded.toEqualTypeOf<Thing | undefined>();
+    expectTypeOf(deepCopy(things[0]?.spec?.labels)).branded.toEqualTypeOf<Record<string, string> | undefined>();
+    expectTypeOf(deepCopy({} as Thing)).branded.toEqualTypeOf<Thing>();
+    expectTypeOf(deepCopy(5 as unknown)).toBeUnknown();
   });
 
   it('freezes through and through', () => {

@@ -83,9 +83,19 @@ export function stringifyJson(value: unknown, indent?: number): string {
   }
 }
 
-/** A deep copy of JSON data (keeps {@link ExactNumber}, own keys only). Several times faster than structuredClone. */
-export function deepCopy<T>(value: T): T {
-  return copyValue(value) as T;
+/** What a copy of a shared value is: the same, and its owner's to change. Undoes `DeepReadonly`. */
+export type DeepWritable<T> = T extends (...args: never[]) => unknown
+  ? T
+  : T extends object
+    ? { -readonly [K in keyof T]: DeepWritable<T[K]> }
+    : T;
+
+/**
+ * A deep copy of JSON data (keeps {@link ExactNumber}, own keys only), to be changed: a cached `DeepReadonly<Pod>` gives a `Pod`. In a
+ * generic function, say which: `deepCopy(object) as T`. Several times faster than structuredClone.
+ */
+export function deepCopy<T>(value: T): DeepWritable<T> {
+  return copyValue(value) as DeepWritable<T>;
 }
 
 function copyValue(value: unknown): unknown {

@@ -251,7 +251,7 @@ export class FakeListerWatcher<T extends KubernetesObject> implements ListerWatc
 
   #write(key: ObjectKey, object: T, uid: string): DeepReadonly<T> {
     const before = this.#objects.get(key);
-    const stored = deepCopy(object);
+    const stored = deepCopy(object) as T;
     stored.metadata = { ...stored.metadata, uid, resourceVersion: String(this.#version + 1) };
     const frozen = deepFreeze(stored);
     this.#objects.set(key, frozen);

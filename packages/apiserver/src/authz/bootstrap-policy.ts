@@ -90,7 +90,7 @@ class BootstrapObject<T extends KubernetesObject> {
       const preconditions = uid === undefined ? {} : { preconditions: { uid } };
       await presentOrNone(this.#client.delete(this.#kind, targetOf(this.#expected), preconditions));
     }
-    if (next === 'create' || next === 'recreate') await this.#client.create(this.#kind, deepCopy(this.#expected));
+    if (next === 'create' || next === 'recreate') await this.#client.create(this.#kind, deepCopy(this.#expected) as T);
     else await this.#client.update(this.#kind, next);
   }
 }

@@ -91,7 +91,7 @@ async function createNamed<T extends KubernetesObject>(
   if (meta.name || !meta.generateName) return createOnce(parts, context, object);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createOnce(parts, context, deepCopy(object));
+      return await createOnce(parts, context, deepCopy(object) as T);
     } catch (error) {
       if (!isAlreadyExists(error) || attempt >= maxNameAttempts) throw error;
     }

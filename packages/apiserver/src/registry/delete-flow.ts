@@ -204,7 +204,7 @@ class Deletion<T extends KubernetesObject> {
     const { admission } = this.#parts;
     if (admission === undefined || oldObject === undefined) return;
     const call = { context: this.#context, operation: 'DELETE', subresource: '', name: this.#name } as const;
-    const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) });
+    const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) as DeepReadonly<T> });
     await admission.admit(attributes);
     await validatorOf(this.#parts)?.validate(attributes);
   }

@@ -132,7 +132,7 @@ class Update<T extends KubernetesObject> {
       return this.#createInstead();
     }
     const old = existing as DeepReadonly<T>;
-    const next = await this.#request.transform(deepCopy(existing), this.#trackPart);
+    const next = await this.#request.transform(deepCopy(existing) as T, this.#trackPart);
     await this.#context.nextTurn?.();
     await this.#admit(next, old);
     await this.#context.nextTurn?.();

@@ -231,6 +231,33 @@ describe('Lister', () => {
     }
   });
 
+  it('takes a selector as text, as a client does', () => {
+    for (const each of [lister, new Lister(plain, testPods)]) {
+      expect(names(each.list('app in (web)'))).toEqual(['a', 'c']);
+      expect(names(each.list(''))).toEqual(['a', 'b', 'c']);
+      expect(names(each.namespace('x').list('app=web'))).toEqual(['a']);
+      expect(names(each.namespace('x').list('app!=web'))).toEqual(['b']);
+    }
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      'options',
+      { labelSelector: 'app=web' },
+      'a label selector, such as "app=web", needs the function matches, it is an object',
+    ],
+    ['a selector of an API object', { matchLabels: {} }, 'it is an object'],
+    ['null', null, 'it is null'],
+    ['a predicate', () => true, 'it is a function'],
+    ['a text that is none', 'app=(', "found '(', expected: identifier"],
+  ])('refuses %s at once, whatever is cached', (_name, selector, message) => {
+    for (const each of [lister, new Lister(new Indexer<TestPod>(), testPods)])
+      for (const list of [() => each.list(selector as string), () => each.namespace('x').list(selector as string)]) {
+        expect(list).toThrow(TypeError);
+        expect(list).toThrow(message);
+      }
+  });
+
   it('finds cluster-scoped objects by their name alone', () => {
     const nodes = new Indexer<TestPod>({ [namespaceIndex]: metaNamespaceIndex });
     nodes.add(make('n1', { namespace: '' }));

@@ -73,14 +73,20 @@ export function requirePeriods(pairs: Iterable<readonly [Resource, number]>): re
   return periods;
 }
 
-/** Throws TypeError for what hears nothing: a bare function, methods under other names, methods that are none. */
+/**
+ * Throws TypeError for what hears nothing: a bare function, methods under other names, methods that are none. `{}` is taken, as by
+ * client-go: who wants its registration only.
+ */
 export function requireHandler(handler: unknown): void {
   requireObject(handler, 'a handler, such as { onAdd, onUpdate, onDelete },');
   requireCallbacks(handler as object, handlerMethods);
+  if (handlerMethods.some((name) => (handler as Options)[name] !== undefined)) return;
   const names = Object.keys(handler as object);
-  // client-go takes one without any, and so do tests that want its registration only.
-  if (names.length > 0 && handlerMethods.every((name) => (handler as Options)[name] === undefined))
+  if (names.length > 0)
     throw new TypeError(`a handler has some of ${handlerMethods.join(', ')}, this one has ${names.join(', ')}`);
+  // By name: an object may be of another realm. Without a prototype it has none.
+  const className = (handler as object).constructor?.name ?? 'Object';
+  if (className !== 'Object') throw new TypeError(`a ${className} has none of ${handlerMethods.join(', ')}`);
 }
 
 /** Throws TypeError for what is no object of functions. */

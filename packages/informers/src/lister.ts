@@ -6,7 +6,9 @@ import {
   type LabelSelector,
   newNotFound,
   objectKey,
+  parseLabelSelector,
   type Resource,
+  requireFunctions,
 } from '@kapstan/api';
 import { type Indexer, namespaceIndex } from './indexer.ts';
 
@@ -20,8 +22,11 @@ export class Lister<T extends KubernetesObject> {
     this.#resource = resource;
   }
 
-  /** All objects that the selector matches. Default: all. */
-  list(selector: LabelSelector = everyLabel): readonly DeepReadonly<T>[] {
+  /**
+   * All objects that the selector matches; a text is parsed in each call. Default and "": all. Throws TypeError for a text that is no
+   * selector, and for what is neither.
+   */
+  list(selector: LabelSelector | string = everyLabel): readonly DeepReadonly<T>[] {
     return select(this.#indexer.list(), selector);
   }
 
@@ -38,7 +43,7 @@ export class Lister<T extends KubernetesObject> {
   /** The objects of one namespace; "" = of all. */
   namespace(namespace: string): NamespaceLister<T> {
     return {
-      list: (selector = everyLabel) => select(this.#inNamespace(namespace), selector),
+      list: (selector: LabelSelector | string = everyLabel) => select(this.#inNamespace(namespace), selector),
       find: (name) => this.#indexer.getByKey(objectKey(namespace, name)),
       get: (name) => this.#indexer.getByKey(objectKey(namespace, name)) ?? this.#notFound(name),
     };
@@ -56,7 +61,8 @@ export class Lister<T extends KubernetesObject> {
 }
 
 export interface NamespaceLister<T extends KubernetesObject> {
-  list(selector?: LabelSelector): readonly DeepReadonly<T>[];
+  /** As {@link Lister.list}. */
+  list(selector?: LabelSelector | string): readonly DeepReadonly<T>[];
   /** The object, or undefined. */
   find(name: string): DeepReadonly<T> | undefined;
   /** The object. Throws StatusError 404. */
@@ -65,8 +71,11 @@ export interface NamespaceLister<T extends KubernetesObject> {
 
 function select<T extends KubernetesObject>(
   objects: readonly DeepReadonly<T>[],
-  selector: LabelSelector,
+  given: LabelSelector | string,
 ): readonly DeepReadonly<T>[] {
+  // Before the objects are looked at: an empty cache must not hide what is wrong.
+  const selector = typeof given === 'string' ? parseLabelSelector(given) : given;
+  requireFunctions(selector, 'a label selector, such as "app=web",', ['matches']);
   if (selector.isEmpty) return objects;
   if (selector.isNothing) return [];
   return objects.filter((object) => selector.matches((object as KubernetesObject).metadata?.labels ?? {}));

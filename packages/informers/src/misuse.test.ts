@@ -12,6 +12,11 @@ import { until } from './until.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 type Make = () => unknown;
+class Misnamed {
+  onCreate(): void {
+    // Of another library.
+  }
+}
 const source = new FakeListerWatcher<TestPod>();
 const client = { listerWatcher: () => source as never };
 const closing: { close(): Promise<void> }[] = [];
@@ -81,6 +86,12 @@ describe('is refused at once, by name', () => {
     ['nothing', () => informer().addEventHandler(undefined as never), 'must be an object, not undefined'],
     ['no function', () => informer().addEventHandler({ onAdd: 5 as never }), 'onAdd must be a function, not 5'],
     ['other names', () => informer().addEventHandler({ add: () => 0 } as never), 'this one has add'],
+    [
+      'other names, inherited',
+      () => informer().addEventHandler(new Misnamed() as never),
+      'a Misnamed has none of onAdd, onUpd',
+    ],
+    ['a Map', () => informer().addEventHandler(new Map() as never), 'a Map has none of onAdd, onUpdate, onDelete'],
     ['a period as text', () => informer().addEventHandler({}, { resyncMs: '5' as never }), notPeriod('"5"')],
     ['a period alone', () => informer().addEventHandler({}, 5000 as never), 'options of a handler must be an object'],
     ['no filter', () => filteringHandler(undefined as never, {}), 'a filter must be a function, not undefined'],

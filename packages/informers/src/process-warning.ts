@@ -8,7 +8,7 @@ export type Warn = (text: string, error?: unknown) => void;
 
 export const emitProcessWarning: Warn = (text, error) => {
   const stack = error instanceof Error ? stacksOf(error) : undefined;
-  process.emitWarning(text, stack === undefined ? {} : { detail: stack });
+  process.emitWarning(text, { type: 'KapstanWarning', ...(stack === undefined ? {} : { detail: stack }) });
 };
 
 /** An error's stack and those of its causes: where the error is one of ours, the user's line is in a cause. */

@@ -25,6 +25,7 @@ import { accepts, type Predicate } from './predicate.ts';
 import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
+import { stackOnceLogger } from './stack-once-logger.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 import { requirePriority } from './workqueue/queue-order.ts';
 
@@ -69,6 +70,7 @@ export class ControllerRunner {
   readonly #queue: RateLimitingQueue<string>;
   readonly #registrations: EventHandlerRegistration[] = [];
   readonly #runs: RunsUnderWay;
+  readonly #userLog: Logger;
   readonly #log: Logger;
   /** What was wrong with keys that a map gave, each told once. */
   readonly #wrongKeys = new Set<string>();
@@ -79,7 +81,8 @@ export class ControllerRunner {
     const { rateLimiter, priorityQueue = {}, workers = 1, timeoutMs = 0, slowAfterMs = defaultSlowAfterMs } = settings;
     this.#controller = controller;
     this.#ports = ports;
-    this.#log = withFields(ports.logger, { controller: name });
+    this.#userLog = withFields(ports.logger, { controller: name });
+    this.#log = stackOnceLogger(this.#userLog, ports.clock);
     this.#runs = new RunsUnderWay({
       clock: ports.clock,
       log: this.#log,
@@ -126,7 +129,7 @@ export class ControllerRunner {
         gracePeriodMs,
         abort: lost,
         clock,
-        logger: this.#log,
+        logger: this.#userLog,
         reconcile: (request, context) => this.#measured(request, context),
         onOutcome: (outcome) => {
           metrics.reconcileEnded(name, outcome);
@@ -243,7 +246,7 @@ export class ControllerRunner {
     const controller = this.#controller;
     const ports = this.#ports;
     const writer = `${controller.name} ${request.key}`;
-    const log = withFields(this.#log, { key: request.key });
+    const log = withFields(this.#userLog, { key: request.key });
     const shown = async (): Promise<void> => {
       if (!(await ports.ownWrites.shown(writer)))
         log.warn('The cache does not show what was written; going on without');

@@ -29,6 +29,7 @@ import { requireControllers, requireManagerOptions } from './manager-checks.ts';
 import { ObservedClient } from './observed-client.ts';
 import { OwnWrites } from './own-writes.ts';
 import { type ProbeServer, type ProbeServerOptions, startProbeServer } from './probe-server.ts';
+import { stackOnceLogger } from './stack-once-logger.ts';
 import { warningLogger } from './warning-logger.ts';
 
 /** What a manager needs and may be told. Those of `run` are the same with a client found by itself. */
@@ -60,7 +61,10 @@ export interface ManagerOptions {
   readonly clock?: Clock;
   /** Uniform in [0, 1). Default Math.random. */
   readonly random?: () => number;
-  /** Errors are in the field `error`, as they were thrown. Default: errors and warnings are warnings of the process. */
+  /**
+   * Errors are in the field `error`, as they were thrown; without their stack where a line of the same text has shown it in the last
+   * 10 minutes, with the field `repeated` then. Default: errors and warnings are warnings of the process.
+   */
   readonly logger?: Logger;
 }
 
@@ -109,27 +113,30 @@ export class Manager {
     requireManagerOptions(options, managerOptionNames);
     const { clock = systemClock, registry } = options;
     const logger = guardedLogger(options.logger ?? warningLogger);
+    const told = stackOnceLogger(logger, clock);
     this.#options = { ...boundCallbacks(options, ['random']), ...resolveTimes(options), clock, logger };
     this.#controllers = controllers;
     this.#metrics = new ControllerMetrics({ clock, ...(registry === undefined ? {} : { registry }) });
     this.#cache = new InformerCache(options.client, {
       onHandlerError: (error, change, informer) =>
-        logger.error('A handler failed; its change is lost to it', { informer, key: change?.key, error }),
+        told.error('A handler failed; its change is lost to it', { informer, key: change?.key, error }),
       // Told below, by kind.
       onWatchError: () => undefined,
-      logger,
+      logger: told,
       ...boundCallbacks(options.informers ?? {}, informerCallbacks),
       namespaces: options.namespaces ?? [],
       clock,
     });
     const client = new ObservedClient({ client: options.client, admit: () => this.#admit() });
-    const recorders = controllers.map(({ name }) => new EventRecorder({ client, component: name, clock, logger }));
+    const recorders = controllers.map(
+      ({ name }) => new EventRecorder({ client, component: name, clock, logger: told }),
+    );
     // That it has ended is to be said too, when nothing else may be written any more.
     const ofElection = new EventRecorder({
       client: new ObservedClient({ client: options.client, admit: () => this.#elector?.throwIfLost() }),
       component: controllers[0]?.name ?? '',
       clock,
-      logger,
+      logger: told,
     });
     this.#elector = this.#createElector(ofElection);
     this.#recorders = [...recorders, ofElection];
@@ -305,7 +312,7 @@ export class Manager {
       ...leaderElection,
       client,
       clock,
-      logger,
+      logger: stackOnceLogger(logger, clock),
       random,
       recorder,
       onChange: (isLeader) => this.#metrics.leaderChanged(name, isLeader),

@@ -307,8 +307,11 @@ describe('a listener to outcomes that is async and fails', () => {
     );
     for (const key of ['n/a', 'n/b']) queue.add(key);
     await settle();
-    const lines = ['n/a', 'n/b'].map((key) => ['The listener to outcomes failed', { key, error: new Error('mine') }]);
-    expect(told).toEqual(lines);
+    const [message, error] = ['The listener to outcomes failed', new Error('mine')];
+    expect(told).toEqual([
+      [message, { key: 'n/a', error }],
+      [message, { key: 'n/b', error, repeated: 1 }],
+    ]);
     stop.abort();
     await running;
   });

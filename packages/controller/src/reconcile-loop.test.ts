@@ -133,9 +133,11 @@ describe('ReconcileLoop', () => {
     stop.abort();
     await finished;
     expect(seen).toEqual(['a', 'b']);
-    expect(logged).toEqual(
-      ['a', 'b'].map((key) => ['The listener to outcomes failed', { key, error: new Error('bad listener') }]),
-    );
+    const [message, error] = ['The listener to outcomes failed', new Error('bad listener')];
+    expect(logged).toEqual([
+      [message, { key: 'a', error }],
+      [message, { key: 'b', error, repeated: 1 }],
+    ]);
   });
 
   it('goes on with a logger that throws, which is a warning of the process', async () => {

@@ -23,6 +23,7 @@ import {
 } from '@kapstan/api';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
+import { stackOnceLogger } from './stack-once-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
 /** Which object to reconcile. It may be gone. */
@@ -136,7 +137,8 @@ export class ReconcileLoop {
     this.#gracePeriodMs = gracePeriodMs;
     this.#abort = options.abort;
     this.#clock = options.clock ?? systemClock;
-    this.#logger = guardedLogger(options.logger ?? silentLogger);
+    this.#logger =
+      options.logger === undefined ? silentLogger : stackOnceLogger(guardedLogger(options.logger), this.#clock);
     this.#onOutcome = options.onOutcome?.bind(options) ?? (() => undefined);
     this.#requeues = new GuardedRequeue({
       queue: this.#queue,

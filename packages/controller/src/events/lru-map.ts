@@ -1,4 +1,5 @@
-// LruMap: a map that forgets what was used longest ago. Bounds what the event correlator remembers (I5).
+// LruMap: a map that forgets what was used longest ago. Bounds what the event correlator and stack-once-logger.ts
+// remember (I5).
 
 export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();

@@ -1,0 +1,74 @@
+// StackOnceLogger: what fails again and again is told each time, its stack only once in a while: a thousand objects that fail at
+// one line would else fill the log with that line's stack. Around the logger, for this package's own lines; those of a reconcile
+// (`ctx.log`) are the user's.
+import type { Clock, LogFields, Logger } from '@kapstan/api';
+import { LruMap } from './events/lru-map.ts';
+
+/** How long a stack counts as told, in milliseconds: logs are rotated, and read from their end. */
+const toldForMs = 600_000;
+/** Stacks that are remembered; told anew when they were forgotten. */
+const maxStacks = 256;
+const frame = '\n    at ';
+
+interface ToldStack {
+  readonly atMs: number;
+  repeated: number;
+}
+
+/**
+ * Every line is passed on. Where its field `error` has a stack that a line of the same text showed in the last 10 minutes (whatever
+ * the error's message), the error is one of the same class, message and causes without stacks and further members shown, and the
+ * field `repeated` counts such lines.
+ */
+export function stackOnceLogger(logger: Logger, clock: Clock): Logger {
+  const told = new LruMap<string, ToldStack>(maxStacks);
+  const write =
+    (level: keyof Logger) =>
+    (message: string, fields?: LogFields): void => {
+      const error = fields?.error;
+      const place = error instanceof Error ? placeOf(error) : '';
+      if (place === '') return logger[level](message, fields);
+      const key = `${level} ${message}${place}`;
+      const before = told.get(key);
+      const nowMs = clock.monotonicNow();
+      if (before === undefined || nowMs - before.atMs >= toldForMs) {
+        told.set(key, { atMs: nowMs, repeated: 0 });
+        return logger[level](message, fields);
+      }
+      before.repeated++;
+      logger[level](message, { ...fields, error: shortened(error as Error), repeated: before.repeated });
+    };
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+}
+
+/** An error and what caused it, each once: causes may go round in a circle. */
+function chainOf(error: Error): readonly Error[] {
+  const chain = new Set<Error>();
+  for (let at: unknown = error; at instanceof Error && !chain.has(at); at = at.cause) chain.add(at);
+  return [...chain];
+}
+
+/** The frames of an error and of its causes, without their messages. Empty: there are none. */
+function placeOf(error: Error): string {
+  return chainOf(error)
+    .map(({ stack }) => (typeof stack === 'string' && stack.includes(frame) ? stack.slice(stack.indexOf(frame)) : ''))
+    .join('');
+}
+
+function shortened(error: Error): Error {
+  return chainOf(error).reduceRight((cause: Error | undefined, at) => shortenedOne(at, cause), undefined) as Error;
+}
+
+/** Still of its class and with its members, for loggers that look at them; what is printed is its text. */
+function shortenedOne(error: Error, cause: Error | undefined): Error {
+  const members: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(error);
+  for (const member of Object.values(members)) member.enumerable = false;
+  const { errors } = error as Partial<AggregateError>;
+  const short: Error = Object.setPrototypeOf(new Error(error.message), Object.getPrototypeOf(error));
+  return Object.defineProperties(short, {
+    ...members,
+    stack: { value: String(error) },
+    ...(error.cause instanceof Error ? { cause: { value: cause } } : {}),
+    ...(Array.isArray(errors) ? { errors: { value: errors.map(String) } } : {}),
+  });
+}

@@ -63,6 +63,7 @@ export function requireConfig(config: ClientConfig): void {
   for (const [name, value] of Object.entries({ tls, impersonate, exec, oidc }))
     if (value !== undefined) requireObject(value, name);
   requireKnownOptions(config, configMembers, 'a ClientConfig');
+  requireServer(config.server);
   requireKnownOptions(tls ?? {}, tlsMembers, 'tls');
   requireKnownOptions(exec ?? {}, execMembers, 'exec');
   requireKnownOptions(oidc ?? {}, oidcMembers, 'oidc');
@@ -80,6 +81,12 @@ export function requireConfig(config: ClientConfig): void {
   requireObject(impersonate?.extra ?? {}, 'impersonate.extra');
   for (const [key, values] of Object.entries(impersonate?.extra ?? {}))
     requireTexts(values, `impersonate.extra.${key}`);
+}
+
+/** "" is that of a kubeconfig without one: localhost, as in client-go. Absence would be the host "undefined". */
+function requireServer(server: string | undefined): void {
+  if (server === undefined)
+    throw new TypeError('a ClientConfig needs a server (config.server of connect()), such as "https://10.0.0.1:6443"');
 }
 
 /** Those of the members that are there; "" counts as absent elsewhere. */

@@ -9,6 +9,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { Client } from './client.ts';
+import type { ClientConfig } from './client-config.ts';
 import { connect } from './connect.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { type TestAuthority, testAuthority } from './testing/certificates.ts';
@@ -210,7 +211,25 @@ describe('connect', () => {
     await expect(connect({ kubeconfig })).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  const server = 'https://127.0.0.1:1';
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'true', interactiveMode: 'Never' };
+  const oidc = { issuerUrl: server, clientId: 'c', idToken: '', refreshToken: 'r' };
+  it.each<[string, ClientConfig]>([
+    ['tls.caFile', { server, tls: { caFile: '/nowhere/f' } }],
+    ['tls.certFile', { server, tls: { certFile: '/nowhere/f', key: 'k' } }],
+    ['tls.keyFile', { server, tls: { cert: 'c', keyFile: '/nowhere/f' } }],
+    ['tls.caFile', { server, exec: { ...exec, provideClusterInfo: true }, tls: { caFile: '/nowhere/f' } }],
+    ['tokenFile', { server, tokenFile: '/nowhere/f' }],
+    ['oidc.caFile', { server, oidc: { ...oidc, caFile: '/nowhere/f' } }],
+  ])('names the member whose file is missing: %s of %j', async (member, config) => {
+    const message = new RegExp(
+      `^(getting credentials: )?${member}: ENOENT: no such file or directory, open '/nowhere/f'$`,
+    );
+    await expect(connect({ config })).rejects.toThrow(message);
+  });
+
   it.each([
+    [{ config: {} as never }, 'a ClientConfig needs a server (config.server of connect())'],
     [{ config: { server: 'http://x' }, context: 'c' }, 'config may not be combined'],
     [{ contxt: 'c' } as never, 'connect: unknown option "contxt"; did you mean "context"?'],
     [{ timeout: 5 } as never, 'connect: unknown option "timeout"; did you mean "timeoutMs"?'],

@@ -142,6 +142,8 @@ describe('a client that is used wrongly', () => {
       { server: 'h', impersonate: { user: 'a', group: 'g' } },
       'impersonate: unknown option "group"; did you mean "groups"?',
     ],
+    ['no server', {}, 'a ClientConfig needs a server (config.server of connect()), such as "https://10.0.0.1:6443"'],
+    ['a server that is undefined', { server: undefined, token: 't' }, 'a ClientConfig needs a server'],
     ['a server that is a number', { server: 6443 }, 'server must be a string, not one of the type number'],
     ['a token that is none', { server: 'h', token: 5 }, 'token must be a string, not one of the type number'],
     [

@@ -59,6 +59,6 @@ describe('a client without a logger', () => {
     await client.get(Node, target);
     await settle();
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatch(/^KapstanWarning: cannot re-read the token file; .*error: "ENOENT[^\n]*$/);
+    expect(warnings[0]).toMatch(/^KapstanWarning: cannot re-read the token file; .*error: "tokenFile: ENOENT[^\n]*$/);
   });
 });

@@ -1,7 +1,7 @@
 // Credentials from an external command (client.authentication.k8s.io): run once at a time, kept until they expire.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { type Clock, isJsonObject, type Logger, parseTime } from '@kapstan/api';
+import { readConfigFile } from '../config-file.ts';
 import type { TlsConfig } from '../tls-config.ts';
 import type { ClientCertificate, Credentials, RequestHeaders } from './credentials.ts';
 
@@ -204,7 +204,7 @@ function printable(text: string): string {
 }
 
 async function clusterInfo(exec: ExecConfig, { server, tls, proxyUrl }: ExecCluster): Promise<Record<string, unknown>> {
-  const ca = tls.ca ?? (tls.caFile ? await readFile(tls.caFile, 'utf8') : undefined);
+  const ca = tls.ca ?? (tls.caFile ? await readConfigFile(tls.caFile, 'tls.caFile') : undefined);
   return {
     server,
     ...(tls.serverName ? { 'tls-server-name': tls.serverName } : {}),

@@ -1,7 +1,7 @@
 // Bearer tokens of an OpenID Connect issuer, refreshed shortly before they expire: kubeconfig's auth-provider "oidc".
-import { readFile } from 'node:fs/promises';
 import { type Clock, isJsonObject, type Logger } from '@kapstan/api';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
+import { readConfigFile } from '../config-file.ts';
 import { proxyFromEnvironment } from '../transport/proxy.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
@@ -154,7 +154,7 @@ interface IssuerAnswer {
 }
 
 async function issuerConnection({ issuerUrl, ca, caFile }: OidcConfig): Promise<Dispatcher> {
-  const trusted = ca ?? (caFile ? await readFile(caFile, 'utf8') : undefined);
+  const trusted = ca ?? (caFile ? await readConfigFile(caFile, 'oidc.caFile') : undefined);
   const tls = trusted === undefined ? {} : { ca: trusted };
   const limits = { headersTimeout: answerTimeoutMs, bodyTimeout: answerTimeoutMs };
   const uri = proxyFromEnvironment(new URL(issuerUrl), process.env);

@@ -1,6 +1,6 @@
 // A bearer token in a file that someone else rotates (service account tokens): re-read lazily, about every 50 seconds.
-import { readFile } from 'node:fs/promises';
 import type { Clock, Logger } from '@kapstan/api';
+import { readConfigFile } from '../config-file.ts';
 import type { Credentials, RequestHeaders } from './credentials.ts';
 
 // One minute less ten seconds of leeway. Source: client-go transport/token_source.go.
@@ -45,7 +45,7 @@ export class TokenFile implements Credentials {
   async #read(): Promise<RequestHeaders> {
     const { path, clock, logger } = this.#options;
     try {
-      const token = (await readFile(path, 'utf8')).trim();
+      const token = (await readConfigFile(path, 'tokenFile')).trim();
       if (token === '') throw new Error(`read empty token from file ${JSON.stringify(path)}`);
       this.#headers = { authorization: `Bearer ${token}` };
       this.#readAtMs = clock.monotonicNow();

@@ -1,8 +1,8 @@
 // Certificates and keys of a connection: inline, or from files that are re-read so that rotation needs no restart.
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Clock, Logger } from '@kapstan/api';
+import { readConfigFile } from '../config-file.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { TlsConfig } from '../tls-config.ts';
 
@@ -71,9 +71,9 @@ export class TlsMaterial {
     const { tls, clock, logger } = this.#options;
     this.#rereadAtMs = clock.monotonicNow() + rereadAfterMs;
     try {
-      const ca = await textOf(tls.ca, tls.caFile);
-      const cert = await textOf(tls.cert, tls.certFile);
-      const key = await textOf(tls.key, tls.keyFile);
+      const ca = tls.ca ?? (await textOf(tls, 'caFile'));
+      const cert = tls.cert ?? (await textOf(tls, 'certFile'));
+      const key = tls.key ?? (await textOf(tls, 'keyFile'));
       checkUsable({ ca, cert, key }, tls);
       this.#texts = { ca, cert, key };
     } catch (error) {
@@ -108,7 +108,7 @@ function check(what: string, read: () => unknown): void {
   }
 }
 
-async function textOf(data: string | undefined, file: string | undefined): Promise<string | undefined> {
-  if (data !== undefined || file === undefined) return data;
-  return await readFile(file, 'utf8');
+async function textOf(tls: TlsConfig, member: 'caFile' | 'certFile' | 'keyFile'): Promise<string | undefined> {
+  const path = tls[member];
+  return path === undefined ? undefined : await readConfigFile(path, `tls.${member}`);
 }

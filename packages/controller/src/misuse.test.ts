@@ -119,6 +119,20 @@ describe('a manager with wrong options', () => {
       'options of a manager must be an object, not null',
     ],
     [
+      'a misspelt option',
+      () => manager({ instalCrds: true }),
+      'a manager: unknown option "instalCrds"; did you mean "installCrds"?',
+    ],
+    ['one of metrics', () => manager({ metrics: { port: 0, hots: '' } }), 'metrics: unknown option "hots"; did you me'],
+    [
+      'one of the election',
+      () => manager({ leaderElection: { name: 'a', leaseDuration: 5 } }),
+      'leaderElection: unknown option "leaseDuration"; did you mean "leaseDurationMs"?',
+    ],
+    ['no namespace', () => manager({ namespaces: ['a', 'Bad_NS'] }), "no namespace can be named 'Bad_NS': a lowercase"],
+    ['an empty one', () => manager({ namespaces: [''] }), "no namespace can be named '': a lowercase RFC 1123 label"],
+    ['one with a dot', () => manager({ namespaces: ['a.b'] }), "can be named 'a.b': must not contain dots"],
+    [
       'a controller without a list',
       () => new Manager(idle as never, { client }),
       'a manager takes a list of controllers',

@@ -1,5 +1,6 @@
 // Options by names that nobody takes are refused: a misspelt `labelselector` would list everything, a misspelt `dryrun` would
-// write. For every door that takes options; beside required.ts, which looks at their values.
+// write. For calls, clients, controllers and managers; beside required.ts, which looks at their values. Informers take options objects
+// that have members of their own, which their callbacks read.
 
 /** The names of options, each once: declared as `OptionNames<ListOptions>`, the compiler finds one that is missing or too many. */
 export type OptionNames<O extends object> = Readonly<Record<keyof O, unknown>>;

@@ -81,7 +81,10 @@ export class ObjectList<T extends KubernetesObject> implements Promise<DeepReado
 function withPageSize(given: ListOptions, pageSize: number): ListOptions {
   requireObject(given, 'options, such as { namespace },');
   const options: Record<string, unknown> = pageSize === 0 ? {} : { limit: pageSize };
-  for (const name in given) options[name] = given[name as keyof ListOptions];
+  for (const name in given) {
+    const value = given[name as keyof ListOptions];
+    if (value !== undefined) options[name] = value;
+  }
   return options;
 }
 

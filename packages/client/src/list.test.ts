@@ -95,6 +95,12 @@ describe('list', () => {
     expect(Object.prototype.toString.call(list)).toBe('[object ObjectList]');
   });
 
+  it('takes a limit that is undefined for none: pages have the size of the client', async () => {
+    server.next(page(['a']));
+    await client.list(Pod, { limit: undefined } as object);
+    expect(server.last.query).toEqual({ limit: '500' });
+  });
+
   it('takes a limit as the size of a page, and gives all objects', async () => {
     server.next(page(['a'], { continue: 'c' }), page(['b']));
     expect(await client.list(Pod, { limit: 1 })).toEqual([pod('a'), pod('b')]);

@@ -245,8 +245,8 @@ describe('limits of sharing', () => {
     const before = read(parser, pod(3));
     const large = (index: number, owner: string) =>
       pod(index, { owner, status: { text: { value: 'y'.repeat(30_000) } } });
-    for (let owner = 0; owner < 150; owner++) {
-      for (let index = 0; index < 6; index++) read(parser, large(index, `large-${owner}`));
+    for (let owner = 0; owner < 300; owner++) {
+      for (let index = 0; index < 10; index++) read(parser, large(index, `large-${owner}`));
     }
     expect(read(parser, pod(4)).spec).not.toBe(before.spec);
   });
@@ -271,21 +271,21 @@ describe('limits of sharing', () => {
     expect(read(parser, object(3)).status).not.toBe(read(parser, object(4)).status);
   });
 
-  it('forget families of which none came while a thousand others did', () => {
+  it('forget families of which none came while ten thousand others did', () => {
     const parser = trained();
     const before = read(parser, pod(3));
-    for (let index = 0; index < 450; index++) read(parser, pod(0, { owner: `a-${index}` }));
+    for (let index = 0; index < 4500; index++) read(parser, pod(0, { owner: `a-${index}` }));
     expect(read(parser, pod(4)).spec).toBe(before.spec);
-    for (let index = 0; index < 1000; index++) read(parser, pod(0, { owner: `b-${index}` }));
+    for (let index = 0; index < 10_000; index++) read(parser, pod(0, { owner: `b-${index}` }));
     expect(read(parser, pod(5)).spec).not.toBe(before.spec);
   });
 
   it('keep a family whose objects go on coming, however many others there are', () => {
     const parser = trained();
     const before = read(parser, pod(3));
-    for (let index = 0; index < 3000; index++) {
+    for (let index = 0; index < 30_000; index++) {
       read(parser, pod(0, { owner: `a-${index}` }));
-      if (index % 400 === 0) read(parser, pod(4));
+      if (index % 4000 === 0) read(parser, pod(4));
     }
     expect(read(parser, pod(5)).spec).toBe(before.spec);
   });

@@ -88,6 +88,7 @@ function requireNamespaces(namespaces: unknown): void {
   if (!Array.isArray(namespaces) || namespaces.some((name) => typeof name !== 'string'))
     throw new TypeError(`namespaces takes a list of names, not ${inspect(namespaces)}`);
   // A server would answer with an empty list: nothing would ever come, and nothing would be said.
+  if (namespaces.includes('')) throw new TypeError('namespaces: leave it out for all namespaces, "" is none');
   for (const name of namespaces as readonly string[])
     for (const problem of dnsLabelErrors(name))
       throw new TypeError(`namespaces: no namespace can be named ${inspect(name)}: ${problem}`);

@@ -130,7 +130,7 @@ describe('a manager with wrong options', () => {
       'leaderElection: unknown option "leaseDuration"; did you mean "leaseDurationMs"?',
     ],
     ['no namespace', () => manager({ namespaces: ['a', 'Bad_NS'] }), "no namespace can be named 'Bad_NS': a lowercase"],
-    ['an empty one', () => manager({ namespaces: [''] }), "no namespace can be named '': a lowercase RFC 1123 label"],
+    ['an empty one', () => manager({ namespaces: [''] }), 'namespaces: leave it out for all namespaces'],
     ['one with a dot', () => manager({ namespaces: ['a.b'] }), "can be named 'a.b': must not contain dots"],
     [
       'a controller without a list',
@@ -379,6 +379,7 @@ describe('a run that is started wrongly', () => {
       'run(): unknown option "leaderelection"; did you mean "leaderElec',
     ],
     ['a namespace', { namespaces: ['Bad_NS'] }, "namespaces: no namespace can be named 'Bad_NS': "],
+    ['all namespaces', { namespaces: [''] }, 'namespaces: leave it out for all namespaces, "" is none'],
   ])('is told what it wrote, before any cluster is looked for: %s', async (_what, options, message) => {
     const failure: unknown = await run(idle, { ...nowhere, ...options }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(TypeError);

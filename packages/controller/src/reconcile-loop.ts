@@ -48,6 +48,7 @@ export interface ReconcileResult {
 /** The one function that a controller's author writes. A rejection puts the key back with backoff. */
 export type Reconcile = (request: ReconcileRequest, context: ReconcileContext) => Promise<ReconcileResult | undefined>;
 
+const queueMethods = ['get', 'done', 'forget', 'addRateLimited', 'addAfter', 'numRequeues', 'shutDown'] as const;
 const terminalBrand = Symbol.for('@kapstan/controller/TerminalError');
 
 /** An error that trying again cannot help: it is logged and the key waits for the next change. */
@@ -120,7 +121,7 @@ export class ReconcileLoop {
   /** Throws TypeError on bad options. */
   constructor(options: ReconcileLoopOptions) {
     requireObject(options, 'options of a ReconcileLoop');
-    requireFunctions(options.queue, 'queue', ['get', 'done', 'forget', 'addRateLimited', 'shutDown']);
+    requireFunctions(options.queue, 'queue', queueMethods);
     requireGivenFunction(options.reconcile, 'reconcile');
     requireFunction(options.onOutcome, 'onOutcome');
     requireSignal(options.abort);

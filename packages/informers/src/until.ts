@@ -97,10 +97,7 @@ export async function untilWithSync<T extends KubernetesObject>(
 ): Promise<ObjectChange<T> | undefined> {
   const { clock } = options;
   return await limited(options, async (signal) => {
-    await using informer = new SharedInformer(listerWatcher, {
-      ...(clock === undefined ? {} : { clock }),
-      ...options.informer,
-    });
+    await using informer = new SharedInformer(listerWatcher, withClock(options.informer ?? {}, clock));
     informer.start();
     if (options.precondition !== undefined) {
       if (!(await waitForCacheSync([informer], { signal })))
@@ -117,6 +114,16 @@ const isChange = <T extends KubernetesObject>(event: InformerEvent<T>): event is
   event.type !== 'synced';
 
 /** Runs what ends with a signal that aborts with the caller's or when the time is over. */
+/** The options, whatever class they are of, with a clock unless they have one. */
+function withClock<T extends KubernetesObject>(
+  options: SharedInformerOptions<T>,
+  clock: Clock | undefined,
+): SharedInformerOptions<T> {
+  return clock === undefined || options.clock !== undefined
+    ? options
+    : Object.assign(Object.create(options), { clock });
+}
+
 async function limited<R>(options: UntilOptions, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
   const { signal, timeoutMs = 0, clock = systemClock } = options;
   requireSignal(signal);

@@ -104,8 +104,14 @@ function pem(field: 'ca' | 'cert' | 'key', data: string | undefined, file: strin
 }
 
 function execConfig(exec: KubeconfigExec): ExecConfig {
-  const { apiVersion = '', command = '', args, env, ...rest } = exec;
-  return { ...rest, apiVersion, command, args: args ?? [], env: env ?? [] };
+  const { apiVersion = '', command = '', args, env, installHint, interactiveMode, provideClusterInfo } = exec;
+  // By name: what a newer kubeconfig has beside is left alone, as by client-go.
+  return {
+    ...{ apiVersion, command, args: args ?? [], env: env ?? [] },
+    ...(installHint === undefined ? {} : { installHint }),
+    ...(interactiveMode === undefined ? {} : { interactiveMode }),
+    ...(provideClusterInfo === undefined ? {} : { provideClusterInfo }),
+  };
 }
 
 function impersonation(user: KubeconfigUser): Impersonation | undefined {

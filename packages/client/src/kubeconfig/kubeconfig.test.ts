@@ -184,6 +184,10 @@ describe('clientConfigOf', () => {
     [{ 'client-certificate-data': base64('C'), 'client-key': '/k' }, { tls: { cert: 'C', keyFile: '/k' } }],
     [{ 'client-certificate-data': base64('C'), 'client-key-data': base64('K') }, { tls: { cert: 'C', key: 'K' } }],
     [{ exec }, { exec: { ...exec, args: [], env: [], clusterConfig: undefined } }],
+    [
+      { exec: { ...exec, newer: true } as typeof exec },
+      { exec: { ...exec, args: [], env: [], clusterConfig: undefined } },
+    ],
     [{ exec, token: 't' }, { token: 't' }],
     [
       { as: 'a', 'as-uid': '1', 'as-groups': ['g'], 'as-user-extra': { k: ['v'] } },

@@ -160,6 +160,6 @@ describe('control loops of several servers on one store', () => {
 
   it('need times that go together', async () => {
     const times = { leaseDurationMs: 5_000, renewDeadlineMs: 10_000 };
-    await expect(server({ times })).rejects.toThrow('leaseDuration must be greater than renewDeadline');
+    await expect(server({ times })).rejects.toThrow('leaseDurationMs (5000) must be greater than renewDeadlineMs (10000)');
   });
 });

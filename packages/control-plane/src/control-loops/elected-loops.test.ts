@@ -160,6 +160,8 @@ describe('control loops of several servers on one store', () => {
 
   it('need times that go together', async () => {
     const times = { leaseDurationMs: 5_000, renewDeadlineMs: 10_000 };
-    await expect(server({ times })).rejects.toThrow('leaseDurationMs (5000) must be greater than renewDeadlineMs (10000)');
+    await expect(server({ times })).rejects.toThrow(
+      'leaseDurationMs (5000) must be greater than renewDeadlineMs (10000)',
+    );
   });
 });

@@ -1,7 +1,7 @@
 // A process that answers LIST and WATCH of pods with prebuilt bytes, so that the client under test is what takes the time.
 // node canned-pods.mjs OBJECTS EVENTS CHANGES REPLICAS; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver
 // answers them; with REPLICAS they are those of controlled-pod.mjs, updated in no order. Who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
-// differ in what a kubelet's update of the status changes (version, times; CHANGES "status"), or also in labels, owner, node and
+// differ in what a kubelet's update of the status changes (version, times; CHANGES "status"), in the version alone ("version"), or also in labels, owner, node and
 // address (CHANGES "all"). Started by sdk-client.mjs.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -30,7 +30,7 @@ function stamped(event) {
   const after = (text, from = event.indexOf(text)) => (from < 0 ? [] : [from + text.length]);
   const versionAt = after('"resourceVersion":"');
   const ready = '"lastTransitionTime":"';
-  const timesAt = [...after('"time":"'), ...after(ready, event.lastIndexOf(ready))];
+  const timesAt = changes === 'version' ? [] : [...after('"time":"'), ...after(ready, event.lastIndexOf(ready))];
   return (number) => {
     for (const at of versionAt) event.write(String(version + number), at, 'latin1');
     const time = new Date(firstTimeMs + number * 1000).toISOString().slice(0, 19);

@@ -24,12 +24,14 @@ interface Family {
   misses: number;
   /** Texts since the last comparison. */
   age: number;
+  /** How many there are until the next one, if the parts are found as well as before. */
+  patience: number;
   /** Characters of parts and sample. */
   size: number;
 }
 
 // In characters. Shorter ones are parsed as fast as they are looked through, longer ones would take too much memory.
-const minTextLength = 1024;
+const minTextLength = 768;
 const maxTextLength = 32_768;
 // Of each of the two generations of families.
 const maxFamilies = 5000;
@@ -38,8 +40,9 @@ const maxSize = 2 ** 22;
 const partialMiss = 1;
 const poorMiss = 4;
 const maxMisses = 16;
-// By then they may have more in common.
-const maxAge = 256;
+// After so many texts they may have more in common, twice as many after each look for it.
+const firstPatience = 64;
+const maxPatience = 4096;
 // A comparison takes as long as parsing four or five texts. It is paid for with the characters that were not parsed, so that objects
 // which are not alike take hardly longer than without; what they pay is one comparison in 160.
 const comparisonCost = 5;
@@ -80,7 +83,8 @@ export class SharingParser {
     const value = shared ?? parseJson(text);
     if (shared === undefined) this.#earn(text.length * unsharedIncome);
     family.age += 1;
-    if (family.parts.length === 0 || family.misses >= maxMisses || family.age >= maxAge) this.#compare(family, present);
+    if (family.parts.length === 0 || family.misses >= maxMisses || family.age >= family.patience)
+      this.#compare(family, present);
     return value;
   }
 
@@ -108,8 +112,10 @@ export class SharingParser {
     else {
       this.#credit -= cost;
       const found = worthwhile(sample, present, family.parts);
-      const parts = family.misses >= maxMisses || lengthOf(found) > lengthOf(family.parts) ? found : family.parts;
+      const isLost = family.misses >= maxMisses;
+      const parts = isLost || lengthOf(found) > lengthOf(family.parts) ? found : family.parts;
       this.#set(family, { parts, sample: parts.length === 0 ? present : undefined });
+      family.patience = isLost ? firstPatience : Math.min(family.patience * 2, maxPatience);
       family.misses = 0;
       family.age = 0;
     }
@@ -143,7 +149,7 @@ export class SharingParser {
 }
 
 function newFamily(): Family {
-  return { parts: [], isKnown: false, sample: undefined, misses: 0, age: 0, size: 0 };
+  return { parts: [], isKnown: false, sample: undefined, misses: 0, age: 0, patience: firstPatience, size: 0 };
 }
 
 /** A hash of the name that names were generated from, which objects of one controller share. All others are one family. */

@@ -12,12 +12,16 @@ const json = 'application/json';
 
 export const plainForm: AnswerForm = { accept: json };
 
+/** Metadata alone; whole objects from a server that cuts nothing down. */
+export function metadataAccept(kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList'): string {
+  return `${json};as=${kind};g=meta.k8s.io;v=v1,${json}`;
+}
+
 /** Objects hold the same frozen values of what they have in common. */
 export function cacheForms({ metadataOnly }: { readonly metadataOnly: boolean }): Record<'list' | 'watch', AnswerForm> {
-  const accept = (kind: string): string => (metadataOnly ? `${json};as=${kind};g=meta.k8s.io;v=v1,${json}` : json);
   const { parseObject, parseEvent } = new SharingParser();
   return {
-    list: { accept: accept('PartialObjectMetadataList'), parse: parseObject },
-    watch: { accept: accept('PartialObjectMetadata'), parse: parseEvent },
+    list: { accept: metadataOnly ? metadataAccept('PartialObjectMetadataList') : json, parse: parseObject },
+    watch: { accept: metadataOnly ? metadataAccept('PartialObjectMetadata') : json, parse: parseEvent },
   };
 }

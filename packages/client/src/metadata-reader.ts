@@ -20,6 +20,7 @@ import {
 } from '@kapstan/api';
 import { map, type Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
+import { metadataAccept } from './answer-form.ts';
 import type { ResolvedClientOptions } from './client-config.ts';
 import { collectionPath, listQuery, objectPath, watchQuery } from './request-path.ts';
 import type { HttpRequest } from './transport/http-request.ts';
@@ -31,7 +32,6 @@ export interface MetadataReaderPorts {
   readonly options: ResolvedClientOptions;
 }
 
-const accept = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
 const partial: Resource = resource({ group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' });
 
 /**
@@ -101,8 +101,12 @@ export class MetadataReader {
   }
 }
 
-function requestOf(token: Resource, path: string, kind: string): HttpRequest {
-  return { method: 'GET', path, accept: accept(kind), resource: groupVersionResourceOf(token) };
+function requestOf(
+  token: Resource,
+  path: string,
+  kind: 'PartialObjectMetadata' | 'PartialObjectMetadataList',
+): HttpRequest {
+  return { method: 'GET', path, accept: metadataAccept(kind), resource: groupVersionResourceOf(token) };
 }
 
 /** An aggregated server that cuts nothing down sends whole objects. Throws TypeError for what has no metadata. */

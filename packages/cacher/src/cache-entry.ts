@@ -33,6 +33,7 @@ export class CacheEvent<T extends KubernetesObject> {
   readonly current: CacheEntry<T> | undefined;
   readonly previous: CacheEntry<T> | undefined;
   #lastState: Stored<T> | undefined;
+  #told: ChangeEvent<T> | undefined;
 
   constructor(init: CacheEventInit<T>) {
     this.key = init.key;
@@ -47,6 +48,13 @@ export class CacheEvent<T extends KubernetesObject> {
   get lastState(): Stored<T> | undefined {
     this.#lastState ??= this.previous?.stored.atRevision(this.revision);
     return this.#lastState;
+  }
+
+  /** What a watch is told that sees the change so. Made once for all such watches in a row. `ADDED` and `MODIFIED` need `current`. */
+  as(type: ChangeEvent<T>['type']): ChangeEvent<T> {
+    if (this.#told?.type !== type)
+      this.#told = { type, stored: (type === 'DELETED' ? this.lastState : this.current?.stored) as Stored<T> };
+    return this.#told;
   }
 
   /** Lets go of the objects on either side of the change, not of their bytes. */

@@ -97,6 +97,16 @@ describe('what a CacheWatcher makes of a change', () => {
     expect(previous.stored.object.metadata?.resourceVersion).toBe('3');
   });
 
+  it('makes one event for all that see a change alike, and another for who sees it otherwise', () => {
+    const change = eventOf(5, { previous: entry('a', 3), current: entry('a', 5, web) });
+    const [all, others, selecting] = [open(), open(), open({ labels: 'app=web' })];
+    for (const { watcher } of [all, selecting, others]) watcher.offer(change);
+    expect([all.seen, selecting.seen, others.seen]).toEqual([['MODIFIED a@5'], ['ADDED a@5'], ['MODIFIED a@5']]);
+    const again = open();
+    again.watcher.offer(change);
+    expect(again.events[0]).toBe(others.events[0]);
+  });
+
   it('selects everything alike, without asking for attributes', () => {
     const { watcher, seen } = open();
     const bare = { ...entry('a', 5), attributes: undefined as never };

@@ -8,7 +8,6 @@ import {
   type StorageEvent,
   type StorageWatch,
   type StorageWatchSink,
-  type Stored,
 } from '@kapstan/storage';
 import type { CacheEntry, CacheEvent } from './cache-entry.ts';
 import type { HistoryRing } from './history-ring.ts';
@@ -118,8 +117,8 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     const { current, previous } = event;
     const passes = current !== undefined && this.#selects(current);
     const passed = previous !== undefined && this.#selects(previous);
-    if (passes) this.#emit({ type: passed ? 'MODIFIED' : 'ADDED', stored: current.stored });
-    else if (passed) this.#emit({ type: 'DELETED', stored: event.lastState as Stored<T> });
+    if (passes) this.#emit(event.as(passed ? 'MODIFIED' : 'ADDED'));
+    else if (passed) this.#emit(event.as('DELETED'));
   }
 
   /**

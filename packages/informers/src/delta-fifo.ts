@@ -18,14 +18,13 @@ import {
   type ProcessDeltas,
   transformed,
 } from './fifo.ts';
+import { KeyedQueue } from './keyed-queue.ts';
 import { VersionTrail } from './version-trail.ts';
 
 /** Keyed queue of changes. A key keeps its place in line while changes are added to it. */
 export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
-  // Invariant: a key is here exactly while it has changes; Map order is the order of the queue.
-  readonly #items = new Map<ObjectKey, Delta<T>[]>();
-  /** Stands before the first item. Kept between pops: a new one walks over the holes that former pops left. */
-  #cursor: Iterator<[ObjectKey, Delta<T>[]]> | undefined;
+  // Invariant: a key is here exactly while it has changes.
+  readonly #items = new KeyedQueue<Delta<T>[]>();
   readonly #versions = new VersionTrail();
   readonly #options: FifoOptions<T>;
   #isPopulated = false;
@@ -83,7 +82,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
 
   // Atomic: the list, its tombstones and the count of the initial population belong together.
   replace(objects: Iterable<DeepReadonly<T>>, resourceVersion?: string): void {
-    const queuedBefore = [...this.#items.keys()];
+    const queuedBefore = this.#items.keys();
     const listed = new Set<ObjectKey>();
     for (const object of objects) {
       const key = deletionHandlingKey(object);
@@ -113,20 +112,15 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   }
 
   pop(process: ProcessDeltas<T>): boolean {
-    this.#cursor ??= this.#items.entries();
-    const next = this.#cursor.next();
-    if (next.done === true) {
-      // An iterator that has ended sees nothing that is added later.
-      this.#cursor = undefined;
+    const next = this.#items.shift();
+    if (next === undefined) {
       if (this.#isClosed) throw new FifoClosedError();
       return false;
     }
-    const [key, deltas] = next.value;
-    this.#items.delete(key);
     this.#versions.notePopped();
     const isInInitialList = !this.hasSynced;
     try {
-      process(deltas, isInInitialList, key);
+      process(next.value, isInInitialList, next.key);
     } finally {
       if (this.#initialPopulation > 0) this.#initialPopulation--;
     }
@@ -136,7 +130,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   addIfNotPresent(key: ObjectKey, deltas: Deltas<T>): void {
     this.#isPopulated = true;
     if (deltas.length === 0 || this.#items.has(key)) return;
-    this.#items.set(key, [...deltas]);
+    this.#items.push(key, [...deltas]);
     this.#versions.noteQueued();
   }
 
@@ -152,7 +146,7 @@ export class DeltaFifo<T extends KubernetesObject> implements Fifo<T> {
   #append(key: ObjectKey, delta: Delta<T>): void {
     const deltas = this.#items.get(key);
     if (deltas === undefined) {
-      this.#items.set(key, [delta]);
+      this.#items.push(key, [delta]);
       this.#versions.noteQueued();
       return;
     }

@@ -203,12 +203,15 @@ export class Indexer<T extends KubernetesObject> {
 
   /** All values are computed before anything moves, so that a failing function leaves no half. */
   #move(key: ObjectKey, before: DeepReadonly<T> | undefined, after: DeepReadonly<T> | undefined): void {
-    const moves: [Index<T>, readonly string[], readonly string[]][] = [];
+    let moves: [Index<T>, readonly string[], readonly string[]][] | undefined;
     for (const index of this.#indexes.values()) {
       const old = before === undefined ? none : valuesOf(index, before, this.#onFormerIndexError);
       const next = after === undefined ? none : valuesOf(index, after, this.#onIndexError);
-      if (old.length !== 1 || next.length !== 1 || old[0] !== next[0]) moves.push([index, old, next]);
+      if (old.length === 1 && next.length === 1 && old[0] === next[0]) continue;
+      moves ??= [];
+      moves.push([index, old, next]);
     }
+    if (moves === undefined) return;
     for (const [index, old, next] of moves) {
       for (const value of old) removeKey(index.keys, value, key);
       for (const value of next) addKey(index.keys, value, key);
@@ -237,8 +240,9 @@ function valuesOf<T extends KubernetesObject>(
 ): readonly string[] {
   try {
     const values = immediate(index.valuesOf(object), 'the values of an index');
+    if (areTexts(values)) return values;
     requireValues(values);
-    return isAllThere(values) ? values : values.filter((value) => value !== undefined);
+    return values.filter((value) => value !== undefined);
   } catch (cause) {
     const names = `key ${JSON.stringify(deletionHandlingKey(object))} on index ${JSON.stringify(index.name)}`;
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -253,8 +257,11 @@ function requireValues(values: unknown): void {
     throw new TypeError(`an index function gives a list of strings, not ${inspect(values)}`);
 }
 
-function isAllThere(values: readonly (string | undefined)[]): values is readonly string[] {
-  return !values.includes(undefined);
+/** As a rule: one text. */
+function areTexts(values: unknown): values is readonly string[] {
+  if (!Array.isArray(values)) return false;
+  for (const value of values) if (typeof value !== 'string') return false;
+  return true;
 }
 
 function rethrow(error: Error): never {

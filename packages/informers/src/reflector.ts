@@ -128,29 +128,51 @@ export class Reflector<T extends KubernetesObject> {
   // ---- The machine's loop ----
 
   #give(input: ListWatchInput): void {
-    this.#enter({ kind: 'input', input });
-  }
-
-  // Atomic: one input at a time; effects of one step end before the next begins.
-  #enter(next: Pending<T>): void {
     if (this.#isBusy) {
-      this.#pending.push(next);
+      this.#pending.push({ kind: 'input', input });
       return;
     }
     this.#isBusy = true;
-    this.#take(next);
+    this.#takeInput(input);
+    this.#takePending();
+  }
+
+  #giveEvent(event: WatchEvent<T>, watchId: number): void {
+    if (this.#isBusy) {
+      this.#pending.push({ kind: 'event', event, watchId });
+      return;
+    }
+    this.#isBusy = true;
+    this.#takeEvent(event, watchId);
+    this.#takePending();
+  }
+
+  // Atomic: one input at a time; effects of one step end before the next begins.
+  #takePending(): void {
     // It grows while it is walked through.
-    for (const waiting of this.#pending) this.#take(waiting);
-    this.#pending.length = 0;
+    for (const waiting of this.#pending) {
+      if (waiting.kind === 'input') this.#takeInput(waiting.input);
+      else this.#takeEvent(waiting.event, waiting.watchId);
+    }
+    if (this.#pending.length > 0) this.#pending.length = 0;
     this.#isBusy = false;
   }
 
-  /** Invariant: never throws, so that trouble with one costs neither the next nor the loop. */
-  #take(next: Pending<T>): void {
-    this.#guard(() => {
-      if (next.kind === 'input') this.#step(next.input);
-      else this.#onEvent(next.event, next.watchId);
-    });
+  // Invariant: this and the next never throw, so that trouble with one costs neither the next nor the loop.
+  #takeInput(input: ListWatchInput): void {
+    try {
+      this.#step(input);
+    } catch (error) {
+      this.#reportStoreError(error);
+    }
+  }
+
+  #takeEvent(event: WatchEvent<T>, watchId: number): void {
+    try {
+      this.#onEvent(event, watchId);
+    } catch (error) {
+      this.#reportStoreError(error);
+    }
   }
 
   /** Runs foreign code; what it throws is reported. */
@@ -275,7 +297,7 @@ export class Reflector<T extends KubernetesObject> {
     };
     // defer: a watch that throws instead of erroring counts as failed too.
     this.#watch = defer(() => this.#listerWatcher.watch(options)).subscribe({
-      next: (event) => this.#enter({ kind: 'event', event, watchId }),
+      next: (event) => this.#giveEvent(event, watchId),
       error: (error) => isCurrent() && this.#give({ type: 'watchFailed', failure: listWatchFailureOf(error) }),
       complete: () => isCurrent() && this.#give({ type: 'ended' }),
     });
@@ -300,12 +322,14 @@ export class Reflector<T extends KubernetesObject> {
       this.#step({ type: 'bookmark', resourceVersion, initialEventsEnd });
       return;
     }
-    // Its version does not count either. Throws: to #take, which reports it.
+    // Its version does not count either. Throws: to #takeEvent, which reports it.
     requireUsable(event.object, this.#expected);
-    this.#guard(() => {
+    try {
       if (isStreaming) this.#stage(event.type, event.object);
       else this.#apply(event.type, event.object);
-    });
+    } catch (error) {
+      this.#reportStoreError(error);
+    }
     const { resourceVersion = '' } = (event.object as KubernetesObject).metadata ?? {};
     this.#step({ type: 'event', isAdded: event.type === 'ADDED', resourceVersion });
   }

@@ -21,6 +21,12 @@ export interface ProcessLoopOptions<T extends KubernetesObject> {
   readonly retryOnError: boolean;
 }
 
+/** Invariant: each of these keys is in the FIFO, once; those that rest wait there for the end of the pause. */
+interface Retries {
+  readonly failed: Set<ObjectKey>;
+  readonly resting: Set<ObjectKey>;
+}
+
 export class ProcessLoop<T extends KubernetesObject> {
   readonly #options: ProcessLoopOptions<T>;
   readonly #fifo: Fifo<T>;
@@ -30,9 +36,8 @@ export class ProcessLoop<T extends KubernetesObject> {
   #isClosed = false;
   /** Changes that were popped and are not applied yet. */
   #popped = 0;
-  // Invariant: each of these is in the FIFO, once; those that rest wait there for the end of the pause.
-  readonly #failed = new Set<ObjectKey>();
-  readonly #resting = new Set<ObjectKey>();
+  /** With `retryOnError` only. */
+  readonly #retries: Retries | undefined;
   #cancelRetry: CancelTimer | undefined;
 
   /** Throws TypeError for `retryOnError` with a FIFO that takes nothing back. */
@@ -43,11 +48,12 @@ export class ProcessLoop<T extends KubernetesObject> {
       );
     this.#options = options;
     this.#fifo = options.fifo;
+    this.#retries = options.retryOnError ? { failed: new Set(), resting: new Set() } : undefined;
   }
 
   /** With what is being applied now, all is applied up to the FIFO's version. */
   get isUpToDate(): boolean {
-    return this.#popped === 0 && this.#failed.size === 0;
+    return this.#popped === 0 && (this.#retries?.failed.size ?? 0) === 0;
   }
 
   /** Runs a section, then applies what it queued; inside of another section, that one does. Returns what the section returns. */
@@ -74,7 +80,7 @@ export class ProcessLoop<T extends KubernetesObject> {
   #drain(): void {
     const { clock, onDrained } = this.#options;
     const untilMs = clock.monotonicNow() + sliceMs;
-    for (let pops = 1; this.#fifo.length > this.#resting.size && !this.#isClosed; pops++) {
+    for (let pops = 1; this.#fifo.length > (this.#retries?.resting.size ?? 0) && !this.#isClosed; pops++) {
       this.#fifo.pop(this.#process);
       if (pops % popsPerLook === 0 && clock.monotonicNow() > untilMs) {
         this.#continueLater();
@@ -94,11 +100,11 @@ export class ProcessLoop<T extends KubernetesObject> {
   }
 
   readonly #process: ProcessDeltas<T> = (deltas, isInInitialList, key) => {
-    if (this.#resting.has(key)) {
+    if (this.#retries?.resting.has(key)) {
       this.#fifo.addIfNotPresent?.(key, deltas);
       return;
     }
-    this.#failed.delete(key);
+    this.#retries?.failed.delete(key);
     this.#popped = deltas.length;
     let hasFailed = false;
     for (const delta of deltas) {
@@ -106,7 +112,7 @@ export class ProcessLoop<T extends KubernetesObject> {
       this.#popped--;
       hasFailed = !this.#apply(delta, key, isInInitialList);
     }
-    if (hasFailed && this.#options.retryOnError) this.#queueAgain(key, deltas.slice(-1));
+    if (hasFailed && this.#retries !== undefined) this.#queueAgain(this.#retries, key, deltas.slice(-1));
   };
 
   #apply(delta: Delta<T>, key: ObjectKey, isInInitialList: boolean): boolean {
@@ -120,14 +126,14 @@ export class ProcessLoop<T extends KubernetesObject> {
   }
 
   /** In the FIFO, not beside it: what happens to the object meanwhile must come after it, or take its place. */
-  #queueAgain(key: ObjectKey, newest: Deltas<T>): void {
+  #queueAgain({ failed, resting }: Retries, key: ObjectKey, newest: Deltas<T>): void {
     if (this.#isClosed) return;
     this.#fifo.addIfNotPresent?.(key, newest);
-    this.#failed.add(key);
-    this.#resting.add(key);
+    failed.add(key);
+    resting.add(key);
     this.#cancelRetry ??= this.#options.clock.setBackgroundTimer(() => {
       this.#cancelRetry = undefined;
-      this.#resting.clear();
+      resting.clear();
       this.exclusively(() => undefined);
     }, retryMs);
   }

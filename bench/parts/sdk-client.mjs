@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { clientGoLibraries, measureClientGo } from './client-go.mjs';
 
 const part = (name) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -21,6 +22,7 @@ export async function measureClients({ libraries, objects, events = 0, changes =
 }
 
 async function measureOnce(args) {
+  if (clientGoLibraries.includes(args[0])) return await measureClientGo(args[0], args[1]);
   const child = fork(part('sdk-client-process.mjs'), args, { execArgv: ['--expose-gc', ...flags] });
   const ended = once(child, 'exit');
   const [result] = await Promise.race([once(child, 'message'), ended.then(([code]) => [{ failed: code }])]);

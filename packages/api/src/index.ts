@@ -89,7 +89,7 @@ export {
   readJsonSlowly,
   type SlowRead,
 } from './json-syntax.ts';
-export { type OptionNames, requireKnownOptions } from './known-options.ts';
+export { nearestName, type OptionNames, requireKnownOptions } from './known-options.ts';
 export type {
   DeepReadonly,
   KubernetesList,

@@ -1,6 +1,6 @@
 // Options by names that nobody takes are refused: a misspelt `labelselector` would list everything, a misspelt `dryrun` would
 // write. For calls, clients, controllers and managers; beside required.ts, which looks at their values. Informers take options objects
-// that have members of their own, which their callbacks read.
+// that have members of their own, which their callbacks read, and refuse what is nearly an option: see informer-option-names.ts there.
 
 /** The names of options, each once: declared as `OptionNames<ListOptions>`, the compiler finds one that is missing or too many. */
 export type OptionNames<O extends object> = Readonly<Record<keyof O, unknown>>;
@@ -17,18 +17,22 @@ export function requireKnownOptions(options: object, names: Readonly<Record<stri
   }
 }
 
+function hint(name: string, known: readonly string[]): string {
+  const nearest = nearestName(name, known);
+  return nearest === undefined ? `it takes ${known.join(', ') || 'none'}` : `did you mean ${JSON.stringify(nearest)}?`;
+}
+
 /** Farthest from a name that a misspelt one may be, in letters. */
 const maxDistance = 2;
 
-function hint(name: string, known: readonly string[]): string {
+/** The one that may have been meant, in any case and with up to two letters wrong; undefined when none is that near. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase();
   const [nearest] = known
     .map((one) => ({ one, distance: distanceOf(lower, one.toLowerCase()) }))
     .filter(({ one, distance }) => distance <= Math.min(maxDistance, one.length / 2))
     .sort((a, b) => a.distance - b.distance);
-  return nearest === undefined
-    ? `it takes ${known.join(', ') || 'none'}`
-    : `did you mean ${JSON.stringify(nearest.one)}?`;
+  return nearest?.one;
 }
 
 /** Levenshtein's: letters to insert, remove or replace. */

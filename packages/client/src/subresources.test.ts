@@ -50,6 +50,32 @@ describe('subresources of built-in kinds', () => {
     });
   });
 
+  it.each<[string, () => Promise<unknown>, string]>([
+    [
+      'a dry run in small letters',
+      () => evict(client, target, { dryrun: true } as never),
+      'evict: unknown option "dryrun"; did you mean "dryRun"?',
+    ],
+    ['options that are null', () => evict(client, target, null as never), 'options of evict() must be an object'],
+    ['no target', () => evict(client, undefined as never), 'a target, such as { namespace, name }, must be an object'],
+    ['no node', () => bind(client, target, {} as never), 'node must be a string, not undefined'],
+    [
+      'a node of another name',
+      () => bind(client, target, { node: 'x', nodeName: 'y' } as never),
+      'bind: unknown option "nodeName"; it takes signal, ',
+    ],
+    [
+      'an audience alone',
+      () => createToken(client, target, { audience: 'a' } as never),
+      'createToken: unknown option "audience"; did you mean "audiences"?',
+    ],
+  ])('reject at once: %s', async (_what, call, text) => {
+    const error = await call().catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as TypeError).message).toContain(text);
+    expect(server.requests).toHaveLength(0);
+  });
+
   it('evict asks by policy/v1 and passes on the refusal of a budget', async () => {
     server.next(json({ kind: 'Status', apiVersion: 'v1', status: 'Success' }, { status: 201 }));
     await evict(client, target, { gracePeriodSeconds: 0, preconditions: { uid: 'u' }, dryRun: true });

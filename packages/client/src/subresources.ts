@@ -1,23 +1,44 @@
 // The subresources of built-in kinds as calls with types: scale, eviction, binding, token. Over any ResourceClient, so
 // also in process. Status needs no call of its own: update, patch and apply take `subresource: 'status'`.
-import type {
-  CallOptions,
-  DeleteOptions,
-  GetOptions,
-  ObjectTarget,
-  Resource,
-  ResourceClient,
-  WriteOptions,
+import {
+  type CallOptions,
+  type DeleteOptions,
+  type GetOptions,
+  type ObjectTarget,
+  type OptionNames,
+  type Resource,
+  type ResourceClient,
+  requireKnownOptions,
+  requireObject,
+  requireString,
+  requireTarget,
+  resource,
+  type WriteOptions,
 } from '@kapstan/api';
-import { requireObject, requireTarget, resource } from '@kapstan/api';
 import type { BoundObjectReference, TokenRequest } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Scale } from '@kapstan/kinds/autoscaling/v1';
 import type { Binding } from '@kapstan/kinds/core/v1';
 import type { Eviction } from '@kapstan/kinds/policy/v1';
+import { callOptionNames } from './call-option-names.ts';
 
 const Pod: Resource = resource({ group: '', version: 'v1', kind: 'Pod' });
 const ServiceAccount: Resource = resource({ group: '', version: 'v1', kind: 'ServiceAccount' });
 const subresource = 'scale';
+
+const evictOptionNames: OptionNames<DeleteOptions> = {
+  ...callOptionNames,
+  gracePeriodSeconds: true,
+  preconditions: true,
+  propagationPolicy: true,
+  dryRun: true,
+};
+const bindOptionNames: OptionNames<BindOptions> = { ...callOptionNames, node: true };
+const tokenOptionNames: OptionNames<CreateTokenOptions> = {
+  ...callOptionNames,
+  audiences: true,
+  expirationSeconds: true,
+  boundObjectRef: true,
+};
 
 /** How many replicas are wanted and there, whatever the kind. Rejects with a 404 where the kind cannot be scaled. */
 export async function getScale(
@@ -44,7 +65,7 @@ export async function updateScale(
 
 /** Deletes a pod unless that breaks a PodDisruptionBudget, which is a 429: whether and when to try again is the caller's. */
 export async function evict(client: ResourceClient, target: ObjectTarget, options: DeleteOptions = {}): Promise<void> {
-  requireTarget(target);
+  requireCall(target, options, { names: evictOptionNames, who: 'evict' });
   const { gracePeriodSeconds, preconditions, propagationPolicy, dryRun } = options;
   const chosen = { gracePeriodSeconds, preconditions, propagationPolicy, dryRun: dryRun ? ['All'] : undefined };
   const deleteOptions = Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined));
@@ -64,7 +85,8 @@ export interface BindOptions extends CallOptions {
 
 /** Puts a pod on a node: what a scheduler does. A pod that is on one already is a 409. */
 export async function bind(client: ResourceClient, target: ObjectTarget, options: BindOptions): Promise<void> {
-  requireTarget(target);
+  requireCall(target, options, { names: bindOptionNames, who: 'bind' });
+  requireString(options.node, 'node');
   const body: Binding = {
     apiVersion: 'v1',
     kind: 'Binding',
@@ -89,7 +111,7 @@ export async function createToken(
   target: ObjectTarget,
   options: CreateTokenOptions = {},
 ): Promise<TokenRequest> {
-  requireTarget(target);
+  requireCall(target, options, { names: tokenOptionNames, who: 'createToken' });
   const { audiences, expirationSeconds, boundObjectRef } = options;
   const body: TokenRequest = {
     apiVersion: 'authentication.k8s.io/v1',
@@ -104,6 +126,16 @@ export async function createToken(
   const call = { body, ...limitsOf(options) };
   const answer = await client.createSubresource(ServiceAccount, { ...target, subresource: 'token' }, call);
   return answer as TokenRequest;
+}
+
+function requireCall(
+  target: ObjectTarget,
+  options: object,
+  { names, who }: { readonly names: Readonly<Record<string, unknown>>; readonly who: string },
+): void {
+  requireTarget(target);
+  requireObject(options, `options of ${who}()`);
+  requireKnownOptions(options, names, who);
 }
 
 /** What of a call's options is not about its request. */

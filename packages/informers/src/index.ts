@@ -41,13 +41,8 @@ export type { ReflectorStatus } from './reflector-status.ts';
 export { type RetryWatchOptions, retryWatch } from './retry-watch.ts';
 export { SharedInformer } from './shared-informer.ts';
 // Informer
-export {
-  type InformerHandle,
-  type InformerOptions,
-  type ListerWatcherSource,
-  SharedInformerFactory,
-  type SharedInformerFactoryOptions,
-} from './shared-informer-factory.ts';
+export { type InformerHandle, type ListerWatcherSource, SharedInformerFactory } from './shared-informer-factory.ts';
+export type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 export type {
   EventHandlerOptions,
   EventHandlerRegistration,

@@ -35,7 +35,7 @@ export function requireReflector(listerWatcher: unknown, options: unknown): void
   requireCallbacks(options as object, reflectorCallbacks);
 }
 
-/** Throws TypeError for options that one informer cannot use; they may be those of a factory too. */
+/** Throws TypeError for options that an informer, a factory or a request cannot use. */
 export function requireInformerOptions(options: unknown): void {
   requireObject(options, 'options');
   const { logger, indexers, resyncMs = 0, mutationDetection = 'off', retryOnError = false } = options as Options;

@@ -9,7 +9,8 @@ import {
 import { FakeListerWatcher, LeakCheck, pod, testConfigMaps, testPods, VirtualClock } from '@kapstan/api/testing';
 import { throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SharedInformerFactory, type SharedInformerFactoryOptions } from './shared-informer-factory.ts';
+import { SharedInformerFactory } from './shared-informer-factory.ts';
+import type { SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 
 let clock: VirtualClock;
 let source: FakeListerWatcher<KubernetesObject>;

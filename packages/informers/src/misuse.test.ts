@@ -1,5 +1,5 @@
 import { type ListerWatcher, type Resource, silentLogger } from '@kapstan/api';
-import { FakeListerWatcher, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
+import { FakeListerWatcher, pod, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { conflateByKey } from './conflate-by-key.ts';
 import { filteringHandler } from './event-handler.ts';
@@ -36,6 +36,27 @@ afterEach(async () => {
   await Promise.all(closing.splice(0).map((one) => one.close()));
 });
 
+describe('members of options that are none', () => {
+  it('are left to their callbacks', async () => {
+    const options = {
+      failures: 0,
+      onHandlerError(): void {
+        this.failures += 1;
+      },
+    };
+    const one = informer(options);
+    one.addEventHandler({
+      onAdd: () => {
+        throw new Error('broken');
+      },
+    });
+    source.add(pod({ name: 'a' }));
+    one.start();
+    await one.whenSynced();
+    expect(options.failures).toBe(1);
+  });
+});
+
 describe('is refused at once, by name', () => {
   it.each<[string, Make, string]>([
     ['no source', () => informer({}, null), 'a ListerWatcher needs the function list, it is null'],
@@ -49,6 +70,21 @@ describe('is refused at once, by name', () => {
       'an index that is text',
       () => informer({ indexers: { node: 'n' } }),
       'the index "node" must be a function, not "n"',
+    ],
+    [
+      'a selector in small letters',
+      () => informer({ labelselector: 'a' }),
+      'an informer: unknown option "labelselector"; did you mean "labelSelector"?',
+    ],
+    [
+      'a namespace, which a source has',
+      () => informer({ namespace: 'a' }),
+      'an informer: unknown option "namespace"; it takes clock, ',
+    ],
+    [
+      "a reflector's option",
+      () => informer({ shouldResync: () => true }),
+      'an informer: unknown option "shouldResync"; it takes clock, ',
     ],
     ['a period in words', () => informer({ resyncMs: '10s' }), notPeriod('"10s"')],
     ['a period as text', () => informer({ resyncMs: '5000' }), notPeriod('"5000"')],
@@ -113,6 +149,16 @@ describe('is refused at once, by name', () => {
     ['no transform', () => informer().setTransform({} as never), 'transform must be a function, not an object'],
     ['a controller as a signal', () => informer().events({ signal: new AbortController() as never }), 'AbortSignal'],
     ['a bare signal', () => informer().events(null as never), 'options of events() must be an object, not null'],
+    [
+      'a period of a handler without its unit',
+      () => informer().addEventHandler({}, { resync: 5 } as never),
+      'a handler: unknown option "resync"; did you mean "resyncMs"?',
+    ],
+    [
+      'a signal of another name',
+      () => informer().events({ abort: new AbortController().signal } as never),
+      'events(): unknown option "abort"; it takes signal',
+    ],
   ])('later on: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);
@@ -137,6 +183,26 @@ describe('is refused at once, by name', () => {
     ['a kind alone', () => factory().metadataInformer({ kind: 'Pod' } as Resource), 'a factory takes a resource token'],
     ['options of an informer', () => factory().informer(testPods, 5 as never), 'options must be an object, not 5'],
     ['a transform of an informer', () => factory().informer(testPods, { transform: {} as never }), 'transform must be'],
+    [
+      "a factory's option with a letter too few",
+      () => factory({ tweakListOption: () => ({}) }),
+      'a factory: unknown option "tweakListOption"; did you mean "tweakListOptions"?',
+    ],
+    [
+      'a selector of all informers',
+      () => factory({ labelSelector: 'a' }),
+      'a factory: unknown option "labelSelector"; it takes clock, ',
+    ],
+    [
+      'a selector of one request',
+      () => factory().informer(testPods, { fieldSelector: 'a' } as never),
+      'an informer of a factory: unknown option "fieldSelector"; it takes indexers, ',
+    ],
+    [
+      'a selector that a factory tweaks',
+      () => factory({ tweakListOptions: () => ({ labelselector: 'a' }) }).informer(testPods),
+      'an informer: unknown option "labelselector"; did you mean "labelSelector"?',
+    ],
   ])('by a factory: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);
@@ -149,6 +215,11 @@ describe('is refused at once, by name', () => {
     ['shouldResync', () => reflector({ shouldResync: true }), 'shouldResync must be a function, not true'],
     ['no version', () => retryWatch(source, {} as never), 'resourceVersion must be a string, not undefined'],
     ['no work', () => conflateByKey(undefined as never), 'the work of conflateByKey() must be a function'],
+    [
+      "a reflector's option in another case",
+      () => reflector({ onStoreerror: () => undefined }),
+      'a reflector: unknown option "onStoreerror"; did you mean "onStoreError"?',
+    ],
   ])('by a part: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);

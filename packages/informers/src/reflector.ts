@@ -24,6 +24,7 @@ import {
 } from '@kapstan/api';
 import { defer, type Observable, type Subscription } from 'rxjs';
 import { reflectorCallbacks, requireReflector } from './informer-checks.ts';
+import { requireOptionNames } from './informer-option-names.ts';
 import { emitProcessWarning, errorText } from './process-warning.ts';
 import { type ExpectedKind, expectedOf, requireUsable, sourceName } from './reflector-events.ts';
 import type { ReflectorOptions, ReflectorStore } from './reflector-options.ts';
@@ -73,6 +74,7 @@ export class Reflector<T extends KubernetesObject> {
   /** Throws TypeError on bad options. Does nothing until {@link start}. */
   constructor(listerWatcher: ListerWatcher<T>, store: ReflectorStore<T>, given: ReflectorOptions = {}) {
     requireReflector(listerWatcher, given);
+    requireOptionNames(given, 'a reflector');
     requireFunctions(store, 'a store', ['add', 'update', 'delete', 'replace']);
     this.#listerWatcher = listerWatcher;
     this.#store = store;

@@ -18,7 +18,8 @@ import {
 } from '@kapstan/api/testing';
 import { NEVER } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SharedInformerFactory, type SharedInformerFactoryOptions } from './shared-informer-factory.ts';
+import { SharedInformerFactory } from './shared-informer-factory.ts';
+import type { SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 
 class FakeClient {
   readonly sources = new Map<string, FakeListerWatcher<KubernetesObject>>();

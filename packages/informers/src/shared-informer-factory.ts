@@ -7,7 +7,6 @@ import {
   type ListerWatcherScope,
   type Resource,
   requireResource,
-  type SelectionOptions,
 } from '@kapstan/api';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
@@ -18,58 +17,19 @@ import {
   requireInformerOptions,
   requirePeriods,
 } from './informer-checks.ts';
+import { requireOptionNames } from './informer-option-names.ts';
 import { watchKindRemoval } from './kind-removal.ts';
 import { metadataListerWatcher, type PartialObjectMetadata } from './metadata-lister-watcher.ts';
 import { type Warn, warningTo } from './process-warning.ts';
 import { sourceName } from './reflector-events.ts';
 import { SharedInformer } from './shared-informer.ts';
+import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
 import type { SharedInformerOptions } from './shared-informer-options.ts';
 import { waitForCacheSync } from './wait-for-cache-sync.ts';
 
 /** As much of a client as informers need; a `ResourceClient` fits. */
 export interface ListerWatcherSource {
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T>;
-}
-
-type CommonOptions = Omit<
-  SharedInformerOptions<KubernetesObject>,
-  'resource' | 'name' | 'indexers' | 'transform' | 'resyncMs' | 'labelSelector' | 'fieldSelector'
->;
-
-export interface SharedInformerFactoryOptions extends CommonOptions {
-  /** Default resync period, in milliseconds. 0 (default) = none. */
-  readonly resyncMs?: number;
-  /** Resync periods of single resources, in milliseconds. */
-  readonly customResyncMs?: Iterable<readonly [Resource, number]>;
-  /** Namespace that all informers look at. Absent or "" = all. */
-  readonly namespace?: string;
-  /** Selectors of an informer's lists and watches. Default: everything. */
-  readonly tweakListOptions?: (token: Resource) => Omit<SelectionOptions, 'namespace'>;
-  /** Applied to every informer that has none of its own. */
-  readonly transform?: Transform<KubernetesObject>;
-  /**
-   * Whether a kind is still served: `(kind) => client.discovery.serves(kind)`. Asked when a kind that was there, since its
-   * informer has synced, is answered with 404. False: its informers are closed and forgotten, with a last status that says so;
-   * the next request makes new ones. What the cache holds then is told to nobody as deleted, unless the watch said so. A rejection
-   * is told to the logger, and it is asked again after the next 404. Default: informers wait for their kind to come back.
-   */
-  readonly isServed?: (token: Resource) => Promise<boolean>;
-}
-
-/** What one informer adds to the factory's options. Only the first request for a resource decides: what differs in a later one is warned of once. Indexers are added by each. */
-export interface InformerOptions<T extends KubernetesObject> {
-  /** Added to those that the informer has; a name that it has keeps its function. */
-  readonly indexers?: Indexers<T>;
-  /** Resync period, in milliseconds; 0 = none. Default: `customResyncMs` of the factory, then its `resyncMs`. */
-  readonly resyncMs?: number;
-  /** Default: the factory's. */
-  readonly transform?: Transform<T>;
-  /** Default: the factory's, and `delta` without one. */
-  readonly fifo?: 'delta' | 'inOrder';
-  /** Default: the factory's, and false without one. */
-  readonly retryOnError?: boolean;
-  /** Default: the factory's. */
-  readonly onHandlerError?: NonNullable<SharedInformerOptions<T>['onHandlerError']>;
 }
 
 /** A share in an informer of a factory. */
@@ -110,6 +70,7 @@ export class SharedInformerFactory {
   /** Throws TypeError on bad options. */
   constructor(client: ListerWatcherSource, options: SharedInformerFactoryOptions = {}) {
     requireFactory(client, options);
+    requireOptionNames(options, 'a factory');
     this.#client = client;
     this.#options = options;
     this.#warn = warningTo(options.logger);
@@ -340,6 +301,7 @@ function keep<T extends KubernetesObject>(entry: SharedEntry): SharedInformer<T>
 function requireRequest(token: Resource, options: unknown): void {
   requireResource(token, 'a factory');
   requireInformerOptions(options);
+  requireOptionNames(options as object, 'an informer of a factory');
 }
 
 /** The first request's token decides what comes; one that says otherwise would get objects of that kind unnoticed. */

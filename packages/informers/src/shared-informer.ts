@@ -8,6 +8,7 @@ import {
   type ListerWatcher,
   type ObjectKey,
   requireFunction,
+  requireKnownOptions,
   requireNotNegative,
   requireObject,
   requireSignal,
@@ -23,6 +24,7 @@ import { HandlerRegistry, registrationOf } from './handler-registry.ts';
 import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
 import { informerCallbacks, requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
 import { type InformerObserver, informerEvents } from './informer-events.ts';
+import { requireOptionNames } from './informer-option-names.ts';
 import { Lister } from './lister.ts';
 import { MutationDetector } from './mutation-detector.ts';
 import type { AddedChange, InformerEvent, ObjectChange } from './object-change.ts';
@@ -80,6 +82,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
   constructor(listerWatcher: ListerWatcher<T>, given: SharedInformerOptions<T> = {}) {
     requireReflector(listerWatcher, given);
     requireInformerOptions(given);
+    requireOptionNames(given, 'an informer');
     const options = boundCallbacks(given, informerCallbacks);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
@@ -226,6 +229,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     }
     requireHandler(handler);
     requireObject(options, 'options of a handler');
+    requireKnownOptions(options, { resyncMs: true }, 'a handler');
     const resyncMs = options.resyncMs ?? this.#options.resyncMs ?? 0;
     requireNotNegative(resyncMs, 'resyncMs');
     // Atomic: replay and registration; no change is missed or told twice.
@@ -252,6 +256,7 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
    */
   events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<InformerEvent<T>> {
     requireObject(options, 'options of events()');
+    requireKnownOptions(options, { signal: true }, 'events()');
     requireSignal(options.signal);
     return informerEvents((observer) => this.#observe(observer), options.signal);
   }

@@ -1,0 +1,74 @@
+// The names of all options of informers, their factory and reflectors, so that none is given where nobody takes it. Used by those
+// three; beside informer-checks.ts, which looks at the values.
+import { type KubernetesObject, nearestName, type OptionNames, requireKnownOptions } from '@kapstan/api';
+import type { ReflectorOptions } from './reflector-options.ts';
+import type { InformerOptions, SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
+import type { SharedInformerOptions } from './shared-informer-options.ts';
+
+const requestNames: OptionNames<InformerOptions<KubernetesObject>> = {
+  indexers: true,
+  resyncMs: true,
+  transform: true,
+  fifo: true,
+  retryOnError: true,
+  onHandlerError: true,
+};
+const commonNames = {
+  clock: true,
+  random: true,
+  resyncMs: true,
+  useWatchList: true,
+  pageSize: true,
+  minWatchTimeoutMs: true,
+  idleTimeoutMs: true,
+  internalErrorRetryMs: true,
+  backoff: true,
+  onWatchError: true,
+  onHandlerError: true,
+  transform: true,
+  fifo: true,
+  retryOnError: true,
+  logger: true,
+  mutationDetection: true,
+};
+const factoryNames: OptionNames<SharedInformerFactoryOptions> = {
+  ...commonNames,
+  customResyncMs: true,
+  namespace: true,
+  tweakListOptions: true,
+  isServed: true,
+};
+const informerNames: OptionNames<SharedInformerOptions<KubernetesObject>> = {
+  ...commonNames,
+  resource: true,
+  name: true,
+  labelSelector: true,
+  fieldSelector: true,
+  indexers: true,
+};
+// An informer hands its options on to its reflector.
+const reflectorNames: OptionNames<ReflectorOptions & SharedInformerOptions<KubernetesObject>> = {
+  ...informerNames,
+  shouldResync: true,
+  expected: true,
+  onWarning: true,
+  onStoreError: true,
+};
+/** Who takes options, as texts name it, and which. */
+const optionNames = {
+  'a reflector': reflectorNames,
+  'an informer': informerNames,
+  'a factory': factoryNames,
+  'an informer of a factory': requestNames,
+} as const;
+type Taker = keyof typeof optionNames;
+const allNames = [...new Set(Object.values(optionNames).flatMap((names) => Object.keys(names)))];
+
+/**
+ * Throws TypeError for what is an option elsewhere, or nearly one: it would be ignored. Others are members of the object, for its
+ * callbacks.
+ */
+export function requireOptionNames(options: object, taker: Taker): void {
+  const entries = Object.entries(options).filter(([name]) => nearestName(name, allNames) !== undefined);
+  requireKnownOptions(Object.fromEntries(entries), optionNames[taker], taker);
+}

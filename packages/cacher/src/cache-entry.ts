@@ -50,7 +50,7 @@ export class CacheEvent<T extends KubernetesObject> {
     return this.#lastState;
   }
 
-  /** What a watch is told that sees the change so. Made once for all such watches in a row. `ADDED` and `MODIFIED` need `current`. */
+  /** What a watch is told that sees the change so. The last one made is kept, as nearly all watches see it alike. `ADDED` and `MODIFIED` need `current`. */
   as(type: ChangeEvent<T>['type']): ChangeEvent<T> {
     if (this.#told?.type !== type)
       this.#told = { type, stored: (type === 'DELETED' ? this.lastState : this.current?.stored) as Stored<T> };

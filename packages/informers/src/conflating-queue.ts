@@ -13,6 +13,10 @@ interface Entry<T extends KubernetesObject> {
 /** Keyed queue of changes. A key keeps its place in line. */
 export class ConflatingQueue<T extends KubernetesObject> {
   readonly #entries = new Map<ObjectKey, Entry<T>>();
+  /** Stands before the first key that no shift came to. Kept between them: a new one walks over the holes that they left. */
+  #cursor: Iterator<ObjectKey> | undefined;
+  /** Those before it that wait all the same, in their order: of busy receivers, so a few. */
+  readonly #passed = new Set<ObjectKey>();
   #conflated = 0;
 
   /** Keys with something pending. */
@@ -52,18 +56,39 @@ export class ConflatingQueue<T extends KubernetesObject> {
 
   /** Takes the oldest change whose key is free; undefined when there is none. */
   shift(isFree: (key: ObjectKey) => boolean = () => true): ObjectChange<T> | undefined {
-    for (const [key, entry] of this.#entries) {
-      if (!isFree(key)) continue;
-      const { deletion, change } = entry;
-      if (deletion !== undefined && change !== undefined) entry.deletion = undefined;
-      else this.#entries.delete(key);
-      return deletion ?? change;
+    for (const key of this.#passed) if (isFree(key)) return this.#take(key);
+    this.#cursor ??= this.#entries.keys();
+    for (let next = this.#cursor.next(); next.done !== true; next = this.#cursor.next()) {
+      const key = next.value;
+      if (this.#passed.has(key)) continue;
+      if (isFree(key)) return this.#take(key);
+      this.#passed.add(key);
     }
+    // An iterator that has ended sees nothing that is added later.
+    this.#cursor = undefined;
     return undefined;
   }
 
   clear(): void {
     this.#entries.clear();
+    this.#passed.clear();
+    this.#cursor = undefined;
+  }
+
+  #take(key: ObjectKey): ObjectChange<T> | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    const { deletion, change } = entry;
+    if (deletion !== undefined && change !== undefined) {
+      entry.deletion = undefined;
+      this.#passed.add(key);
+    } else this.#forget(key);
+    return deletion ?? change;
+  }
+
+  #forget(key: ObjectKey): void {
+    this.#entries.delete(key);
+    this.#passed.delete(key);
   }
 
   #bury(entry: Entry<T>, deletion: DeletedChange<T>): AddedChange<T> | undefined {
@@ -75,7 +100,7 @@ export class ConflatingQueue<T extends KubernetesObject> {
       return undefined;
     }
     // The receiver never heard of this object; of the one before it, it is told as planned.
-    if (entry.deletion === undefined) this.#entries.delete(deletion.key);
+    if (entry.deletion === undefined) this.#forget(deletion.key);
     return change;
   }
 }

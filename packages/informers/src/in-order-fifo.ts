@@ -26,7 +26,7 @@ interface Entry<T extends KubernetesObject> {
 
 /** Queue of single changes. */
 export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
-  // Invariant: entries before #head are popped; they are cut off in bulk, so that a pop costs O(1).
+  // Invariant: entries before #head are popped; they are cut off when they are the greater part, so that a pop costs O(1).
   #entries: Entry<T>[] = [];
   #head = 0;
   readonly #versions = new VersionTrail();
@@ -140,7 +140,7 @@ export class InOrderFifo<T extends KubernetesObject> implements Fifo<T> {
     if (entry === undefined) return undefined;
     this.#head++;
     this.#versions.notePopped();
-    if (this.#head === this.#entries.length || this.#head >= 1024) {
+    if (this.#head === this.#entries.length || (this.#head >= 1024 && this.#head * 2 > this.#entries.length)) {
       this.#entries = this.#entries.slice(this.#head);
       this.#head = 0;
     }

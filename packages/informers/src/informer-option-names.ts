@@ -69,6 +69,9 @@ const allNames = [...new Set(Object.values(optionNames).flatMap((names) => Objec
  * callbacks.
  */
 export function requireOptionNames(options: object, taker: Taker): void {
-  const entries = Object.entries(options).filter(([name]) => nearestName(name, allNames) !== undefined);
+  const entries: [string, unknown][] = [];
+  // Inherited ones too: they would be read.
+  for (const name in options)
+    if (nearestName(name, allNames) !== undefined) entries.push([name, options[name as keyof typeof options]]);
   requireKnownOptions(Object.fromEntries(entries), optionNames[taker], taker);
 }

@@ -34,7 +34,7 @@ export class KeyedQueue<V> {
     return this.#first === undefined ? [...rest] : [this.#first.key, ...rest];
   }
 
-  /** Puts a key that is not here at the end. */
+  /** Puts a key at the end. Precondition: it is not here. */
   push(key: ObjectKey, value: V): void {
     if (this.#first === undefined && this.#rest === undefined) {
       this.#first = { key, value };
@@ -56,6 +56,7 @@ export class KeyedQueue<V> {
     if (this.#rest === undefined) return undefined;
     this.#cursor ??= this.#rest.entries();
     const next = this.#cursor.next();
+    // Never, as #rest is not empty; the compiler cannot know.
     if (next.done === true) return undefined;
     const [key, value] = next.value;
     this.#rest.delete(key);

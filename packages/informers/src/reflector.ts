@@ -6,6 +6,7 @@ import {
   createListWatchState,
   type DeepReadonly,
   guardedCall,
+  immediate,
   type KubernetesObject,
   type ListerWatcher,
   type ListOptions,
@@ -35,6 +36,8 @@ import { RoundTrace } from './reflector-trace.ts';
 type Pending<T extends KubernetesObject> =
   | { readonly kind: 'input'; readonly input: ListWatchInput }
   | { readonly kind: 'event'; readonly event: WatchEvent<T>; readonly watchId: number };
+
+const written = 'what the store writes';
 
 /**
  * Lists and watches until closed. It never gives up: trouble is a value on {@link Reflector.status$}.
@@ -128,6 +131,8 @@ export class Reflector<T extends KubernetesObject> {
   }
 
   // ---- The machine's loop ----
+
+  // Events go another way than inputs, with neither a Pending nor a closure where one comes alone: nearly all do.
 
   #give(input: ListWatchInput): void {
     if (this.#isBusy) {
@@ -263,7 +268,7 @@ export class Reflector<T extends KubernetesObject> {
   #replace(resourceVersion: string): boolean {
     const objects = this.#staged instanceof Map ? this.#staged.values() : this.#staged;
     try {
-      this.#trace.finish(() => this.#store.replace(objects, resourceVersion));
+      this.#trace.finish(() => immediate(this.#store.replace(objects, resourceVersion), written));
     } catch (cause) {
       this.#dropWatch();
       const error = new Error(`unable to sync list result: ${(cause as Error).message}`, { cause });
@@ -320,7 +325,7 @@ export class Reflector<T extends KubernetesObject> {
     if (isStreaming) this.#silence.noteEvent();
     if (event.type === 'BOOKMARK') {
       const { resourceVersion, initialEventsEnd } = event;
-      if (!isStreaming) this.#guard(() => this.#store.bookmark?.(resourceVersion));
+      if (!isStreaming) this.#guard(() => immediate(this.#store.bookmark?.(resourceVersion), written));
       this.#step({ type: 'bookmark', resourceVersion, initialEventsEnd });
       return;
     }
@@ -344,9 +349,9 @@ export class Reflector<T extends KubernetesObject> {
   }
 
   #apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: DeepReadonly<T>): void {
-    if (type === 'ADDED') this.#store.add(object);
-    else if (type === 'MODIFIED') this.#store.update(object);
-    else if (type === 'DELETED') this.#store.delete(object);
+    if (type === 'ADDED') immediate(this.#store.add(object), written);
+    else if (type === 'MODIFIED') immediate(this.#store.update(object), written);
+    else if (type === 'DELETED') immediate(this.#store.delete(object), written);
     else throw new TypeError(`unable to understand watch event: its type is ${String(type)}`);
   }
 
@@ -369,7 +374,7 @@ export class Reflector<T extends KubernetesObject> {
 
   #resync(): void {
     try {
-      if (this.#options.shouldResync?.() ?? true) this.#store.resync?.();
+      if (this.#options.shouldResync?.() ?? true) immediate(this.#store.resync?.(), written);
     } catch (error) {
       this.#dropWatch();
       this.#give({ type: 'watchFailed', failure: { kind: 'other', error } });

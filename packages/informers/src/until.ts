@@ -113,7 +113,6 @@ export async function untilWithSync<T extends KubernetesObject>(
 const isChange = <T extends KubernetesObject>(event: InformerEvent<T>): event is ObjectChange<T> =>
   event.type !== 'synced';
 
-/** Runs what ends with a signal that aborts with the caller's or when the time is over. */
 /** The options, whatever class they are of, with a clock unless they have one. */
 function withClock<T extends KubernetesObject>(
   options: SharedInformerOptions<T>,
@@ -124,6 +123,7 @@ function withClock<T extends KubernetesObject>(
     : Object.assign(Object.create(options), { clock });
 }
 
+/** Runs what ends with a signal that aborts with the caller's or when the time is over. */
 async function limited<R>(options: UntilOptions, work: (signal: AbortSignal) => Promise<R>): Promise<R> {
   const { signal, timeoutMs = 0, clock = systemClock } = options;
   requireSignal(signal);

@@ -54,14 +54,14 @@ const reflectorNames: OptionNames<ReflectorOptions & SharedInformerOptions<Kuber
   onWarning: true,
   onStoreError: true,
 };
-/** Who takes options, as texts name it, and which. */
-const optionNames = {
+/** Who takes options, as texts name it. */
+type Taker = 'a reflector' | 'an informer' | 'a factory' | 'an informer of a factory';
+const optionNames: Readonly<Record<Taker, Readonly<Record<string, unknown>>>> = {
   'a reflector': reflectorNames,
   'an informer': informerNames,
   'a factory': factoryNames,
   'an informer of a factory': requestNames,
-} as const;
-type Taker = keyof typeof optionNames;
+};
 const allNames = [...new Set(Object.values(optionNames).flatMap((names) => Object.keys(names)))];
 
 /**

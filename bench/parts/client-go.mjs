@@ -16,16 +16,18 @@ const kinds = {
 /** Names for measureClients; none without the program. */
 export const clientGoLibraries = program === undefined ? [] : Object.keys(kinds);
 
-/** One sync in a process of its own: the result of sdk-client-process.mjs. */
-export async function measureClientGo(library, url) {
+/** One sync of `objects` in a process of its own, its first connection included: as sdk-client-process.mjs answers. */
+export async function measureClientGo(library, url, objects) {
   const { mode, watchList } = kinds[library];
   const env = { ...process.env, KUBE_FEATURE_WatchListClient: String(watchList) };
   const { stdout } = await promisify(execFile)(program, ['informer', '--url', url, '--mode', mode], { env });
-  const result = JSON.parse(stdout);
-  return {
-    cpuUsPerObject: result.cpu_us_per_object,
-    peakRssMb: result.peak_rss_mb,
-    heapMb: result.heap_after_gc_mb,
-    outOfOrder: 0,
-  };
+  const {
+    n,
+    adds,
+    cpu_us_per_object: cpuUsPerObject,
+    peak_rss_mb: peakRssMb,
+    heap_after_gc_mb: heapMb,
+  } = JSON.parse(stdout);
+  if (n !== objects || adds !== objects) throw new Error(`${library} has ${n} objects and told ${adds} of ${objects}`);
+  return { cpuUsPerObject, peakRssMb, heapMb };
 }

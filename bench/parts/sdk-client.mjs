@@ -22,7 +22,7 @@ export async function measureClients({ libraries, objects, events = 0, changes =
 }
 
 async function measureOnce(args) {
-  if (clientGoLibraries.includes(args[0])) return await measureClientGo(args[0], args[1]);
+  if (clientGoLibraries.includes(args[0])) return await measureClientGo(args[0], args[1], Number(args[2]));
   const child = fork(part('sdk-client-process.mjs'), args, { execArgv: ['--expose-gc', ...flags] });
   const ended = once(child, 'exit');
   const [result] = await Promise.race([once(child, 'message'), ended.then(([code]) => [{ failed: code }])]);

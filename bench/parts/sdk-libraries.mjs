@@ -13,10 +13,10 @@ export const hasFluent = peersFolder !== undefined;
 /** Each: (url) => start; start({ onAdd, onUpdate }) begins to sync and returns what must stay referenced. */
 export const libraries = {
   kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
-  'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods, { useWatchList: false })),
+  'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods), { useWatchList: false }),
   'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
   'kapstan-metadata-list': (url) =>
-    kapstan(url, (factory, pods) => factory.metadataInformer(pods, { useWatchList: false })),
+    kapstan(url, (factory, pods) => factory.metadataInformer(pods), { useWatchList: false }),
   async 'client-node'(url) {
     const k8s = await import('@kubernetes/client-node');
     const config = new k8s.KubeConfig();
@@ -82,14 +82,14 @@ async function jsonParse(url, keep) {
   };
 }
 
-async function kapstan(url, informerOf) {
+async function kapstan(url, informerOf, options = {}) {
   const { connect } = await import('@kapstan/client');
   const { SharedInformerFactory } = await import('@kapstan/informers');
   const { Pod } = await import('@kapstan/kinds/core/v1');
   const client = await connect({ config: { server: url } });
   await client.raw({ path: '/warm' }).catch(() => undefined);
   return ({ onAdd, onUpdate }) => {
-    const informer = informerOf(new SharedInformerFactory(client), Pod);
+    const informer = informerOf(new SharedInformerFactory(client, options), Pod);
     informer.addEventHandler({ onAdd, onUpdate: (_before, after) => onUpdate(after) });
     informer.start();
     return informer;

@@ -183,6 +183,23 @@ describe('Indexer', () => {
     expect(() => indexer.index('picky', make('c'))).toThrow('unable to calculate');
   });
 
+  it('leaves no entry of an object behind whose former values its function cannot tell any more', () => {
+    let broken = false;
+    const told: string[] = [];
+    const byNode = ({ spec }: DeepReadonly<TestPod>): string[] => {
+      if (broken && spec?.nodeName === 'old') throw new Error('no more');
+      return [spec?.nodeName ?? ''];
+    };
+    const indexer = new Indexer<TestPod>({ node: byNode }, { onIndexError: ({ message }) => void told.push(message) });
+    for (const name of ['a', 'b']) indexer.add(make(name, { node: 'old' }));
+    broken = true;
+    indexer.add(make('a', { node: 'new' }));
+    indexer.delete(make('b'));
+    expect(indexer.listIndexFuncValues('node')).toEqual(['new']);
+    expect(indexer.byIndex('node', 'new').map(({ metadata }) => metadata?.name)).toEqual(['a']);
+    expect(told).toEqual([]);
+  });
+
   it('keeps all indexes as they are when a replace fails', () => {
     const indexer = new Indexer<TestPod>({
       ...byNode,

@@ -18,6 +18,16 @@ export function metaNamespaceIndex(object: DeepReadonly<KubernetesObject>): read
   return [object.metadata.namespace ?? ''];
 }
 
+/** These and {@link namespaceIndex}, which listers read. Throws TypeError where another function has its name. */
+export function withNamespaceIndex<T extends KubernetesObject>(indexers: Indexers<T> = {}): Indexers<T> {
+  const { [namespaceIndex]: own = metaNamespaceIndex } = indexers;
+  if (own !== metaNamespaceIndex)
+    throw new TypeError(
+      `indexer conflict: {${namespaceIndex}}: it is always there, listers read it; name yours otherwise`,
+    );
+  return { [namespaceIndex]: metaNamespaceIndex, ...indexers };
+}
+
 interface NamedFunction<T extends KubernetesObject> {
   readonly name: string;
   readonly valuesOf: IndexFunction<T>;
@@ -26,6 +36,9 @@ interface NamedFunction<T extends KubernetesObject> {
 interface Index<T extends KubernetesObject> extends NamedFunction<T> {
   readonly keys: Map<string, Set<ObjectKey>>;
 }
+
+/** Told what an index function threw for the object of a key. Gives the values that count, or throws. */
+type OnIndexError<T extends KubernetesObject> = (error: Error, index: Index<T>, key: ObjectKey) => readonly string[];
 
 export interface IndexerOptions {
   /**
@@ -42,13 +55,18 @@ export class Indexer<T extends KubernetesObject> {
   #resourceVersion = '';
   #snapshot: readonly DeepReadonly<T>[] | undefined;
 
-  readonly #onIndexError: (error: Error) => void;
-  /** For what was cached already: its failure was told when it was written. */
-  readonly #onFormerIndexError: (error: Error) => void;
+  readonly #onIndexError: OnIndexError<T>;
+  readonly #onFormerIndexError: OnIndexError<T>;
 
   constructor(indexers: Indexers<T> = {}, options: IndexerOptions = {}) {
-    this.#onIndexError = options.onIndexError?.bind(options) ?? rethrow;
-    this.#onFormerIndexError = options.onIndexError === undefined ? rethrow : () => undefined;
+    const tell = options.onIndexError?.bind(options);
+    const toNone: OnIndexError<T> = (error) => {
+      tell?.(error);
+      return none;
+    };
+    this.#onIndexError = tell === undefined ? rethrow : toNone;
+    // Of what is cached already: a failure was told when it was written, or comes of what the function reads beside the object.
+    this.#onFormerIndexError = tell === undefined ? rethrow : (_error, index, key) => valuesWith(index, key);
     this.addIndexers(indexers);
   }
 
@@ -224,7 +242,7 @@ const none: readonly string[] = [];
 function buildIndex<T extends KubernetesObject>(
   { name, valuesOf: fn }: NamedFunction<T>,
   objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
-  onError: (error: Error) => void,
+  onError: OnIndexError<T>,
 ): Index<T> {
   const index: Index<T> = { name, valuesOf: fn, keys: new Map() };
   for (const [key, object] of objects)
@@ -232,11 +250,11 @@ function buildIndex<T extends KubernetesObject>(
   return index;
 }
 
-/** None when the function throws and `onError` takes it. */
+/** What `onError` gives when the function throws. */
 function valuesOf<T extends KubernetesObject>(
-  index: NamedFunction<T>,
+  index: Index<T>,
   object: DeepReadonly<T>,
-  onError: (error: Error) => void,
+  onError: OnIndexError<T>,
 ): readonly string[] {
   try {
     const values = immediate(index.valuesOf(object), 'the values of an index');
@@ -244,11 +262,16 @@ function valuesOf<T extends KubernetesObject>(
     requireValues(values);
     return values.filter((value) => value !== undefined);
   } catch (cause) {
-    const names = `key ${JSON.stringify(deletionHandlingKey(object))} on index ${JSON.stringify(index.name)}`;
+    const key = deletionHandlingKey(object);
+    const names = `key ${JSON.stringify(key)} on index ${JSON.stringify(index.name)}`;
     const why = cause instanceof Error ? cause.message : String(cause);
-    onError(new Error(`unable to calculate an index entry for ${names}: ${why}`, { cause }));
-    return [];
+    return onError(new Error(`unable to calculate an index entry for ${names}: ${why}`, { cause }), index, key);
   }
+}
+
+/** The values under which a key stands, by looking at all: an object may not stay under one that nobody can tell any more. */
+function valuesWith<T extends KubernetesObject>({ keys }: Index<T>, key: ObjectKey): readonly string[] {
+  return [...keys].filter(([, found]) => found.has(key)).map(([value]) => value);
 }
 
 /** Throws TypeError: letters of a text would be taken for values. */

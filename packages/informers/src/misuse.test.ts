@@ -72,6 +72,11 @@ describe('is refused at once, by name', () => {
       'the index "node" must be a function, not "n"',
     ],
     [
+      'an index of the name that listers read',
+      () => informer({ indexers: { namespace: () => ['all'] } }),
+      'indexer conflict: {namespace}: it is always there, listers read it; name yours otherwise',
+    ],
+    [
       'a selector in small letters',
       () => informer({ labelselector: 'a' }),
       'an informer: unknown option "labelselector"; did you mean "labelSelector"?',

@@ -21,7 +21,7 @@ import type { ResourceEventHandler } from './event-handler.ts';
 import type { Delta, Fifo, Transform } from './fifo.ts';
 import type { HandlerListener } from './handler-listener.ts';
 import { HandlerRegistry, registrationOf } from './handler-registry.ts';
-import { Indexer, type Indexers, metaNamespaceIndex, namespaceIndex } from './indexer.ts';
+import { Indexer, type Indexers, withNamespaceIndex } from './indexer.ts';
 import { informerCallbacks, requireHandler, requireInformerOptions, requireReflector } from './informer-checks.ts';
 import { type InformerObserver, informerEvents } from './informer-events.ts';
 import { requireOptionNames } from './informer-option-names.ts';
@@ -91,9 +91,10 @@ export class SharedInformer<T extends KubernetesObject> implements Syncable {
     this.#warn = warningTo(options.logger);
     this.#transform = options.transform;
     const report = (error: unknown, change?: ObjectChange<T>): void => this.#reportError(error, change);
-    const indexers = { [namespaceIndex]: metaNamespaceIndex, ...options.indexers };
     const retryOnError = options.retryOnError ?? false;
-    this.indexer = new Indexer<T>(indexers, { onIndexError: retryOnError ? rethrow : report });
+    this.indexer = new Indexer<T>(withNamespaceIndex(options.indexers), {
+      onIndexError: retryOnError ? rethrow : report,
+    });
     this.lister = new Lister(this.indexer, resource ?? { group: '', plural: '' });
     this.#fifo = createFifo(options.fifo ?? 'delta', {
       knownObjects: this.indexer,

@@ -1,8 +1,16 @@
 // ControllerMetrics: the numbers of a manager in Prometheus' format, under the names of client-go and controller-runtime. Fed by
 // work queues, controller-runner.ts and the manager; shown by probe-server.ts.
 import diagnostics_channel from 'node:diagnostics_channel';
-import { type Clock, type RequestMeasure, RequestMetrics, systemClock } from '@kapstan/api';
+import {
+  type Clock,
+  type RequestMeasure,
+  RequestMetrics,
+  requireClock,
+  requireFunctions,
+  systemClock,
+} from '@kapstan/api';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { requireOptionNames } from './option-names.ts';
 import { isTerminalError, type ReconcileOutcome } from './reconcile-loop.ts';
 import { registerRequests } from './registered-requests.ts';
 import type { WorkQueueObserver } from './workqueue/index.ts';
@@ -42,10 +50,12 @@ export class ControllerMetrics {
   readonly #slowRenewals: Counter;
   readonly #requests = new RequestMetrics();
 
-  constructor({
-    registry = new Registry(),
-    clock = systemClock,
-  }: { readonly registry?: Registry; readonly clock?: Clock } = {}) {
+  /** Throws TypeError on bad options. */
+  constructor(options: { readonly registry?: Registry; readonly clock?: Clock } = {}) {
+    requireOptionNames(options, { registry: true, clock: true }, 'ControllerMetrics');
+    const { registry = new Registry(), clock = systemClock } = options;
+    requireFunctions(registry, 'registry', ['registerMetric', 'metrics']);
+    requireClock(clock);
     this.registry = registry;
     this.#clock = clock;
     const registers = [registry];

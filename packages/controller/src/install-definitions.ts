@@ -8,6 +8,7 @@ import {
   isDefinedResource,
   isStatusError,
   type Logger,
+  type OptionNames,
   type ResourceClient,
   requireNotNegative,
   requireSignal,
@@ -18,6 +19,7 @@ import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { isOfClosedClient } from './cache-problem.ts';
 import { guardedLogger } from './guarded-logger.ts';
+import { requireOptionNames } from './option-names.ts';
 import { warningLogger } from './warning-logger.ts';
 
 export interface InstallDefinitionsOptions {
@@ -33,6 +35,15 @@ export interface InstallDefinitionsOptions {
   readonly signal?: AbortSignal;
 }
 
+const optionNames: OptionNames<InstallDefinitionsOptions> = {
+  client: true,
+  fieldManager: true,
+  clock: true,
+  logger: true,
+  timeoutMs: true,
+  signal: true,
+};
+
 /** As those of the informers: a server that is away is tried as often for definitions as for objects. */
 const pauses = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 0, resetAfterMs: 0 } as const;
 
@@ -45,6 +56,7 @@ export async function installDefinitions(
   resources: readonly DefinedResource[],
   options: InstallDefinitionsOptions,
 ): Promise<void> {
+  requireOptionNames(options, optionNames, 'installDefinitions()');
   const { clock = systemClock, timeoutMs = 0, signal } = options;
   const logger = guardedLogger(options.logger ?? warningLogger);
   requireNotNegative(timeoutMs, 'timeoutMs');

@@ -14,19 +14,17 @@ import {
   requireString,
 } from '@kapstan/api';
 import type { Controller } from './controller-builder.ts';
-import type { LeaderElectionOptions, LeaderElectorOptions } from './leader-election/leader-election-options.ts';
+import {
+  type LeaderElectionOptions,
+  type LeaderElectorOptions,
+  leaderElectionOptionNames,
+} from './leader-election/leader-election-options.ts';
 import type { ProbeServerOptions } from './probe-server.ts';
 
 const times = ['gracePeriodMs', 'ownWritesTimeoutMs', 'cacheSyncTimeoutMs'] as const;
 const maxPort = 65_535;
 const electionOptions: OptionNames<LeaderElectionOptions & Pick<LeaderElectorOptions, 'onNewLeader'>> = {
-  name: true,
-  namespace: true,
-  identity: true,
-  releasesOnStop: true,
-  leaseDurationMs: true,
-  renewDeadlineMs: true,
-  retryPeriodMs: true,
+  ...leaderElectionOptionNames,
   onNewLeader: true,
 };
 const probeOptions: OptionNames<ProbeServerOptions> = { port: true, host: true };

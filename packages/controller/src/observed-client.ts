@@ -14,15 +14,19 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
+  type OptionNames,
   type Patch,
   type Resource,
   type ResourceClient,
   removeAbortListener,
+  requireFunction,
   requireObject,
+  requireSignal,
   type SubresourceOptions,
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { requireOptionNames } from './option-names.ts';
 
 export interface ObservedClientOptions {
   readonly client: ResourceClient;
@@ -34,10 +38,16 @@ export interface ObservedClientOptions {
   readonly signal?: AbortSignal;
 }
 
+const optionNames: OptionNames<ObservedClientOptions> = { client: true, observer: true, admit: true, signal: true };
+
 export class ObservedClient implements ResourceClient {
   readonly #options: ObservedClientOptions;
 
+  /** Throws TypeError on bad options. */
   constructor(options: ObservedClientOptions) {
+    requireOptionNames(options, optionNames, 'an ObservedClient');
+    requireFunction(options.admit, 'admit');
+    requireSignal(options.signal);
     this.#options = options;
   }
 

@@ -9,6 +9,7 @@ import {
   type LogFields,
   type Logger,
   type ObjectName,
+  type OptionNames,
   requireClock,
   requireFunction,
   requireFunctions,
@@ -16,13 +17,13 @@ import {
   requireGivenSignal,
   requireLogger,
   requireNotNegative,
-  requireObject,
   requireSignal,
   silentLogger,
   systemClock,
 } from '@kapstan/api';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
+import { requireOptionNames } from './option-names.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
@@ -98,6 +99,16 @@ export interface ReconcileLoopOptions {
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }
 
+const optionNames: OptionNames<ReconcileLoopOptions> = {
+  queue: true,
+  reconcile: true,
+  workers: true,
+  gracePeriodMs: true,
+  abort: true,
+  clock: true,
+  logger: true,
+  onOutcome: true,
+};
 const defaultGracePeriodMs = 30_000;
 
 /** `stop`: begin nothing any more; `abort`: end what is under way. */
@@ -120,7 +131,7 @@ export class ReconcileLoop {
 
   /** Throws TypeError on bad options. */
   constructor(options: ReconcileLoopOptions) {
-    requireObject(options, 'options of a ReconcileLoop');
+    requireOptionNames(options, optionNames, 'a ReconcileLoop');
     requireFunctions(options.queue, 'queue', queueMethods);
     requireGivenFunction(options.reconcile, 'reconcile');
     requireFunction(options.onOutcome, 'onOutcome');

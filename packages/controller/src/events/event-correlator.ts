@@ -1,6 +1,16 @@
 // EventCorrelator: makes one event out of many alike, and drops the flood. client-go's record.EventCorrelator:
 // aggregate, count, then filter spam. Source: client-go tools/record/events_cache.go.
-import { type Clock, TokenBucket } from '@kapstan/api';
+import {
+  boundCallbacks,
+  type Clock,
+  type OptionNames,
+  requireClock,
+  requireFunction,
+  requireNotNegative,
+  systemClock,
+  TokenBucket,
+} from '@kapstan/api';
+import { requireOptionNames } from '../option-names.ts';
 import { LruMap } from './lru-map.ts';
 
 /** What a recorder was asked to say, before it is an Event. */
@@ -52,7 +62,8 @@ export interface WrittenEvent {
 }
 
 export interface EventCorrelatorOptions {
-  readonly clock: Clock;
+  /** Default: the real clock. */
+  readonly clock?: Clock;
   /** Keys remembered per step. Default 4096. */
   readonly cacheSize?: number;
   /** Distinct messages of one kind after which they are combined. Default 10. */
@@ -68,6 +79,7 @@ export interface EventCorrelatorOptions {
 }
 
 const defaults = {
+  clock: systemClock,
   cacheSize: 4096,
   maxSimilar: 10,
   similarWindowMs: 600_000,
@@ -75,6 +87,16 @@ const defaults = {
   spamPerSecond: 1 / 300,
   spamKey: (draft: EventDraft) => keyOf([...sourceKey(draft), ...objectKey(draft.involvedObject), draft.type]),
 } as const;
+
+const optionNames: OptionNames<EventCorrelatorOptions> = {
+  clock: true,
+  cacheSize: true,
+  maxSimilar: true,
+  similarWindowMs: true,
+  spamBurst: true,
+  spamPerSecond: true,
+  spamKey: true,
+};
 
 interface Similar {
   readonly messages: Set<string>;
@@ -96,8 +118,16 @@ export class EventCorrelator {
   readonly #counted: LruMap<string, Counted>;
   readonly #buckets: LruMap<string, TokenBucket>;
 
-  constructor(options: EventCorrelatorOptions) {
-    this.#options = { ...defaults, ...options };
+  /** Throws TypeError on bad options. */
+  constructor(options: EventCorrelatorOptions = {}) {
+    requireOptionNames(options, optionNames, 'an EventCorrelator');
+    this.#options = { ...defaults, ...boundCallbacks(options, ['spamKey']) };
+    requireClock(this.#options.clock);
+    requireFunction(this.#options.spamKey, 'spamKey');
+    for (const name of ['cacheSize', 'maxSimilar', 'similarWindowMs'] as const)
+      requireNotNegative(this.#options[name], name);
+    // What it would throw at the first event of each kind, now.
+    this.#newBucket();
     this.#similar = new LruMap(this.#options.cacheSize);
     this.#counted = new LruMap(this.#options.cacheSize);
     this.#buckets = new LruMap(this.#options.cacheSize);
@@ -144,14 +174,18 @@ export class EventCorrelator {
   }
 
   #isSpam(draft: EventDraft): boolean {
-    const { spamPerSecond, spamBurst, spamKey, clock } = this.#options;
-    const key = spamKey(draft);
+    const key = this.#options.spamKey(draft);
     let bucket = this.#buckets.get(key);
     if (bucket === undefined) {
-      bucket = new TokenBucket({ perSecond: spamPerSecond, burst: spamBurst, clock });
+      bucket = this.#newBucket();
       this.#buckets.set(key, bucket);
     }
     return !bucket.tryTake();
+  }
+
+  #newBucket(): TokenBucket {
+    const { spamPerSecond, spamBurst, clock } = this.#options;
+    return new TokenBucket({ perSecond: spamPerSecond, burst: spamBurst, clock });
   }
 }
 

@@ -12,6 +12,7 @@ import {
   type KubernetesObject,
   type LogFields,
   type Logger,
+  type OptionNames,
   type ResourceClient,
   requireClock,
   requireFunctions,
@@ -22,6 +23,7 @@ import {
 } from '@kapstan/api';
 import { Event } from '@kapstan/kinds/core/v1';
 import { guardedLogger } from '../guarded-logger.ts';
+import { requireOptionNames } from '../option-names.ts';
 import { type CorrelatedEvent, EventCorrelator, type EventDraft, type InvolvedObject } from './event-correlator.ts';
 
 export interface EventRecorderOptions {
@@ -45,6 +47,15 @@ export interface EventMessage {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+const optionNames: OptionNames<EventRecorderOptions> = {
+  client: true,
+  component: true,
+  host: true,
+  clock: true,
+  random: true,
+  logger: true,
+  correlator: true,
+};
 const maxQueued = 1000;
 const maxAttempts = 12;
 const retryDelayMs = 10_000;
@@ -62,7 +73,8 @@ export class EventRecorder {
 
   /** Throws TypeError on bad options. */
   constructor(options: EventRecorderOptions) {
-    requireFunctions(options?.client, 'the client of an EventRecorder', ['create', 'patch']);
+    requireOptionNames(options, optionNames, 'an EventRecorder');
+    requireFunctions(options.client, 'the client of an EventRecorder', ['create', 'patch']);
     requireString(options.component, 'component');
     if (options.component === '') throw new TypeError('component must say who records: the name of the controller');
     requireClock(options.clock);

@@ -7,6 +7,7 @@ import {
   dnsLabelErrors,
   dnsSubdomainErrors,
   type Logger,
+  type OptionNames,
   type ResourceClient,
   requireCallbacks,
   requireClock,
@@ -19,6 +20,7 @@ import {
 } from '@kapstan/api';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { guardedLogger } from '../guarded-logger.ts';
+import { requireOptionNames } from '../option-names.ts';
 
 export interface LeaderElectionTimes {
   /** How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000. */
@@ -56,6 +58,27 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   readonly onNewLeader?: (identity: string) => void;
 }
 
+export const leaderElectionOptionNames: OptionNames<LeaderElectionOptions> = {
+  name: true,
+  namespace: true,
+  identity: true,
+  releasesOnStop: true,
+  leaseDurationMs: true,
+  renewDeadlineMs: true,
+  retryPeriodMs: true,
+};
+const electorOptionNames: OptionNames<LeaderElectorOptions> = {
+  ...leaderElectionOptionNames,
+  client: true,
+  clock: true,
+  random: true,
+  logger: true,
+  recorder: true,
+  onChange: true,
+  onSlowRenewal: true,
+  onNewLeader: true,
+};
+
 export type ResolvedLeaderElectorOptions = Required<LeaderElectorOptions>;
 
 /** Each pause between two attempts to acquire is the period and up to this many times it. Source: client-go JitterFactor. */
@@ -72,6 +95,7 @@ const defaults = {
 
 /** Fills in the defaults. Throws TypeError, with client-go's rules, and its texts where they name no option. */
 export function resolveLeaderElectorOptions(options: LeaderElectorOptions): ResolvedLeaderElectorOptions {
+  requireOptionNames(options, electorOptionNames, 'a LeaderElector');
   const resolved: ResolvedLeaderElectorOptions = {
     ...defaults,
     identity: `${hostname()}_${randomUUID()}`,

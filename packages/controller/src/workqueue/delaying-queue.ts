@@ -1,9 +1,10 @@
 // DelayingQueue: a WorkQueue whose keys can be added later. Above it rate-limiting-queue.ts.
 import { inspect } from 'node:util';
 import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
+import { requireOptionNames } from '../option-names.ts';
 import { requirePriority } from './queue-order.ts';
 import { RankHeap } from './rank-heap.ts';
-import { WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+import { queueOptionNames, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
 export type DelayingQueueOptions<K = unknown> = WorkQueueOptions<K>;
 
@@ -15,8 +16,10 @@ export class DelayingQueue<K> extends WorkQueue<K> {
   readonly #priorities = new Map<K, number>();
   #timer: { readonly cancel: CancelTimer; readonly dueAtMs: number } | undefined;
 
+  /** Throws TypeError on bad options. */
   constructor(options: DelayingQueueOptions<K> = {}) {
     super(options);
+    if (new.target === DelayingQueue) requireOptionNames(options, queueOptionNames, 'a DelayingQueue');
     this.#clock = options.clock ?? systemClock;
   }
 

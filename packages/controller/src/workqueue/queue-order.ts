@@ -1,7 +1,7 @@
 // QueueOrder: in which order a WorkQueue hands out its waiting keys: first come, first served, or by priority with aging.
 // Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
 import { inspect } from 'node:util';
-import { type Clock, requireObject } from '@kapstan/api';
+import { type Clock, type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api';
 import { RankHeap } from './rank-heap.ts';
 
 export interface PriorityOptions {
@@ -12,6 +12,8 @@ export interface PriorityOptions {
    */
   readonly agingMs?: number;
 }
+
+const priorityOptionNames: OptionNames<PriorityOptions> = { agingMs: true };
 
 /** The keys that wait; each is there once. */
 export interface QueueOrder<K> {
@@ -88,6 +90,7 @@ export class PriorityOrder<K> implements QueueOrder<K> {
 /** Throws TypeError. */
 export function requirePriorityOptions(options: PriorityOptions): void {
   requireObject(options, 'options of priorities, such as { agingMs },');
+  requireKnownOptions(options, priorityOptionNames, 'options of priorities');
   const { agingMs = 100 } = options;
   if (!(agingMs > 0 && Number.isFinite(agingMs)))
     throw new TypeError(`agingMs must be above 0, not ${inspect(agingMs)}`);

@@ -1,5 +1,15 @@
 // Rate limiters: how long a key waits before it is tried again. client-go's util/workqueue default_rate_limiters.
-import { type Clock, requireFunctions, requireNotNegative, TokenBucket, type TokenBucketOptions } from '@kapstan/api';
+import { inspect } from 'node:util';
+import {
+  type Clock,
+  requireClock,
+  requireFunctions,
+  requireNotNegative,
+  systemClock,
+  TokenBucket,
+  type TokenBucketOptions,
+} from '@kapstan/api';
+import { requireOptionNames } from '../option-names.ts';
 
 /** Gives the delay of each new try of a key. */
 export interface RateLimiter<K> {
@@ -24,6 +34,7 @@ export class ExponentialFailureRateLimiter<K> implements RateLimiter<K> {
 
   /** Throws TypeError for a time below 0. */
   constructor(options: { readonly baseMs: number; readonly maxMs: number }) {
+    requireOptionNames(options, { baseMs: true, maxMs: true }, 'an ExponentialFailureRateLimiter');
     requireNotNegative(options.baseMs, 'baseMs');
     requireNotNegative(options.maxMs, 'maxMs');
     this.#baseMs = options.baseMs;
@@ -53,8 +64,10 @@ export class FastSlowRateLimiter<K> implements RateLimiter<K> {
 
   /** Throws TypeError for a number below 0. */
   constructor(options: { readonly fastMs: number; readonly slowMs: number; readonly maxFastAttempts: number }) {
+    const names = { fastMs: true, slowMs: true, maxFastAttempts: true };
+    requireOptionNames(options, names, 'a FastSlowRateLimiter');
     for (const name of ['fastMs', 'slowMs', 'maxFastAttempts'] as const) requireNotNegative(options[name], name);
-    this.#options = options;
+    this.#options = { fastMs: options.fastMs, slowMs: options.slowMs, maxFastAttempts: options.maxFastAttempts };
   }
 
   when(key: K): number {
@@ -76,9 +89,14 @@ export class FastSlowRateLimiter<K> implements RateLimiter<K> {
 export class BucketRateLimiter<K> implements RateLimiter<K> {
   readonly #bucket: TokenBucket;
 
-  /** Throws TypeError for a rate that is not above 0 or a burst below 1. */
-  constructor(options: TokenBucketOptions) {
-    this.#bucket = new TokenBucket(options);
+  /** `clock` is the real one by default. Throws TypeError for a rate that is not above 0 or a burst below 1. */
+  constructor(options: Omit<TokenBucketOptions, 'clock'> & Partial<Pick<TokenBucketOptions, 'clock'>>) {
+    requireOptionNames(options, { perSecond: true, burst: true, clock: true }, 'a BucketRateLimiter');
+    const { perSecond, burst, clock = systemClock } = options;
+    requireNotNegative(perSecond, 'perSecond');
+    requireNotNegative(burst, 'burst');
+    requireClock(clock);
+    this.#bucket = new TokenBucket({ perSecond, burst, clock });
   }
 
   when(_key: K): number {
@@ -100,6 +118,7 @@ export class MaxOfRateLimiter<K> implements RateLimiter<K> {
 
   /** Throws TypeError for what is no limiter. */
   constructor(limiters: readonly RateLimiter<K>[]) {
+    if (!Array.isArray(limiters)) throw new TypeError(`a MaxOfRateLimiter takes a list, not ${inspect(limiters)}`);
     for (const limiter of limiters) requireRateLimiter(limiter);
     this.#limiters = limiters;
   }
@@ -125,6 +144,7 @@ export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
   /** Throws TypeError for what is no limiter, and for a time below 0. */
   constructor(inner: RateLimiter<K>, options: { readonly maxMs: number }) {
     requireRateLimiter(inner);
+    requireOptionNames(options, { maxMs: true }, 'a MaxWaitRateLimiter');
     requireNotNegative(options.maxMs, 'maxMs');
     this.#inner = inner;
     this.#maxMs = options.maxMs;
@@ -144,7 +164,7 @@ export class MaxWaitRateLimiter<K> implements RateLimiter<K> {
 }
 
 /** client-go's default: per key 5 ms to 1000 s, and 10 tries a second over all keys with a burst of 100. */
-export function defaultControllerRateLimiter<K>(clock: Clock): RateLimiter<K> {
+export function defaultControllerRateLimiter<K>(clock: Clock = systemClock): RateLimiter<K> {
   return new MaxOfRateLimiter([
     new ExponentialFailureRateLimiter<K>({ baseMs: 5, maxMs: 1_000_000 }),
     new BucketRateLimiter<K>({ perSecond: 10, burst: 100, clock }),

@@ -1,12 +1,16 @@
 // RateLimitingQueue: the work queue of a controller; failed keys come back later and later. Below it delaying-queue.ts.
-import { immediate, systemClock } from '@kapstan/api';
+import { immediate, type OptionNames, systemClock } from '@kapstan/api';
+import { requireOptionNames } from '../option-names.ts';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';
+import { queueOptionNames } from './work-queue.ts';
 
 export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
   readonly rateLimiter?: RateLimiter<K>;
 }
+
+const optionNames: OptionNames<RateLimitingQueueOptions<never>> = { ...queueOptionNames, rateLimiter: true };
 
 /**
  * A {@link DelayingQueue} for work that fails: `get`, work, then `forget` or `addRateLimited`, and in both cases `done`, after
@@ -18,6 +22,7 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
   /** Throws TypeError on bad options. */
   constructor(options: RateLimitingQueueOptions<K> = {}) {
     super(options);
+    if (new.target === RateLimitingQueue) requireOptionNames(options, optionNames, 'a RateLimitingQueue');
     if (options.rateLimiter !== undefined) requireRateLimiter(options.rateLimiter);
     this.#limiter = options.rateLimiter ?? defaultControllerRateLimiter(options.clock ?? systemClock);
   }

@@ -4,6 +4,7 @@ import {
   addAbortListener,
   type Clock,
   guardedCall,
+  type OptionNames,
   removeAbortListener,
   requireCallbacks,
   requireClock,
@@ -13,6 +14,7 @@ import {
 } from '@kapstan/api';
 import { type Observable, Subject } from 'rxjs';
 import { emitThrown } from '../guarded-logger.ts';
+import { requireOptionNames } from '../option-names.ts';
 import { ArrivalOrder, type PriorityOptions, PriorityOrder, type QueueOrder, requirePriority } from './queue-order.ts';
 
 export interface WorkQueueOptions<K = unknown> {
@@ -25,6 +27,13 @@ export interface WorkQueueOptions<K = unknown> {
   /** Told what happens to keys, for metrics. What it throws is a warning of the process. */
   readonly observer?: WorkQueueObserver<K>;
 }
+
+export const queueOptionNames: OptionNames<WorkQueueOptions> = {
+  name: true,
+  priority: true,
+  clock: true,
+  observer: true,
+};
 
 /** What metrics want to know of a queue. Source: the metrics provider of client-go's workqueue. */
 export interface WorkQueueObserver<K = unknown> {
@@ -69,6 +78,8 @@ export class WorkQueue<K> {
   /** Throws TypeError on bad options. */
   constructor(options: WorkQueueOptions<K> = {}) {
     requireObject(options, 'options of a queue');
+    // A class over this one may take more.
+    if (new.target === WorkQueue) requireOptionNames(options, queueOptionNames, 'a WorkQueue');
     requireString(options.name ?? '', 'name');
     requireClock(options.clock);
     requireObject(options.observer ?? {}, 'observer');

@@ -27,7 +27,7 @@ export const defaultListWatchOptions: ResolvedListWatchOptions = {
   backoff: { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 1, resetAfterMs: 120_000 },
 };
 
-/** Fills in the defaults. Throws TypeError on negative or non-finite numbers. */
+/** Fills in the defaults. Throws TypeError on negative or non-finite numbers, and for a `useWatchList` that is neither true nor false. */
 export function resolveListWatchOptions(options: ListWatchOptions): ResolvedListWatchOptions {
   const defaults = defaultListWatchOptions;
   const resolved: ResolvedListWatchOptions = {
@@ -38,6 +38,8 @@ export function resolveListWatchOptions(options: ListWatchOptions): ResolvedList
     internalErrorRetryMs: options.internalErrorRetryMs ?? defaults.internalErrorRetryMs,
     backoff: options.backoff ?? defaults.backoff,
   };
+  if (typeof resolved.useWatchList !== 'boolean')
+    throw new TypeError(`useWatchList must be true or false, not ${JSON.stringify(resolved.useWatchList)}`);
   for (const name of ['pageSize', 'minWatchTimeoutMs', 'idleTimeoutMs', 'internalErrorRetryMs'] as const) {
     const value = resolved[name];
     if (!Number.isFinite(value) || value < 0)

@@ -116,6 +116,7 @@ describe('is refused at once, by name', () => {
     ],
     ['a FIFO', () => informer({ fifo: 'lifo' }), "fifo must be 'delta' or 'inOrder', got lifo"],
     ['retryOnError as text', () => informer({ retryOnError: 'no' }), 'retryOnError must be true or false, not "no"'],
+    ['a stream in words', () => informer({ useWatchList: 'no' }), 'useWatchList must be true or false, not "no"'],
     ['a page size', () => informer({ pageSize: -1 }), 'pageSize must be a number of at least 0, got -1'],
   ])('by an informer: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);

@@ -339,9 +339,9 @@ export class Client implements ResourceClient {
     };
   }
 
-  /** Ends all calls and watches (their errors have the code ECANCELED) and all connections. Idempotent. */
+  /** Ends calls, watches and streams (their errors have the code ECANCELED), port-forwards and connections. Idempotent. */
   async close(): Promise<void> {
-    await this.#transport.close();
+    await Promise.all([this.#streams.close(), this.#transport.close()]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,7 +12,7 @@ import {
 import { callOptionNames } from './call-option-names.ts';
 import type { ResolvedClientOptions } from './client-config.ts';
 import { attachPath, execPath, podPath, portForwardPath } from './pod-stream-path.ts';
-import { PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
+import { type EndForward, PortForward, type PortForwardOptions } from './streaming/port-forward.ts';
 import { portForwardProtocols, portStream } from './streaming/port-stream.ts';
 import {
   type AttachOptions,
@@ -22,6 +22,7 @@ import {
 } from './streaming/remote-command.ts';
 import { limitsOf } from './subresources.ts';
 import { bodyText, type Transport } from './transport/transport.ts';
+import { TransportError } from './transport/transport-error.ts';
 import type { OpenWebSocket } from './transport/web-socket-handshake.ts';
 
 const forwardOptionNames: OptionNames<PortForwardOptions> = {
@@ -39,6 +40,8 @@ export interface PodStreamsPorts {
 export class PodStreams {
   readonly #transport: Transport;
   readonly #options: ResolvedClientOptions;
+  /** One a forward, from its opening to its end. */
+  readonly #forwards = new Set<EndForward>();
 
   constructor({ transport, options }: PodStreamsPorts) {
     this.#transport = transport;
@@ -71,9 +74,17 @@ export class PodStreams {
     return await PortForward.listen({
       dial: (port, signal) => this.dialPort(target, port, { ...limits, signal }),
       check: () => this.#checkPod(target, options),
+      ends: this.#forwards,
       options,
       onConnectionError: onConnectionError ?? log,
     });
+  }
+
+  /** Ends the port-forwards; commands and connections to ports end with the transport. */
+  async close(): Promise<void> {
+    const request = 'port-forward';
+    const reason = new TransportError({ code: 'ECANCELED', message: 'the client is closed', request });
+    await Promise.all([...this.#forwards].map((end) => end(reason)));
   }
 
   // Who may forward need not be allowed to read.

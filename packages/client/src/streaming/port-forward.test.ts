@@ -9,7 +9,7 @@ import { Client } from '../client.ts';
 import type { ClientOptions } from '../client-config.ts';
 import { status } from '../testing/scripted-server.ts';
 import { plainAnswer, type StreamPeer, StreamServer } from '../testing/stream-server.ts';
-import { PortForward, type PortForwardOptions } from './port-forward.ts';
+import { type EndForward, PortForward, type PortForwardOptions } from './port-forward.ts';
 import { parsePortSpec } from './port-spec.ts';
 
 const target = { namespace: 'n', name: 'p' };
@@ -262,6 +262,7 @@ describe('ports of a pod', () => {
       const ports = await PortForward.listen({
         dial: async () => remote,
         check: async () => undefined,
+        ends: new Set(),
         options: { ports: [':1'], addresses: ['127.0.0.1'] },
         onConnectionError: () => undefined,
       });
@@ -275,6 +276,32 @@ describe('ports of a pod', () => {
       await ports.close();
       await gone;
       await leaks.assertNone();
+    });
+
+    it('leaves nothing behind when it is ended while it opens, at whatever moment', async () => {
+      const reason = new Error('enough');
+      const outcomes: unknown[] = [];
+      for (let moment = 0; moment < 24; moment++) {
+        const leaks = new LeakCheck();
+        const ends = new Set<EndForward>();
+        const opening = PortForward.listen({
+          dial: () => Promise.reject(new Error('nobody dials')),
+          check: async () => undefined,
+          ends,
+          options: { ports: [':1', ':2'], addresses: ['localhost'] },
+          onConnectionError: () => undefined,
+        });
+        const outcome = opening.then(
+          ({ ports }) => ports.length,
+          (error: unknown) => error,
+        );
+        for (let tick = 0; tick < moment >> 3; tick++) await new Promise<void>(process.nextTick);
+        for (let turn = 0; turn < (moment & 7); turn++) await undefined;
+        await Promise.all([...ends].map((end) => end(reason)));
+        await leaks.assertNone();
+        outcomes.push(await outcome);
+      }
+      expect(outcomes[0]).toBe(reason);
     });
 
     it('listens on both loopback addresses for localhost, on the same free port', async () => {

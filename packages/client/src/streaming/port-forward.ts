@@ -24,10 +24,15 @@ export interface ForwardedPort {
 
 type PortDialer = (port: number, signal: AbortSignal) => Promise<Duplex>;
 
+/** Ends listeners and connections; what is being opened rejects with the reason. */
+export type EndForward = (reason: unknown) => Promise<void>;
+
 interface PortForwardInit {
   readonly dial: PortDialer;
   /** Called once, before anything listens; what it rejects with is passed on. */
   readonly check: () => Promise<void>;
+  /** How to end those of one client: this one is among them from its opening to its end. */
+  readonly ends: Set<EndForward>;
   readonly options: PortForwardOptions;
   readonly onConnectionError: (error: Error, port: ForwardedPort) => void;
 }
@@ -38,7 +43,14 @@ export class PortForward {
   readonly #servers: Server[] = [];
   readonly #sockets: Set<Socket> = new Set();
   readonly #ports: ForwardedPort[] = [];
-  readonly #onAbort = (): void => void this.close();
+  readonly #end: EndForward = (reason) => {
+    this.#ending ??= this.#endAll(reason);
+    return this.#ending;
+  };
+  readonly #onAbort = (): void => void this.#end(this.#init.options.signal?.reason);
+  /** Rejects never; what it lets listen is in `#servers`. */
+  #listening: Promise<unknown> | undefined;
+  #ending: Promise<void> | undefined;
 
   private constructor(init: PortForwardInit) {
     this.#init = init;
@@ -54,17 +66,17 @@ export class PortForward {
     const specs = ports.map(parsePortSpec);
     const hosts = addresses.map(parseAddress);
     signal?.throwIfAborted();
-    await init.check();
     const forward = new PortForward(init);
+    init.ends.add(forward.#end);
+    addAbortListener(signal, forward.#onAbort);
     try {
-      for (const spec of specs) await forward.#listenOnAny(spec, hosts);
+      await init.check();
+      await forward.#listenOnAll(specs, hosts);
+      return forward;
     } catch (error) {
       await forward.close();
       throw error;
     }
-    addAbortListener(signal, forward.#onAbort);
-    if (signal?.aborted) await forward.close();
-    return forward;
   }
 
   /** What listens, with the ports that were chosen. */
@@ -72,17 +84,35 @@ export class PortForward {
     return this.#ports;
   }
 
-  /** Ends listeners and connections. Idempotent. */
+  /** Ends listeners and connections. Idempotent: all wait for the one end. */
   async close(): Promise<void> {
-    removeAbortListener(this.#init.options.signal, this.#onAbort);
-    this.#controller.abort(new Error('the port-forward is closed'));
-    for (const socket of this.#sockets) resetOrDestroy(socket);
-    const servers = this.#servers.splice(0);
-    await Promise.all(servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
+    await this.#end(new Error('the port-forward is closed'));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #endAll(reason: unknown): Promise<void> {
+    const { ends, options } = this.#init;
+    ends.delete(this.#end);
+    removeAbortListener(options.signal, this.#onAbort);
+    this.#controller.abort(reason);
+    for (const socket of this.#sockets) resetOrDestroy(socket);
+    const servers = this.#servers.splice(0);
+    await Promise.all([this.#listening, ...servers.map(closeServer)]);
+  }
+
+  // Whoever ends it meanwhile waits until the listener that is being opened is gone again.
+  async #listenOnAll(specs: readonly PortSpec[], hosts: readonly (readonly string[])[]): Promise<void> {
+    const { signal } = this.#controller;
+    for (const spec of specs) {
+      signal.throwIfAborted();
+      const listening = this.#listenOnAny(spec, hosts);
+      this.#listening = listening.catch(() => undefined);
+      await listening;
+    }
+    signal.throwIfAborted();
   }
 
   // As client-go: every address is tried, one that works is enough, a free port is the same on all of them.
@@ -91,6 +121,7 @@ export class PortForward {
     let chosen = local;
     let listening = 0;
     for (const address of hosts.flat()) {
+      this.#controller.signal.throwIfAborted();
       try {
         chosen = await this.#listen({ address, local: chosen, remote });
         listening++;
@@ -99,6 +130,7 @@ export class PortForward {
       }
     }
     if (listening > 0) return;
+    this.#controller.signal.throwIfAborted();
     const reasons = failures.map((error) => error.message).join(', ');
     throw new Error(`unable to listen on any of the requested ports: ${local}:${remote}: ${reasons}`, {
       cause: new AggregateError(failures),
@@ -111,6 +143,8 @@ export class PortForward {
       const server = createServer({ allowHalfOpen: true, noDelay: true });
       server.once('error', reject);
       server.listen(local, address, () => {
+        const { signal } = this.#controller;
+        if (signal.aborted) return void server.close(() => reject(signal.reason));
         const bound = server.address();
         const port = { address, local: typeof bound === 'object' && bound !== null ? bound.port : local, remote };
         server.on('connection', (socket) => void this.#forward(socket, port));
@@ -149,6 +183,10 @@ export class PortForward {
     if (this.#controller.signal.aborted || code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     this.#init.onConnectionError(error, port);
   }
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 function parseAddress(address: string): readonly string[] {

@@ -33,7 +33,7 @@ export class Transport {
   readonly #ports: TransportPorts;
   readonly #attempts: AttemptLoop;
   readonly #basePath: string;
-  /** Calls, and streams that are being opened. */
+  /** Calls, streams, and upgrades that are being opened. */
   readonly #running = new Set<CallScope>();
   #isClosed = false;
 
@@ -96,6 +96,9 @@ export class Transport {
       scope,
       this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt: limits.beforeAttempt }),
     );
+    const forget = (): void => void this.#running.delete(scope);
+    if (answer.body.closed) forget();
+    else answer.body.once('close', forget);
     return { answer, scope };
   }
 
@@ -124,6 +127,7 @@ export class Transport {
       scope,
       this.#exchange(request, scope, { isStream: true, prepare, beforeAttempt: limits.beforeAttempt }),
     );
+    this.#running.delete(scope);
     scope.close();
     return opened;
   }
@@ -135,6 +139,7 @@ export class Transport {
     await this.#ports.pool.close();
   }
 
+  /** What it opens is among those that run: whoever calls takes the scope off again. */
   async #open<A>(scope: CallScope, exchange: Exchange<A>): Promise<A> {
     this.#running.add(scope);
     try {
@@ -142,10 +147,9 @@ export class Transport {
       scope.stopDeadline();
       return answer;
     } catch (error) {
+      this.#running.delete(scope);
       scope.close();
       throw failureOf(scope, error);
-    } finally {
-      this.#running.delete(scope);
     }
   }
 

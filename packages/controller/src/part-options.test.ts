@@ -167,3 +167,12 @@ describe('a part that is given nothing, or something else', () => {
     );
   });
 });
+
+it('a key that a queue refuses is no try for its rate limiter', () => {
+  const asked: unknown[] = [];
+  const noting = { when: (key: unknown) => asked.push(key), forget: () => undefined, numRequeues: () => 0 };
+  const of = new RateLimitingQueue<string>({ clock: new VirtualClock(), rateLimiter: noting });
+  expect(() => of.addRateLimited(undefined as never)).toThrow(TypeError);
+  of.addRateLimited('a');
+  expect(asked).toEqual(['a']);
+});

@@ -29,14 +29,12 @@ describe('ReconcileLoop', () => {
     });
     queue.add('default/web');
     queue.add('node-1');
-    queue.add('a/b/c');
     await turn();
     stop.abort();
     await finished;
     expect(seen).toEqual([
       { key: 'default/web', namespace: 'default', name: 'web', attempt: 0 },
       { key: 'node-1', namespace: '', name: 'node-1', attempt: 0 },
-      { key: 'a/b/c', namespace: 'a', name: 'b/c', attempt: 0 },
     ]);
   });
 

@@ -19,6 +19,7 @@ import {
   requireNotNegative,
   requireSignal,
   silentLogger,
+  splitMetaNamespaceKey,
   systemClock,
 } from '@kapstan/api';
 import { guardedLogger } from './guarded-logger.ts';
@@ -27,7 +28,7 @@ import { requireOptionNames } from './option-names.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
 import type { RateLimitingQueue } from './workqueue/index.ts';
 
-/** Which object to reconcile. It may be gone. */
+/** Which object to reconcile. It may be gone. Of a key of several slashes there is none: it is logged, and dropped. */
 export interface ReconcileRequest extends ObjectName {
   /** "namespace/name", or "name". */
   readonly key: string;
@@ -196,11 +197,25 @@ export class ReconcileLoop {
         this.#queue.done(key);
         continue;
       }
-      const outcome = await this.#runOnce(key, signals);
+      const request = this.#requestOf(key);
+      if (request === undefined) continue;
+      const outcome = await this.#runOnce(request, signals);
       // Before done(): the key must not be handed to another worker between the two.
       this.#requeue(key, outcome, signals);
       this.#queue.done(key);
       this.#tell(outcome);
+    }
+  }
+
+  /** Undefined for a key that names nothing: it is done with, as trying again would give the same. Source: the sample controller. */
+  #requestOf(key: string): ReconcileRequest | undefined {
+    try {
+      return requestOf(key);
+    } catch (error) {
+      this.#logger.error('A key can never name an object; it is dropped', { key, error });
+      this.#requeues.forget(key);
+      this.#queue.done(key);
+      return undefined;
     }
   }
 
@@ -211,8 +226,8 @@ export class ReconcileLoop {
     );
   }
 
-  async #runOnce(key: string, { stop, abort: signal }: Signals): Promise<ReconcileOutcome> {
-    const request = requestOf(key);
+  async #runOnce(request: ReconcileRequest, { stop, abort: signal }: Signals): Promise<ReconcileOutcome> {
+    const { key } = request;
     try {
       const result = await this.#reconcile(request, { signal, attempt: this.#requeues.numRequeues(key) });
       requireResult(result);
@@ -259,8 +274,8 @@ function fieldsOf(key: string, error: unknown): LogFields {
   return { key, ...(isStatusError(error) ? { reason: error.reason } : {}), error };
 }
 
-/** Keys are the user's: one with several slashes is split at the first rather than ending the worker. */
-function requestOf(key: string): ReconcileRequest {
-  const slash = key.indexOf('/');
-  return { key, namespace: key.slice(0, Math.max(0, slash)), name: key.slice(slash + 1) };
+/** Throws TypeError for a key that is no name: keys are the user's. */
+function requestOf(key: unknown): ReconcileRequest {
+  if (typeof key !== 'string') throw new TypeError(`expected string in workqueue but got ${inspect(key)}`);
+  return { key, ...splitMetaNamespaceKey(key) };
 }

@@ -4,7 +4,7 @@ import { type CancelTimer, type Clock, systemClock } from '@kapstan/api';
 import { requireOptionNames } from '../option-names.ts';
 import { requirePriority } from './queue-order.ts';
 import { RankHeap } from './rank-heap.ts';
-import { queueOptionNames, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
+import { queueOptionNames, requireKey, WorkQueue, type WorkQueueOptions } from './work-queue.ts';
 
 export type DelayingQueueOptions<K = unknown> = WorkQueueOptions<K>;
 
@@ -33,6 +33,7 @@ export class DelayingQueue<K> extends WorkQueue<K> {
    * priority. Ignored after shutdown. Throws TypeError for a delay that is no number, and as {@link WorkQueue.add}.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {
+    requireKey(key);
     requirePriority(priority);
     if (typeof delayMs !== 'number' || Number.isNaN(delayMs))
       throw new TypeError(`a delay must be a number of milliseconds, not ${inspect(delayMs)}`);

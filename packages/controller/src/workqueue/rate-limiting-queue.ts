@@ -3,7 +3,7 @@ import { immediate, type OptionNames, systemClock } from '@kapstan/api';
 import { requireOptionNames } from '../option-names.ts';
 import { DelayingQueue, type DelayingQueueOptions } from './delaying-queue.ts';
 import { defaultControllerRateLimiter, type RateLimiter, requireRateLimiter } from './rate-limiter.ts';
-import { queueOptionNames } from './work-queue.ts';
+import { queueOptionNames, requireKey } from './work-queue.ts';
 
 export interface RateLimitingQueueOptions<K> extends DelayingQueueOptions<K> {
   /** Default {@link defaultControllerRateLimiter}: per key 5 ms to 1000 s, 10 a second over all keys. */
@@ -27,8 +27,13 @@ export class RateLimitingQueue<K> extends DelayingQueue<K> {
     this.#limiter = options.rateLimiter ?? defaultControllerRateLimiter(options.clock ?? systemClock);
   }
 
-  /** Adds a key when the rate limiter lets it. Throws what the limiter throws, and TypeError where it gives no delay. */
+  /**
+   * Adds a key when the rate limiter lets it. Throws what the limiter throws, and TypeError where it gives no delay, and as
+   * {@link WorkQueue.add}.
+   */
   addRateLimited(key: K, priority = 0): void {
+    // Before the limiter counts it.
+    requireKey(key);
     this.addAfter(key, immediate(this.#limiter.when(key), 'a delay'), priority);
   }
 

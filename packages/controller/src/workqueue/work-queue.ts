@@ -1,5 +1,6 @@
 // WorkQueue: keys to work on, each once however often it is added, and never by two workers at a time (client-go's
 // workqueue.Type). Below it queue-order.ts; above it delaying-queue.ts.
+import { inspect } from 'node:util';
 import {
   addAbortListener,
   type Clock,
@@ -117,9 +118,10 @@ export class WorkQueue<K> {
 
   /**
    * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: item and order change
-   * together. Throws TypeError for a priority that is no whole number.
+   * together. Throws TypeError for a key that is neither a string nor a number, and for a priority that is no whole number.
    */
   add(key: K, priority = 0): void {
+    requireKey(key);
     requirePriority(priority);
     if (this.#isShuttingDown) return;
     const item = this.#items.get(key);
@@ -250,6 +252,12 @@ export class WorkQueue<K> {
     for (const resolve of this.#drained.splice(0)) resolve();
     if (this.#isIdle()) this.#depth.complete();
   }
+}
+
+/** Throws TypeError: two objects alike would be two keys, and undefined is what a queue says when it is empty. */
+export function requireKey(key: unknown): void {
+  if (typeof key === 'string' || (typeof key === 'number' && !Number.isNaN(key))) return;
+  throw new TypeError(`a key must be a string or a number, not ${inspect(key)}`);
 }
 
 /** What it throws, or rejects with, must cost neither the key nor who has it. */

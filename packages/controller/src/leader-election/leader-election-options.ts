@@ -47,6 +47,10 @@ export interface LeaderElectorOptions extends LeaderElectionOptions {
   readonly clock?: Clock;
   /** Uniform in [0, 1), for the jitter between attempts. Default Math.random. */
   readonly random?: () => number;
+  /**
+   * Told at level info when this process begins to wait for the Lease, which other process is seen to hold it, and when this one
+   * has it; at level warn or error what goes wrong. Default: nobody.
+   */
   readonly logger?: Logger;
   /** Writes an Event about the Lease when this process begins to lead and when it ends in peace. Default: none. */
   readonly recorder?: Pick<EventRecorder, 'record'>;

@@ -176,6 +176,27 @@ describe('LeaderElector', () => {
     expect(await warned).toMatchObject([{ message: 'no log' }]);
   });
 
+  it('says that it waits, once each who leads, and when it leads itself', async () => {
+    const [clock, server] = [new VirtualClock(), new LeaseServer()];
+    const told: unknown[] = [];
+    const info = (message: string, fields?: LogFields) => void told.push([message, fields]);
+    const line = (message: string, identity: string) => [message, { lease: 'lock', namespace: 'ns', identity }];
+    server.hold('one');
+    const { stop, finished } = candidate(server, clock, { logger: { ...silentLogger, info } });
+    const expected = [line('Attempting to acquire leader lease', 'me'), line('New leader elected', 'one')];
+    await clock.advance(10_000);
+    server.hold('one');
+    await clock.advance(10_000);
+    expect(told).toEqual(expected);
+    server.hold('two');
+    await clock.advance(30_000);
+    expected.push(line('New leader elected', 'two'), line('Successfully acquired lease', 'me'));
+    expect(told).toEqual(expected);
+    stop.abort();
+    await finished;
+    expect(told).toEqual(expected);
+  });
+
   it('warns of what keeps it from the Lease once, again when that changes or came back', async () => {
     const clock = new VirtualClock();
     const server = new LeaseServer();

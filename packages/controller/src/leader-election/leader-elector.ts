@@ -110,6 +110,7 @@ export class LeaderElector {
 
   async #acquire(stop: AbortSignal): Promise<boolean> {
     const { retryPeriodMs, random, clock } = this.#options;
+    if (!stop.aborted) this.#inform('Attempting to acquire leader lease', this.identity);
     while (!stop.aborted) {
       // Not cut short by the stop: whether it got the Lease must be known.
       if (await this.#tryAcquireOrRenew()) {
@@ -125,8 +126,8 @@ export class LeaderElector {
 
   async #lead(work: Work): Promise<void> {
     const term = this.#term as Term;
-    const { logger, onChange, identity, name } = this.#options;
-    logger.info('Became leader', { identity, lease: name });
+    const { onChange } = this.#options;
+    this.#inform('Successfully acquired lease', this.identity);
     this.#tell('onChange', () => onChange(true));
     this.#record('became leader');
     const ended = new AbortController();
@@ -290,7 +291,16 @@ export class LeaderElector {
     const before = this.leader;
     const isFirst = this.#observed === undefined;
     this.#observed = observe(this.#observed, lease, this.#now());
-    if (isFirst || before !== this.leader) this.#tell('onNewLeader', () => this.#options.onNewLeader(this.leader));
+    if (!isFirst && before === this.leader) return;
+    // That this process leads is said when it does; that nobody does is followed by who does.
+    if (this.leader !== '' && this.leader !== this.identity) this.#inform('New leader elected', this.leader);
+    this.#tell('onNewLeader', () => this.#options.onNewLeader(this.leader));
+  }
+
+  /** How the election goes: a few lines, none of them at each retry. Source: client-go, and the callback of its example. */
+  #inform(message: string, identity: string): void {
+    const { logger, namespace, name } = this.#options;
+    logger.info(message, { lease: name, namespace, identity });
   }
 
   /** A callback that fails must cost neither a renewal nor the work. */

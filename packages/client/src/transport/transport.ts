@@ -96,9 +96,8 @@ export class Transport {
       scope,
       this.#exchange(request, scope, { ...this.#streamExchange(request, scope), beforeAttempt: limits.beforeAttempt }),
     );
-    const forget = (): void => void this.#running.delete(scope);
-    if (answer.body.closed) forget();
-    else answer.body.once('close', forget);
+    // undici lets a turn go by before it closes a body: nobody can have missed that here.
+    answer.body.once('close', () => this.#running.delete(scope));
     return { answer, scope };
   }
 

@@ -322,7 +322,7 @@ describe('the end of a manager', () => {
     await clock.advance(10_000);
     expect(await ended).toEqual(
       new Error(
-        'failed waiting for all controllers to end within grace period of 1000 ms; still under way: deaf default/a, deaf default/b',
+        'failed waiting for all controllers to end within grace period of 1000 ms and 2000 ms for what was aborted then; still under way: deaf default/a, deaf default/b',
       ),
     );
   });

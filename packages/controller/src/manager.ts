@@ -46,7 +46,11 @@ export interface ManagerOptions {
   readonly metrics?: ProbeServerOptions;
   /** Metrics go there too. Default: a registry of this manager. */
   readonly registry?: Registry;
-  /** How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. */
+  /**
+   * How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. Those that are aborted
+   * have 2000 ms more to end, then the run rejects; events that wait to be written have as much. So in a pod let it be 5000 or more
+   * below `terminationGracePeriodSeconds`, which is 30 s by default: when that is over, the kubelet ends the process.
+   */
   readonly gracePeriodMs?: number;
   /** How long a reconcile waits for the caches to show what its object's last one wrote, in milliseconds. Default 5000. */
   readonly ownWritesTimeoutMs?: number;
@@ -275,7 +279,7 @@ export class Manager {
       if (over.signal.aborted) return;
       const left = this.#runners.flatMap(({ underWay }) => underWay).join(', ');
       throw new Error(
-        `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms; still under way: ${left}`,
+        `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for what was aborted then; still under way: ${left}`,
       );
     };
     try {

@@ -8,6 +8,7 @@ import {
   objectKey,
   parseLabelSelector,
   type Resource,
+  requireObject,
   requireResource,
   requireString,
 } from '@kapstan/api';
@@ -25,6 +26,12 @@ export interface InformerCacheOptions extends Omit<SharedInformerFactoryOptions,
   /** Namespaces to look at. Default and empty: all. Cluster-scoped kinds are seen whole. */
   readonly namespaces?: readonly string[];
 }
+
+/** Options of a factory with which its informers would see less than the cache believes. */
+const notGivenOn: Readonly<Record<string, string>> = {
+  namespace: 'namespaces says where it looks',
+  isServed: 'it waits for kinds that are not served',
+};
 
 /** What a controller reads from a cache: shared objects, read-only, not older than its own writes. */
 export interface CacheReader<T extends KubernetesObject> {
@@ -56,7 +63,13 @@ export class InformerCache {
   readonly #hasSelectors: (token: Resource) => boolean;
   readonly #cached = new Map<string, CachedKind>();
 
-  constructor(client: ListerWatcherSource, { namespaces = [], ...options }: InformerCacheOptions = {}) {
+  /** Throws TypeError on bad options. */
+  constructor(client: ListerWatcherSource, given: InformerCacheOptions = {}) {
+    requireObject(given, 'options of an InformerCache');
+    const { namespaces = [], ...options } = given;
+    for (const [name, why] of Object.entries(notGivenOn))
+      if ((options as Readonly<Record<string, unknown>>)[name] !== undefined)
+        throw new TypeError(`informers of a cache take no ${name}: ${why}`);
     this.#namespaces = [...new Set(namespaces)];
     this.#factories =
       this.#namespaces.length === 0

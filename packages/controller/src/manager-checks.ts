@@ -64,13 +64,21 @@ function requireOptions(given: object, names: Readonly<Record<string, unknown>>,
   requireLogger(options.logger);
   requireFunction(options.random, 'random');
   if (options.registry !== undefined) requireFunctions(options.registry, 'registry', ['registerMetric', 'metrics']);
-  if (options.informers !== undefined) requireObject(options.informers, 'informers');
+  if (options.informers !== undefined) requireInformers(options.informers);
   requireElection(options.leaderElection ?? false);
   requireNamespaces(options.namespaces ?? []);
   requireProbes(options.metrics);
   const { installCrds = false } = options;
   if (typeof installCrds !== 'boolean')
     throw new TypeError(`installCrds must be true or false, not ${inspect(installCrds)}`);
+}
+
+/** The rest is for informer-cache.ts and the informers. */
+function requireInformers(informers: unknown): void {
+  requireObject(informers, 'informers');
+  for (const name of ['namespaces', 'clock'])
+    if ((informers as Readonly<Record<string, unknown>>)[name] !== undefined)
+      throw new TypeError(`informers takes no ${name}: it stands beside informers`);
 }
 
 /** The rest is for leader-election-options.ts. */

@@ -6,8 +6,10 @@ import { controller } from './controller-builder.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { EventCorrelator } from './events/event-correlator.ts';
 import { EventRecorder } from './events/event-recorder.ts';
+import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { LeaderElector } from './leader-election/leader-elector.ts';
+import { Manager } from './manager.ts';
 import { ObservedClient } from './observed-client.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import {
@@ -117,6 +119,11 @@ describe('a part that is given nothing, or something else', () => {
     ['an elector', () => new LeaderElector(undefined as never), 'options of a LeaderElector must be an object, not un'],
     ['a recorder', () => new EventRecorder(undefined as never), 'options of an EventRecorder must be an object, not '],
     ['a client', () => new ObservedClient(undefined as never), 'options of an ObservedClient must be an object, not '],
+    [
+      'a cache',
+      () => new InformerCache({ listerWatcher: call } as never, 5 as never),
+      'options of an InformerCache must',
+    ],
     ['metrics', () => new ControllerMetrics(null as never), 'options of ControllerMetrics must be an object, not null'],
     ['a registry', () => new ControllerMetrics({ registry: {} as never }), 'registry needs the function registerMet'],
     [
@@ -133,7 +140,7 @@ describe('a part that is given nothing, or something else', () => {
     ['a most of one', () => new MaxOfRateLimiter(rateLimiter as never), 'a MaxOfRateLimiter takes a list, not '],
     ['a most of none', () => new MaxOfRateLimiter(undefined as never), 'a MaxOfRateLimiter takes a list, not undefin'],
     ['a spam key', () => new EventCorrelator({ spamKey: 'a' as never }), 'spamKey must be a function, not "a"'],
-    ['a cache', () => new EventCorrelator({ cacheSize: '9' as never }), 'cacheSize must be a number of at least 0'],
+    ['a size', () => new EventCorrelator({ cacheSize: '9' as never }), 'cacheSize must be a number of at least 0'],
     ['no burst', () => new EventCorrelator({ spamBurst: 0 }), 'burst must be at least 1, got 0'],
   ])('is refused at once: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);
@@ -160,6 +167,21 @@ describe('a part that is given nothing, or something else', () => {
     new EventCorrelator(options).correlate({ ...draft, involvedObject });
     expect(keys).toEqual(['own']);
   });
+
+  it.each<[string, object, string]>([
+    ['namespaces', { namespaces: ['a'] }, 'informers takes no namespaces: it stands beside informers'],
+    ['a clock', { clock: new VirtualClock() }, 'informers takes no clock: it stands beside informers'],
+    ['one namespace', { namespace: 'a' }, 'informers of a cache take no namespace: namespaces says where it looks'],
+    ['what is served', { isServed: () => true }, 'informers of a cache take no isServed: it waits for kinds that'],
+  ])(
+    'is what a manager hands on to its informers, which would be ignored or half obeyed: %s',
+    (_what, informers, message) => {
+      const idle = controller(testConfigMaps).reconcile(call);
+      const make = () => new Manager([idle], { client: { ...client, listerWatcher: call } as never, informers });
+      expect(make).toThrow(TypeError);
+      expect(make).toThrow(message);
+    },
+  );
 
   it('is a setting of priorities of a controller', () => {
     expect(() => controller(testConfigMaps).settings({ priorityQueue: { aging: 5 } as never })).toThrow(

@@ -265,22 +265,25 @@ export class Manager {
     if (!signals.lost.aborted) await this.#lastWords();
   }
 
-  /** Rejects when the work has not ended a while after it should have. */
+  /** Rejects when the work has not ended a while after it should have; after a lost leadership it is left alone then. */
   async #inTime(
     work: Promise<unknown>,
     { stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal },
   ): Promise<void> {
-    const { clock, gracePeriodMs } = this.#options;
+    const { clock, gracePeriodMs, logger } = this.#options;
     const over = new AbortController();
+    const left = (): string => this.#runners.flatMap(({ underWay }) => underWay).join(', ');
     const late = async (): Promise<void> => {
       await aborted(AbortSignal.any([stop, lost, over.signal]));
-      if (over.signal.aborted) return;
-      await delay(clock, gracePeriodMs + lastWordsMs, over.signal).catch(() => undefined);
-      if (over.signal.aborted) return;
-      const left = this.#runners.flatMap(({ underWay }) => underWay).join(', ');
-      throw new Error(
-        `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for what was aborted then; still under way: ${left}`,
-      );
+      const lostOrOver = AbortSignal.any([lost, over.signal]);
+      await delay(clock, gracePeriodMs + lastWordsMs, lostOrOver).catch(() => undefined);
+      if (!lostOrOver.aborted)
+        throw new Error(
+          `failed waiting for all controllers to end within grace period of ${gracePeriodMs} ms and ${lastWordsMs} ms for what was aborted then; still under way: ${left()}`,
+        );
+      // Their signals are aborted and nothing of theirs is written any more: others lead, so this process is to end.
+      await delay(clock, lastWordsMs, over.signal).catch(() => undefined);
+      if (!over.signal.aborted) logger.warn('Leadership was lost; runs are left behind', { underWay: left() });
     };
     try {
       await Promise.race([work, late()]);

@@ -134,6 +134,36 @@ describe('run', () => {
     await lost;
   });
 
+  it('does not wait the grace period for a run that ignores its signal when leadership is lost', async () => {
+    const { client, source, state } = fake();
+    const clock = new VirtualClock();
+    const told: unknown[] = [];
+    const say = (text: string, fields?: unknown): void => void told.push([text, fields]);
+    const logger = { debug: () => undefined, info: () => undefined, warn: say, error: () => undefined };
+    const deaf = controller(testConfigMaps).reconcile(() => new Promise<never>(() => undefined));
+    const manager = new Manager([deaf], {
+      client,
+      clock,
+      logger,
+      leaderElection: { name: 'x' },
+      gracePeriodMs: 60_000,
+    });
+    let end: { readonly error: unknown; readonly atMs: number } | undefined;
+    const running = manager.run(new AbortController().signal).catch((error: unknown) => {
+      end = { error, atMs: clock.monotonicNow() };
+    });
+    source.add(configMap({ name: 'a' }));
+    await settle();
+    state.isCutOff = true;
+    const cutAtMs = clock.monotonicNow();
+    await clock.advance(15_000);
+    await running;
+    expect(end?.error).toBeInstanceOf(LeadershipLostError);
+    // 10 s without a renewal, and 2 s for what was aborted then.
+    expect((end?.atMs ?? 0) - cutAtMs).toBeLessThanOrEqual(12_000);
+    expect(told).toContainEqual(['Leadership was lost; runs are left behind', { underWay: 'configmap default/a' }]);
+  });
+
   it('ends the write of an event when leadership is lost, and at the end of the run', async () => {
     for (const isLost of [true, false]) {
       const { client, source, state } = fake();

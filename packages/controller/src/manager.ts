@@ -259,17 +259,17 @@ export class Manager {
     // Each controller listens: Node takes more than ten for a leak.
     setMaxListeners(0, signals.stop, signals.lost);
     logger.info('Starting workers', { controllers: this.#controllers.length });
-    await this.#inTime(Promise.all(this.#runners.map((runner) => runner.run(signals))), signals);
-    logger.info('All workers finished');
+    const work = Promise.all(this.#runners.map((runner) => runner.run(signals)));
+    if (await this.#inTime(work, signals)) logger.info('All workers finished');
     // As long as this process may write.
     if (!signals.lost.aborted) await this.#lastWords();
   }
 
-  /** Rejects when the work has not ended a while after it should have; after a lost leadership it is left alone then. */
+  /** Rejects when the work has not ended a while after it should have; after a lost leadership that is false. */
   async #inTime(
     work: Promise<unknown>,
     { stop, lost }: { readonly stop: AbortSignal; readonly lost: AbortSignal },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { clock, gracePeriodMs, logger } = this.#options;
     const over = new AbortController();
     const left = (): string => this.#runners.flatMap(({ underWay }) => underWay).join(', ');
@@ -286,7 +286,7 @@ export class Manager {
       if (!over.signal.aborted) logger.warn('Leadership was lost; runs are left behind', { underWay: left() });
     };
     try {
-      await Promise.race([work, late()]);
+      return await Promise.race([work.then(() => true), late().then(() => false)]);
     } finally {
       over.abort();
     }

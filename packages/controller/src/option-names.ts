@@ -11,3 +11,8 @@ export function requireOptionNames(options: unknown, names: Readonly<Record<stri
   const prototype: unknown = Object.getPrototypeOf(options);
   if (prototype === Object.prototype || prototype === null) requireKnownOptions(options as object, names, who);
 }
+
+/** Without members that are undefined: those count as absent, and would hide a default. */
+export function givenOptions<O extends object>(options: O): O {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as O;
+}

@@ -139,7 +139,9 @@ describe('run', () => {
     const clock = new VirtualClock();
     const told: unknown[] = [];
     const say = (text: string, fields?: unknown): void => void told.push([text, fields]);
-    const logger = { debug: () => undefined, info: () => undefined, warn: say, error: () => undefined };
+    const infos: string[] = [];
+    const info = (text: string): void => void infos.push(text);
+    const logger = { debug: () => undefined, info, warn: say, error: () => undefined };
     const deaf = controller(testConfigMaps).reconcile(() => new Promise<never>(() => undefined));
     const manager = new Manager([deaf], {
       client,
@@ -161,6 +163,7 @@ describe('run', () => {
     expect(end?.error).toBeInstanceOf(LeadershipLostError);
     // 10 s without a renewal, and 2 s for what was aborted then.
     expect((end?.atMs ?? 0) - cutAtMs).toBeLessThanOrEqual(12_000);
+    expect(infos).not.toContain('All workers finished');
     expect(told).toContainEqual(['Leadership was lost; runs are left behind', { underWay: 'configmap default/a' }]);
   });
 

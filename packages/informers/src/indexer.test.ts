@@ -200,6 +200,21 @@ describe('Indexer', () => {
     expect(told).toEqual([]);
   });
 
+  it('indexes at its next write what its function threw for, under the value that it would have had', () => {
+    let isBroken = true;
+    const byNode = ({ spec }: Pod): string[] => {
+      if (isBroken) throw new Error('not yet');
+      return [spec?.nodeName ?? ''];
+    };
+    const indexer = new Indexer<TestPod>({ node: byNode }, { onIndexError: () => undefined });
+    indexer.add(make('a', { node: 'n' }));
+    isBroken = false;
+    indexer.add(make('a', { node: 'n' }));
+    expect(indexer.indexKeys('node', 'n')).toEqual(['default/a']);
+    indexer.delete(make('a'));
+    expect(indexer.listIndexFuncValues('node')).toEqual([]);
+  });
+
   it('keeps all indexes as they are when a replace fails', () => {
     const indexer = new Indexer<TestPod>({
       ...byNode,

@@ -55,12 +55,15 @@ export class Indexer<T extends KubernetesObject> {
   #resourceVersion = '';
   #snapshot: readonly DeepReadonly<T>[] | undefined;
 
+  /** An index function threw once, so an object may stand under other values than its function gives for it. */
+  #hasFailed = false;
   readonly #onIndexError: OnIndexError<T>;
   readonly #onFormerIndexError: OnIndexError<T>;
 
   constructor(indexers: Indexers<T> = {}, options: IndexerOptions = {}) {
     const tell = options.onIndexError?.bind(options);
     const toNone: OnIndexError<T> = (error) => {
+      this.#hasFailed = true;
       tell?.(error);
       return none;
     };
@@ -225,7 +228,7 @@ export class Indexer<T extends KubernetesObject> {
     for (const index of this.#indexes.values()) {
       const old = before === undefined ? none : valuesOf(index, before, this.#onFormerIndexError);
       const next = after === undefined ? none : valuesOf(index, after, this.#onIndexError);
-      if (old.length === 1 && next.length === 1 && old[0] === next[0]) continue;
+      if (old.length === 1 && next.length === 1 && old[0] === next[0] && !this.#hasFailed) continue;
       moves ??= [];
       moves.push([index, old, next]);
     }

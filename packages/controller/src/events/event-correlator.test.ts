@@ -22,6 +22,11 @@ function write(correlator: EventCorrelator, event: EventDraft): string {
 }
 
 describe('EventCorrelator', () => {
+  it('takes members that are undefined for absent', () => {
+    const absent = { clock: undefined, cacheSize: undefined, maxSimilar: undefined, spamKey: undefined } as never;
+    expect(write(new EventCorrelator(absent), draft())).toEqual(write(new EventCorrelator(), draft()));
+  });
+
   it('creates the first event and counts the equal ones that follow into it', () => {
     const correlator = new EventCorrelator({ clock: new VirtualClock() });
     expect([1, 2, 3].map(() => write(correlator, draft()))).toEqual([

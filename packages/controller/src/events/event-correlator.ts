@@ -10,7 +10,7 @@ import {
   systemClock,
   TokenBucket,
 } from '@kapstan/api';
-import { requireOptionNames } from '../option-names.ts';
+import { givenOptions, requireOptionNames } from '../option-names.ts';
 import { LruMap } from './lru-map.ts';
 
 /** What a recorder was asked to say, before it is an Event. */
@@ -121,7 +121,7 @@ export class EventCorrelator {
   /** Throws TypeError on bad options. */
   constructor(options: EventCorrelatorOptions = {}) {
     requireOptionNames(options, optionNames, 'an EventCorrelator');
-    this.#options = { ...defaults, ...boundCallbacks(options, ['spamKey']) };
+    this.#options = { ...defaults, ...givenOptions(boundCallbacks(options, ['spamKey'])) };
     requireClock(this.#options.clock);
     requireFunction(this.#options.spamKey, 'spamKey');
     for (const name of ['cacheSize', 'maxSimilar', 'similarWindowMs'] as const)

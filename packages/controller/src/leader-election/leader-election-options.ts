@@ -20,7 +20,7 @@ import {
 } from '@kapstan/api';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { guardedLogger } from '../guarded-logger.ts';
-import { requireOptionNames } from '../option-names.ts';
+import { givenOptions, requireOptionNames } from '../option-names.ts';
 
 export interface LeaderElectionTimes {
   /** How long others wait after the last renewal that they saw, in milliseconds, rounded up to seconds. Default 15 000. */
@@ -110,7 +110,7 @@ export function resolveLeaderElectorOptions(options: LeaderElectorOptions): Reso
     onChange: () => undefined,
     onSlowRenewal: () => undefined,
     onNewLeader: () => undefined,
-    ...boundCallbacks(options, callbacks),
+    ...givenOptions(boundCallbacks(options, callbacks)),
   };
   requireOptions(resolved);
   const problem = problemOf(resolved);

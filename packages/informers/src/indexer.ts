@@ -35,6 +35,8 @@ interface NamedFunction<T extends KubernetesObject> {
 
 interface Index<T extends KubernetesObject> extends NamedFunction<T> {
   readonly keys: Map<string, Set<ObjectKey>>;
+  /** Of objects that the function threw for when they were written: they stand under no value. */
+  failed: Set<ObjectKey> | undefined;
 }
 
 /** Told what an index function threw for the object of a key. Gives the values that count, or throws. */
@@ -55,20 +57,17 @@ export class Indexer<T extends KubernetesObject> {
   #resourceVersion = '';
   #snapshot: readonly DeepReadonly<T>[] | undefined;
 
-  /** An index function threw once, so an object may stand under other values than its function gives for it. */
-  #hasFailed = false;
   readonly #onIndexError: OnIndexError<T>;
   readonly #onFormerIndexError: OnIndexError<T>;
 
   constructor(indexers: Indexers<T> = {}, options: IndexerOptions = {}) {
     const tell = options.onIndexError?.bind(options);
     const toNone: OnIndexError<T> = (error) => {
-      this.#hasFailed = true;
       tell?.(error);
-      return none;
+      return untold;
     };
     this.#onIndexError = tell === undefined ? rethrow : toNone;
-    // Of what is cached already: a failure was told when it was written, or comes of what the function reads beside the object.
+    // Of what it did not throw for before: it reads more than the object.
     this.#onFormerIndexError = tell === undefined ? rethrow : (_error, index, key) => valuesWith(index, key);
     this.addIndexers(indexers);
   }
@@ -226,31 +225,41 @@ export class Indexer<T extends KubernetesObject> {
   #move(key: ObjectKey, before: DeepReadonly<T> | undefined, after: DeepReadonly<T> | undefined): void {
     let moves: [Index<T>, readonly string[], readonly string[]][] | undefined;
     for (const index of this.#indexes.values()) {
-      const old = before === undefined ? none : valuesOf(index, before, this.#onFormerIndexError);
+      const isAbsent = before === undefined || index.failed?.has(key) === true;
+      const old = isAbsent ? none : valuesOf(index, before, this.#onFormerIndexError);
       const next = after === undefined ? none : valuesOf(index, after, this.#onIndexError);
-      if (old.length === 1 && next.length === 1 && old[0] === next[0] && !this.#hasFailed) continue;
+      if (old.length === 1 && next.length === 1 && old[0] === next[0]) continue;
       moves ??= [];
       moves.push([index, old, next]);
     }
     if (moves === undefined) return;
     for (const [index, old, next] of moves) {
       for (const value of old) removeKey(index.keys, value, key);
-      for (const value of next) addKey(index.keys, value, key);
+      putKey(index, key, next);
     }
   }
 }
 
 const none: readonly string[] = [];
+/** The function threw. */
+const untold: readonly string[] = [];
 
 function buildIndex<T extends KubernetesObject>(
   { name, valuesOf: fn }: NamedFunction<T>,
   objects: ReadonlyMap<ObjectKey, DeepReadonly<T>>,
   onError: OnIndexError<T>,
 ): Index<T> {
-  const index: Index<T> = { name, valuesOf: fn, keys: new Map() };
-  for (const [key, object] of objects)
-    for (const value of valuesOf(index, object, onError)) addKey(index.keys, value, key);
+  const index: Index<T> = { name, valuesOf: fn, keys: new Map(), failed: undefined };
+  for (const [key, object] of objects) putKey(index, key, valuesOf(index, object, onError));
   return index;
+}
+
+function putKey<T extends KubernetesObject>(index: Index<T>, key: ObjectKey, values: readonly string[]): void {
+  for (const value of values) addKey(index.keys, value, key);
+  if (values === untold) {
+    index.failed ??= new Set();
+    index.failed.add(key);
+  } else index.failed?.delete(key);
 }
 
 /** What `onError` gives when the function throws. */

@@ -4,6 +4,7 @@ import { Client } from './client.ts';
 import { type ClientConfig, type ClientOptions, clientOptionNames } from './client-config.ts';
 import { inClusterConfig, isInCluster } from './kubeconfig/in-cluster.ts';
 import { clientConfigOf, isEmptyKubeconfig } from './kubeconfig/kubeconfig-client.ts';
+import { type KubeconfigOverrides, overrideInCluster, overrideKubeconfig } from './kubeconfig/kubeconfig-overrides.ts';
 import { loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 import type { Environment } from './transport/proxy.ts';
 
@@ -14,6 +15,8 @@ export interface ConnectOptions extends ClientOptions {
   readonly kubeconfig?: string;
   /** Context of the kubeconfig. Default: its current-context. */
   readonly context?: string;
+  /** Values in place of those of the kubeconfig or of the pod's service account: what a program's flags say. */
+  readonly overrides?: KubeconfigOverrides;
   /** True: only the pod's service account. False: never. Default: when there is no kubeconfig. */
   readonly inCluster?: boolean;
   /** Ends the search and the wait for credentials; `connect` rejects with its reason. What comes after has signals of its own. */
@@ -27,9 +30,18 @@ const optionNames: OptionNames<ConnectOptions> = {
   config: true,
   kubeconfig: true,
   context: true,
+  overrides: true,
   inCluster: true,
   signal: true,
   env: true,
+};
+
+const overrideNames: OptionNames<KubeconfigOverrides> = {
+  namespace: true,
+  clusterName: true,
+  userName: true,
+  cluster: true,
+  user: true,
 };
 
 /**
@@ -39,13 +51,14 @@ const optionNames: OptionNames<ConnectOptions> = {
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
   requireObject(options, 'options of connect()');
   requireKnownOptions(options, optionNames, 'connect');
-  const { config, kubeconfig, context, inCluster, env, signal, ...rest } = options;
+  const { config, kubeconfig, context, overrides, inCluster, env, signal, ...rest } = options;
+  if (overrides !== undefined) requireKnownOptions(overrides, overrideNames, 'overrides of connect');
   for (const [name, value] of Object.entries({ kubeconfig, context }))
     if (value !== undefined) requireString(value, name);
   requireSignal(signal);
-  const isSearch = kubeconfig !== undefined || context !== undefined || inCluster !== undefined;
+  const isSearch = [kubeconfig, context, overrides, inCluster].some((option) => option !== undefined);
   if (config !== undefined && isSearch)
-    throw new TypeError('config may not be combined with kubeconfig, context or inCluster');
+    throw new TypeError('config may not be combined with kubeconfig, context, overrides or inCluster');
   if (inCluster === true && (kubeconfig !== undefined || context !== undefined))
     throw new TypeError('inCluster may not be combined with kubeconfig or context');
   signal?.throwIfAborted();
@@ -60,11 +73,15 @@ export async function connect(options: ConnectOptions = {}): Promise<Client> {
 }
 
 async function findConfig(options: ConnectOptions): Promise<ClientConfig> {
-  const { kubeconfig, context, inCluster, env = process.env, logger } = options;
+  const { kubeconfig, context, overrides = {}, inCluster, env = process.env, logger } = options;
   const ports = { env, ...(logger === undefined ? {} : { logger }) };
-  if (inCluster === true) return await inClusterConfig(ports);
+  const ofPod = async (): Promise<ClientConfig> => overrideInCluster(await inClusterConfig(ports), overrides);
+  if (inCluster === true) return await ofPod();
   const loaded = await loadKubeconfig({ ...ports, ...(kubeconfig === undefined ? {} : { path: kubeconfig }) });
   const mayBeInCluster = inCluster !== false && kubeconfig === undefined && context === undefined;
-  if (mayBeInCluster && isEmptyKubeconfig(loaded) && (await isInCluster(ports))) return await inClusterConfig(ports);
-  return clientConfigOf(loaded, context);
+  if (mayBeInCluster && isEmptyKubeconfig(loaded) && (await isInCluster(ports))) return await ofPod();
+  const isOverridden = Object.keys(overrides).length > 0;
+  return isOverridden
+    ? clientConfigOf(overrideKubeconfig(loaded, overrides, context))
+    : clientConfigOf(loaded, context);
 }

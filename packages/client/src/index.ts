@@ -24,6 +24,13 @@ export {
   parseKubeconfig,
 } from './kubeconfig/kubeconfig.ts';
 export { clientConfigOf } from './kubeconfig/kubeconfig-client.ts';
+export { type KubeconfigOverrides, overrideKubeconfig } from './kubeconfig/kubeconfig-overrides.ts';
+export {
+  flattenKubeconfig,
+  formatKubeconfig,
+  minifyKubeconfig,
+  redactKubeconfig,
+} from './kubeconfig/kubeconfig-view.ts';
 export { type LoadKubeconfigOptions, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 export type { MetadataReader } from './metadata-reader.ts';
 export type { PodLogOptions } from './pod-log.ts';

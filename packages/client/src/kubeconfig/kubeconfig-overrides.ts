@@ -1,0 +1,112 @@
+// What a program or its flags say in place of the kubeconfig. Above: connect.ts. Below: the entries of kubeconfig.ts.
+// Source: client-go tools/clientcmd overrides.go and client_config.go (getContext, getCluster, getAuthInfo).
+import type { ClientConfig } from '../client-config.ts';
+import type { Kubeconfig, KubeconfigCluster, KubeconfigContext, KubeconfigUser } from './kubeconfig.ts';
+
+export interface KubeconfigOverrides {
+  /** Namespace of calls that name none; `ns/a`, `namespace/a` and `namespaces/a` mean `a`. Absent: the context's. */
+  readonly namespace?: string;
+  /** Name of the cluster entry to use. Absent: the context's. */
+  readonly clusterName?: string;
+  /** Name of the user entry to use. Absent: the context's. */
+  readonly userName?: string;
+  /** Members that replace those of the cluster entry. A CA or `insecure-skip-tls-verify` replaces all three members on trust. */
+  readonly cluster?: KubeconfigCluster;
+  /** Members that replace those of the user entry. A certificate or key replaces both of its forms, file and data. */
+  readonly user?: KubeconfigUser;
+}
+
+/** Name of the context that is made when the kubeconfig has none and the overrides are all there is. */
+const ownContext = 'overrides';
+
+/**
+ * Returns the kubeconfig with the overrides in its context (default: the current one), which becomes the current one.
+ * Other entries stay as they are. Throws TypeError for a context, cluster or user that was asked for and does not exist.
+ */
+export function overrideKubeconfig(
+  kubeconfig: Kubeconfig,
+  overrides: KubeconfigOverrides,
+  contextName?: string,
+): Kubeconfig {
+  const name = contextName || kubeconfig.currentContext || ownContext;
+  const given = kubeconfig.contexts.get(name);
+  if (given === undefined && contextName) throw new TypeError(`context ${JSON.stringify(name)} does not exist`);
+  // A current-context without an entry stays an error of its own, told when the configuration is made.
+  if (given === undefined && kubeconfig.currentContext !== '') return kubeconfig;
+  const context = overrideContext(given ?? { cluster: name, user: name }, overrides);
+  const { cluster: clusterName = '', user: userName = '' } = context;
+  requireEntry(kubeconfig.clusters, overrides.clusterName, 'cluster');
+  requireEntry(kubeconfig.users, overrides.userName, 'auth info');
+  return {
+    ...kubeconfig,
+    currentContext: name,
+    contexts: new Map(kubeconfig.contexts).set(name, context),
+    clusters: new Map(kubeconfig.clusters).set(
+      clusterName,
+      overrideCluster(kubeconfig.clusters.get(clusterName), overrides.cluster),
+    ),
+    users: new Map(kubeconfig.users).set(userName, overrideUser(kubeconfig.users.get(userName), overrides.user)),
+  };
+}
+
+/** A pod's own configuration takes another server, token, CA file or namespace. Source: client-go inClusterClientConfig. */
+export function overrideInCluster(
+  config: ClientConfig,
+  { namespace, cluster, user }: KubeconfigOverrides,
+): ClientConfig {
+  const { token, tokenFile, ...others } = config;
+  const caFile = cluster?.['certificate-authority'];
+  const hasToken = Boolean(user?.token || user?.tokenFile);
+  return {
+    ...others,
+    ...(hasToken ? given({ token: user?.token, tokenFile: user?.tokenFile }) : given({ token, tokenFile })),
+    ...(cluster?.server ? { server: cluster.server } : {}),
+    ...(caFile ? { tls: { ...config.tls, caFile } } : {}),
+    ...(namespace ? { namespace: withoutPrefix(namespace) } : {}),
+  };
+}
+
+function overrideContext(context: KubeconfigContext, overrides: KubeconfigOverrides): KubeconfigContext {
+  const { namespace, clusterName, userName } = overrides;
+  return {
+    ...context,
+    ...given({ cluster: clusterName, user: userName, namespace: namespace && withoutPrefix(namespace) }),
+  };
+}
+
+/** `kubectl get -o name` prints a namespace with its resource, so what is pasted may carry it. */
+function withoutPrefix(namespace: string): string {
+  return namespace.replace(/^(?:namespaces?|ns)\/(?=.)/i, '');
+}
+
+const trust = ['certificate-authority', 'certificate-authority-data', 'insecure-skip-tls-verify'] as const;
+
+function overrideCluster(entry: KubeconfigCluster = {}, overrides: KubeconfigCluster = {}): KubeconfigCluster {
+  const kept = trust.some((member) => overrides[member]) ? without(entry, trust) : entry;
+  // A name to verify belongs to the server that it was written for.
+  const ofServer = overrides.server ? without(kept, ['tls-server-name']) : kept;
+  return { ...ofServer, ...given(overrides) };
+}
+
+const certificates = ['client-certificate', 'client-certificate-data'] as const;
+const keys = ['client-key', 'client-key-data'] as const;
+
+function overrideUser(entry: KubeconfigUser = {}, overrides: KubeconfigUser = {}): KubeconfigUser {
+  const withoutCertificate = certificates.some((member) => overrides[member]) ? without(entry, certificates) : entry;
+  const kept = keys.some((member) => overrides[member]) ? without(withoutCertificate, keys) : withoutCertificate;
+  return { ...kept, ...given(overrides) };
+}
+
+function requireEntry(entries: ReadonlyMap<string, unknown>, name: string | undefined, kind: string): void {
+  if (name && !entries.has(name)) throw new TypeError(`${kind} ${JSON.stringify(name)} does not exist`);
+}
+
+function without<T extends object>(entry: T, members: readonly (keyof T)[]): T {
+  return Object.fromEntries(Object.entries(entry).filter(([name]) => !members.includes(name as keyof T))) as T;
+}
+
+/** Empty values override nothing, as in Go, where they cannot be told from absent ones. */
+function given<T extends object>(members: T): Partial<T> {
+  const isGiven = (value: unknown): boolean => value !== undefined && value !== '' && value !== false;
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => isGiven(value))) as Partial<T>;
+}

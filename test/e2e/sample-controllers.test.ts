@@ -145,6 +145,32 @@ describe.each([
     expect((await deployment()).spec?.replicas).toBe(1);
   });
 
+  it('writes nothing for a Foo that is gone, and leaves its Deployment to the garbage collector', async () => {
+    await create({ deploymentName: 'web', replicas: 1 });
+    await cluster.client.delete(Foo, { namespace: 'default', name: 'foo' });
+    const { metadata } = await deployment();
+    await cluster.advance(60_000);
+    expect((await deployment().catch((error: unknown) => error)) as object).toSatisfy(
+      (found: unknown) =>
+        isNotFound(found) || (found as Deployment).metadata?.resourceVersion === metadata?.resourceVersion,
+    );
+    expect(await events('ErrResourceExists')).toEqual([]);
+  });
+
+  it('leaves Deployments of other owners alone', async () => {
+    await create({ deploymentName: 'web', replicas: 1 });
+    const before = await foo();
+    const owner = { apiVersion: 'other.io/v1', kind: 'Foo', name: 'foo', uid: 'u', controller: true };
+    const labels = { app: 'other' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    const metadata = { namespace: 'default', name: 'foreign', ownerReferences: [owner] };
+    const spec = { replicas: 4, selector: { matchLabels: labels }, template };
+    await cluster.client.create(Deployment, { metadata, spec });
+    await cluster.settle();
+    expect((await foo()).metadata?.resourceVersion).toBe(before.metadata?.resourceVersion);
+    expect(await events('ErrResourceExists')).toEqual([]);
+  });
+
   it('comes to rest', async () => {
     await create({ deploymentName: 'web', replicas: 1 });
     const versions = async (): Promise<unknown> => {

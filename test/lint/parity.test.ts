@@ -76,7 +76,13 @@ describe('npm run parity', () => {
     ],
     ['a missing column', [`| A | ${file} › x |`], { x: 'passed' }, 'has 2 columns, not 3'],
     ['an empty table', [], {}, 'docs/parity/a.md: has no rows'],
-    ['one row in five without a test', [...rowsOf(4), row('E', 'n/a: Go-only')], passing(4), '1 of 5 rows are n/a'],
+    ['one row in five without a test', [...rowsOf(4), row('E', 'n/a: Go-only')], passing(4), '1 of 5 items are n/a'],
+    [
+      'rows that hold several items without a test',
+      [...rowsOf(7), row('TestA, TestB', 'n/a: by design')],
+      passing(7),
+      '2 of 9 items are n/a',
+    ],
   ])('refuses %s', (_what, rows, states, problem) => {
     const { lines, status } = check(rows, states);
     expect(lines.filter((line) => line.startsWith('✗'))).toEqual([expect.stringContaining(problem)]);
@@ -88,7 +94,7 @@ describe('npm run parity', () => {
     expect(check([row('A', `${file} › x`)]).lines[0]).toMatch(/^✗ docs\/parity\/a\.md:5: /);
   });
 
-  it.each(['Go-only', 'alpha gate', 'removed upstream', 'other issue'])(
+  it.each(['Go-only', 'by design', 'alpha gate', 'removed upstream', 'other issue'])(
     'takes the reason %j, in few rows',
     (reason) => {
       const { lines, status } = check([...rowsOf(5), row('F', `n/a: ${reason}`)], passing(5));
@@ -96,6 +102,12 @@ describe('npm run parity', () => {
       expect(status).toBe(0);
     },
   );
+
+  it('counts an item with several rows once, and as held when one of them is', () => {
+    const cases = row('TestA: one case', `${file} › does 0`);
+    const rest = Array.from({ length: 6 }, (_, index) => row(`TestA: case ${index}`, 'n/a: Go-only'));
+    expect(check([cases, ...rest], passing(1)).status).toBe(0);
+  });
 
   it('refuses a table with other columns, and a folder without tables', () => {
     const text = '| Item | Test |\n| --- | --- |\n| A | n/a: Go-only |\n';

@@ -378,6 +378,16 @@ describe('list/watch machine: the initial state as a stream', () => {
     expect(rig.waited()).toEqual([stream('9'), watchdog()]);
   });
 
+  it('streams the state anew, from the last version, when the watch behind the marker expires', () => {
+    const rig = new Rig({});
+    rig.start();
+    rig.bookmark('9', true);
+    rig.event('12');
+    expect(rig.watchFails('expired')).toEqual([status('stale', 'expired'), wait(800)]);
+    expect(rig.waited()).toEqual([stream('12'), watchdog()]);
+    expect(rig.bookmark('20', true)).toEqual([replace('20'), status('live')]);
+  });
+
   it.each(['unreachable', 'overloaded'] as const)('waits and streams again when the source is %s', (kind) => {
     const rig = new Rig({});
     rig.start();

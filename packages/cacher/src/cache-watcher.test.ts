@@ -151,6 +151,18 @@ describe('a CacheWatcher that catches up', () => {
     expect(seen).toHaveLength(9);
   });
 
+  it.each([
+    [99, [99], [0]],
+    [100, [100], [0]],
+    [101, [100], [1]],
+  ])('with %i events waiting takes %j in a slice of at most 100, and %j in the next', (count, first, second) => {
+    const ring = ringOf(count);
+    const { watcher } = open();
+    watcher.begin(fromStart);
+    const slice = (): number => watcher.catchUp(ring, { limit: 100, until: ring.end });
+    expect([[slice()], [slice()], watcher.isLive]).toEqual([first, second, true]);
+  });
+
   it('is live at once when there is nothing to catch up with', () => {
     const { watcher, seen } = open();
     watcher.begin(fromStart);

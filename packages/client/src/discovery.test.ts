@@ -109,6 +109,17 @@ describe('discovery', () => {
     ]);
   });
 
+  it('keeps what it was told until invalidate(), then asks anew', async () => {
+    const first = await client.discovery.catalog();
+    const asked = server.requests.length;
+    expect(await client.discovery.catalog()).toBe(first);
+    expect(server.requests).toHaveLength(asked);
+    client.discovery.invalidate();
+    const second = await client.discovery.catalog();
+    expect(server.requests).toHaveLength(2 * asked);
+    expect(second.resources).toEqual(first.resources);
+  });
+
   describe('for a caller who does not wait for ever', () => {
     const clock = new VirtualClock();
     const calls: readonly [string, (options: DiscoveryCallOptions) => Promise<unknown>][] = [

@@ -67,6 +67,8 @@ export interface ResourcesOptions {
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
   readonly encryption?: EncryptionAtRest | undefined;
+  /** As the option of the server: objects that cannot be read may be deleted by force, so lists name them. Default false. */
+  readonly allowsUnsafeDeletion?: boolean;
   /** How long to wait for objects of a kind that cannot be read, before serving without them. Default 60 000. */
   readonly storageInitializationTimeoutMs?: number;
   /** Most seconds by which a lease may outlive its object, so that others share it. 0 = none is shared. Default 60. */
@@ -256,6 +258,7 @@ function storeOptions(options: ResourcesOptions): Omit<ResourceStackOptions, 'en
       : { deleteCollectionWorkers: options.deleteCollectionWorkers }),
     ...(options.leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds: options.leaseReuseSeconds }),
     initializationTimeoutMs: options.storageInitializationTimeoutMs ?? 60_000,
+    namesUnreadable: options.allowsUnsafeDeletion ?? false,
     transformerFor: (definition) => options.encryption?.transformerFor(definition),
   };
 }

@@ -57,4 +57,4 @@ export {
   until,
   untilWithSync,
 } from './until.ts';
-export { waitForCacheSync } from './wait-for-cache-sync.ts';
+export { cacheSyncError, waitForCacheSync } from './wait-for-cache-sync.ts';

@@ -20,6 +20,7 @@ import { NEVER } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SharedInformerFactory } from './shared-informer-factory.ts';
 import type { SharedInformerFactoryOptions } from './shared-informer-factory-options.ts';
+import { cacheSyncError } from './wait-for-cache-sync.ts';
 
 class FakeClient {
   readonly sources = new Map<string, FakeListerWatcher<KubernetesObject>>();
@@ -135,6 +136,22 @@ describe('SharedInformerFactory', () => {
     await clock.advance(0);
     abort.abort();
     expect([...(await waiting).values()]).toEqual([false, true]);
+  });
+
+  it.each<[string, Readonly<Record<string, boolean>>, string | undefined]>([
+    ['nothing was waited for', {}, undefined],
+    ['all have synced', { 'pods.v1.': true }, undefined],
+    ['one has not', { 'pods.v1.': false, 'nodes.v1.': true }, 'failed to sync all caches: pods.v1.: no time left'],
+    [
+      'two have not',
+      { 'pods.v1.': false, 'nodes.v1.': false },
+      'failed to sync all caches: nodes.v1., pods.v1.: no time left',
+    ],
+  ])('has an error to end a start with when %s', (_what, synced, message) => {
+    const cause = new Error('no time left');
+    const error = cacheSyncError(new Map(Object.entries(synced)), cause);
+    expect(error?.message).toBe(message);
+    expect(error?.cause).toBe(message === undefined ? undefined : cause);
   });
 
   it('waits no longer for caches of a factory that closes', async () => {

@@ -36,3 +36,15 @@ export async function waitForCacheSync(
     removeAbortListener(signal, stop);
   }
 }
+
+/**
+ * Returns the error to end a start with when caches have not synced, or undefined when all have. `synced` is what
+ * `SharedInformerFactory.waitForCacheSync` gave; `cause` is the reason of the signal that ended the waiting. Source: client-go
+ * SyncResult.AsError.
+ */
+export function cacheSyncError(synced: ReadonlyMap<string, boolean>, cause?: unknown): Error | undefined {
+  const missing = [...synced].filter(([, hasSynced]) => !hasSynced).map(([resource]) => resource);
+  if (missing.length === 0) return undefined;
+  const reason = cause instanceof Error ? cause.message : String(cause ?? 'the waiting was ended');
+  return new Error(`failed to sync all caches: ${missing.sort().join(', ')}: ${reason}`, { cause });
+}

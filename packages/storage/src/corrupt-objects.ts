@@ -1,5 +1,5 @@
-// Collects the unreadable objects of a list into the one error that names them all.
-// Source: apiserver storage/etcd3/corrupt_obj_deleter.go (corruptObjErrAggregatorFactory).
+// Collects the unreadable objects of a list into the one error that names them all, where that is asked for.
+// Source: apiserver storage/etcd3/store.go (abortOnFirstError) and corrupt_obj_deleter.go (corruptObjErrAggregatorFactory).
 import { formatGroupResource, type GroupResource, type StatusCause, StatusError } from '@kapstan/api';
 import { isStorageError } from './storage-error.ts';
 
@@ -8,16 +8,20 @@ const maxCorruptObjects = 100;
 /** Gathers `Corrupt` errors of one list; {@link add} says when to stop reading. */
 export class CorruptObjects {
   readonly #resource: GroupResource;
+  readonly #isNamed: boolean;
   readonly #causes: StatusCause[] = [];
   #firstMessage = '';
   #count = 0;
 
-  constructor(resource: GroupResource) {
+  /** `isNamed`: false = the first error ends the list, as it is. */
+  constructor({ resource, isNamed }: { readonly resource: GroupResource; readonly isNamed: boolean }) {
     this.#resource = resource;
+    this.#isNamed = isNamed;
   }
 
-  /** True: go on reading. False: enough are known. Throws what is no `Corrupt` error while none is known yet. */
+  /** Returns true to go on reading, false when enough are known. Throws what is no `Corrupt` error while none is known yet. */
   add(error: unknown): boolean {
+    if (!this.#isNamed) throw error;
     const message = error instanceof Error ? error.message : String(error);
     if (!isStorageError(error, 'Corrupt')) {
       if (this.#count === 0) throw error;

@@ -29,6 +29,8 @@ export interface ObjectListContext<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly coder: ObjectCoder<T>;
   readonly resource: GroupResource;
+  /** As in the options of the store. */
+  readonly namesUnreadable: boolean;
   readonly counters: StoreCounters;
   readonly trace: StoreTrace;
 }
@@ -46,7 +48,7 @@ export async function listOne<T extends KubernetesObject>(
   context.trace.step('value read', read.kv?.value.length);
   requireNotOlder(options.resourceVersion, read.revision);
   const items: Stored<T>[] = [];
-  const corrupt = new CorruptObjects(context.resource);
+  const corrupt = new CorruptObjects({ resource: context.resource, isNamed: context.namesUnreadable });
   if (read.kv !== undefined) {
     await context.coder.prepare(read.kv);
     try {
@@ -102,7 +104,7 @@ class PrefixList<T extends KubernetesObject> {
     this.#options = call.options;
     this.#position = call.position;
     this.#limit = Math.max(0, call.options.predicate.limit);
-    this.#corrupt = new CorruptObjects(context.resource);
+    this.#corrupt = new CorruptObjects({ resource: context.resource, isNamed: context.namesUnreadable });
   }
 
   get counts(): { readonly fetched: number; readonly evaluated: number; readonly returned: number } {

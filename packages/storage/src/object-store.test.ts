@@ -65,6 +65,21 @@ describe('lists of an ObjectStore', () => {
     });
   });
 
+  it('refuses a list with the first corrupt object alone unless it is to name them all', async () => {
+    const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), namesUnreadable: false });
+    await bench.create('a');
+    await bench.create('b');
+    await bench.create('c');
+    for (const name of ['b', 'c']) await bench.overwrite(name, 'garbage');
+    for (const key of [root, keyOf('b')]) {
+      const error = await plain
+        .getList(key, { recursive: key === root, predicate: predicate() })
+        .catch((reason: unknown) => reason);
+      expect(isStorageError(error, 'Corrupt') && error.key).toBe(keyOf('b'));
+    }
+    await plain.close();
+  });
+
   it('names no count for one corrupt object', async () => {
     await bench.create('a');
     await bench.overwrite('a', 'garbage');

@@ -68,12 +68,18 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   readonly leaseMaxObjects?: number;
   /** Random numbers in [0, 1), for retry times. Default Math.random. */
   readonly random?: () => number;
+  /**
+   * True: a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default false: the
+   * first one refuses it with its own error, as while the feature gate AllowUnsafeMalformedObjectDeletion is off.
+   */
+  readonly namesUnreadable?: boolean;
 }
 
 interface ReadingContext<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly coder: ObjectCoder<T>;
   readonly resource: GroupResource;
+  readonly namesUnreadable: boolean;
   readonly counters: StoreCounters;
 }
 
@@ -118,7 +124,13 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
       freeze: options.freeze ?? false,
       onDecodeError: () => counters.decodeErrors++,
     });
-    this.#reading = { engine: options.engine, coder: this.#coder, resource: options.groupResource, counters };
+    this.#reading = {
+      engine: options.engine,
+      coder: this.#coder,
+      resource: options.groupResource,
+      namesUnreadable: options.namesUnreadable ?? false,
+      counters,
+    };
   }
 
   create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {

@@ -43,6 +43,11 @@ export interface ResourceStackOptions extends StoreHooks {
    * cannot be read keeps a cache empty, and only a server that runs can remove it. Default 60 000.
    */
   readonly initializationTimeoutMs?: number;
+  /**
+   * True: lists that meet unreadable objects name them, so that somebody can delete these by force. Default false: the first
+   * such object refuses the list, as while the feature gate AllowUnsafeMalformedObjectDeletion is off.
+   */
+  readonly namesUnreadable?: boolean;
   /** Freezes everything that is handed out, for tests of I6. Default false. */
   readonly freeze?: boolean;
   readonly logger?: Logger;
@@ -150,6 +155,7 @@ function objectStore(
     ...(options.logger === undefined ? {} : { logger: options.logger }),
     ...(options.leaseReuseSeconds === undefined ? {} : { leaseReuseSeconds: options.leaseReuseSeconds }),
     ...(options.random === undefined ? {} : { random: options.random }),
+    ...(options.namesUnreadable === undefined ? {} : { namesUnreadable: options.namesUnreadable }),
   });
 }
 

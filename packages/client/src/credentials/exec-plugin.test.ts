@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { formatTime, silentLogger } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { TlsConfig } from '../tls-config.ts';
 import { checkExecConfig, type ExecConfig, ExecPlugin, type ExecPluginOptions } from './exec-plugin.ts';
 
 const v1 = 'client.authentication.k8s.io/v1';
@@ -141,6 +142,26 @@ exit \${EXIT_CODE:-0}
         },
       },
     });
+  });
+
+  it('tells the plugin what a client of the cluster has to know: trust, name, proxy, with a CA from memory or a file', async () => {
+    const caFile = join(directory, 'ca.pem');
+    await writeFile(caFile, 'CA IN A FILE');
+    const told = async (tls: TlsConfig): Promise<unknown> => {
+      const about = { server: 'https://some-host', tls, proxyUrl: 'https://proxy/tuna/fish' };
+      const exec = await plugin(credential({ token: 't' }), { provideClusterInfo: true }, { cluster: about });
+      await exec.headers();
+      return JSON.parse((await runs()).at(-1) ?? '').spec.cluster;
+    };
+    const base64 = (text: string): string => Buffer.from(text).toString('base64');
+    const common = { server: 'https://some-host', 'proxy-url': 'https://proxy/tuna/fish' };
+    expect(await told({ ca: 'CA', serverName: 'name' })).toEqual({
+      ...common,
+      'tls-server-name': 'name',
+      'certificate-authority-data': base64('CA'),
+    });
+    expect(await told({ caFile })).toEqual({ ...common, 'certificate-authority-data': base64('CA IN A FILE') });
+    expect(await told({ insecureSkipVerify: true })).toEqual({ ...common, 'insecure-skip-tls-verify': true });
   });
 
   it.each([

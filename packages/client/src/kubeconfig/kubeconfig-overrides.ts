@@ -106,7 +106,8 @@ function without<T extends object>(entry: T, members: readonly (keyof T)[]): T {
 }
 
 /** Empty values override nothing, as in Go, where they cannot be told from absent ones. */
-function given<T extends object>(members: T): Partial<T> {
+function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const isGiven = (value: unknown): boolean => value !== undefined && value !== '' && value !== false;
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => isGiven(value))) as Partial<T>;
+  const present = Object.entries(members).filter(([, value]) => isGiven(value));
+  return Object.fromEntries(present) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

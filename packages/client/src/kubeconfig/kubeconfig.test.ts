@@ -302,6 +302,7 @@ describe('clientConfigOf', () => {
     ['cluster "a" was not found for context "a"', config('a', { clusters: [] }), 'a'],
     ['user "a" was not found for context "a"', config('a', { users: [] }), 'a'],
     ['cluster was not specified for context "a"', 'contexts: [{name: a, context: {user: a}}]', 'a'],
+    ['cluster has no server defined', config('a', { clusters: [{ name: 'a', cluster: {} }] }), 'a'],
     [
       '[cluster was not specified for context "a", namespace "a b" for context "a" does not conform to the kubernetes DNS_LABEL rules]',
       'contexts: [{name: a, context: {namespace: a b}}]',

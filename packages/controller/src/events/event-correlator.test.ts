@@ -49,6 +49,15 @@ describe('EventCorrelator', () => {
     for (const event of drafts) expect(write(correlator, event)).toBe('create Foo synced successfully');
   });
 
+  it('takes different messages of one reason for similar, and counts similar ones of each reason apart', () => {
+    const correlator = new EventCorrelator({ clock: new VirtualClock(), maxSimilar: 2 });
+    const about = (reason: string, message: string) => write(correlator, draft({ reason, message }));
+    expect(about('end-of-world', 'it was fun')).toBe('create it was fun');
+    expect(about('nevermind', 'it was a bug')).toBe('create it was a bug');
+    expect(about('end-of-world', 'it was awful')).toBe('create (combined from similar events): it was awful');
+    expect(about('nevermind', 'it was a bug')).toBe('count 2 it was a bug');
+  });
+
   it('combines the tenth distinct message within ten minutes and all later ones', () => {
     const correlator = new EventCorrelator({ clock: new VirtualClock() });
     const written = Array.from({ length: 12 }, (_, i) => write(correlator, draft({ message: `m${i}` })));

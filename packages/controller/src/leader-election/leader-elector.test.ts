@@ -597,6 +597,30 @@ describe('LeaderElector', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it.each<Verb>(['get', 'update'])(
+    'gives the Lease back when it is stopped amid a renewal, during %s',
+    async (slow) => {
+      const [server, clock] = [new LeaseServer(), new VirtualClock()];
+      const own = candidate(server, clock);
+      await settle();
+      let fail: () => void = () => undefined;
+      server.fault = (verb) => {
+        // A renewal begins with an update of what it wrote last, and reads the Lease only when that was refused.
+        if (verb === 'update' && slow === 'get') throw newConflict(group, 'lock', 'modified');
+        if (verb !== slow) return Promise.resolve();
+        return new Promise((_resolve, reject) => (fail = () => reject(new Error('aborted'))));
+      };
+      await clock.advance(2_000);
+      own.stop.abort();
+      server.fault = async () => undefined;
+      fail();
+      await own.finished;
+      expect(own.log.slice(0, 4)).toEqual(['leader: me', 'leads', 'work', 'leads no more']);
+      expect(spec(server)?.holderIdentity).toBe('');
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
+
   it('tries again to give the Lease back after a conflict, and leaves alone what is not its own', async () => {
     const [server, clock] = [new LeaseServer(), new VirtualClock()];
     const own = candidate(server, clock);

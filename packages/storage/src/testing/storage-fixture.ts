@@ -67,6 +67,7 @@ export function podStoreOptions(engine: Engine): ObjectStoreOptions<TestPod> {
     groupResource: { group: '', resource: 'pods' },
     transformer: markingTransformer,
     freeze: true,
+    namesUnreadable: true,
   };
 }
 

@@ -8,12 +8,14 @@ import { isStorageError, StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import type { WriteTurns } from './write-turns.ts';
 
 export interface DeleteContext<T extends KubernetesObject> {
   readonly engine: Engine;
   readonly coder: ObjectCoder<T>;
   readonly counters: StoreCounters;
   readonly trace: StoreTrace;
+  readonly turns: WriteTurns;
 }
 
 export interface ObjectDelete<T extends KubernetesObject> {
@@ -117,7 +119,7 @@ async function requireUnreadable<T extends KubernetesObject>(
   throw new StorageError({ code: 'InvalidObject', key, message });
 }
 
-type DeleteParts = Pick<DeleteContext<never>, 'engine' | 'counters' | 'trace'>;
+type DeleteParts = Pick<DeleteContext<never>, 'engine' | 'counters' | 'trace' | 'turns'>;
 
 async function readKey(
   { engine, counters }: DeleteParts,
@@ -129,12 +131,13 @@ async function readKey(
 }
 
 async function commitDelete(
-  { engine, counters, trace }: DeleteParts,
+  { engine, counters, trace, turns }: DeleteParts,
   call: Pick<Commit, 'key' | 'expectedRevision'> & { readonly signal: CallSignal | undefined },
 ): Promise<CommitResult> {
   const { signal, ...where } = call;
   const commit: Commit = { ...where, change: { type: 'delete' }, ...(signal && { signal }) };
-  const outcome = await counters.request('delete', () => engine.commit(commit));
+  const send = (): Promise<CommitResult> => turns.commit(where.key, () => engine.commit(commit));
+  const outcome = await counters.request('delete', send);
   trace.step('Txn call completed');
   return outcome;
 }

@@ -10,7 +10,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import type { Codec } from './codec.ts';
-import type { Engine, KeyValue } from './engine.ts';
+import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import { rangeOf, rangeOfOne } from './key-range.ts';
 import { KeySpace } from './keys.ts';
 import { LeaseManager } from './lease-manager.ts';
@@ -41,6 +41,7 @@ import { type SpanAttributes, type StoreTrace, StoreTracer } from './store-trace
 import type { Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } from './versioner.ts';
+import { WriteTurns } from './write-turns.ts';
 
 export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** Shared by the stores of all resources; closing the store does not close it. */
@@ -81,6 +82,7 @@ interface ReadingContext<T extends KubernetesObject> {
   readonly resource: GroupResource;
   readonly namesUnreadable: boolean;
   readonly counters: StoreCounters;
+  readonly turns: WriteTurns;
 }
 
 /** Objects of one resource type, in the engine. Always ready; holds no state but its open watches. */
@@ -97,6 +99,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   readonly #random: () => number;
   /** What every part of this store reads with. */
   readonly #reading: ReadingContext<T>;
+  readonly #turns: WriteTurns;
   readonly #watches = new Set<ObjectWatch<T>>();
   #isClosed = false;
 
@@ -124,12 +127,14 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
       freeze: options.freeze ?? false,
       onDecodeError: () => counters.decodeErrors++,
     });
+    this.#turns = new WriteTurns(clock);
     this.#reading = {
       engine: options.engine,
       coder: this.#coder,
       resource: options.groupResource,
       namesUnreadable: options.namesUnreadable ?? false,
       counters,
+      turns: this.#turns,
     };
   }
 
@@ -149,6 +154,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     // What is encrypted has to be read: its key may be gone.
     if (this.#isClosed || !this.#coder.isPlain || this.#engine.isNewest === undefined) return false;
     const { key, revision, storedBytes } = known;
+    if (this.#turns.has(key)) return false;
     const startMs = this.#clock.monotonicNow();
     if (!this.#engine.isNewest(key, revision)) return false;
     const endMs = this.#clock.monotonicNow();
@@ -248,6 +254,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const watch of this.#watches) watch.close();
+    this.#turns.close();
   }
 
   async #create(
@@ -264,7 +271,8 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     options.signal?.throwIfAborted();
     const { ttlSeconds, signal } = options;
     const put = { key, expectedRevision: 0 as Revision, value, ttlSeconds, ...(signal && { signal }) };
-    const outcome = await this.#counters.request('create', () => this.#leases.put(put));
+    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#leases.put(put));
+    const outcome = await this.#counters.request('create', send);
     trace.step('Txn call succeeded');
     if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });
     const stored = this.#coder.written(key, plain, outcome.revision);
@@ -275,6 +283,8 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
   async #get(key: string, options: StorageGetOptions<T>, trace: StoreTrace): Promise<Stored<T> | undefined> {
     this.#open(this.keys.single(key));
     const signal = options.signal === undefined ? {} : { signal: options.signal };
+    const turn = options.resourceVersion ? undefined : this.#turns.wait(key, options.signal);
+    if (turn !== undefined) await turn;
     const read = await this.#counters.request('get', () => this.#engine.get(key, signal));
     trace.step('value read', read.kv?.value.length);
     requireNotOlder(options.resourceVersion, read.revision);

@@ -1,6 +1,6 @@
 // The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate.
-import { deepCopy, type KubernetesObject, type Revision } from '@kapstan/api';
-import type { Engine, KeyValue } from './engine.ts';
+import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
+import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
@@ -9,6 +9,7 @@ import { StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import type { WriteTurns } from './write-turns.ts';
 
 export interface UpdateContext<T extends KubernetesObject> {
   readonly engine: Engine;
@@ -16,6 +17,7 @@ export interface UpdateContext<T extends KubernetesObject> {
   readonly coder: ObjectCoder<T>;
   readonly counters: StoreCounters;
   readonly trace: StoreTrace;
+  readonly turns: WriteTurns;
 }
 
 export interface ObjectUpdate<T extends KubernetesObject> {
@@ -31,17 +33,19 @@ export class UpdateLoop<T extends KubernetesObject> {
   readonly #coder: ObjectCoder<T>;
   readonly #counters: StoreCounters;
   readonly #trace: StoreTrace;
+  readonly #turns: WriteTurns;
   readonly #update: ObjectUpdate<T>;
   #state: ReadState<T>;
   /** False while the state comes from a cache and may be out of date. */
   #isCurrent: boolean;
 
-  constructor({ engine, leases, coder, counters, trace }: UpdateContext<T>, update: ObjectUpdate<T>) {
+  constructor({ engine, leases, coder, counters, trace, turns }: UpdateContext<T>, update: ObjectUpdate<T>) {
     this.#engine = engine;
     this.#leases = leases;
     this.#coder = coder;
     this.#counters = counters;
     this.#trace = trace;
+    this.#turns = turns;
     this.#update = update;
     const cached = update.options.cachedExisting;
     this.#isCurrent = false;
@@ -86,11 +90,16 @@ export class UpdateLoop<T extends KubernetesObject> {
     try {
       return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision });
     } catch (error) {
-      if (this.#isCurrent) throw error;
+      if (this.#isCurrent) throw this.#refusal(error);
       await this.#refresh();
-      if (this.#state.revision === revision) throw error;
+      if (this.#state.revision === revision) throw this.#refusal(error);
       return undefined;
     }
+  }
+
+  #refusal(error: unknown): unknown {
+    if (isConflict(error)) this.#turns.contended(this.#update.key);
+    return error;
   }
 
   /** The stored object when the update changes nothing, decided on what is stored now. */
@@ -124,7 +133,8 @@ export class UpdateLoop<T extends KubernetesObject> {
     const expectedRevision = this.#state.revision;
     const put = { key, expectedRevision, value, ttlSeconds, ...(signal && { signal }) };
     this.#trace.step('Transaction prepared');
-    const outcome = await this.#counters.request('update', () => this.#leases.put(put));
+    const send = (): Promise<CommitResult> => this.#turns.commit(key, () => this.#leases.put(put));
+    const outcome = await this.#counters.request('update', send);
     this.#trace.step('Txn call completed');
     if (!outcome.succeeded) {
       await this.#adopt(outcome.current);

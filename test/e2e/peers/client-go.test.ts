@@ -13,6 +13,7 @@ const sentences = {
   'dry-run-and-generate-name': 'a dry run generates a name and stores nothing',
   'preconditions-and-finalizers': 'preconditions refuse a delete and finalizers delay it',
   'delete-collection': 'a collection is deleted by label',
+  'fair-turns': 'each of four writers gets its turn 200 times within 18 tries',
   'retry-on-conflict': 'concurrent writers that retry on conflict lose no write',
   'bind-and-evict-pod': 'a Pod is bound, found by its node, evicted and deleted at once',
   'too-large-and-invalid': 'bodies too large, bad names and missing namespaces have their own errors',

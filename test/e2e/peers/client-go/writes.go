@@ -28,6 +28,7 @@ var writeChecks = []check{
 	{"preconditions-and-finalizers", finalizers},
 	{"delete-collection", deleteCollection},
 	{"retry-on-conflict", retryOnConflict},
+	{"fair-turns", fairTurns},
 	{"bind-and-evict-pod", bindAndEvict},
 	{"too-large-and-invalid", refusedWrites},
 }
@@ -250,17 +251,29 @@ func deleteCollection(ctx context.Context, e *env) error {
 }
 
 func retryOnConflict(ctx context.Context, e *env) error {
+	return countTogether(ctx, e, counting{writers: 8, times: 10, steps: 100})
+}
+
+// fairTurns has as many writers as a small controller deployment, each with more patience than client-go's own five steps, and more
+// than chance would need if the last winner had no advantage.
+func fairTurns(ctx context.Context, e *env) error {
+	return countTogether(ctx, e, counting{writers: 4, times: 200, steps: 18})
+}
+
+// counting says how many writers add one to a number how often, and how often each tries before it gives up.
+type counting struct{ writers, times, steps int }
+
+func countTogether(ctx context.Context, e *env, c counting) error {
 	client := e.clients.CoreV1().ConfigMaps(e.namespace)
 	if _, err := client.Create(ctx, configMap("counter", map[string]string{"n": "0"}), metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	const writers, times = 8, 10
-	errs := make(chan error, writers)
+	errs := make(chan error, c.writers)
 	var group sync.WaitGroup
-	for range writers {
+	for range c.writers {
 		group.Go(func() {
-			for range times {
-				if err := increment(ctx, e); err != nil {
+			for range c.times {
+				if err := increment(ctx, e, c.steps); err != nil {
 					errs <- err
 					return
 				}
@@ -275,13 +288,13 @@ func retryOnConflict(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	return expect(got.Data["n"] == strconv.Itoa(writers*times), "counted to %s", got.Data["n"])
+	return expect(got.Data["n"] == strconv.Itoa(c.writers*c.times), "counted to %s", got.Data["n"])
 }
 
-func increment(ctx context.Context, e *env) error {
+func increment(ctx context.Context, e *env, steps int) error {
 	client := e.clients.CoreV1().ConfigMaps(e.namespace)
 	backoff := retry.DefaultRetry
-	backoff.Steps = 100
+	backoff.Steps = steps
 	return retry.RetryOnConflict(backoff, func() error {
 		got, err := client.Get(ctx, "counter", metav1.GetOptions{})
 		if err != nil {

@@ -14,6 +14,7 @@ import type {
   ListWatchMemory as Memory,
   WatchStream as Stream,
 } from './list-watch-state.ts';
+import { isBadRequest } from './status-error.ts';
 
 type StreamState = Extract<ListWatchState, { stream: Stream }>;
 type ListState = Extract<ListWatchState, { list: ListProgress }>;
@@ -306,9 +307,13 @@ function onStreamFailed(given: StreamState, failure: ListWatchFailure, moment: M
  * A watch that lived as long as the longest pause has cost that pause already, so the next one is the shortest. client-go
  * starts anew every two minutes only.
  */
-function afterStream({ memory, stream }: StreamState, { kind }: ListWatchFailure, { nowMs }: Moment): Memory {
+function afterStream({ phase, memory, stream }: StreamState, failure: ListWatchFailure, { nowMs }: Moment): Memory {
   const { backoff } = memory.options;
-  if (!stream.isOpen) return kind === 'refused' ? { ...memory, isWatchRefused: true } : memory;
+  if (!stream.isOpen) {
+    // 400 of an initial stream means its parameters, which a plain watch does without.
+    const isRefused = failure.kind === 'refused' && (phase === 'watching' || !isBadRequest(failure.error));
+    return isRefused ? { ...memory, isWatchRefused: true } : memory;
+  }
   return nowMs - stream.openedAtMs < backoff.maxMs ? memory : { ...memory, backoff: startBackoff(backoff, nowMs) };
 }
 

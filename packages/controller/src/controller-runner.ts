@@ -8,6 +8,7 @@ import {
   type KubernetesObject,
   type LogFields,
   type Logger,
+  objectKey,
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
@@ -43,6 +44,9 @@ export interface ControllerPorts {
 }
 
 const defaultSlowAfterMs = 60_000;
+/** Longest time that the objects of a cache may take in one turn, in milliseconds; the clock is looked at after so many. */
+const sliceMs = 10;
+const objectsPerLook = 64;
 
 /** Whose changes are heard, which of them, and what they make necessary. */
 interface Source {
@@ -69,6 +73,9 @@ export class ControllerRunner {
   readonly #ports: ControllerPorts;
   readonly #queue: RateLimitingQueue<string>;
   readonly #registrations: EventHandlerRegistration[] = [];
+  readonly #sources: Source[] = [];
+  /** False before the work begins: a standby hears of nothing, as what happens is in the caches. Source: controller-runtime. */
+  #isWorking = false;
   readonly #runs: RunsUnderWay;
   readonly #userLog: Logger;
   readonly #log: Logger;
@@ -119,8 +126,8 @@ export class ControllerRunner {
     const { name, settings } = this.#controller;
     const { clock, metrics, gracePeriodMs } = this.#ports;
     const ends = AbortSignal.any([stop, lost]);
-    // Informers have synced; now also what they told these handlers is in the queue.
     await settled(Promise.all(this.#registrations.map((registration) => registration.whenSynced())), ends);
+    await this.#begin(ends);
     const triggers = this.#subscribe();
     try {
       await new ReconcileLoop({
@@ -137,6 +144,7 @@ export class ControllerRunner {
         },
       }).run(stop);
     } finally {
+      this.#isWorking = false;
       for (const trigger of triggers)
         guardedCall(
           () => trigger.unsubscribe(),
@@ -155,8 +163,28 @@ export class ControllerRunner {
     return { kind, when, keysOf: (object) => source.map(object, caches) };
   }
 
+  /** Hears changes from now on, and first of all objects that are there, in slices: there may be many. */
+  async #begin(ends: AbortSignal): Promise<void> {
+    const { cache, clock } = this.#ports;
+    this.#isWorking = true;
+    let untilMs = clock.monotonicNow() + sliceMs;
+    let heard = 0;
+    for (const source of this.#sources)
+      for (const object of cache.informers(source.kind).flatMap(({ indexer }) => indexer.list())) {
+        const { namespace, name } = nameOf(object);
+        this.#hear({ type: 'added', key: objectKey(namespace, name), object, isInInitialList: true }, source);
+        if (++heard % objectsPerLook !== 0 || clock.monotonicNow() < untilMs) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        if (ends.aborted) return;
+        untilMs = clock.monotonicNow() + sliceMs;
+      }
+  }
+
   #follow(source: Source): void {
-    const handler = changeHandler((change) => this.#hear(change, source));
+    this.#sources.push(source);
+    const handler = changeHandler((change) => {
+      if (this.#isWorking) this.#hear(change, source);
+    });
     for (const informer of this.#ports.cache.informers(source.kind)) {
       this.#ports.ownWrites.follow(informer);
       this.#registrations.push(informer.addEventHandler(handler));

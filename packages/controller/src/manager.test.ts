@@ -76,6 +76,22 @@ describe('a manager whose caches cannot be filled', () => {
     expect([clock.pendingTimers, maps.openWatches, pods.openWatches]).toEqual([0, 0, 0]);
   });
 
+  it('does not work on a kind that it may list and not watch, and says so once', async () => {
+    for (let times = 0; times < 200; times++) maps.failNext('watch', forbidden);
+    maps.add(configMap({ name: 'a' }));
+    const reconciled: (string | undefined)[] = [];
+    const ended = run(
+      controller(testConfigMaps).reconcile(async ({ metadata }) => void reconciled.push(metadata?.name)),
+      { cacheSyncTimeoutMs: 150_000 },
+    );
+    await clock.advance(149_999);
+    const text = `ConfigMap (configmaps.v1): ${forbidden.message}`;
+    expect(warnings).toEqual([`Failed to list or watch, trying again: ${text}`]);
+    await clock.advance(1);
+    expect(await ended).toEqual(new Error(`timed out after 150000 ms waiting for caches to sync: ${text}`));
+    expect(reconciled).toEqual([]);
+  });
+
   it('points to installCrds where the program has the definition', async () => {
     refuse(maps, missing);
     const defined = { ...testConfigMaps, definition: { metadata: { name: 'x' } } };

@@ -15,7 +15,7 @@ import {
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { changeHandler, defaultPriority, keyProblem, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
-import type { Controller, ControllerSource, ReconcileKeys } from './controller-builder.ts';
+import type { Controller, ControllerSource, Reconciled, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from './finalizer.ts';
@@ -294,7 +294,7 @@ export class ControllerRunner {
     let object = cached;
     for (const { name } of controller.finalizers)
       object = await addFinalizer(client, controller.kind, { object, finalizer: name, fieldManager: controller.name });
-    return (await controller.reconcile(object, context(object))) ?? undefined;
+    return (await controller.reconcile(named(object), context(object))) ?? undefined;
   }
 
   async #finalize(
@@ -307,7 +307,7 @@ export class ControllerRunner {
     for (const { name, finalize } of finalizers) {
       if (!hasFinalizer(left, name)) continue;
       if (left !== cached) await shown();
-      const result = await finalize(left, context(left));
+      const result = await finalize(named(left), context(left));
       if (typeof result === 'object') return result;
       left = await removeFinalizer(client, kind, { object: left, finalizer: name, fieldManager });
       if (left === undefined) return undefined;
@@ -315,6 +315,10 @@ export class ControllerRunner {
     return undefined;
   }
 }
+
+/** What the cache found by its name has one. */
+const named = (object: DeepReadonly<KubernetesObject>): Reconciled<KubernetesObject> =>
+  object as Reconciled<KubernetesObject>;
 
 function withFields(logger: Logger, fields: LogFields): Logger {
   const write =

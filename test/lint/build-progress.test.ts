@@ -14,8 +14,10 @@ const report = [
 describe('the progress of a build', () => {
   let text: string;
   let nowMs: number;
-  const progress = (isTty: boolean) =>
-    new BuildProgress({ isTty, write: (more: string) => void (text += more), now: () => nowMs });
+  const write = (more: string): void => {
+    text += more;
+  };
+  const progress = (isTty: boolean) => new BuildProgress({ isTty, write, now: () => nowMs });
   beforeEach(() => {
     text = '';
     nowMs = 0;

@@ -3,7 +3,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { BuildProgress } from './build-progress.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -26,7 +28,8 @@ export function run(command, args, options = {}) {
       console.error(`${command}: ${error.message}`);
       resolve({ code: 127, signal: null, seconds: 0 });
     });
-    child.on('exit', (code, signal) => resolve({ code, signal, seconds: (performance.now() - begin) / 1000 }));
+    // Not 'exit': what a pipe still holds is read first.
+    child.on('close', (code, signal) => resolve({ code, signal, seconds: (performance.now() - begin) / 1000 }));
   });
 }
 
@@ -45,8 +48,23 @@ export async function install() {
 
 /** What `npm run build` does. */
 export async function build() {
-  const compiled = await run(process.execPath, [bin('typescript/bin/tsc'), '-b']);
-  if (compiled.code !== 0) return compiled;
-  const bundled = await run(process.execPath, [join(root, 'scripts/bundle-command.mjs')]);
-  return { ...bundled, seconds: compiled.seconds + bundled.seconds };
+  const progress = new BuildProgress({
+    write: (text) => process.stdout.write(text),
+    isTty: process.stdout.isTTY === true,
+    now: () => performance.now(),
+  });
+  const ticking = setInterval(() => progress.tick(), 1000);
+  try {
+    const compiled = await run(process.execPath, [bin('typescript/bin/tsc'), '-b', '--verbose'], {
+      stdio: ['inherit', 'pipe', 'inherit'],
+      onSpawn: ({ stdout }) => createInterface({ input: stdout }).on('line', (line) => progress.line(line)),
+    });
+    if (compiled.code !== 0) return compiled;
+    progress.begin('the command as a bundle');
+    const bundled = await run(process.execPath, [join(root, 'scripts/bundle-command.mjs')]);
+    return { ...bundled, seconds: compiled.seconds + bundled.seconds };
+  } finally {
+    clearInterval(ticking);
+    progress.end();
+  }
 }

@@ -88,15 +88,19 @@ export interface DefinedResource<T extends KubernetesObject = KubernetesObject> 
  *     const Echo = defineResource({ group: 'demo.dev', version: 'v1', kind: 'Echo',
  *       spec: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } });
  */
-export function defineResource<const Spec extends ObjectSchema, const Status extends ObjectSchema = ObjectSchema>(
-  spec: ResourceDefinitionSpec<Spec, Status>,
-): DefinedResource<DefinedObject<Spec, Status>> {
+export function defineResource<
+  const Spec extends ObjectSchema,
+  const Status extends ObjectSchema = ObjectSchema,
+  const Scope extends Resource['scope'] = 'Namespaced',
+>(
+  spec: ResourceDefinitionSpec<Spec, Status> & { readonly scope?: Scope },
+): DefinedResource<DefinedObject<Spec, Status>> & { readonly scope: Scope } {
   requireName('group', 'demo.dev', spec.group);
   requireName('version', 'v1', spec.version);
   requireName('kind', 'CronTab', spec.kind);
   const token = resource<DefinedObject<Spec, Status>>(spec);
   requireName('plural', 'crontabs', token.plural);
-  return { ...token, definition: definitionOf(token, spec) };
+  return { ...token, scope: token.scope as Scope, definition: definitionOf(token, spec) };
 }
 
 /** Throws TypeError. */

@@ -143,6 +143,7 @@ export {
 export {
   apiVersionOf,
   groupVersionResourceOf,
+  type NamespacedResource,
   type ObjectOf,
   type Resource,
   type ResourceSpec,

@@ -30,13 +30,24 @@ export interface ListWatchFailure {
   readonly kind: ListWatchFailureKind;
   /** What was thrown; goes into the status. */
   readonly error: unknown;
+  /** The source did not answer: nobody listens, the connection broke before an answer, or a proxy says so. Default false. */
+  readonly isUnanswered?: boolean;
 }
 
 const refusedCodes: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
 /** Sorts an error of a `ListerWatcher`. Source: client-go tools/cache/reflector.go (list, watchList, handleAnyWatch). */
 export function listWatchFailureOf(error: unknown): ListWatchFailure {
-  return { kind: kindOf(error), error };
+  const kind = kindOf(error);
+  return isUnanswered(kind, error) ? { kind, error, isUnanswered: true } : { kind, error };
+}
+
+/** Gateway errors are those of a proxy whose server is away. A version from the future is a 504 too, and an answer. */
+const gatewayCodes: ReadonlySet<number> = new Set([502, 503, 504]);
+
+function isUnanswered(kind: ListWatchFailureKind, error: unknown): boolean {
+  if (isStatusError(error)) return kind === 'other' && gatewayCodes.has(error.code);
+  return kind === 'unreachable' || kind === 'broken' || (kind === 'other' && hasCode(error, awayCodes));
 }
 
 function kindOf(error: unknown): ListWatchFailureKind {
@@ -52,6 +63,16 @@ function kindOf(error: unknown): ListWatchFailureKind {
 const refusedConnection: ReadonlySet<unknown> = new Set(['ECONNREFUSED']);
 /** Source: apimachinery net.IsProbableEOF, net.IsTimeout. */
 const brokenCodes: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+/** Further codes of a server that cannot be reached: its name or its network is away. */
+const awayCodes: ReadonlySet<unknown> = new Set([
+  'ECONNABORTED',
+  'EAI_AGAIN',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOTFOUND',
+]);
 
 /** ECONNREFUSED, also as a cause or inside the AggregateError of a host with several addresses. */
 export function isConnectionRefused(error: unknown): boolean {

@@ -14,9 +14,11 @@ import type {
   ListWatchMemory as Memory,
   WatchStream as Stream,
 } from './list-watch-state.ts';
+import { isBadRequest } from './status-error.ts';
 
 type StreamState = Extract<ListWatchState, { stream: Stream }>;
 type ListState = Extract<ListWatchState, { list: ListProgress }>;
+type WaitState = Extract<ListWatchState, { phase: 'waiting' }>;
 const noEffects: readonly ListWatchEffect[] = [];
 const defaultPageSize = 500;
 const veryShortMs = 1000;
@@ -32,6 +34,9 @@ export function createListWatchState(options: ListWatchOptions, nowMs: number): 
     isVersionUnavailable: false,
     isPaginated: false,
     backoff,
+    isUnanswered: false,
+    wakes: 0,
+    isWatchRefused: false,
     internalErrors: undefined,
     health: 'syncing',
   };
@@ -47,7 +52,7 @@ export function stepListWatch(state: ListWatchState, input: ListWatchInput, mome
     case 'listing':
       return stepList(state, input, moment);
     case 'waiting':
-      return input.type === 'waited' ? onWaited(state, moment) : unchanged(state);
+      return stepWait(state, input, moment);
     case 'idle':
       return input.type === 'start' ? begin(state, moment) : unchanged(state);
     case 'closed':
@@ -62,7 +67,7 @@ function stepStream(state: StreamState, input: ListWatchInput, moment: Moment): 
     case 'bookmark':
       return onBookmark(state, input, moment);
     case 'opened':
-      return onOpened(state);
+      return onOpened(state, moment);
     case 'ended':
       return onEnded(state, moment);
     case 'watchFailed':
@@ -77,6 +82,11 @@ function stepStream(state: StreamState, input: ListWatchInput, moment: Moment): 
 function stepList(state: ListState, input: ListWatchInput, moment: Moment): ListWatchStep {
   if (input.type === 'listed') return onListed(state, input, moment);
   return input.type === 'listFailed' ? onListFailed(state, input.failure, moment) : unchanged(state);
+}
+
+function stepWait(state: WaitState, input: ListWatchInput, moment: Moment): ListWatchStep {
+  if (input.type === 'waited') return onWaited(state, moment);
+  return input.type === 'reachable' ? onReachable(state, moment) : unchanged(state);
 }
 
 function close({ memory, resourceVersion }: ListWatchState): ListWatchStep {
@@ -124,22 +134,24 @@ function onListed(state: ListState, input: Extract<ListWatchInput, { type: 'list
     pages: state.list.pages + 1,
     firstVersion: state.list.firstVersion ?? input.resourceVersion,
   };
+  const answered = afterAnswer(state.memory, moment);
   if (input.continue !== undefined && input.continue !== '') {
     // A token carries its version: sending one beside it is an error.
     return {
-      state: { ...state, list },
+      state: { ...state, memory: answered, list },
       effects: [{ type: 'list', resourceVersion: '', limit: list.limit, continue: input.continue }],
     };
   }
   const wasPaged = list.pages > 1 || list.isFull;
   const memory = {
-    ...state.memory,
+    ...answered,
     isVersionUnavailable: false,
     internalErrors: undefined,
     isPaginated: state.memory.isPaginated || (wasPaged && list.resourceVersion === '0'),
   };
   const replace: ListWatchEffect = { type: 'replace', resourceVersion: list.firstVersion };
-  const live = withHealth(memory, 'live');
+  // A list whose changes nobody will tell is old as soon as it is there.
+  const live = withHealth(memory, memory.isWatchRefused ? memory.health : 'live');
   const watch = openStream(
     { phase: 'idle', memory: live.memory, resourceVersion: list.firstVersion },
     'watching',
@@ -164,6 +176,15 @@ const isVersionTrouble = ({ kind }: ListWatchFailure): boolean => kind === 'expi
 const healthAfter = ({ kind }: ListWatchFailure): ListWatchPhase => (kind === 'refused' ? 'failed' : 'retrying');
 
 // ---- Streams: the initial state with sendInitialEvents, and the watch proper ----
+
+/** The source is there: if it was not, pauses start anew, so that trouble while it starts costs little. */
+function afterAnswer(memory: Memory, { nowMs }: Moment): Memory {
+  if (!memory.isUnanswered) return memory;
+  return { ...memory, isUnanswered: false, wakes: 0, backoff: startBackoff(memory.options.backoff, nowMs) };
+}
+
+const afterOpening = (memory: Memory, moment: Moment): Memory =>
+  memory.isWatchRefused ? { ...afterAnswer(memory, moment), isWatchRefused: false } : afterAnswer(memory, moment);
 
 function openStream(state: ListWatchState, phase: 'streaming' | 'watching', moment: Moment): ListWatchStep {
   const { memory, resourceVersion: last } = state;
@@ -198,7 +219,8 @@ function onBookmark(
   const { resourceVersion } = input;
   if (state.phase === 'watching' || !input.initialEventsEnd)
     return advance(state, { resourceVersion, isAdded: false }, moment);
-  const live = withHealth({ ...state.memory, isVersionUnavailable: false, internalErrors: undefined }, 'live');
+  const memory = { ...afterOpening(state.memory, moment), isVersionUnavailable: false, internalErrors: undefined };
+  const live = withHealth(memory, 'live');
   const stream = {
     ...state.stream,
     isOpen: true,
@@ -216,30 +238,30 @@ function onBookmark(
 function advance(
   { phase, memory, resourceVersion, stream }: StreamState,
   event: { readonly resourceVersion: string; readonly isAdded: boolean },
-  { nowMs }: Moment,
+  moment: Moment,
 ): ListWatchStep {
   const isSynthetic = stream.isSynthetic && event.isAdded;
   const next: Stream = {
     openedAtMs: stream.openedAtMs,
-    lastEventAtMs: nowMs,
+    lastEventAtMs: moment.nowMs,
     events: stream.events + 1,
     isOpen: true,
     isSynthetic,
   };
   const version =
     isSynthetic || phase === 'streaming' || event.resourceVersion === '' ? resourceVersion : event.resourceVersion;
-  if (stream.isOpen || phase === 'streaming') {
-    return { state: { phase, memory, resourceVersion: version, stream: next }, effects: noEffects };
-  }
-  const live = withHealth(memory, 'live');
+  if (stream.isOpen) return { state: { phase, memory, resourceVersion: version, stream: next }, effects: noEffects };
+  const opened = afterOpening(memory, moment);
+  const live = phase === 'streaming' ? { memory: opened, effects: noEffects } : withHealth(opened, 'live');
   return { state: { phase, memory: live.memory, resourceVersion: version, stream: next }, effects: live.effects };
 }
 
 /** An open watch brings what is known up to date; a stream of the initial state has yet to. */
-function onOpened(state: StreamState): ListWatchStep {
+function onOpened(state: StreamState, moment: Moment): ListWatchStep {
   const stream = { ...state.stream, isOpen: true };
-  if (state.phase === 'streaming') return { state: { ...state, stream }, effects: noEffects };
-  const live = withHealth(state.memory, 'live');
+  const memory = afterOpening(state.memory, moment);
+  if (state.phase === 'streaming') return { state: { ...state, memory, stream }, effects: noEffects };
+  const live = withHealth(memory, 'live');
   return { state: { ...state, memory: live.memory, stream }, effects: live.effects };
 }
 
@@ -266,7 +288,8 @@ function onBroken(state: StreamState, { error }: ListWatchFailure, moment: Momen
   return { state: next, effects: [{ type: 'status', phase: 'stale', error }, ...effects] };
 }
 
-function onStreamFailed(state: StreamState, failure: ListWatchFailure, moment: Moment): ListWatchStep {
+function onStreamFailed(given: StreamState, failure: ListWatchFailure, moment: Moment): ListWatchStep {
+  const state = { ...given, memory: afterStream(given, failure, moment) };
   if (failure.kind === 'broken' && state.stream.isOpen) return onBroken(state, failure, moment);
   const isDown = downKinds.has(failure.kind);
   if (state.phase === 'streaming') {
@@ -278,6 +301,20 @@ function onStreamFailed(state: StreamState, failure: ListWatchFailure, moment: M
   if (failure.kind === 'internal' && state.stream.isOpen) return onInternalError(state, failure, moment);
   const health = failure.kind === 'expired' ? 'stale' : healthAfter(failure);
   return waitFor(state, { next: 'relist', failure, health }, moment);
+}
+
+/**
+ * A watch that lived as long as the longest pause has cost that pause already, so the next one is the shortest. client-go
+ * starts anew every two minutes only.
+ */
+function afterStream({ phase, memory, stream }: StreamState, failure: ListWatchFailure, { nowMs }: Moment): Memory {
+  const { backoff } = memory.options;
+  if (!stream.isOpen) {
+    // 400 of an initial stream means its parameters, which a plain watch does without.
+    const isRefused = failure.kind === 'refused' && (phase === 'watching' || !isBadRequest(failure.error));
+    return isRefused ? { ...memory, isWatchRefused: true } : memory;
+  }
+  return nowMs - stream.openedAtMs < backoff.maxMs ? memory : { ...memory, backoff: startBackoff(backoff, nowMs) };
 }
 
 /** Each new state begins a new window. Source: client-go RetryWithDeadline. */
@@ -305,21 +342,43 @@ function onWatchdog(state: StreamState, moment: Moment): ListWatchStep {
 // ---- Waiting and health ----
 
 function waitFor(
-  { memory, resourceVersion }: ListWatchState,
-  why: { readonly next: 'relist' | 'watch'; readonly failure: ListWatchFailure; readonly health: ListWatchPhase },
+  state: ListWatchState,
+  {
+    next,
+    failure,
+    health,
+  }: { readonly next: 'relist' | 'watch'; readonly failure: ListWatchFailure; readonly health: ListWatchPhase },
   moment: Moment,
 ): ListWatchStep {
-  const { delayMs, state: backoff } = stepBackoff(memory.options.backoff, memory.backoff, moment);
+  const { isUnanswered = false, error } = failure;
+  const answered = isUnanswered ? state.memory : afterAnswer(state.memory, moment);
+  const { delayMs, state: backoff } = stepBackoff(answered.options.backoff, answered.backoff, moment);
+  const memory = { ...answered, isUnanswered, backoff, health };
+  const untilMs = moment.nowMs + delayMs;
   return {
-    state: { phase: 'waiting', next: why.next, memory: { ...memory, backoff, health: why.health }, resourceVersion },
+    state: { phase: 'waiting', next, memory, resourceVersion: state.resourceVersion, untilMs },
     effects: [
-      { type: 'status', phase: why.health, error: why.failure.error },
-      { type: 'wait', delayMs },
+      { type: 'status', phase: health, error },
+      isUnanswered ? { type: 'wait', delayMs, untilReachable: true } : { type: 'wait', delayMs },
     ],
   };
 }
 
-function onWaited(state: Extract<ListWatchState, { phase: 'waiting' }>, moment: Moment): ListWatchStep {
+/**
+ * Ends a pause soon, not at once: all sources of one client hear of it. Each time without an answer it takes longer, as a
+ * source may go on failing this request while it answers others.
+ */
+function onReachable(state: WaitState, { nowMs, random }: Moment): ListWatchStep {
+  const { memory, untilMs } = state;
+  if (!memory.isUnanswered) return unchanged(state);
+  const { initialMs, maxMs, factor } = memory.options.backoff;
+  const longestMs = Math.min(initialMs * factor ** memory.wakes, maxMs);
+  const delayMs = Math.max(0, Math.min(untilMs - nowMs, longestMs * random));
+  const woken = { ...memory, wakes: memory.wakes + 1 };
+  return { state: { ...state, memory: woken, untilMs: nowMs + delayMs }, effects: [{ type: 'wait', delayMs }] };
+}
+
+function onWaited(state: WaitState, moment: Moment): ListWatchStep {
   return state.next === 'watch' ? openStream(state, 'watching', moment) : begin(state, moment);
 }
 

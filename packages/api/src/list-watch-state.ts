@@ -26,6 +26,8 @@ export type ListWatchInput =
   | { readonly type: 'watchFailed'; readonly failure: ListWatchFailure }
   /** The time of the last `wait` is over. */
   | { readonly type: 'waited' }
+  /** The source has answered somebody else, after it had answered nobody. Optional: without it a pause ends with its time. */
+  | { readonly type: 'reachable' }
   /** The time of the last `watchdog` is over. */
   | { readonly type: 'watchdog' }
   | { readonly type: 'close' };
@@ -45,8 +47,11 @@ export type ListWatchEffect =
   | { readonly type: 'closeWatch' }
   /** The staged objects are the whole state at this version. */
   | { readonly type: 'replace'; readonly resourceVersion: string }
-  /** Give the input `waited` after this time. At most one is pending. */
-  | { readonly type: 'wait'; readonly delayMs: number }
+  /**
+   * Give the input `waited` after this time. Replaces the one before. With `untilReachable` also give the input `reachable`,
+   * once, where that can be known.
+   */
+  | { readonly type: 'wait'; readonly delayMs: number; readonly untilReachable?: boolean }
   /** Give the input `watchdog` after this time. Replaces the one before. */
   | { readonly type: 'watchdog'; readonly delayMs: number }
   /** The source's health changed, or it failed (again). */
@@ -62,6 +67,12 @@ export interface ListWatchMemory {
   /** A list that any cache could have answered came in pages: this source has no cache, so page always. */
   readonly isPaginated: boolean;
   readonly backoff: BackoffState;
+  /** The last attempt had no answer. The next answer, whatever it says, starts the pauses anew. */
+  readonly isUnanswered: boolean;
+  /** Pauses that the input `reachable` cut short since the last answer. */
+  readonly wakes: number;
+  /** The last watch was refused. Until one is open, a list alone does not make what is known live. */
+  readonly isWatchRefused: boolean;
   readonly internalErrors: { readonly firstMs: number; readonly lastMs: number } | undefined;
   readonly health: ListWatchPhase;
 }
@@ -97,7 +108,7 @@ export type ListWatchState = { readonly memory: ListWatchMemory; readonly resour
   | { readonly phase: 'idle' | 'closed' }
   | { readonly phase: 'listing'; readonly list: ListProgress }
   | { readonly phase: 'streaming' | 'watching'; readonly stream: WatchStream }
-  | { readonly phase: 'waiting'; readonly next: 'relist' | 'watch' }
+  | { readonly phase: 'waiting'; readonly next: 'relist' | 'watch'; readonly untilMs: number }
 );
 
 export interface ListWatchStep {

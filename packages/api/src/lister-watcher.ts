@@ -31,4 +31,9 @@ export interface ListerWatcher<T extends KubernetesObject> {
    * error. Completes when the server ends the watch. Slow consumers: delivery is synchronous, nothing is buffered here.
    */
   watch(options: WatchOptions): Observable<WatchEvent<T>>;
+  /**
+   * Calls the listener once, with the next answer that the source gives to anybody; the result ends the waiting. For who got
+   * no answer, so that one success ends the pauses of all. Absent: a pause lasts its time.
+   */
+  whenReachable?(listener: () => void): () => void;
 }

@@ -16,6 +16,11 @@ export interface Resource<T extends KubernetesObject = KubernetesObject> {
   readonly [objectType]?: T;
 }
 
+/** A token whose objects lie in namespaces. */
+export type NamespacedResource<T extends KubernetesObject = KubernetesObject> = Resource<T> & {
+  readonly scope: 'Namespaced';
+};
+
 /** The object type that a token carries. */
 export type ObjectOf<R> = R extends Resource<infer T> ? T : never;
 
@@ -30,6 +35,10 @@ export interface ResourceSpec {
 }
 
 /** Makes a token for a resource. The type is given by the caller: `resource<Pod>({ group: '', version: 'v1', kind: 'Pod' })`. */
+export function resource<T extends KubernetesObject = UnstructuredObject>(
+  spec: ResourceSpec & { readonly scope?: 'Namespaced' },
+): NamespacedResource<T>;
+export function resource<T extends KubernetesObject = UnstructuredObject>(spec: ResourceSpec): Resource<T>;
 export function resource<T extends KubernetesObject = UnstructuredObject>(spec: ResourceSpec): Resource<T> {
   return {
     group: spec.group,

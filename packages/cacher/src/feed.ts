@@ -247,7 +247,8 @@ function needsList(state: ListWatchState): boolean {
 /** A storage that cannot be reached spares the list, as a server that nobody listens on does. */
 function failureOf(error: unknown): ListWatchFailure {
   if (isStorageError(error, 'Compacted')) return { kind: 'expired', error };
-  if (isStorageError(error, 'Unreachable') || isStorageError(error, 'Timeout')) return { kind: 'unreachable', error };
+  if (isStorageError(error, 'Unreachable') || isStorageError(error, 'Timeout'))
+    return { kind: 'unreachable', error, isUnanswered: true };
   return listWatchFailureOf(error);
 }
 

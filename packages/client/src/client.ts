@@ -266,6 +266,7 @@ export class Client implements ResourceClient {
       resource: token,
       list: async (options) => await this.#page(token, scoped(options, scope), list),
       watch: (options) => observeWatch(this.#watchCall(token, scoped(options, scope), watch)),
+      whenReachable: (listener) => this.#transport.reachability.whenReachable(listener),
     };
   }
 

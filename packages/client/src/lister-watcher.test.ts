@@ -1,8 +1,8 @@
-import { type KubernetesObject, resource } from '@kapstan/api';
+import { type KubernetesObject, type ListerWatcher, resource } from '@kapstan/api';
 import { firstValueFrom, take, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Client } from './client.ts';
-import { json, ScriptedServer, stream } from './testing/scripted-server.ts';
+import { json, ScriptedServer, status, stream } from './testing/scripted-server.ts';
 
 interface Pod extends KubernetesObject {
   spec?: { image: string };
@@ -42,6 +42,22 @@ describe('what lists and watches hold in common', () => {
     expect(new Set(objects.slice(3).map((object) => object?.spec)).size).toBe(1);
     expect(Object.isFrozen(objects[3]?.spec)).toBe(true);
     expect(Object.isFrozen(objects[3]?.metadata)).toBe(false);
+  });
+
+  it('is also the knowledge that the server answers again, whoever was answered', async () => {
+    const told: string[] = [];
+    const wait = (name: string, source: Pick<ListerWatcher<Pod>, 'whenReachable'>) =>
+      source.whenReachable?.(() => told.push(name));
+    wait('pods', client.listerWatcher(Pod));
+    wait('metadata', client.listerWatcher(Pod, { metadataOnly: true }));
+    wait('reader', client.metadata.listerWatcher(Pod));
+    wait('nobody', client.listerWatcher(Pod))?.();
+    server.next(json(status(503, 'ServiceUnavailable', 'x'), { status: 503 }));
+    await client.get(Pod, { namespace: 'n', name: 'a' }).catch(() => undefined);
+    expect(told).toEqual([]);
+    server.next(json(status(403, 'Forbidden', 'x'), { status: 403 }));
+    await client.get(Pod, { namespace: 'n', name: 'a' }).catch(() => undefined);
+    expect(told).toEqual(['pods', 'metadata', 'reader']);
   });
 
   it('is each its own in what a caller may change: lists, pages and watches', async () => {

@@ -97,6 +97,7 @@ export class MetadataReader {
       resource: token,
       list: (options) => this.listPage(token, { ...options, ...own }),
       watch: (options) => this.watch(token, { ...options, ...own }),
+      whenReachable: (listener) => this.#ports.transport.reachability.whenReachable(listener),
     };
   }
 }

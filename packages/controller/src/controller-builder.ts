@@ -5,6 +5,7 @@ import {
   boundCallbacks,
   type DeepReadonly,
   type KubernetesObject,
+  type NamespacedResource,
   type ObjectTarget,
   type OptionNames,
   qualifiedNameErrors,
@@ -25,9 +26,22 @@ import type { PriorityOptions, RateLimiter } from './workqueue/index.ts';
 import { requirePriorityOptions } from './workqueue/queue-order.ts';
 import { requireRateLimiter } from './workqueue/rate-limiter.ts';
 
+/** An object that a server has stored: it has a name. */
+export interface NamedObject {
+  metadata: { name: string };
+}
+
+/** An object that a server has stored in a namespace. */
+export interface NamespacedObject {
+  metadata: { name: string; namespace: string };
+}
+
+/** What a reconcile is given: the cached object, which nobody may change. */
+export type Reconciled<T extends KubernetesObject> = DeepReadonly<T & NamedObject>;
+
 /** What an author writes. Nothing = done until the next change; {@link after} = come back; a rejection = again with backoff. */
 export type Reconciler<T extends KubernetesObject> = (
-  object: DeepReadonly<T>,
+  object: Reconciled<T>,
   context: ReconcilerContext<T>,
 ) => Promise<ReconcileResult | undefined> | Promise<void>;
 
@@ -160,6 +174,14 @@ export function after(requeueAfterMs: number): ReconcileResult {
  * and logs; no two of a manager may have the same. Each call gives a new builder and leaves the old one as it was. Here and in
  * the builder, a wrong argument throws TypeError.
  */
+export function controller<T extends KubernetesObject>(
+  kind: NamespacedResource<T>,
+  options?: { readonly name?: string },
+): ControllerBuilder<T & NamespacedObject>;
+export function controller<T extends KubernetesObject>(
+  kind: Resource<T>,
+  options?: { readonly name?: string },
+): ControllerBuilder<T>;
 export function controller<T extends KubernetesObject>(
   kind: Resource<T>,
   options: { readonly name?: string } = {},

@@ -149,7 +149,13 @@ describe('a controller that runs', () => {
     maps.modify(configMap({ name: 'a' }, { to: 'b' }));
     await settle();
     expect(runs).toEqual(['b']);
-    const fields = { controller: 'main', kind: 'ConfigMap', key: 'default/a', error: new Error('nowhere') };
+    const fields = {
+      controller: 'main',
+      kind: 'ConfigMap',
+      key: 'default/a',
+      error: new Error('nowhere'),
+      repeated: 1,
+    };
     expect(errors).toEqual([['A change could not be mapped to objects; it is lost', fields]]);
   });
 

@@ -8,13 +8,14 @@ import {
   type KubernetesObject,
   type LogFields,
   type Logger,
+  objectKey,
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { changeHandler, defaultPriority, keyProblem, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
-import type { Controller, ControllerSource, ReconcileKeys } from './controller-builder.ts';
+import type { Controller, ControllerSource, Reconciled, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from './finalizer.ts';
@@ -43,6 +44,9 @@ export interface ControllerPorts {
 }
 
 const defaultSlowAfterMs = 60_000;
+/** Longest time that the objects of a cache may take in one turn, in milliseconds; the clock is looked at after so many. */
+const sliceMs = 10;
+const objectsPerLook = 64;
 
 /** Whose changes are heard, which of them, and what they make necessary. */
 interface Source {
@@ -69,6 +73,9 @@ export class ControllerRunner {
   readonly #ports: ControllerPorts;
   readonly #queue: RateLimitingQueue<string>;
   readonly #registrations: EventHandlerRegistration[] = [];
+  readonly #sources: Source[] = [];
+  /** False before the work begins: a standby hears of nothing, as what happens is in the caches. Source: controller-runtime. */
+  #isWorking = false;
   readonly #runs: RunsUnderWay;
   readonly #userLog: Logger;
   readonly #log: Logger;
@@ -119,8 +126,8 @@ export class ControllerRunner {
     const { name, settings } = this.#controller;
     const { clock, metrics, gracePeriodMs } = this.#ports;
     const ends = AbortSignal.any([stop, lost]);
-    // Informers have synced; now also what they told these handlers is in the queue.
     await settled(Promise.all(this.#registrations.map((registration) => registration.whenSynced())), ends);
+    await this.#begin(ends);
     const triggers = this.#subscribe();
     try {
       await new ReconcileLoop({
@@ -137,6 +144,7 @@ export class ControllerRunner {
         },
       }).run(stop);
     } finally {
+      this.#isWorking = false;
       for (const trigger of triggers)
         guardedCall(
           () => trigger.unsubscribe(),
@@ -155,8 +163,28 @@ export class ControllerRunner {
     return { kind, when, keysOf: (object) => source.map(object, caches) };
   }
 
+  /** Hears changes from now on, and first of all objects that are there, in slices: there may be many. */
+  async #begin(ends: AbortSignal): Promise<void> {
+    const { cache, clock } = this.#ports;
+    this.#isWorking = true;
+    let untilMs = clock.monotonicNow() + sliceMs;
+    let heard = 0;
+    for (const source of this.#sources)
+      for (const object of cache.informers(source.kind).flatMap(({ indexer }) => indexer.list())) {
+        const { namespace, name } = nameOf(object);
+        this.#hear({ type: 'added', key: objectKey(namespace, name), object, isInInitialList: true }, source);
+        if (++heard % objectsPerLook !== 0 || clock.monotonicNow() < untilMs) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        if (ends.aborted) return;
+        untilMs = clock.monotonicNow() + sliceMs;
+      }
+  }
+
   #follow(source: Source): void {
-    const handler = changeHandler((change) => this.#hear(change, source));
+    this.#sources.push(source);
+    const handler = changeHandler((change) => {
+      if (this.#isWorking) this.#hear(change, source);
+    });
     for (const informer of this.#ports.cache.informers(source.kind)) {
       this.#ports.ownWrites.follow(informer);
       this.#registrations.push(informer.addEventHandler(handler));
@@ -266,7 +294,7 @@ export class ControllerRunner {
     let object = cached;
     for (const { name } of controller.finalizers)
       object = await addFinalizer(client, controller.kind, { object, finalizer: name, fieldManager: controller.name });
-    return (await controller.reconcile(object, context(object))) ?? undefined;
+    return (await controller.reconcile(named(object), context(object))) ?? undefined;
   }
 
   async #finalize(
@@ -279,7 +307,7 @@ export class ControllerRunner {
     for (const { name, finalize } of finalizers) {
       if (!hasFinalizer(left, name)) continue;
       if (left !== cached) await shown();
-      const result = await finalize(left, context(left));
+      const result = await finalize(named(left), context(left));
       if (typeof result === 'object') return result;
       left = await removeFinalizer(client, kind, { object: left, finalizer: name, fieldManager });
       if (left === undefined) return undefined;
@@ -287,6 +315,10 @@ export class ControllerRunner {
     return undefined;
   }
 }
+
+/** What the cache found by its name has one. */
+const named = (object: DeepReadonly<KubernetesObject>): Reconciled<KubernetesObject> =>
+  object as Reconciled<KubernetesObject>;
 
 function withFields(logger: Logger, fields: LogFields): Logger {
   const write =

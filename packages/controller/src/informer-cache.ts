@@ -15,10 +15,13 @@ import {
 import {
   type IndexFunction,
   type ListerWatcherSource,
+  type ReflectorStatus,
   type SharedInformer,
   SharedInformerFactory,
   type SharedInformerFactoryOptions,
+  waitForCacheSync,
 } from '@kapstan/informers';
+import { Subscription } from 'rxjs';
 import { type CacheProblem, isOfClosedClient } from './cache-problem.ts';
 
 /** Its informers wait for a kind that is gone, so that its controllers go on when it is back. */
@@ -146,7 +149,7 @@ export class InformerCache {
   problems(): ReadonlyMap<string, string> {
     const problems = new Map<string, string>();
     for (const [key, { informers }] of this.#cached) {
-      const bad = informers.find(({ hasSynced, status }) => !hasSynced || status.phase !== 'live');
+      const bad = informers.find((informer) => !isFilled(informer));
       if (bad !== undefined) problems.set(key, bad.hasSynced ? bad.status.phase : 'not synced');
     }
     return problems;
@@ -155,7 +158,7 @@ export class InformerCache {
   /** Of each kind that is not filled, why, as far as its server has answered; empty = all are. */
   unsynced(): readonly CacheProblem[] {
     return [...this.#cached.values()].flatMap(({ kind, informers }) => {
-      const bad = informers.filter(({ hasSynced }) => !hasSynced);
+      const bad = informers.filter((informer) => !isFilled(informer));
       if (bad.length === 0) return [];
       const error = bad.map(({ status }) => status.error).find((one) => one !== undefined);
       return [{ kind, error }];
@@ -197,10 +200,14 @@ export class InformerCache {
     for (const factory of this.#factories) factory.start();
   }
 
-  /** False when the signal aborts first. */
+  /**
+   * All are listed and have been watched: a list whose changes nobody may watch is old at once. False when the signal aborts
+   * first.
+   */
   async waitForSync(signal: AbortSignal): Promise<boolean> {
-    const all = await Promise.all(this.#factories.map((factory) => factory.waitForCacheSync({ signal })));
-    return all.every((synced) => [...synced.values()].every((hasSynced) => hasSynced));
+    const informers = [...this.#cached.values()].flatMap((cached) => cached.informers);
+    const all = await Promise.all(informers.map((informer) => becomesFilled(informer, signal)));
+    return all.every(Boolean);
   }
 
   /** A token that says otherwise than the first one would get objects of that kind unnoticed. */
@@ -219,6 +226,26 @@ export class InformerCache {
   async close(): Promise<void> {
     await Promise.all(this.#factories.map((factory) => factory.close()));
   }
+}
+
+const isFilled = ({ hasSynced, status }: SharedInformer<KubernetesObject>): boolean =>
+  hasSynced && status.phase === 'live';
+
+/** False when the informer ends or the signal aborts first. */
+async function becomesFilled(informer: SharedInformer<KubernetesObject>, signal: AbortSignal): Promise<boolean> {
+  if (!(await waitForCacheSync([informer], { signal }))) return false;
+  return await new Promise((resolve) => {
+    const statuses = new Subscription();
+    const end = (): void => {
+      signal.removeEventListener('abort', end);
+      statuses.unsubscribe();
+      resolve(isFilled(informer));
+    };
+    signal.addEventListener('abort', end, { once: true });
+    const next = ({ phase }: ReflectorStatus): unknown => phase === 'live' && end();
+    statuses.add(informer.status$.subscribe({ next, complete: end }));
+    if (signal.aborted) end();
+  });
 }
 
 /** Throws TypeError: nothing would be found under the name that a text lacks. */

@@ -2,6 +2,7 @@ import {
   type CallOptions,
   type DeepReadonly,
   defineResource,
+  delay,
   type LogFields,
   metaNamespaceKey,
   newForbidden,
@@ -50,7 +51,11 @@ const sources = {
 
 /** How the run ends: undefined, or its error. */
 function run(one: Controller, options: Partial<ManagerOptions> = {}): Promise<unknown> {
-  const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+  const warn = (message: string, fields: LogFields = {}): void => {
+    const text = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+    warnings.push(text.length === 0 ? message : `${message} { ${text.join(', ')} }`);
+  };
+  const logger = { ...silentLogger, warn };
   const client = sources as unknown as ResourceClient;
   const manager = new Manager([one], { client, clock, logger, gracePeriodMs: 1000, ...options });
   return manager.run(stop.signal).then(
@@ -74,6 +79,22 @@ describe('a manager whose caches cannot be filled', () => {
     await clock.advance(1);
     expect(await ended).toEqual(new Error(`timed out after 120000 ms waiting for caches to sync: ${text}`));
     expect([clock.pendingTimers, maps.openWatches, pods.openWatches]).toEqual([0, 0, 0]);
+  });
+
+  it('does not work on a kind that it may list and not watch, and says so once', async () => {
+    for (let times = 0; times < 200; times++) maps.failNext('watch', forbidden);
+    maps.add(configMap({ name: 'a' }));
+    const reconciled: (string | undefined)[] = [];
+    const ended = run(
+      controller(testConfigMaps).reconcile(async ({ metadata }) => void reconciled.push(metadata?.name)),
+      { cacheSyncTimeoutMs: 150_000 },
+    );
+    await clock.advance(149_999);
+    const text = `ConfigMap (configmaps.v1): ${forbidden.message}`;
+    expect(warnings).toEqual([`Failed to list or watch, trying again: ${text}`]);
+    await clock.advance(1);
+    expect(await ended).toEqual(new Error(`timed out after 150000 ms waiting for caches to sync: ${text}`));
+    expect(reconciled).toEqual([]);
   });
 
   it('points to installCrds where the program has the definition', async () => {
@@ -325,6 +346,58 @@ describe('the end of a manager', () => {
         'failed waiting for all controllers to end within grace period of 1000 ms and 2000 ms for what was aborted then; still under way: deaf default/a, deaf default/b',
       ),
     );
+  });
+
+  /** A controller whose 50 objects record an Event each, and a client that needs 140 ms for each. */
+  function talkative(): { readonly client: ResourceClient; readonly talking: Controller; readonly written: string[] } {
+    const written: string[] = [];
+    const create = async (_token: Resource, object: { readonly message?: string }, { signal }: CallOptions = {}) => {
+      await delay(clock, 140, signal);
+      written.push(object.message ?? '');
+      return object;
+    };
+    const talking = controller(testConfigMaps).reconcile(async ({ metadata }, { event }) =>
+      event('Normal', 'Seen', `${metadata?.name}`),
+    );
+    for (let i = 0; i < 50; i++) maps.add(configMap({ name: `m${i}` }));
+    return { client: { ...sources, create } as unknown as ResourceClient, talking, written };
+  }
+
+  it('writes within the grace period all events that wait, and is not ready meanwhile', async () => {
+    const { client, talking, written } = talkative();
+    const manager = new Manager([talking], { client, clock, metrics: { port: 0 }, logger: silentLogger });
+    const ended = manager.run(stop.signal);
+    await manager.whenReady();
+    await clock.advance(0);
+    const readyz = async () => (await fetch(`http://127.0.0.1:${manager.probePort}/readyz`)).status;
+    expect(await readyz()).toBe(200);
+    stop.abort();
+    expect(await readyz()).toBe(503);
+    await clock.advance(10_000);
+    await ended;
+    expect(written).toHaveLength(50);
+  });
+
+  it('counts the events that it did not write in the grace period', async () => {
+    const { client, talking, written } = talkative();
+    const ended = run(talking, { client });
+    await clock.advance(0);
+    stop.abort();
+    await clock.advance(10_000);
+    await ended;
+    expect(written).toHaveLength(14);
+    expect(warnings).toEqual(['Events were not written before the end { component: configmap, events: 36 }']);
+  });
+
+  it('does not wait for events that nobody takes', async () => {
+    const { talking } = talkative();
+    const create = (_token: Resource, _object: unknown, { signal }: CallOptions = {}) => delay(clock, 60_000, signal);
+    const ended = run(talking, { client: { ...sources, create } as unknown as ResourceClient, gracePeriodMs: 30_000 });
+    await clock.advance(0);
+    stop.abort();
+    await clock.advance(2000);
+    expect(await ended).toBeUndefined();
+    expect(warnings).toEqual(['Events were not written before the end { component: configmap, events: 50 }']);
   });
 
   it('writes what events wait before it gives the lease back', async () => {

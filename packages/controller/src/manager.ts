@@ -109,6 +109,7 @@ export class Manager {
   #failReady: (error: unknown) => void = () => undefined;
   #isStarted = false;
   #hasSynced = false;
+  #stoppedAtMs: number | undefined;
   #server: ProbeServer | undefined;
 
   /** Starts nothing yet. Throws TypeError for bad options and for two controllers of one name. */
@@ -189,6 +190,11 @@ export class Manager {
     if (this.#isStarted) throw new Error('a manager runs once');
     this.#isStarted = true;
     const unfollow = this.#metrics.followRequests();
+    const onStop = (): void => {
+      this.#stoppedAtMs = this.#options.clock.monotonicNow();
+    };
+    if (signal.aborted) onStop();
+    signal.addEventListener('abort', onStop, { once: true });
     try {
       await this.#run(signal);
       await this.#lastWords();
@@ -200,6 +206,7 @@ export class Manager {
       await this.#silence();
       await this.#cache.close();
       await this.#server?.close();
+      signal.removeEventListener('abort', onStop);
       unfollow();
     }
   }
@@ -263,6 +270,8 @@ export class Manager {
     if (await this.#inTime(work, signals)) logger.info('All workers finished');
     // As long as this process may write.
     if (!signals.lost.aborted) await this.#lastWords();
+    // What is left had its time; only the election has something to say from here on.
+    await Promise.all(this.#recorders.slice(0, this.#controllers.length).map((recorder) => recorder.close()));
   }
 
   /** Rejects when the work has not ended a while after it should have; after a lost leadership that is false. */
@@ -292,12 +301,20 @@ export class Manager {
     }
   }
 
-  /** Writes the events that wait, within bounds. */
+  /** Writes the events that wait: within the grace period as long as that makes headway, else within a short time. */
   async #lastWords(): Promise<void> {
-    const over = new AbortController();
-    const late = delay(this.#options.clock, lastWordsMs, over.signal).catch(() => undefined);
-    await Promise.race([Promise.all(this.#recorders.map((recorder) => recorder.flush())), late]);
-    over.abort();
+    const { clock, gracePeriodMs } = this.#options;
+    const untilMs = (this.#stoppedAtMs ?? clock.monotonicNow()) + gracePeriodMs;
+    const waiting = (): number => this.#recorders.reduce((sum, recorder) => sum + recorder.waiting, 0);
+    const written = Promise.all(this.#recorders.map((recorder) => recorder.drain()));
+    for (let before = waiting(); before > 0; ) {
+      const over = new AbortController();
+      await Promise.race([written, delay(clock, lastWordsMs, over.signal).catch(() => undefined)]);
+      over.abort();
+      const left = waiting();
+      if (left >= before || clock.monotonicNow() >= untilMs) return;
+      before = left;
+    }
   }
 
   /** Ends the writing of events. Never rejects. */
@@ -352,6 +369,7 @@ export class Manager {
     const server = await startProbeServer(metrics, {
       healthz: { ping: () => undefined, leaderElection: () => this.#elector?.check(lastWordsMs)?.message },
       readyz: { ping: () => undefined, informers: () => this.#notReady() },
+      isStopping: () => this.#stoppedAtMs !== undefined,
       metrics: this.metrics,
     });
     this.#server = server;

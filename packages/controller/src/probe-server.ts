@@ -21,6 +21,8 @@ export interface ProbeServerPages {
   readonly healthz: Readonly<Record<string, Probe>>;
   readonly readyz: Readonly<Record<string, Probe>>;
   readonly metrics: Registry;
+  /** From then on /readyz answers 503, so that nobody sends anything here any more. */
+  readonly isStopping: () => boolean;
 }
 
 export interface ProbeServer {
@@ -90,6 +92,8 @@ interface Page {
 
 /** As kube-apiserver words it: a line a check when something is wrong or `?verbose` asks. */
 function report(name: 'healthz' | 'readyz', pages: ProbeServerPages, isVerbose: boolean): Page {
+  if (name === 'readyz' && pages.isStopping())
+    return { status: 503, text: '[-]shutdown failed: process is shutting down\nreadyz check failed\n' };
   const checks = Object.entries(pages[name]).map(([check, probe]) => ({ check, problem: probe() }));
   const lines = checks.map(({ check, problem }) =>
     problem === undefined ? `[+]${check} ok\n` : `[-]${check} failed: ${problem}\n`,

@@ -40,7 +40,21 @@ type DeepPartial<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
     : T;
 
-type StatusOf<T> = T extends { status?: infer S } ? DeepPartial<NonNullable<S>> : never;
+/** What a merge patch says of a value: parts of it, and null for a field that is to go. Lists are replaced whole. */
+type MergePatch<T> = T extends readonly (infer E)[]
+  ? readonly DeepPartial<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]?: MergePatch<T[K]> | (Record<never, never> extends Pick<T, K> ? null : never) }
+    : T;
+
+/** Any object where the compiler does not know the kind's fields; nothing for a kind that has no status. */
+export type StatusOf<T> = string extends keyof T
+  ? object
+  : keyof T extends keyof KubernetesObject
+    ? object
+    : T extends { status?: infer S }
+      ? MergePatch<NonNullable<S>>
+      : never;
 
 export interface ApplySettings {
   /** 'controller' (default): the reconciled object becomes its controlling owner, so that it is collected with it. 'none': no owner. */
@@ -70,7 +84,10 @@ export interface ReconcilerContext<T extends KubernetesObject> {
     object: ApplyConfiguration<C>,
     settings?: ApplySettings,
   ): Promise<C>;
-  /** Merges this into the status of the reconciled object; sends nothing where that changes nothing. */
+  /**
+   * Merges this into the status of the reconciled object; sends nothing where that changes nothing. A field that is left out
+   * stays, null removes one, and lists are replaced whole.
+   */
   status(status: StatusOf<T>): Promise<void>;
   /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not cached. */
   children<C extends KubernetesObject>(kind: Resource<C>): readonly DeepReadonly<C>[];

@@ -39,6 +39,23 @@ describe('a stack that was told', () => {
     ]);
   });
 
+  it('is the same for all workers, and holds the lines of the program alone', () => {
+    const once = stackOnceLogger(logger, clock);
+    const sdk = 'ReconcileLoop.run (file:///app/node_modules/@kapstan/controller/dist/reconcile-loop.js:1:1)';
+    const failIn = (worker: number): Error => {
+      const at = (...frames: readonly string[]): string => frames.map((frame) => `\n    at ${frame}`).join('');
+      const stack = (text: string, own: string): string =>
+        `Error: ${text}${at(own, 'node:internal/x:1:1', sdk, `async Promise.all (index ${worker})`)}`;
+      const cause = Object.assign(new RangeError('inner'), { stack: stack('inner', 'inner (/app/echo.js:1:1)') });
+      return Object.assign(new TypeError('no', { cause }), { code: 7, stack: stack('no', 'outer (/app/echo.js:2:1)') });
+    };
+    for (const worker of [0, 1, 2]) once.error('Error syncing', { error: failIn(worker) });
+    expect(lines.map(isShort)).toEqual([false, true, true]);
+    expect(lines[0]?.match(/at .*/g)).toEqual(['at outer (/app/echo.js:2:1) {', 'at inner (/app/echo.js:1:1)']);
+    expect(lines[0]).toContain('code: 7');
+    expect(lines[2]).toContain('repeated: 2');
+  });
+
   it('is told again after ten minutes, and counted anew', async () => {
     const once = stackOnceLogger(logger, clock);
     const tell = (): void => once.error('Error syncing', { error: failAt('no') });
@@ -79,10 +96,10 @@ describe('a stack that was told', () => {
     const once = stackOnceLogger({ ...logger, error: (_message, fields = {}) => void told.push(fields) }, clock);
     const error = newForbidden({ group: '', resource: 'pods' }, 'a', 'no rights');
     for (const _ of [1, 2]) once.error('x', { error });
-    expect(told[0]?.error).toBe(error);
-    const second = told[1]?.error as Error;
-    expect([isStatusError(second), types.isNativeError(second), second.message]).toEqual([true, true, error.message]);
-    expect((second as typeof error).code).toBe(403);
+    const [first, second] = told.map((fields) => fields.error) as [typeof error, typeof error];
+    for (const { code, message } of [first, second]) expect([code, message]).toEqual([403, error.message]);
+    for (const one of [first, second]) expect([isStatusError(one), types.isNativeError(one)]).toEqual([true, true]);
+    expect([first.stack?.includes('.test.ts'), second.stack]).toEqual([true, String(error)]);
     for (const fields of [{ error: 'text' }, { error: Object.assign(new Error('bare'), { stack: 'Error: bare' }) }, {}])
       for (const _ of [1, 2]) once.error('x', fields);
     expect(told.slice(2).every((fields) => !('repeated' in fields))).toBe(true);

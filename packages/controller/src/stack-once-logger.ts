@@ -3,12 +3,12 @@
 // (`ctx.log`) are the user's.
 import type { Clock, LogFields, Logger } from '@kapstan/api';
 import { LruMap } from './events/lru-map.ts';
+import { commonFrames, userFrames } from './user-frames.ts';
 
 /** How long a stack counts as told, in milliseconds: logs are rotated, and read from their end. */
 const toldForMs = 600_000;
 /** Stacks that are remembered; told anew when they were forgotten. */
 const maxStacks = 256;
-const frame = '\n    at ';
 
 interface ToldStack {
   readonly atMs: number;
@@ -16,9 +16,9 @@ interface ToldStack {
 }
 
 /**
- * Every line is passed on. Where its field `error` has a stack that a line of the same text showed in the last 10 minutes (whatever
- * the error's message), the error is one of the same class, message and causes without stacks and further members shown, and the
- * field `repeated` counts such lines.
+ * Every line is passed on. The stack of its field `error`, and those of its causes, are cut down to the program's own frames where
+ * there are any. Where a line of the same text showed that stack in the last 10 minutes (whatever the error's message), the error
+ * is one of the same class, message and causes without stacks and further members shown, and the field `repeated` counts such lines.
  */
 export function stackOnceLogger(logger: Logger, clock: Clock): Logger {
   const told = new LruMap<string, ToldStack>(maxStacks);
@@ -33,7 +33,7 @@ export function stackOnceLogger(logger: Logger, clock: Clock): Logger {
       const nowMs = clock.monotonicNow();
       if (before === undefined || nowMs - before.atMs >= toldForMs) {
         told.set(key, { atMs: nowMs, repeated: 0 });
-        return logger[level](message, fields);
+        return logger[level](message, { ...fields, error: trimmed(error as Error) });
       }
       before.repeated++;
       logger[level](message, { ...fields, error: shortened(error as Error), repeated: before.repeated });
@@ -48,12 +48,35 @@ function chainOf(error: Error): readonly Error[] {
   return [...chain];
 }
 
-/** The frames of an error and of its causes, without their messages. Empty: there are none. */
+/** Where an error and its causes come from: frames without messages, those of the program where there are any. */
 function placeOf(error: Error): string {
-  return chainOf(error)
-    .map(({ stack }) => (typeof stack === 'string' && stack.includes(frame) ? stack.slice(stack.indexOf(frame)) : ''))
-    .join('');
+  const stacks = stacksOf(chainOf(error));
+  return stacks.map(userFrames).join('') || stacks.map(commonFrames).join('');
 }
+
+const stacksOf = (chain: readonly Error[]): readonly string[] =>
+  chain.map(({ stack }) => (typeof stack === 'string' ? stack : ''));
+
+/** Without the frames of ours and of Node; as it is where all of its frames are such. */
+function trimmed(error: Error): Error {
+  const chain = chainOf(error);
+  if (!stacksOf(chain).some((stack) => userFrames(stack) !== '')) return error;
+  return chain.reduceRight((cause: Error | undefined, at) => trimmedOne(at, cause), undefined) as Error;
+}
+
+/** Still of its class, with its members. */
+function trimmedOne(error: Error, cause: Error | undefined): Error {
+  const stack = typeof error.stack === 'string' ? error.stack : '';
+  const end = stack.indexOf('\n    at ');
+  return Object.defineProperties(likeOf(error), {
+    ...Object.getOwnPropertyDescriptors(error),
+    stack: { value: end < 0 ? stack : stack.slice(0, end) + userFrames(stack), writable: true, configurable: true },
+    ...(error.cause instanceof Error ? { cause: { value: cause, writable: true, configurable: true } } : {}),
+  });
+}
+
+/** Another error of the same class, whose members are still to come. */
+const likeOf = (error: Error): Error => Object.setPrototypeOf(new Error(error.message), Object.getPrototypeOf(error));
 
 function shortened(error: Error): Error {
   return chainOf(error).reduceRight((cause: Error | undefined, at) => shortenedOne(at, cause), undefined) as Error;
@@ -64,8 +87,7 @@ function shortenedOne(error: Error, cause: Error | undefined): Error {
   const members: PropertyDescriptorMap = Object.getOwnPropertyDescriptors(error);
   for (const member of Object.values(members)) member.enumerable = false;
   const { errors } = error as Partial<AggregateError>;
-  const short: Error = Object.setPrototypeOf(new Error(error.message), Object.getPrototypeOf(error));
-  return Object.defineProperties(short, {
+  return Object.defineProperties(likeOf(error), {
     ...members,
     stack: { value: String(error) },
     ...(error.cause instanceof Error ? { cause: { value: cause } } : {}),

@@ -15,8 +15,10 @@ export function metadataListerWatcher<T extends KubernetesObject>(
   source: ListerWatcher<T>,
 ): ListerWatcher<PartialObjectMetadata> {
   const { supportsWatchList } = source;
+  const whenReachable = source.whenReachable?.bind(source);
   return {
     ...(supportsWatchList === undefined ? {} : { supportsWatchList }),
+    ...(whenReachable === undefined ? {} : { whenReachable }),
     list: async (options) => {
       const page = await source.list(options);
       return { ...page, items: page.items.map(metadataOf) };

@@ -65,7 +65,7 @@ export class Reflector<T extends KubernetesObject> {
   // Invariant: nothing is delivered inside a delivery (I4); what arrives meanwhile waits here.
   #isBusy = false;
   readonly #pending: Pending<T>[] = [];
-  #cancelWait: CancelTimer | undefined;
+  #cancelWait: () => void = () => undefined;
   #cancelWatchdog: CancelTimer | undefined;
   #cancelResync: CancelTimer | undefined;
 
@@ -218,7 +218,7 @@ export class Reflector<T extends KubernetesObject> {
       case 'replace':
         return this.#replace(effect.resourceVersion);
       case 'wait':
-        this.#cancelWait = this.#clock.setTimer(() => this.#give({ type: 'waited' }), effect.delayMs);
+        this.#wait(effect);
         return true;
       case 'watchdog':
         this.#cancelWatchdog?.();
@@ -232,6 +232,26 @@ export class Reflector<T extends KubernetesObject> {
         this.#stop();
         return true;
     }
+  }
+
+  #wait({ delayMs, untilReachable = false }: Extract<ListWatchEffect, { type: 'wait' }>): void {
+    this.#cancelWait();
+    const source = this.#listerWatcher;
+    let forget: () => unknown = () => undefined;
+    const end = (input: ListWatchInput): void => {
+      this.#cancelWait();
+      this.#give(input);
+    };
+    const cancel = this.#clock.setTimer(() => end({ type: 'waited' }), delayMs);
+    this.#cancelWait = () => {
+      this.#cancelWait = () => undefined;
+      cancel();
+      this.#guard(forget);
+    };
+    if (!untilReachable || source.whenReachable === undefined) return;
+    this.#guard(() => {
+      forget = source.whenReachable?.(() => this.#give({ type: 'reachable' })) ?? forget;
+    });
   }
 
   // ---- Lists ----
@@ -385,7 +405,7 @@ export class Reflector<T extends KubernetesObject> {
   #stop(): void {
     this.#dropWatch();
     this.#abort.abort(new Error('the reflector is closed'));
-    this.#cancelWait?.();
+    this.#cancelWait();
     this.#cancelWatchdog?.();
     this.#cancelResync?.();
     this.#staged = [];

@@ -56,10 +56,12 @@ function contextOf(kubeconfig: Kubeconfig, contextName: string | undefined): [st
   );
 }
 
-function whereSearched({ files = [] }: Kubeconfig): string {
-  return files.length === 0
-    ? ', try setting KUBECONFIG'
-    : ` in ${files.map((file) => JSON.stringify(file)).join(', ')}`;
+function whereSearched({ files = [], missing = [], isListed = false }: Kubeconfig): string {
+  const quoted = (names: readonly string[]): string => names.map((file) => JSON.stringify(file)).join(', ');
+  if (files.length > 0) return ` in ${quoted(files)}`;
+  if (missing.length === 0) return ', try setting KUBECONFIG';
+  const what = missing.length === 1 ? `the file ${quoted(missing)} does` : `the files ${quoted(missing)} do`;
+  return isListed ? `: ${what} not exist, which KUBECONFIG names` : `: ${what} not exist, try setting KUBECONFIG`;
 }
 
 interface EntryQuery {

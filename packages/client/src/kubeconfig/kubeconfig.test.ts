@@ -67,6 +67,17 @@ describe('loadKubeconfig', () => {
     expect(warnings).toEqual(['Config not found: /no/a, /no/b']);
   });
 
+  it.each([
+    [['/no/a'], 'the file "/no/a" does not exist, which KUBECONFIG names'],
+    [['/no/a', '/no/b'], 'the files "/no/a", "/no/b" do not exist, which KUBECONFIG names'],
+    [[], 'the file "/no/.kube/config" does not exist, try setting KUBECONFIG'],
+  ])('names the files that do not exist: %j', async (listed, text) => {
+    const loaded = await loadKubeconfig({ env: { KUBECONFIG: listed.join(delimiter), HOME: '/no' } });
+    expect(() => clientConfigOf(loaded)).toThrow(
+      new TypeError(`invalid configuration: no configuration has been provided: ${text}`),
+    );
+  });
+
   it('names the files in which nothing is configured, and those whose data cannot be read', async () => {
     const empty = await file('empty', '');
     const bare = await file('bare', 'kind: Config');

@@ -58,6 +58,9 @@ export interface Kubeconfig {
   readonly userFiles?: ReadonlyMap<string, string>;
   /** The files that were read, for the texts of errors. Absent for a text. */
   readonly files?: readonly string[];
+  /** The files that were looked for where none was there, and whether KUBECONFIG lists them. */
+  readonly missing?: readonly string[];
+  readonly isListed?: boolean;
 }
 
 /** Reads YAML or JSON. Throws TypeError for what is no kubeconfig, and for a name given twice. */

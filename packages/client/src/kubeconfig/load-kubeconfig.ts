@@ -32,7 +32,8 @@ export async function loadKubeconfig(options: LoadKubeconfigOptions = {}): Promi
   }
   const configs = loaded.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   if (configs.length === 0 && env.KUBECONFIG) logger.warn(`Config not found: ${files.join(', ')}`);
-  return merge(configs);
+  const merged = merge(configs);
+  return configs.length > 0 ? merged : { ...merged, missing: files, isListed: Boolean(env.KUBECONFIG) };
 }
 
 /** The files that are looked at, in order, without duplicates. */

@@ -41,6 +41,8 @@ export interface AttemptPorts {
   readonly credentials: Credentials;
   readonly limiter: RateLimiter | undefined;
   readonly onWarning: WarningHandler;
+  /** Told the status of each answer. */
+  readonly onAnswer: (status: number) => void;
   readonly options: ResolvedClientOptions;
 }
 
@@ -133,6 +135,7 @@ export class AttemptLoop {
       return brokenOutcome(exchange, transportErrorFrom(error, exchange.label));
     }
     this.#publish(progress, startedAtMs, { status: response.status });
+    this.#ports.onAnswer(response.status);
     for (const text of parseWarnings(response.headers.warning))
       callUser(this.#ports.options.logger, 'onWarning', () => this.#ports.onWarning(text));
     if (response.answer !== undefined) return { type: 'answer', answer: response.answer };

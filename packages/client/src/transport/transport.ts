@@ -15,6 +15,7 @@ import { CallScope } from './call-scope.ts';
 import { withCallerStack } from './caller-stack.ts';
 import { type CallLimits, type HttpAnswer, type HttpRequest, pathOnly } from './http-request.ts';
 import type { PoolLease } from './pool-lease.ts';
+import { Reachability } from './reachability.ts';
 import { transportErrorFrom } from './transport-error.ts';
 import { handshake, type OpenWebSocket } from './web-socket-handshake.ts';
 
@@ -24,13 +25,18 @@ export interface OpenStream {
   readonly scope: CallScope;
 }
 
-export interface TransportPorts extends AttemptPorts {
+export interface TransportPorts extends Omit<AttemptPorts, 'onAnswer'> {
   readonly pool: PoolLease;
   readonly headers: RequestHeaders;
 }
 
+/** How long a probe of a server that is away may take, in milliseconds. */
+const probeTimeoutMs = 5000;
+
 export class Transport {
   readonly #ports: TransportPorts;
+  /** Tells when the server answers again. */
+  readonly reachability: Reachability;
   readonly #attempts: AttemptLoop;
   readonly #basePath: string;
   /** Calls, streams, and upgrades that are being opened. */
@@ -39,7 +45,10 @@ export class Transport {
 
   constructor(ports: TransportPorts) {
     this.#ports = ports;
-    this.#attempts = new AttemptLoop(ports);
+    const probe = (): Promise<string> =>
+      this.call({ method: 'GET', path: '/version' }, { signal: undefined, timeoutMs: probeTimeoutMs }, bodyText);
+    this.reachability = new Reachability({ clock: ports.options.clock, probe });
+    this.#attempts = new AttemptLoop({ ...ports, onAnswer: (status) => this.reachability.noteStatus(status) });
     this.#basePath = ports.server.pathname.replace(/\/+$/, '');
   }
 
@@ -134,6 +143,7 @@ export class Transport {
   /** Ends this client's calls, streams and upgraded connections, with errors of the code ECANCELED. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.reachability.close();
     for (const scope of this.#running) scope.fail('ECANCELED', 'the client is closed');
     await this.#ports.pool.close();
   }

@@ -38,6 +38,13 @@ const foo = {
 };
 const synced = { type: 'Normal', reason: 'Synced', message: 'Foo synced successfully' } as const;
 
+/** A logger whose lines are kept. */
+function listener() {
+  const said: [message: string, fields: LogFields | undefined][] = [];
+  const say = (message: string, fields?: LogFields): void => void said.push([message, fields]);
+  return { said, logger: { ...silentLogger, info: say, warn: say, error: say } };
+}
+
 describe('EventRecorder', () => {
   it('writes a core/v1 Event with the reference, the source, the count and both times', async () => {
     const { client, calls } = fakeClient();
@@ -123,6 +130,46 @@ describe('EventRecorder', () => {
     await recorder.close();
   });
 
+  it('says of dropped events one line, then one a minute with their number', async () => {
+    const clock = new VirtualClock();
+    const { client } = fakeClient();
+    client.create = () => new Promise(() => undefined);
+    const { logger, said } = listener();
+    const recorder = new EventRecorder({ client, component: 'c', clock, logger });
+    const drop = (events: number): void => {
+      for (let i = 0; i < events; i++) recorder.record(foo, { ...synced, message: `${i}` });
+    };
+    drop(1001 + 3000);
+    await clock.advance(59_999);
+    drop(7);
+    const first = 'Unable to record event: too many queued events, dropped event';
+    expect(said.map(([message]) => message)).toEqual([first]);
+    await clock.advance(1);
+    const later = 'Unable to record events: too many queued events, dropped events';
+    expect(said.slice(1)).toEqual([[later, { component: 'c', events: 3006 }]]);
+    await clock.advance(60_000);
+    expect([said.length, clock.pendingTimers, recorder.dropped]).toEqual([2, 0, 3007]);
+  });
+
+  it('drains without pauses: what fails once more is given up, and counted in the end', async () => {
+    const clock = new VirtualClock();
+    const { client, calls } = fakeClient((_verb, count) => (count < 4 ? new Error('ECONNREFUSED') : undefined));
+    const { logger, said } = listener();
+    const recorder = new EventRecorder({ client, component: 'c', clock, logger });
+    for (let i = 0; i < 5; i++) recorder.record(foo, { ...synced, reason: `R${i}` });
+    await settle();
+    expect([calls.length, recorder.waiting]).toEqual([1, 5]);
+    await recorder.drain();
+    expect([calls.length, recorder.waiting, clock.now() - clock.monotonicNow()]).toEqual([
+      6,
+      0,
+      new VirtualClock().now(),
+    ]);
+    await recorder.close();
+    expect(said.at(-1)).toEqual(['Events were not written before the end', { component: 'c', events: 2 }]);
+    expect(said).toHaveLength(2);
+  });
+
   it('I9: close gives up on a retry and leaves no timer', async () => {
     const clock = new VirtualClock();
     const { client, calls } = fakeClient(() => new Error('ECONNREFUSED'));
@@ -135,7 +182,7 @@ describe('EventRecorder', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('close ends a write that is under way, without a word', async () => {
+  it('close ends a write that is under way, and counts what was not written', async () => {
     const signals: (AbortSignal | undefined)[] = [];
     const waits = (options?: CallOptions): Promise<never> => {
       signals.push(options?.signal);
@@ -148,9 +195,7 @@ describe('EventRecorder', () => {
         signals.length === 0 ? Promise.resolve(object).finally(() => signals.push(undefined)) : waits(options),
       patch: (_token: Resource, _target: object, options: CallOptions) => waits(options),
     } as unknown as ResourceClient;
-    const said: string[] = [];
-    const say = (message: string): void => void said.push(message);
-    const logger = { ...silentLogger, info: say, warn: say, error: say };
+    const { logger, said } = listener();
     for (const second of [synced, { ...synced, reason: 'Other' }]) {
       signals.length = 0;
       const clock = new VirtualClock();
@@ -163,7 +208,8 @@ describe('EventRecorder', () => {
       await recorder.close();
       expect(clock.pendingTimers).toBe(0);
     }
-    expect(said).toEqual([]);
+    const line = ['Events were not written before the end', { component: 'c', events: 1 }];
+    expect(said).toEqual([line, line]);
   });
 
   it('tries again with the same event: one name, and the time at which it was recorded', async () => {

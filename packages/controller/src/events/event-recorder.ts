@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   boundCallbacks,
+  type CancelTimer,
   type Clock,
   delay,
   dnsSubdomainErrors,
@@ -57,6 +58,8 @@ const optionNames: OptionNames<EventRecorderOptions> = {
   correlator: true,
 };
 const maxQueued = 1000;
+/** Time between two lines about dropped events, in milliseconds. */
+const dropLineMs = 60_000;
 const maxAttempts = 12;
 const retryDelayMs = 10_000;
 
@@ -70,6 +73,12 @@ export class EventRecorder {
   #isSending = false;
   #sending: Promise<void> = Promise.resolve();
   #dropped = 0;
+  /** Dropped, and not in a line yet. */
+  #untold = 0;
+  #cancelDropLine: CancelTimer | undefined;
+  /** Ends the pauses before repetitions: what fails from then on is given up. */
+  readonly #hurry = new AbortController();
+  #unwritten = 0;
 
   /** Throws TypeError on bad options. */
   constructor(options: EventRecorderOptions) {
@@ -100,10 +109,7 @@ export class EventRecorder {
     if (event.type !== 'Normal' && event.type !== 'Warning') return refuse('Unsupported event type');
     const involvedObject = referenceTo(object);
     if (involvedObject === undefined) return refuse('Could not construct reference, will not report event');
-    if (this.#queue.length >= maxQueued) {
-      this.#dropped++;
-      return refuse('Unable to record event: too many queued events, dropped event');
-    }
+    if (this.#queue.length >= maxQueued) return this.#drop(refuse);
     this.#queue.push({
       type: event.type,
       reason: event.reason,
@@ -117,15 +123,62 @@ export class EventRecorder {
     if (!this.#isSending) this.#sending = this.#sendAll();
   }
 
+  /** Events that wait or are being written. */
+  get waiting(): number {
+    return this.#queue.length + (this.#isSending ? 1 : 0);
+  }
+
   /** Resolves when everything recorded so far is written or given up. */
   async flush(): Promise<void> {
     await this.#sending;
   }
 
-  /** Gives up on what is being written, and on all that waits: {@link flush} before writes it. Idempotent. */
+  /** As {@link flush}, without the pauses before repetitions: for the end of a program, which has little time. */
+  async drain(): Promise<void> {
+    this.#hurry.abort();
+    await this.#sending;
+  }
+
+  /** Gives up on what is being written, and on all that waits, which a warning counts: {@link flush} before writes it. Idempotent. */
   async close(): Promise<void> {
+    this.#hurry.abort();
     this.#stop.abort();
     await this.#sending;
+    this.#tellDropped();
+    this.#unwritten += this.#queue.splice(0).length;
+    const events = this.#unwritten;
+    this.#unwritten = 0;
+    const { component, logger } = this.#options;
+    if (events > 0) logger.warn('Events were not written before the end', { component, events });
+  }
+
+  /** A line for the first, then one a minute with their number: thousands of lines would say no more. */
+  #drop(refuse: (problem: string) => void): void {
+    this.#dropped++;
+    if (this.#cancelDropLine !== undefined) {
+      this.#untold++;
+      return;
+    }
+    refuse('Unable to record event: too many queued events, dropped event');
+    this.#armDropLine();
+  }
+
+  #armDropLine(): void {
+    this.#cancelDropLine = this.#options.clock.setBackgroundTimer(() => {
+      const isOver = this.#untold === 0;
+      this.#tellDropped();
+      if (!isOver) this.#armDropLine();
+    }, dropLineMs);
+  }
+
+  #tellDropped(): void {
+    this.#cancelDropLine?.();
+    this.#cancelDropLine = undefined;
+    const events = this.#untold;
+    this.#untold = 0;
+    const { component, logger } = this.#options;
+    if (events > 0)
+      logger.error('Unable to record events: too many queued events, dropped events', { component, events });
   }
 
   /** Never rejects. */
@@ -133,8 +186,8 @@ export class EventRecorder {
     this.#isSending = true;
     try {
       for (let draft = this.#queue.shift(); draft !== undefined; draft = this.#queue.shift()) {
-        if (this.#stop.signal.aborted) break;
         await this.#sendOne(draft);
+        if (this.#stop.signal.aborted) break;
       }
     } finally {
       this.#isSending = false;
@@ -158,13 +211,20 @@ export class EventRecorder {
       try {
         return await this.#write(event, correlated);
       } catch (error) {
-        if (this.#stop.signal.aborted) return;
+        if (this.#stop.signal.aborted) {
+          this.#unwritten++;
+          return;
+        }
         const fields = { ...fieldsOf(draft), error };
         // The server has answered: asking again would give the same.
         if (isStatusError(error)) return this.#options.logger.info('Server rejected event (will not retry!)', fields);
-        this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);
+        if (!this.#hurry.signal.aborted)
+          this.#options.logger.warn('Unable to write event (may retry after sleeping)', fields);
       }
-      if (!(await this.#pause(attempt))) return;
+      if (this.#hurry.signal.aborted || !(await this.#pause(attempt))) {
+        this.#unwritten++;
+        return;
+      }
     }
     this.#options.logger.error('Unable to write event (retry limit exceeded!)', fieldsOf(draft));
   }
@@ -173,9 +233,10 @@ export class EventRecorder {
   async #pause(attempt: number): Promise<boolean> {
     const { clock, random } = this.#options;
     const pauseMs = attempt === 0 ? retryDelayMs * random() : retryDelayMs;
-    return await delay(clock, pauseMs, this.#stop.signal).then(
+    return await delay(clock, pauseMs, this.#hurry.signal).then(
       () => true,
-      () => false,
+      // One more attempt, unless all is over.
+      () => !this.#stop.signal.aborted,
     );
   }
 

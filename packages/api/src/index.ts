@@ -72,6 +72,7 @@ export {
 } from './group-version.ts';
 export { guardedCall, immediate } from './guarded-call.ts';
 export {
+  copyInSlices,
   type DeepWritable,
   deepCopy,
   ExactNumber,
@@ -79,6 +80,7 @@ export {
   isJsonObject,
   parseJson,
   setOwn,
+  stringifyInSlices,
   stringifyJson,
 } from './json.ts';
 export {
@@ -86,6 +88,8 @@ export {
   jsonSyntaxFault,
   type MemberList,
   maxJsonDepth,
+  parseJsonInSlices,
+  readJsonInSlices,
   readJsonSlowly,
   type SlowRead,
 } from './json-syntax.ts';
@@ -170,6 +174,14 @@ export {
 } from './resource-version.ts';
 export { Scheme } from './scheme.ts';
 export { type EmitterListener, SerialEmitter, type SerialEmitterOptions } from './serial-emitter.ts';
+export {
+  eachInSlices,
+  fitsOneSlice,
+  flatMapInSlices,
+  membersPerSlice,
+  runWhole,
+  type SlicedWork,
+} from './sliced-work.ts';
 export type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
 export {
   isAlreadyExists,

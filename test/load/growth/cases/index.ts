@@ -1,0 +1,17 @@
+// All cases, in the order in which they run.
+import type { GrowthCase } from '../growth-case.ts';
+import { customResourceCases } from './custom-resource-cases.ts';
+import { metadataCases } from './metadata-cases.ts';
+import { patchCases } from './patch-cases.ts';
+import { schemaCases } from './schema-cases.ts';
+import { selectorCases } from './selector-cases.ts';
+import { validationCases } from './validation-cases.ts';
+
+export const growthCases: readonly GrowthCase[] = [
+  ...metadataCases,
+  ...patchCases,
+  ...selectorCases,
+  ...validationCases,
+  ...customResourceCases,
+  ...schemaCases,
+];

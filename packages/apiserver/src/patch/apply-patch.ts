@@ -1,12 +1,14 @@
 // PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
 // the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 import {
-  deepCopy,
+  deepCopyInSlices,
   formatApiVersion,
   type GroupVersionKind,
   isJsonObject,
   JsonSyntaxError,
   newBadRequest,
+  runWhole,
+  type SlicedWork,
   StatusError,
   setOwn,
   stringifyJson,
@@ -53,15 +55,15 @@ export interface PatchOptions {
 }
 
 /** Makes the patched object from the present one, which it does not change. May be called several times. */
-export type ObjectPatcher = (present: UnstructuredObject) => UnstructuredObject;
+export type ObjectPatcher = (present: UnstructuredObject) => SlicedWork<UnstructuredObject>;
 
-/** One application of a patch: {@link createPatcher} called once. */
+/** One application of a patch, all at once: {@link createPatcher} called once. */
 export function applyPatch(
   present: UnstructuredObject,
   patch: PatchRequest,
   options: PatchOptions,
 ): UnstructuredObject {
-  return createPatcher(patch, options)(present);
+  return runWhole(createPatcher(patch, options)(present));
 }
 
 /**
@@ -71,9 +73,10 @@ export function applyPatch(
  */
 export function createPatcher({ type, body }: PatchRequest, options: PatchOptions): ObjectPatcher {
   let read: ReadPatch | undefined;
-  return (present) => {
+  return function* (present) {
     read ??= readPatch(type, decodeText(body));
-    return type === 'strategic' ? patchStrategically(present, read, options) : patchDocument(present, read, options);
+    const patched = type === 'strategic' ? patchStrategically : patchDocument;
+    return yield* patched(present, read, options);
   };
 }
 
@@ -103,12 +106,16 @@ function readPatch(type: PatchType, text: string): ReadPatch {
   }
 }
 
-function patchDocument(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {
-  const document = deepCopy(present);
+function* patchDocument(
+  present: UnstructuredObject,
+  patch: ReadPatch,
+  options: PatchOptions,
+): SlicedWork<UnstructuredObject> {
+  const document = yield* deepCopyInSlices(present);
   const patched =
     patch.type === 'json'
-      ? applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
-      : applyMergePatch(document, deepCopy(patch.value));
+      ? yield* applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
+      : yield* applyMergePatch(document, yield* deepCopyInSlices(patch.value));
   const strict = new StrictErrors();
   const shown = (): string => stringifyJson(sortedMembers(patched));
   const object = invalidUnlessDecoded(shown, () => {
@@ -144,9 +151,13 @@ function decodeInternal(
   return { apiVersion: formatApiVersion(gvk), kind: gvk.kind, metadata: {} };
 }
 
-function patchStrategically(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {
-  const change = deepCopy(patch.value) as Record<string, unknown>;
-  const merged = mergeOrRefuse(deepCopy(present), change, options.schema);
+function* patchStrategically(
+  present: UnstructuredObject,
+  patch: ReadPatch,
+  options: PatchOptions,
+): SlicedWork<UnstructuredObject> {
+  const change = (yield* deepCopyInSlices(patch.value)) as Record<string, unknown>;
+  const merged = yield* mergeOrRefuse(yield* deepCopyInSlices(present), change, options.schema);
   const strict = new StrictErrors();
   const shown = (): string => formatGoValue(patch.value);
   const object = invalidUnlessDecoded(shown, () =>
@@ -156,13 +167,13 @@ function patchStrategically(present: UnstructuredObject, patch: ReadPatch, optio
   return { ...object, apiVersion: formatApiVersion(options.gvk), kind: options.gvk.kind };
 }
 
-function mergeOrRefuse(
+function* mergeOrRefuse(
   present: UnstructuredObject,
   change: Record<string, unknown>,
   schema: SchemaNode,
-): Record<string, unknown> {
+): SlicedWork<Record<string, unknown>> {
   try {
-    return applyStrategicMerge(present, change, schema);
+    return yield* applyStrategicMerge(present, change, schema);
   } catch (error) {
     if (!(error instanceof StrategicMergeError)) throw error;
     throw strategicRefusal(error);

@@ -16,9 +16,9 @@ import {
 } from '@kapstan/api';
 import { decodeDocument, interpretKind, kindRegistry } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
-import { formatGoValue } from '../schema/go-types.ts';
 import { decodeText, readJson } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
@@ -87,6 +87,9 @@ interface ReadPatch {
   readonly complaints: readonly string[];
 }
 
+/** Most characters of an object in an error, which has it twice, as text in text. */
+const maxShown: number = 64 * 1024;
+
 const anyObject: SchemaNode = { additionalProperties: true };
 
 function readPatch(type: PatchType, text: string): ReadPatch {
@@ -117,7 +120,7 @@ function* patchDocument(
       ? yield* applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
       : yield* applyMergePatch(document, yield* deepCopyInSlices(patch.value));
   const strict = new StrictErrors();
-  const shown = (): string => stringifyJson(sortedMembers(patched));
+  const shown = (): string => cutShort(stringifyJson(sortedMembers(patched)), maxShown);
   const object = invalidUnlessDecoded(shown, () => {
     const gvk = interpretKind(patched, options.gvk);
     if (!isVersioned(patched, options.schema)) return decodeInternal(patched, gvk, { options, strict });
@@ -159,7 +162,7 @@ function* patchStrategically(
   const change = (yield* deepCopyInSlices(patch.value)) as Record<string, unknown>;
   const merged = yield* mergeOrRefuse(yield* deepCopyInSlices(present), change, options.schema);
   const strict = new StrictErrors();
-  const shown = (): string => formatGoValue(patch.value);
+  const shown = (): string => shortGoValue(patch.value, maxShown);
   const object = invalidUnlessDecoded(shown, () =>
     decodeTyped(merged, { schema: options.schema, strict, words: 'unstructured' }),
   ) as UnstructuredObject;

@@ -150,24 +150,24 @@ it.each<PatchType>(['merge', 'strategic', 'json'])('a %s patch', (type) => {
   );
 });
 
-it('an apply, and the tracking of what came before', () => {
+it('an apply, and the tracking of what came before', async () => {
   const manager = new FieldManager();
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       fc.array(fc.tuple(fc.constantFrom('apply', 'merge'), fc.constantFrom('a', 'b'), nearly), { maxLength: 5 }),
-      (steps) => {
+      async (steps) => {
         let present: UnstructuredObject | undefined;
         for (const [step, fieldManager, body] of steps) {
           const call = { context: { ...context, fieldManager }, definition, subresource: '', force: true };
           const before = present;
-          present =
-            outcome(() => {
-              if (step === 'apply' || before === undefined)
-                return runWhole(createApplier(manager, encode(body), call)(before));
-              const next = applyPatch(before, { type: 'merge', body: encode(body) }, options);
-              void manager.onUpdate(next, before, call);
-              return next;
-            }) ?? before;
+          const isApply = step === 'apply' || before === undefined;
+          const next = outcome(() =>
+            isApply
+              ? runWhole(createApplier(manager, encode(body), call)(before))
+              : applyPatch(before, { type: 'merge', body: encode(body) }, options),
+          );
+          if (!isApply && next !== undefined) await manager.onUpdate(next, before, call);
+          present = next ?? before;
         }
       },
     ),

@@ -1,12 +1,14 @@
 // Lists in a strategic merge: maps by their merge key, scalars as sets, and the order of the outcome. The order of the
 // patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
 import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
-import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
+import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { shortGoValue } from '../schema/short-go-text.ts';
 import { directive, hasDirective, withoutDirectives } from './strategic-directives.ts';
 import {
   badArgument,
   listOfLists,
+  maxShown,
   noMap,
   noMergeKey,
   StrategicMergeError,
@@ -87,7 +89,7 @@ function* elementType(lists: readonly (readonly unknown[])[], pace: SlicePace): 
   }
   if (types.has('[]interface {}')) throw listOfLists();
   if (types.size > 1) {
-    throw new StrategicMergeError('internal', `list element types are not identical: ${formatGoValue(lists)}`);
+    throw new StrategicMergeError('internal', `list element types are not identical: ${shortGoValue(lists, maxShown)}`);
   }
   const [type] = types;
   if (type === undefined) throw new StrategicMergeError('internal', 'no elements in any of the given slices');
@@ -312,6 +314,7 @@ function* refuseOtherOrder({ change, order, mergeKey }: OrderCheck, pace: SliceP
     if (pace.isDue()) yield;
   }
   if (at === plain.length) return;
-  const text = `The order in patch list:\n${formatGoValue(change)}\n doesn't match $setElementOrder list:\n${formatGoValue(order)}\n`;
+  const [is, wanted] = [shortGoValue(change, maxShown), shortGoValue(order, maxShown)];
+  const text = `The order in patch list:\n${is}\n doesn't match $setElementOrder list:\n${wanted}\n`;
   throw new StrategicMergeError('internal', text);
 }

@@ -173,7 +173,7 @@ export {
 } from './resource-version.ts';
 export { Scheme } from './scheme.ts';
 export { type EmitterListener, SerialEmitter, type SerialEmitterOptions } from './serial-emitter.ts';
-export { deepCopyInSlices, SlicePace, sortInSlices } from './sliced-walks.ts';
+export { copyAtPace, SlicePace, sortInSlices } from './sliced-walks.ts';
 export {
   eachInSlices,
   fitsOneSlice,

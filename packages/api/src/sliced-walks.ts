@@ -1,6 +1,6 @@
 // Walks over large JSON values as SlicedWork: copying, sorting, and the pace at which a walk of many nodes yields.
-import { type DeepWritable, deepCopy, ExactNumber, setOwn } from './json.ts';
-import { fitsOneSlice, type SlicedWork } from './sliced-work.ts';
+import { type DeepWritable, ExactNumber, setOwn } from './json.ts';
+import type { SlicedWork } from './sliced-work.ts';
 
 /** Members of maps and lists that a walk visits between two yields, where one takes a third of a microsecond or so. */
 const stepsPerSlice = 1024;
@@ -17,10 +17,9 @@ export class SlicePace {
   }
 }
 
-/** As {@link deepCopy}. `pace`: that of the walk which this copy is part of; absent = a small value is copied in one step. */
-export function* deepCopyInSlices<T>(value: T, pace?: SlicePace): SlicedWork<DeepWritable<T>> {
-  const isOneStep = !isContainer(value) || (pace === undefined && fitsOneSlice(value));
-  return (isOneStep ? deepCopy(value) : yield* copyContainer(value, pace ?? new SlicePace())) as DeepWritable<T>;
+/** The copy that {@link deepCopy} makes, at the pace of the walk which it is part of. */
+export function* copyAtPace<T>(value: T, pace: SlicePace): SlicedWork<DeepWritable<T>> {
+  return (isContainer(value) ? yield* copyContainer(value, pace) : value) as DeepWritable<T>;
 }
 
 function* copyContainer(value: unknown, pace: SlicePace): SlicedWork<unknown> {

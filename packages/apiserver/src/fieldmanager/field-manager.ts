@@ -2,8 +2,8 @@
 // port ManagedFieldsTracker; http/ calls apply through apply-request.ts. Source: apimachinery util/managedfields.
 import {
   type Clock,
+  copyInSlices,
   type DeepReadonly,
-  deepCopyInSlices,
   formatApiVersion,
   formatTime,
   type GroupVersionKind,
@@ -24,7 +24,7 @@ import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { zeroGoForm } from '../schema/go-form.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
 import { createdFields } from './created-fields.ts';
 import { FieldSet } from './field-set.ts';
@@ -173,8 +173,8 @@ export class FieldManager implements ManagedFieldsTracker {
     const object = yield* orInternalError(this.#applyTo(managers, applied, { present, call, schema }));
     const next =
       object === undefined
-        ? ((yield* deepCopyInSlices(present)) as UnstructuredObject)
-        : toKind(object, applied, call.definition);
+        ? ((yield* copyInSlices(present)) as UnstructuredObject)
+        : yield* toKind(object, applied, call.definition);
     if (call.context.fieldManager === kubectlManager) syncLastApplied(next, applied);
     yield* setManagedFields(next, managers);
     return next;
@@ -324,12 +324,16 @@ function* setManagedFields(object: KubernetesObject, managers: Managers): Sliced
 }
 
 /** Pours the merged object into the Go types of a built-in kind. Custom resources are what they are. */
-function toKind(merged: unknown, applied: UnstructuredObject, definition: ResourceDefinition): UnstructuredObject {
+function* toKind(
+  merged: unknown,
+  applied: UnstructuredObject,
+  definition: ResourceDefinition,
+): SlicedWork<UnstructuredObject> {
   const { schema } = definition;
   if (schema.goType === undefined) return merged as UnstructuredObject;
   try {
     const options = { schema, strict: new StrictErrors(), words: 'unstructured' } as const;
-    return decodeTyped(merged, options) as UnstructuredObject;
+    return (yield* decodeTypedInSlices(merged, options)) as UnstructuredObject;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     const place = describeObject(applied, kindOf(definition));

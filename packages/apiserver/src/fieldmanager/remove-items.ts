@@ -1,6 +1,6 @@
 // An object without some of its fields, and without the maps and lists that this leaves empty. Source:
 // structured-merge-diff typed.TypedValue.RemoveItems.
-import { deepCopyInSlices, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
+import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement } from './path-element.ts';
@@ -11,7 +11,7 @@ export function* removeItems(value: unknown, removed: FieldSet, { node, pace }: 
   const ownership = ownershipOf(node, value);
   if (ownership === 'map' && isJsonObject(value)) return yield* removeMembers(value, removed, { node, pace });
   if (ownership === 'list' && Array.isArray(value)) return yield* removeListItems(value, removed, { node, pace });
-  return yield* deepCopyInSlices(value, pace);
+  return yield* copyAtPace(value, pace);
 }
 
 interface Walk {
@@ -37,7 +37,7 @@ function* removeMembers(
     let rest: unknown = member;
     if (below !== undefined)
       rest = yield* removeItems(member, below, { node: memberSchema(node, name) ?? deduced, pace });
-    else if (typeof member === 'object') rest = yield* deepCopyInSlices(member, pace);
+    else if (typeof member === 'object') rest = yield* copyAtPace(member, pace);
     if (rest === undefined) continue;
     setOwn(kept, name, rest);
     left++;
@@ -55,7 +55,7 @@ function* removeListItems(list: readonly unknown[], removed: FieldSet, { node, p
     const parts = removed.children.get(element);
     let rest: unknown = item;
     if (parts !== undefined) rest = yield* removeItems(item, parts, below);
-    else if (typeof item === 'object') rest = yield* deepCopyInSlices(item, pace);
+    else if (typeof item === 'object') rest = yield* copyAtPace(item, pace);
     if (rest !== undefined) kept.push(rest);
   }
   return kept.length === 0 && list.length > 0 ? undefined : kept;

@@ -1,6 +1,6 @@
 // The live object with an applied configuration laid over it: what is applied wins, the rest stays, items of associative
 // lists keep a common order. Source: structured-merge-diff typed.TypedValue.Merge.
-import { deepCopyInSlices, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api';
+import { copyAtPace, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { PathElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
@@ -11,11 +11,11 @@ export function* mergeTyped(
   applied: unknown,
   { node, pace = new SlicePace() }: { readonly node: SchemaNode; readonly pace?: SlicePace },
 ): SlicedWork<unknown> {
-  if (applied === undefined) return typeof live === 'object' ? yield* deepCopyInSlices(live, pace) : live;
+  if (applied === undefined) return typeof live === 'object' ? yield* copyAtPace(live, pace) : live;
   const ownership = ownershipOf(node, applied ?? live);
   if (ownership === 'map') return yield* mergeMaps(live, applied, { node, pace });
   if (ownership === 'list') return yield* mergeLists(live, applied, { node, pace });
-  return typeof applied === 'object' ? yield* deepCopyInSlices(applied, pace) : applied;
+  return typeof applied === 'object' ? yield* copyAtPace(applied, pace) : applied;
 }
 
 interface Walk {
@@ -27,7 +27,7 @@ function* mergeMaps(live: unknown, applied: unknown, { node, pace }: Walk): Slic
   const before = isJsonObject(live) ? live : {};
   const after = isJsonObject(applied) ? applied : {};
   const names = yield* namesOf(before, after, pace);
-  if (names.length === 0) return yield* deepCopyInSlices(applied, pace);
+  if (names.length === 0) return yield* copyAtPace(applied, pace);
   const merged: Record<string, unknown> = {};
   for (const name of names) {
     if (pace.isDue()) yield;
@@ -52,7 +52,7 @@ function* namesOf(before: object, after: object, pace: SlicePace): SlicedWork<st
 function* mergeLists(live: unknown, applied: unknown, { node, pace }: Walk): SlicedWork<unknown> {
   const before = Array.isArray(live) ? live : [];
   const after = Array.isArray(applied) ? applied : [];
-  if (before.length === 0 && after.length === 0) return yield* deepCopyInSlices(applied, pace);
+  if (before.length === 0 && after.length === 0) return yield* copyAtPace(applied, pace);
   const lists = {
     live: before,
     liveItems: yield* itemsByElement(before, node, pace),
@@ -107,7 +107,7 @@ class ListMerge {
     } else if (this.#staysBehind(element, wanted)) this.#at++;
     else if (!appliedItems.has(element)) {
       this.#at++;
-      this.#out.push(typeof item === 'object' ? yield* deepCopyInSlices(item, this.#walk.pace) : item);
+      this.#out.push(typeof item === 'object' ? yield* copyAtPace(item, this.#walk.pace) : item);
     } else {
       // A live item that was merged before makes room for the next applied one.
       if (this.#merged.has(element)) this.#at++;

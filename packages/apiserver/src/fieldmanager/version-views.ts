@@ -1,6 +1,6 @@
 // How an object looks in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
 // the definitions of those versions. Source: managedfields versionConverter.
-import { deepCopyInSlices, formatApiVersion, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
+import { copyInSlices, formatApiVersion, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
@@ -45,7 +45,7 @@ export function versionView(own: ResourceDefinition, other: ResourceDefinition, 
 
 /** Custom resources differ in their apiVersion alone; what another version does not know is not taken out. */
 function* convert(object: unknown, from: ResourceDefinition, to: ResourceDefinition): SlicedWork<UnstructuredObject> {
-  const copy = (yield* deepCopyInSlices(object)) as UnstructuredObject;
+  const copy = (yield* copyInSlices(object)) as UnstructuredObject;
   const apiVersion = formatApiVersion(to);
   if (to.isCustom === true) return { ...copy, apiVersion };
   const stored = from.convert?.toStored(copy) ?? copy;

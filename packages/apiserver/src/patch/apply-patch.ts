@@ -1,7 +1,7 @@
 // PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
 // the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 import {
-  deepCopyInSlices,
+  copyInSlices,
   formatApiVersion,
   type GroupVersionKind,
   isJsonObject,
@@ -14,12 +14,12 @@ import {
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { decodeDocument, interpretKind, kindRegistry } from '../schema/decode-object.ts';
+import { decodeDocumentInSlices, interpretKind, kindRegistry } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
-import { decodeText, readJson } from '../schema/json-reader.ts';
+import { decodeText, readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
-import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyStrategicMerge } from './strategic-merge.ts';
@@ -74,7 +74,7 @@ export function applyPatch(
 export function createPatcher({ type, body }: PatchRequest, options: PatchOptions): ObjectPatcher {
   let read: ReadPatch | undefined;
   return function* (present) {
-    read ??= readPatch(type, decodeText(body));
+    read ??= yield* readPatch(type, decodeText(body));
     const patched = type === 'strategic' ? patchStrategically : patchDocument;
     return yield* patched(present, read, options);
   };
@@ -92,15 +92,15 @@ const maxShown: number = 64 * 1024;
 
 const anyObject: SchemaNode = { additionalProperties: true };
 
-function readPatch(type: PatchType, text: string): ReadPatch {
+function* readPatch(type: PatchType, text: string): SlicedWork<ReadPatch> {
   const strict = new StrictErrors();
   if (type === 'json') {
-    const value = readJsonPatch(text, strict);
+    const value = yield* readJsonPatch(text, strict);
     return { type, value, complaints: strict.texts() };
   }
   try {
-    const { value, repeats } = readJson(text);
-    const patch = decodeTyped(value, { schema: anyObject, strict, repeats, words: 'json' });
+    const { value, repeats } = yield* readJsonText(text);
+    const patch = yield* decodeTypedInSlices(value, { schema: anyObject, strict, repeats, words: 'json' });
     if (patch === null && type === 'merge') throw newBadRequest('Invalid JSON Patch');
     return { type, value: patch ?? {}, complaints: strict.texts() };
   } catch (error) {
@@ -114,18 +114,18 @@ function* patchDocument(
   patch: ReadPatch,
   options: PatchOptions,
 ): SlicedWork<UnstructuredObject> {
-  const document = yield* deepCopyInSlices(present);
+  const document = yield* copyInSlices(present);
   const patched =
     patch.type === 'json'
       ? yield* applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
-      : yield* applyMergePatch(document, yield* deepCopyInSlices(patch.value));
+      : yield* applyMergePatch(document, yield* copyInSlices(patch.value));
   const strict = new StrictErrors();
   const shown = (): string => cutShort(stringifyJson(sortedMembers(patched)), maxShown);
-  const object = invalidUnlessDecoded(shown, () => {
+  const object = yield* invalidUnlessDecoded(shown, function* () {
     const gvk = interpretKind(patched, options.gvk);
     if (!isVersioned(patched, options.schema)) return decodeInternal(patched, gvk, { options, strict });
     const decoding = { schema: options.schema, gvk, expected: options.gvk, strict };
-    return decodeDocument({ value: sortedMembers(patched), repeats: new Map() }, decoding);
+    return yield* decodeDocumentInSlices({ value: sortedMembers(patched), repeats: new Map() }, decoding);
   });
   judge([...patch.complaints, ...strict.texts()], shown, options);
   return object;
@@ -159,13 +159,13 @@ function* patchStrategically(
   patch: ReadPatch,
   options: PatchOptions,
 ): SlicedWork<UnstructuredObject> {
-  const change = (yield* deepCopyInSlices(patch.value)) as Record<string, unknown>;
-  const merged = yield* mergeOrRefuse(yield* deepCopyInSlices(present), change, options.schema);
+  const change = (yield* copyInSlices(patch.value)) as Record<string, unknown>;
+  const merged = yield* mergeOrRefuse(yield* copyInSlices(present), change, options.schema);
   const strict = new StrictErrors();
   const shown = (): string => shortGoValue(patch.value, maxShown);
-  const object = invalidUnlessDecoded(shown, () =>
-    decodeTyped(merged, { schema: options.schema, strict, words: 'unstructured' }),
-  ) as UnstructuredObject;
+  const object = (yield* invalidUnlessDecoded(shown, () =>
+    decodeTypedInSlices(merged, { schema: options.schema, strict, words: 'unstructured' }),
+  )) as UnstructuredObject;
   judge([...patch.complaints, ...[...strict.texts()].sort()], shown, options);
   return { ...object, apiVersion: formatApiVersion(options.gvk), kind: options.gvk.kind };
 }
@@ -197,9 +197,9 @@ function strategicRefusal(error: StrategicMergeError): StatusError {
   }
 }
 
-function invalidUnlessDecoded<T>(shown: () => string, decode: () => T): T {
+function* invalidUnlessDecoded<T>(shown: () => string, decode: () => SlicedWork<T>): SlicedWork<T> {
   try {
-    return decode();
+    return yield* decode();
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw invalidPatch(shown(), error.message);

@@ -1,7 +1,7 @@
 // application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
 import {
-  deepCopyInSlices,
+  copyAtPace,
   getOwn,
   isJsonObject,
   JsonSyntaxError,
@@ -16,9 +16,9 @@ import {
 } from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import { readJson } from '../schema/json-reader.ts';
+import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 
 /** Most operations of one patch. Source: handlers.maxJSONPatchOperations. */
 const maxJsonPatchOperations = 10_000;
@@ -51,9 +51,9 @@ const patchSchema: SchemaNode = {
 };
 
 /** Reads a patch. Complaints about unknown and repeated members go to `strict`. Throws StatusError 400 and 413. */
-export function readJsonPatch(body: string, strict: StrictErrors): readonly JsonPatchOperation[] {
+export function* readJsonPatch(body: string, strict: StrictErrors): SlicedWork<readonly JsonPatchOperation[]> {
   const complaints = new StrictErrors();
-  const operations = decodeOperations(body, complaints);
+  const operations = yield* decodeOperations(body, complaints);
   for (const complaint of complaints.texts()) strict.add(`json patch ${complaint}`);
   if (operations.length > maxJsonPatchOperations) {
     throw new StatusError({
@@ -65,10 +65,11 @@ export function readJsonPatch(body: string, strict: StrictErrors): readonly Json
   return operations;
 }
 
-function decodeOperations(body: string, strict: StrictErrors): readonly JsonPatchOperation[] {
+function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<readonly JsonPatchOperation[]> {
   try {
-    const { value, repeats } = readJson(body);
-    return (decodeTyped(value, { schema: patchSchema, strict, repeats, words: 'json' }) ?? []) as JsonPatchOperation[];
+    const { value, repeats } = yield* readJsonText(body);
+    return ((yield* decodeTypedInSlices(value, { schema: patchSchema, strict, repeats, words: 'json' })) ??
+      []) as JsonPatchOperation[];
   } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
     throw newBadRequest(`error decoding patch: ${error.message}`);
@@ -211,7 +212,7 @@ class JsonPatcher {
   }
 
   *#copy(value: unknown): SlicedWork<unknown> {
-    return typeof value === 'object' ? yield* deepCopyInSlices(value, this.#pace) : value;
+    return typeof value === 'object' ? yield* copyAtPace(value, this.#pace) : value;
   }
 
   *#copyOf(from: string | undefined): SlicedWork<unknown> {

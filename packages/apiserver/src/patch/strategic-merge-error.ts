@@ -19,7 +19,10 @@ export class StrategicMergeError extends Error {
 }
 
 export function unknownPatchType(word: unknown, map: unknown): StrategicMergeError {
-  return new StrategicMergeError('internal', `unknown patch type: ${cutShort(formatGoText(word), maxShown)} in map: ${shortGoValue(map, maxShown)}`);
+  return new StrategicMergeError(
+    'internal',
+    `unknown patch type: ${cutShort(formatGoText(word), maxShown)} in map: ${shortGoValue(map, maxShown)}`,
+  );
 }
 
 export function noMergeKey(map: unknown, mergeKey: string): StrategicMergeError {

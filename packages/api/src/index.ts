@@ -174,6 +174,7 @@ export {
 } from './resource-version.ts';
 export { Scheme } from './scheme.ts';
 export { type EmitterListener, SerialEmitter, type SerialEmitterOptions } from './serial-emitter.ts';
+export { copyAtPace, SlicePace, sortInSlices } from './sliced-walks.ts';
 export {
   eachInSlices,
   fitsOneSlice,

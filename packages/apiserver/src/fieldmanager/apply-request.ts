@@ -1,6 +1,6 @@
 // application/apply-patch+yaml: the body of one server-side apply, read once and applied as often as the update loop
 // asks. Called by http/. Source: apiserver handlers applyPatcher.
-import { type DeepReadonly, isJsonObject, newBadRequest, type UnstructuredObject } from '@kapstan/api';
+import { type DeepReadonly, isJsonObject, newBadRequest, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
 import { warningTexts, yamlDuplicatesText } from '../schema/field-validation.ts';
 import { jsonKind } from '../schema/go-types.ts';
 import { decodeText } from '../schema/json-reader.ts';
@@ -11,7 +11,7 @@ import type { ApplyCall, FieldManager } from './field-manager.ts';
 export const applyMediaType = 'application/apply-patch+yaml';
 
 /** Makes the applied object from the present one, which it does not change; undefined = there is none. */
-export type Applier = (present: DeepReadonly<UnstructuredObject> | undefined) => UnstructuredObject;
+export type Applier = (present: DeepReadonly<UnstructuredObject> | undefined) => SlicedWork<UnstructuredObject>;
 
 /**
  * An applier for one request. Its outcome is before defaulting and holds its managedFields: update the store with
@@ -20,9 +20,9 @@ export type Applier = (present: DeepReadonly<UnstructuredObject> | undefined) =>
  */
 export function createApplier(fieldManager: FieldManager, body: Uint8Array, call: ApplierCall): Applier {
   let read: ReadBody | undefined;
-  return (present) => {
+  return function* (present) {
     read ??= readBody(call.readYaml ?? (() => readYamlBody(decodeText(body))));
-    const object = fieldManager.apply(present, read.applied, call);
+    const object = yield* fieldManager.apply(present, read.applied, call);
     judge(read.duplicates, call);
     return object;
   };

@@ -1,6 +1,6 @@
 // What an apply may not take over: fields of other managers that it would change. Source: apimachinery
 // util/managedfields/internal/conflict.go.
-import { type StatusCause, StatusError } from '@kapstan/api';
+import { type SlicedWork, type StatusCause, StatusError, sortInSlices } from '@kapstan/api';
 import type { FieldSet } from './field-set.ts';
 import type { ManagedSet } from './managed-fields.ts';
 import { formatPath } from './path-element.ts';
@@ -14,35 +14,57 @@ export interface Conflict {
 /** By the id of the manager who owns them. */
 export type Conflicts = ReadonlyMap<string, Conflict>;
 
-/** The 409 that names every conflict. */
-export function conflictError(conflicts: Conflicts): StatusError {
-  const managers = [...conflicts]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, { owner, fields }]) => ({
-      name: describeManager(owner),
-      paths: fields.paths().map(formatPath),
-    }));
-  const causes: StatusCause[] = managers.flatMap(({ name, paths }) =>
-    paths.map((field) => ({ reason: 'FieldManagerConflict', message: `conflict with ${name}`, field })),
-  );
+/** Most conflicts that an answer names. The text has the number of all; each names a path that can be long. */
+const maxNamed = 1000;
+/** Most characters of all their paths. */
+const maxPathLength = 256 * 1024;
+
+/** The 409 that names the conflicts: the first thousand, or fewer where their paths are long. */
+export function* conflictError(conflicts: Conflicts): SlicedWork<StatusError> {
+  const listing = new ConflictListing();
+  for (const [, conflict] of yield* sortInSlices([...conflicts], ([a], [b]) => (a < b ? -1 : 1))) {
+    yield* listing.add(conflict);
+  }
   return new StatusError({
     code: 409,
     reason: 'Conflict',
-    message: conflictText(managers, causes),
-    details: { causes },
+    message: listing.text(),
+    details: { causes: listing.causes },
   });
 }
 
-interface ManagerConflicts {
-  readonly name: string;
-  readonly paths: readonly string[];
-}
+class ConflictListing {
+  readonly causes: StatusCause[] = [];
+  readonly #lines: string[] = [];
+  #count = 0;
+  #pathLength = 0;
 
-function conflictText(managers: readonly ManagerConflicts[], causes: readonly StatusCause[]): string {
-  const [only] = causes;
-  if (only !== undefined && causes.length === 1) return `Apply failed with 1 conflict: ${only.message}: ${only.field}`;
-  const lines = managers.flatMap(({ name, paths }) => [`conflicts with ${name}:`, ...paths.map((path) => `- ${path}`)]);
-  return `Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`;
+  *add({ owner, fields }: Conflict): SlicedWork<void> {
+    const size = yield* fields.size();
+    this.#count += size;
+    if (!this.#hasRoom) return;
+    const name = describeManager(owner);
+    this.#lines.push(`conflicts with ${name}:`);
+    for (const path of yield* fields.paths(maxNamed - this.causes.length)) {
+      if (!this.#hasRoom) return;
+      const field = formatPath(path);
+      this.#pathLength += field.length;
+      this.#lines.push(`- ${field}`);
+      this.causes.push({ reason: 'FieldManagerConflict', message: `conflict with ${name}`, field });
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return this.causes.length < maxNamed && this.#pathLength < maxPathLength;
+  }
+
+  text(): string {
+    const [only] = this.causes;
+    if (only !== undefined && this.#count === 1) return `Apply failed with 1 conflict: ${only.message}: ${only.field}`;
+    const more = this.#count - this.causes.length;
+    const lines = more === 0 ? this.#lines : [...this.#lines, `and ${more} more`];
+    return `Apply failed with ${this.#count} conflicts: ${lines.join('\n')}`;
+  }
 }
 
 function describeManager({ manager, operation, apiVersion, subresource }: ManagedSet): string {

@@ -1,11 +1,11 @@
 // What the creator of an object owns, written straight as FieldsV1. Tells what updater.ts would tell of an object that was
 // nothing before, without the sets that only comparing with other managers needs. Used by field-manager.ts.
-import { getOwn, isJsonObject } from '@kapstan/api';
+import { getOwn, isJsonObject, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';
-import { deduced, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
+import { deduced, itemElementOrNone, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 type FieldsV1 = Record<string, unknown>;
@@ -21,10 +21,11 @@ export interface CreatedFieldsOptions {
 }
 
 /** FieldsV1 of all that is not as in the zero value; undefined when there is nothing. */
-export function createdFields(object: object, options: CreatedFieldsOptions): FieldsV1 | undefined {
+export function* createdFields(object: object, options: CreatedFieldsOptions): SlicedWork<FieldsV1 | undefined> {
   const { schema, zero, ignored, unowned } = options;
   const fields: FieldsV1 = {};
-  return addMembers(fields, object as JsonObject, { zero, node: schema, ignored, unowned }) ? fields : undefined;
+  const place = { zero, node: schema, ignored, unowned, pace: new SlicePace() };
+  return (yield* addMembers(fields, object as JsonObject, place)) ? fields : undefined;
 }
 
 interface Place {
@@ -34,6 +35,7 @@ interface Place {
   /** What is left out below; undefined = nothing. */
   readonly ignored: FieldSet | undefined;
   readonly unowned: FieldSet | undefined;
+  readonly pace: SlicePace;
 }
 
 /** From a map or list to what is in it. */
@@ -49,61 +51,80 @@ const whole: FieldsV1 = Object.freeze({});
 
 // Each of the functions that add is true when there was something to add.
 
-function addMembers(fields: FieldsV1, value: JsonObject, place: Place): boolean {
-  const { node } = place;
+function* addMembers(fields: FieldsV1, value: JsonObject, place: Place): SlicedWork<boolean> {
+  const { node, pace } = place;
   const zeros = isJsonObject(place.zero) ? place.zero : undefined;
   let hasAdded = false;
-  for (const name of Object.keys(value).sort()) {
+  for (const name of yield* sortInSlices(Object.keys(value))) {
+    if (pace.isDue()) yield;
     const member = value[name];
     const zero = zeros && getOwn(zeros, name);
     if (member === undefined || (zero !== undefined && jsonEqual(zero, member))) continue;
     const step = { element: fieldElement(name), value: member, zero, node: memberSchema(node, name) ?? deduced };
-    if (addStep(fields, step, place)) hasAdded = true;
+    if (isWholeStep(step, place)) fields[step.element] = whole;
+    else if (!(yield* addStep(fields, step, place))) continue;
+    hasAdded = true;
   }
   return hasAdded;
 }
 
-function addItems(fields: FieldsV1, items: readonly unknown[], place: Place): boolean {
-  const byElement = itemsByElement(items, place.node);
+function* addItems(fields: FieldsV1, items: readonly unknown[], place: Place): SlicedWork<boolean> {
+  const { pace } = place;
+  const byElement = yield* itemsByElement(items, place.node, pace);
   let hasAdded = false;
-  for (const element of [...byElement.keys()].sort()) {
+  for (const element of yield* sortInSlices([...byElement.keys()])) {
+    if (pace.isDue()) yield;
     const same = byElement.get(element) ?? [];
     // Items with the same key are owned together, and not by their parts.
     const item = same.length === 1 ? { value: same[0], node: itemSchema(place.node) } : { value: same, node: atomic };
-    if (addStep(fields, { element, zero: undefined, ...item }, place)) hasAdded = true;
+    const step = { element, zero: undefined, ...item };
+    if (isWholeStep(step, place)) fields[element] = whole;
+    else if (!(yield* addStep(fields, step, place))) continue;
+    hasAdded = true;
   }
   return hasAdded;
+}
+
+/** A new scalar, as most steps are: owned, without parts. */
+function isWholeStep({ value, zero }: Step, { ignored, unowned }: Place): boolean {
+  return typeof value !== 'object' && zero === undefined && ignored === undefined && unowned === undefined;
 }
 
 const atomic: SchemaNode = { type: 'array', items: deduced };
 
-function addStep(fields: FieldsV1, { element, value, zero, node }: Step, { ignored, unowned }: Place): boolean {
+function* addStep(
+  fields: FieldsV1,
+  { element, value, zero, node }: Step,
+  { ignored, unowned, pace }: Place,
+): SlicedWork<boolean> {
   if (ignored?.members.has(element) === true) return false;
   const isPart = zero !== undefined && isTakenApart(value, zero, node);
   const isOwned = !isPart && unowned?.members.has(element) !== true;
   let below: FieldsV1 | undefined;
   // What was another thing before is owned as a whole.
   if (typeof value === 'object' && (zero === undefined || isPart)) {
-    const place = { zero, node, ignored: ignored?.children.get(element), unowned: unowned?.children.get(element) };
+    const [ignoredHere, unownedHere] = [ignored?.children.get(element), unowned?.children.get(element)];
+    const place = { zero, node, ignored: ignoredHere, unowned: unownedHere, pace };
     const parts: FieldsV1 = isOwned ? { '.': whole } : {};
-    if (addParts(parts, value, place)) below = parts;
+    if (yield* addParts(parts, value, place)) below = parts;
   }
   if (below === undefined && !isOwned) return false;
   fields[element] = below ?? whole;
   return true;
 }
 
-function addParts(fields: FieldsV1, value: unknown, place: Place): boolean {
+function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<boolean> {
   const ownership = ownershipOf(place.node, value);
-  if (ownership === 'map') return isJsonObject(value) && addMembers(fields, value, place);
-  return ownership === 'list' && Array.isArray(value) && addItems(fields, value, place);
+  if (ownership === 'map') return isJsonObject(value) && (yield* addMembers(fields, value, place));
+  return ownership === 'list' && Array.isArray(value) && (yield* addItems(fields, value, place));
 }
 
 /** A map or list that had its place before, and keeps it: only what is in it is owned. */
 function isTakenApart(value: unknown, zero: unknown, node: SchemaNode): boolean {
   const ownership = ownershipOf(node, value ?? zero);
   if (ownership === 'leaf' || ownershipOf(node, zero ?? value) !== ownership) return false;
-  if (ownership === 'list') return Array.isArray(value) && itemsByElement(value, node).size > 0;
+  if (ownership === 'list')
+    return Array.isArray(value) && value.some((item) => itemElementOrNone(node, item) !== undefined);
   // Two empty ones that differ are null and not null.
   return isMapOrNull(value) && isMapOrNull(zero) && sizeOf(value) + sizeOf(zero) > 0;
 }

@@ -1,4 +1,12 @@
-import { type Clock, deepCopy, isStatusError, type Status, systemClock, type UnstructuredObject } from '@kapstan/api';
+import {
+  type Clock,
+  deepCopy,
+  isStatusError,
+  runWhole,
+  type Status,
+  systemClock,
+  type UnstructuredObject,
+} from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { applyPatch } from '../patch/apply-patch.ts';
 import type { RequestContext } from '../registry/request-context.ts';
@@ -73,7 +81,7 @@ class World {
     };
     const text = typeof body === 'string' ? body : JSON.stringify(whole);
     const applier = createApplier(this.manager, new TextEncoder().encode(text), this.call(manager, more));
-    return this.#attempt(() => applier(this.object));
+    return this.#attempt(() => runWhole(applier(this.object)));
   }
 
   create(manager: string, body: object): void {
@@ -83,7 +91,7 @@ class World {
       metadata: { name: 'c' },
       ...body,
     };
-    this.manager.onCreate(object, this.call(manager));
+    void this.manager.onCreate(object, this.call(manager));
     this.#store(object);
   }
 
@@ -93,7 +101,7 @@ class World {
     const patch = { type: 'merge', body: new TextEncoder().encode(JSON.stringify(body)) } as const;
     const present = this.object as UnstructuredObject;
     const next = applyPatch(present, patch, options);
-    this.manager.onUpdate(next, present, this.call(manager, { subresource }));
+    void this.manager.onUpdate(next, present, this.call(manager, { subresource }));
     this.#store(next);
   }
 

@@ -2,8 +2,8 @@
 // port ManagedFieldsTracker; http/ calls apply through apply-request.ts. Source: apimachinery util/managedfields.
 import {
   type Clock,
+  copyInSlices,
   type DeepReadonly,
-  deepCopy,
   formatApiVersion,
   formatTime,
   type GroupVersionKind,
@@ -11,10 +11,12 @@ import {
   type KubernetesObject,
   type ManagedFieldsEntry,
   newBadRequest,
+  type SlicedWork,
   StatusError,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/managed-fields-tracker.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
@@ -22,7 +24,7 @@ import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { zeroGoForm } from '../schema/go-form.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
 import { createdFields } from './created-fields.ts';
 import { FieldSet } from './field-set.ts';
@@ -65,16 +67,21 @@ export class FieldManager implements ManagedFieldsTracker {
   }
 
   /** Everything that is set belongs to the creator. */
-  onCreate(object: KubernetesObject, call: FieldsCall): void {
-    const managers = isReset(object.metadata?.managedFields) ? new Map() : decodeOrNone(object.metadata?.managedFields);
-    if (managers.size === 0) this.#ownAll(object, call);
-    else this.#track(managers, object, { live: emptyObject(call.definition), call });
+  onCreate(object: KubernetesObject, call: FieldsCall): void | Promise<void> {
+    return runInTurns(this.#onCreate(object, call));
+  }
+
+  *#onCreate(object: KubernetesObject, call: FieldsCall): SlicedWork<void> {
+    const sent = object.metadata?.managedFields;
+    const managers = isReset(sent) ? new Map() : yield* decodeOrNone(sent);
+    if (managers.size === 0) yield* this.#ownAll(object, call);
+    else yield* this.#track(managers, object, { live: emptyObject(call.definition), call });
   }
 
   /** What {@link ownUpdate} comes to where nobody else owns anything, as of nearly every new object. */
-  #ownAll(object: KubernetesObject, call: FieldsCall): void {
+  *#ownAll(object: KubernetesObject, call: FieldsCall): SlicedWork<void> {
     const { definition } = call;
-    const fields = createdFields(withoutManagedFields(object), {
+    const fields = yield* createdFields(withoutManagedFields(object), {
       schema: rootSchema(definition.schema),
       zero: emptyObject(definition),
       ignored: ignoredFields(definition, call.subresource),
@@ -92,19 +99,35 @@ export class FieldManager implements ManagedFieldsTracker {
    * Gives the updater what it changed. A client may send other managedFields than it got; `[{}]` and `[]` end the
    * tracking of the object; entries that are missing or malformed are those of the stored object.
    */
-  onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void {
-    const managers = managersOfUpdate(next, old, call.subresource);
+  onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void | Promise<void> {
+    return runInTurns(this.#onUpdate(next, old, call));
+  }
+
+  *#onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): SlicedWork<void> {
+    const managers = yield* managersOfUpdate(next, old, call.subresource);
     const live = withoutManagedFields(old);
     // What nobody tracks so far is not tracked from here on: apply begins with "before-first-apply".
-    if (managers.size === 0) setManagedFields(next, managers);
-    else this.#track(managers, next, { live, call });
+    if (managers.size === 0) yield* setManagedFields(next, managers);
+    else yield* this.#track(managers, next, { live, call });
   }
 
   /** Entries that admission has not replaced are not read once more. Source: handlers/fieldmanager/admission.go. */
-  afterAdmission(object: KubernetesObject, before: ManagedFieldsEntry[] | undefined, context: RequestContext): void {
+  afterAdmission(
+    object: KubernetesObject,
+    before: ManagedFieldsEntry[] | undefined,
+    context: RequestContext,
+  ): void | Promise<void> {
     if (object.metadata?.managedFields === before) return;
+    return runInTurns(this.#checkAdmitted(object, before, context));
+  }
+
+  *#checkAdmitted(
+    object: KubernetesObject,
+    before: ManagedFieldsEntry[] | undefined,
+    context: RequestContext,
+  ): SlicedWork<void> {
     try {
-      decodeManagedFields(object.metadata?.managedFields);
+      yield* decodeManagedFields(object.metadata?.managedFields);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       object.metadata = { ...object.metadata, managedFields: before ?? [] };
@@ -114,19 +137,19 @@ export class FieldManager implements ManagedFieldsTracker {
     }
   }
 
-  #track(
+  *#track(
     managers: Managers,
     next: KubernetesObject,
     { live, call }: { readonly live: unknown; readonly call: FieldsCall },
-  ): void {
+  ): SlicedWork<void> {
     try {
-      ownUpdate(managers, withoutManagedFields(next), this.#updaterCall(live, call, 'Update'));
+      yield* ownUpdate(managers, withoutManagedFields(next), this.#updaterCall(live, call, 'Update'));
     } catch (error) {
       if (!(error instanceof ConversionError)) throw error;
       managers.clear();
     }
-    capUpdateManagers(managers);
-    setManagedFields(next, managers);
+    yield* capUpdateManagers(managers);
+    yield* setManagedFields(next, managers);
   }
 
   /**
@@ -134,57 +157,59 @@ export class FieldManager implements ManagedFieldsTracker {
    * undefined = it does not exist. Throws StatusError: 400 for another kind or managedFields in the body, 409 for
    * conflicts, 500 for a configuration that contradicts the schema.
    */
-  apply(
+  *apply(
     live: DeepReadonly<UnstructuredObject> | undefined,
     applied: UnstructuredObject,
     call: ApplyCall,
-  ): UnstructuredObject {
+  ): SlicedWork<UnstructuredObject> {
     const schema = rootSchema(call.definition.schema);
     const kind = kindOf(call.definition);
     refuseOtherKind(applied, kind);
-    refuseFault('patch', applied, { kind, fault: typedFault(applied, schema, { duplicates: 'refuse' }) });
+    refuseFault('patch', applied, { kind, fault: yield* typedFault(applied, schema, { duplicates: 'refuse' }) });
     const present = live === undefined ? emptyObject(call.definition) : withoutManagedFields(live);
-    refuseFault('live', present, { kind, fault: typedFault(present, schema, { duplicates: 'allow' }) });
-    const managers = decodeStored(live?.metadata?.managedFields);
-    if (managers.size === 0) this.#ownBefore(managers, present, call);
-    const object = orInternalError(() => this.#applyTo(managers, applied, { present, call, schema }));
+    refuseFault('live', present, { kind, fault: yield* typedFault(present, schema, { duplicates: 'allow' }) });
+    const managers = yield* decodeStored(live?.metadata?.managedFields);
+    if (managers.size === 0) yield* this.#ownBefore(managers, present, call);
+    const object = yield* orInternalError(this.#applyTo(managers, applied, { present, call, schema }));
     const next =
-      object === undefined ? (deepCopy(present) as UnstructuredObject) : toKind(object, applied, call.definition);
+      object === undefined
+        ? ((yield* copyInSlices(present)) as UnstructuredObject)
+        : yield* toKind(object, applied, call.definition);
     if (call.context.fieldManager === kubectlManager) syncLastApplied(next, applied);
-    setManagedFields(next, managers);
+    yield* setManagedFields(next, managers);
     return next;
   }
 
   /** Fields of an object that was never applied belong to whoever wrote them before. */
-  #ownBefore(managers: Managers, present: unknown, call: FieldsCall): void {
+  *#ownBefore(managers: Managers, present: unknown, call: FieldsCall): SlicedWork<void> {
     const updater = this.#updaterCall(emptyObject(call.definition), call, 'Update');
     const manager = { ...updater.manager, manager: 'before-first-apply' };
-    ownUpdate(managers, present, { ...updater, manager });
+    yield* ownUpdate(managers, present, { ...updater, manager });
   }
 
-  #applyTo(
+  *#applyTo(
     managers: Managers,
     applied: unknown,
     { present, call, schema }: { readonly present: unknown; readonly call: ApplyCall; readonly schema: SchemaNode },
-  ): unknown {
+  ): SlicedWork<unknown> {
     const updater = this.#updaterCall(present, call, 'Apply');
     const before = new Map(managers);
-    const first = ownApply(managers, applied, { ...updater, force: call.force });
+    const first = yield* ownApply(managers, applied, { ...updater, force: call.force });
     if (first.conflicts.size === 0) return first.object;
-    const conflicts = this.#remainingConflicts(first, present, { call, schema });
-    if (conflicts.size > 0) throw conflictError(conflicts);
+    const conflicts = yield* this.#remainingConflicts(first, present, { call, schema });
+    if (conflicts.size > 0) throw yield* conflictError(conflicts);
     managers.clear();
     for (const [id, set] of before) managers.set(id, set);
-    return ownApply(managers, applied, { ...updater, force: true }).object;
+    return (yield* ownApply(managers, applied, { ...updater, force: true })).object;
   }
 
-  #remainingConflicts(
+  *#remainingConflicts(
     { conflicts }: OwnedApply,
     present: unknown,
     { call, schema }: { readonly call: ApplyCall; readonly schema: SchemaNode },
-  ): Conflicts {
+  ): SlicedWork<Conflicts> {
     const isKubectl = call.context.fieldManager === kubectlManager;
-    return isKubectl ? conflictsBesideLastApplied(conflicts, present, schema) : conflicts;
+    return isKubectl ? yield* conflictsBesideLastApplied(conflicts, present, schema) : conflicts;
   }
 
   #updaterCall(live: unknown, call: FieldsCall, operation: 'Apply' | 'Update'): UpdaterCall {
@@ -210,9 +235,9 @@ function managerName({ definition, context, subresource }: FieldsCall, operation
   return { manager, operation, apiVersion: formatApiVersion(definition), subresource };
 }
 
-function orInternalError<T>(apply: () => T): T {
+function* orInternalError<T>(applying: SlicedWork<T>): SlicedWork<T> {
   try {
-    return apply();
+    return yield* applying;
   } catch (error) {
     if (!(error instanceof ConversionError)) throw error;
     throw new StatusError({ code: 500, reason: '', message: error.message }, { cause: error });
@@ -254,27 +279,30 @@ function isReset(entries: Entries): boolean {
   return entries.length === 0 || (entries.length === 1 && isJsonObject(only) && Object.keys(only).length === 0);
 }
 
-function managersOfUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, subresource: string): Managers {
-  const stored = (): Managers => decodeOrNone(old.metadata?.managedFields);
-  if (subresource !== '') return stored();
+function* managersOfUpdate(
+  next: KubernetesObject,
+  old: DeepReadonly<KubernetesObject>,
+  subresource: string,
+): SlicedWork<Managers> {
+  if (subresource !== '') return yield* decodeOrNone(old.metadata?.managedFields);
   const sent = next.metadata?.managedFields;
   if (isReset(sent)) return new Map();
-  const managers = decodeOrNone(sent);
-  return managers.size === 0 ? stored() : managers;
+  const managers = yield* decodeOrNone(sent);
+  return managers.size === 0 ? yield* decodeOrNone(old.metadata?.managedFields) : managers;
 }
 
-function decodeOrNone(entries: Entries): Managers {
+function* decodeOrNone(entries: Entries): SlicedWork<Managers> {
   try {
-    return decodeManagedFields(entries);
+    return yield* decodeManagedFields(entries);
   } catch (error) {
     if (error instanceof TypeError) return new Map();
     throw error;
   }
 }
 
-function decodeStored(entries: Entries): Managers {
+function* decodeStored(entries: Entries): SlicedWork<Managers> {
   try {
-    return decodeManagedFields(entries);
+    return yield* decodeManagedFields(entries);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     const message = `failed to decode managed fields: ${error.message}`;
@@ -289,19 +317,23 @@ function withoutManagedFields(object: DeepReadonly<KubernetesObject>): DeepReado
   return { ...object, metadata };
 }
 
-function setManagedFields(object: KubernetesObject, managers: Managers): void {
+function* setManagedFields(object: KubernetesObject, managers: Managers): SlicedWork<void> {
   object.metadata ??= {};
   if (managers.size === 0) delete object.metadata.managedFields;
-  else object.metadata.managedFields = encodeManagedFields(managers);
+  else object.metadata.managedFields = yield* encodeManagedFields(managers);
 }
 
 /** Pours the merged object into the Go types of a built-in kind. Custom resources are what they are. */
-function toKind(merged: unknown, applied: UnstructuredObject, definition: ResourceDefinition): UnstructuredObject {
+function* toKind(
+  merged: unknown,
+  applied: UnstructuredObject,
+  definition: ResourceDefinition,
+): SlicedWork<UnstructuredObject> {
   const { schema } = definition;
   if (schema.goType === undefined) return merged as UnstructuredObject;
   try {
     const options = { schema, strict: new StrictErrors(), words: 'unstructured' } as const;
-    return decodeTyped(merged, options) as UnstructuredObject;
+    return (yield* decodeTypedInSlices(merged, options)) as UnstructuredObject;
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     const place = describeObject(applied, kindOf(definition));

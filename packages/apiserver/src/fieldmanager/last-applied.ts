@@ -1,6 +1,6 @@
 // The annotation of client-side `kubectl apply`, which lets kubectl take its own fields over when it changes to
 // server-side apply. Source: apimachinery util/managedfields/internal/lastapplied*.go.
-import { getOwn, isJsonObject, parseJson, setOwn } from '@kapstan/api';
+import { getOwn, isJsonObject, parseJson, type SlicedWork, setOwn } from '@kapstan/api';
 import { stringifySorted } from '../codec/go-json.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
@@ -14,21 +14,25 @@ const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
 const maxAnnotationBytes: number = 256 * 1024;
 
 /** The conflicts that remain when the fields of the annotation count as kubectl's own. */
-export function conflictsBesideLastApplied(conflicts: Conflicts, live: unknown, schema: SchemaNode): Conflicts {
-  const allowed = lastAppliedFields(live, schema);
+export function* conflictsBesideLastApplied(
+  conflicts: Conflicts,
+  live: unknown,
+  schema: SchemaNode,
+): SlicedWork<Conflicts> {
+  const allowed = yield* lastAppliedFields(live, schema);
   const rest = new Map<string, Conflict>();
   for (const [id, { owner, fields }] of conflicts) {
-    const left = fields.difference(allowed);
+    const left = yield* fields.difference(allowed);
     if (!left.isEmpty) rest.set(id, { owner, fields: left });
   }
   return rest;
 }
 
-function lastAppliedFields(live: unknown, schema: SchemaNode): FieldSet {
+function* lastAppliedFields(live: unknown, schema: SchemaNode): SlicedWork<FieldSet> {
   const text = getOwn(annotationsOf(live), annotation);
   if (typeof text !== 'string') return new FieldSet();
   try {
-    return fieldSetOf(parseJson(text), schema);
+    return yield* fieldSetOf(parseJson(text), schema);
   } catch (error) {
     // A text that is no configuration allows nothing.
     if (error instanceof SyntaxError) return new FieldSet();

@@ -1,7 +1,15 @@
 // metadata.managedFields, taken apart into managers and their sets, and put together again. Source: apimachinery
 // util/managedfields/internal/managedfields.go.
-import { type DeepReadonly, type ManagedFieldsEntry, parseTime, stringifyJson } from '@kapstan/api';
-import { FieldSet } from './field-set.ts';
+import {
+  type DeepReadonly,
+  type ManagedFieldsEntry,
+  parseTime,
+  type SlicedWork,
+  SlicePace,
+  sortInSlices,
+  stringifyJson,
+} from '@kapstan/api';
+import { FieldSet, unionOf } from './field-set.ts';
 
 /** One manager's fields. Two entries are of one manager when their {@link managerId} is equal. */
 export interface ManagedSet {
@@ -37,8 +45,11 @@ export function managerId({ manager, operation, apiVersion, subresource }: Manag
 }
 
 /** Throws TypeError when an entry is malformed. */
-export function decodeManagedFields(entries: DeepReadonly<readonly ManagedFieldsEntry[]> | undefined): Managers {
+export function* decodeManagedFields(
+  entries: DeepReadonly<readonly ManagedFieldsEntry[]> | undefined,
+): SlicedWork<Managers> {
   const managers: Managers = new Map();
+  const pace = new SlicePace();
   for (const [index, entry] of (entries ?? []).entries()) {
     const { operation, apiVersion = '' } = entry;
     if (operation !== 'Apply' && operation !== 'Update') throw new TypeError('operation must be `Apply` or `Update`');
@@ -49,17 +60,32 @@ export function decodeManagedFields(entries: DeepReadonly<readonly ManagedFields
     }
     const { manager = '', subresource = '', time } = entry;
     const encoded = (entry.fieldsV1 ?? {}) as Record<string, unknown>;
-    const fields = FieldSet.fromFieldsV1(encoded);
+    const fields = yield* FieldSet.fromFieldsV1(encoded, pace);
     const set = { manager, operation, apiVersion, subresource, fields, time, encoded };
     managers.set(managerId(set), set);
+    if (pace.isDue()) yield;
   }
   return managers;
 }
 
 /** Appliers first, then by time in seconds, then by name. */
-export function encodeManagedFields(managers: Managers): ManagedFieldsEntry[] {
-  const sets = [...managers.values()].sort(compareSets);
-  return sets.map((set) => managedFieldsEntry(set, set.time, set.encoded ?? set.fields.toFieldsV1()));
+export function* encodeManagedFields(managers: Managers): SlicedWork<ManagedFieldsEntry[]> {
+  const entries: ManagedFieldsEntry[] = [];
+  for (const { set } of yield* sortInSlices(dated(managers), compareSets)) {
+    entries.push(managedFieldsEntry(set, set.time, set.encoded ?? (yield* set.fields.toFieldsV1())));
+  }
+  return entries;
+}
+
+interface DatedSet {
+  readonly id: string;
+  readonly set: ManagedSet;
+  readonly seconds: number;
+}
+
+/** With their times read, which sorting asks for many times. */
+function dated(managers: Managers): DatedSet[] {
+  return [...managers].map(([id, set]) => ({ id, set, seconds: secondsOf(set) }));
 }
 
 /** The entry of one manager. `time`: RFC 3339. */
@@ -79,10 +105,10 @@ export function managedFieldsEntry(
   };
 }
 
-function compareSets(a: ManagedSet, b: ManagedSet): number {
+function compareSets({ set: a, seconds }: DatedSet, { set: b, seconds: other }: DatedSet): number {
   return (
     compareText(a.operation, b.operation) ||
-    secondsOf(a) - secondsOf(b) ||
+    seconds - other ||
     compareText(a.manager, b.manager) ||
     compareText(a.apiVersion, b.apiVersion) ||
     compareText(a.subresource, b.subresource)
@@ -102,36 +128,59 @@ function secondsOf({ time }: ManagedSet): number {
 const maxUpdateManagers = 10;
 
 /** Merges the oldest updaters of a version into one named "ancient-changes" until there are few enough. In place. */
-export function capUpdateManagers(managers: Managers): void {
-  const updaters = [...managers].filter(([, set]) => set.operation === 'Update');
-  updaters.sort(([idA, a], [idB, b]) => secondsOf(a) - secondsOf(b) || compareText(idA, idB));
-  let count = updaters.length;
-  const firstOfVersion = new Map<string, string>();
-  for (const [id, set] of updaters) {
-    if (count <= maxUpdateManagers) return;
-    const first = firstOfVersion.get(set.apiVersion);
-    if (first === undefined) firstOfVersion.set(set.apiVersion, id);
+export function* capUpdateManagers(managers: Managers): SlicedWork<void> {
+  let count = 0;
+  for (const { operation } of managers.values()) if (operation === 'Update') count++;
+  if (count <= maxUpdateManagers) return;
+  const updaters = dated(managers).filter(({ set }) => set.operation === 'Update');
+  yield* sortInSlices(updaters, (a, b) => a.seconds - b.seconds || compareText(a.id, b.id));
+  const buckets = new Map<string, Bucket>();
+  for (const { id, set } of updaters) {
+    if (count <= maxUpdateManagers) break;
+    const bucket = buckets.get(set.apiVersion);
+    if (bucket === undefined) buckets.set(set.apiVersion, new Bucket(id, set));
     else {
-      mergeIntoBucket(managers, first, id);
+      bucket.add(managers, id, set);
       count--;
     }
   }
+  for (const bucket of buckets.values()) yield* bucket.fill(managers);
 }
 
-function mergeIntoBucket(managers: Managers, first: string, id: string): void {
-  const set = managers.get(id);
-  if (set === undefined) return;
-  const bucket = {
-    manager: 'ancient-changes',
-    operation: 'Update',
-    apiVersion: set.apiVersion,
-    subresource: '',
-  } as const;
-  const bucketId = managerId(bucket);
-  const present = managers.get(bucketId) ?? managers.get(first);
-  if (!managers.has(bucketId)) managers.delete(first);
-  managers.delete(id);
-  const fields = set.fields.union(present?.fields ?? new FieldSet());
-  // The time of the younger one of the two.
-  managers.set(bucketId, { ...bucket, fields, time: set.time });
+/** The updaters of one version that become one. Its fields are put together once, not with each that comes. */
+class Bucket {
+  readonly #id: string;
+  readonly #name: ManagerName;
+  /** The oldest updater of the version: in the bucket as soon as there is another, unless the bucket was there before. */
+  readonly #first: readonly [id: string, set: ManagedSet];
+  #parts: FieldSet[] = [];
+  /** The time of the youngest that is in it. */
+  #time: string | undefined;
+
+  constructor(id: string, set: ManagedSet) {
+    this.#first = [id, set];
+    this.#name = { manager: 'ancient-changes', operation: 'Update', apiVersion: set.apiVersion, subresource: '' };
+    this.#id = managerId(this.#name);
+  }
+
+  add(managers: Managers, id: string, set: ManagedSet): void {
+    if (this.#parts.length === 0) this.#open(managers);
+    managers.delete(id);
+    this.#parts.push(set.fields);
+    this.#time = set.time;
+    // Kubernetes drops a bucket that is not the oldest of its version when its turn comes: it was merged into itself.
+    if (id === this.#id) this.#parts = [];
+  }
+
+  #open(managers: Managers): void {
+    const present = managers.get(this.#id);
+    const [id, first] = this.#first;
+    if (present === undefined) managers.delete(id);
+    this.#parts.push((present ?? first).fields);
+  }
+
+  *fill(managers: Managers): SlicedWork<void> {
+    if (this.#parts.length === 0) return;
+    managers.set(this.#id, { ...this.#name, fields: yield* unionOf(this.#parts), time: this.#time });
+  }
 }

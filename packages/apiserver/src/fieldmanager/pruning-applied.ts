@@ -1,7 +1,8 @@
 // What an apply takes out: what its manager applied the last time and applies no more, unless someone owns it still.
 // Used by updater.ts. Source: structured-merge-diff merge.Updater prune.
+import { type SlicedWork, SlicePace } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import type { FieldSet } from './field-set.ts';
+import { type FieldSet, unionOf } from './field-set.ts';
 import { fieldSetOf, withNamedFields } from './field-set-from-object.ts';
 import type { ManagedSet, Managers } from './managed-fields.ts';
 import { removeItems } from './remove-items.ts';
@@ -18,59 +19,71 @@ export interface Pruning {
 }
 
 /** Throws ConversionError when a version in which someone owns fields cannot show the object. */
-export function prune(merged: unknown, { managers, last, fields, own, versions }: Pruning): unknown {
+export function* prune(merged: unknown, { managers, last, fields, own, versions }: Pruning): SlicedWork<unknown> {
   if (last === undefined) return merged;
   // Whoever still applies all that it applied before takes nothing out.
-  if (last.apiVersion === own.apiVersion && last.fields.difference(fields).isEmpty) return merged;
+  if (last.apiVersion === own.apiVersion && (yield* last.fields.difference(fields)).isEmpty) return merged;
   const at = (apiVersion: string): Shape => shapeIn(apiVersion, { own, versions });
   const lastShape = at(last.apiVersion);
-  const lastNamed = withNamedFields(last.fields, lastShape.schema);
-  const all = lastShape.show(merged);
-  let pruned = lastShape.back(removeItems(all, lastNamed, lastShape.schema));
-  for (const [apiVersion, owned] of ownedByVersion(managers, last.apiVersion)) {
-    pruned = withOwned({ merged, pruned }, owned, at(apiVersion));
+  const lastNamed = yield* withNamedFields(last.fields, lastShape.schema);
+  const all = yield* lastShape.show(merged);
+  let pruned = yield* lastShape.back(yield* without(all, lastNamed, lastShape.schema));
+  for (const [apiVersion, owned] of yield* ownedByVersion(managers, last.apiVersion)) {
+    pruned = yield* withOwned({ merged, pruned }, owned, at(apiVersion));
   }
-  const allSet = setOf(all, lastShape.schema);
-  const keptSet = setOf(lastShape.show(pruned), lastShape.schema);
-  return lastShape.back(removeItems(all, allSet.difference(keptSet).intersection(lastNamed), lastShape.schema));
+  const allSet = yield* setOf(all, lastShape.schema);
+  const keptSet = yield* setOf(yield* lastShape.show(pruned), lastShape.schema);
+  const gone = yield* (yield* allSet.difference(keptSet)).intersection(lastNamed);
+  return yield* lastShape.back(yield* without(all, gone, lastShape.schema));
 }
 
 /** How an object of the own version looks in another one, and back. */
 interface Shape {
   readonly schema: SchemaNode;
-  show(object: unknown): unknown;
-  back(object: unknown): unknown;
+  show(object: unknown): SlicedWork<unknown>;
+  back(object: unknown): SlicedWork<unknown>;
 }
 
 function shapeIn(apiVersion: string, { own, versions }: Pick<Pruning, 'own' | 'versions'>): Shape {
   const view = apiVersion === own.apiVersion ? undefined : versions.view(apiVersion);
-  if (view === undefined) return { schema: own.schema, show: (object) => object, back: (object) => object };
+  if (view === undefined) return { schema: own.schema, show: asItIs, back: asItIs };
   return { schema: view.schema, show: (object) => view.show(object, 'merged'), back: (object) => view.back(object) };
 }
 
+// biome-ignore lint/correctness/useYield: it has the form of a conversion, which can be long.
+function* asItIs(object: unknown): SlicedWork<unknown> {
+  return object;
+}
+
 /** The version of what was applied before comes first: what is needed to convert at all is back then. */
-function ownedByVersion(managers: Managers, first: string): ReadonlyMap<string, FieldSet> {
-  const owned = new Map<string, FieldSet>();
-  const sets = [...managers.values()];
-  for (const { apiVersion, fields } of [
-    ...sets.filter((set) => set.apiVersion === first),
-    ...sets.filter((set) => set.apiVersion !== first),
-  ]) {
-    owned.set(apiVersion, owned.get(apiVersion)?.union(fields) ?? fields);
+function* ownedByVersion(managers: Managers, first: string): SlicedWork<ReadonlyMap<string, FieldSet>> {
+  const sets = new Map<string, FieldSet[]>();
+  for (const { apiVersion, fields } of managers.values()) {
+    const known = sets.get(apiVersion);
+    if (known === undefined) sets.set(apiVersion, [fields]);
+    else known.push(fields);
   }
+  const owned = new Map<string, FieldSet>();
+  const firstSets = sets.get(first);
+  if (firstSets !== undefined) owned.set(first, yield* unionOf(firstSets));
+  for (const [apiVersion, all] of sets) if (apiVersion !== first) owned.set(apiVersion, yield* unionOf(all));
   return owned;
 }
 
-function withOwned(
+function* withOwned(
   { merged, pruned }: { readonly merged: unknown; readonly pruned: unknown },
   owned: FieldSet,
   { schema, show, back }: Shape,
-): unknown {
-  const whole = show(merged);
-  const kept = setOf(show(pruned), schema).union(withNamedFields(owned, schema));
-  return back(removeItems(whole, setOf(whole, schema).difference(kept), schema));
+): SlicedWork<unknown> {
+  const all = yield* show(merged);
+  const kept = yield* (yield* setOf(yield* show(pruned), schema)).union(yield* withNamedFields(owned, schema));
+  return yield* back(yield* without(all, yield* (yield* setOf(all, schema)).difference(kept), schema));
 }
 
-function setOf(object: unknown, schema: SchemaNode): FieldSet {
-  return withNamedFields(fieldSetOf(object, schema), schema);
+function* setOf(object: unknown, schema: SchemaNode): SlicedWork<FieldSet> {
+  return yield* withNamedFields(yield* fieldSetOf(object, schema), schema);
+}
+
+function without(object: unknown, removed: FieldSet, node: SchemaNode): SlicedWork<unknown> {
+  return removeItems(object, removed, { node, pace: new SlicePace() });
 }

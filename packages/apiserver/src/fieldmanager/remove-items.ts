@@ -1,39 +1,61 @@
 // An object without some of its fields, and without the maps and lists that this leaves empty. Source:
 // structured-merge-diff typed.TypedValue.RemoveItems.
-import { deepCopy, isJsonObject, setOwn } from '@kapstan/api';
+import { copyAtPace, isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, memberSchema, ownershipOf } from './schema-atom.ts';
 
 /** A new value; `value` is neither changed nor shared. Undefined when nothing is left of it. */
-export function removeItems(value: unknown, removed: FieldSet, node: SchemaNode): unknown {
+export function* removeItems(value: unknown, removed: FieldSet, { node, pace }: Walk): SlicedWork<unknown> {
   const ownership = ownershipOf(node, value);
-  if (ownership === 'map' && isJsonObject(value)) return removeMembers(value, removed, node);
-  if (ownership === 'list' && Array.isArray(value)) return removeListItems(value, removed, node);
-  return deepCopy(value);
+  if (ownership === 'map' && isJsonObject(value)) return yield* removeMembers(value, removed, { node, pace });
+  if (ownership === 'list' && Array.isArray(value)) return yield* removeListItems(value, removed, { node, pace });
+  return yield* copyAtPace(value, pace);
 }
 
-function removeMembers(map: Record<string, unknown>, removed: FieldSet, node: SchemaNode): unknown {
+interface Walk {
+  readonly node: SchemaNode;
+  readonly pace: SlicePace;
+}
+
+function* removeMembers(
+  map: Readonly<Record<string, unknown>>,
+  removed: FieldSet,
+  { node, pace }: Walk,
+): SlicedWork<unknown> {
   const kept: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(map)) {
+  let size = 0;
+  let left = 0;
+  for (const name of Object.keys(map)) {
+    if (pace.isDue()) yield;
+    size++;
     const element = fieldElement(name);
     if (removed.members.has(element)) continue;
+    const member = map[name];
     const below = removed.children.get(element);
-    const rest =
-      below === undefined ? deepCopy(member) : removeItems(member, below, memberSchema(node, name) ?? deduced);
-    if (rest !== undefined) setOwn(kept, name, rest);
+    let rest: unknown = member;
+    if (below !== undefined)
+      rest = yield* removeItems(member, below, { node: memberSchema(node, name) ?? deduced, pace });
+    else if (typeof member === 'object') rest = yield* copyAtPace(member, pace);
+    if (rest === undefined) continue;
+    setOwn(kept, name, rest);
+    left++;
   }
-  return Object.keys(kept).length === 0 && Object.keys(map).length > 0 ? undefined : kept;
+  return left === 0 && size > 0 ? undefined : kept;
 }
 
-function removeListItems(list: readonly unknown[], removed: FieldSet, node: SchemaNode): unknown {
+function* removeListItems(list: readonly unknown[], removed: FieldSet, { node, pace }: Walk): SlicedWork<unknown> {
   const kept: unknown[] = [];
+  const below = { node: itemSchema(node), pace };
   for (const item of list) {
+    if (pace.isDue()) yield;
     const element = itemElement(node, item);
     if (removed.members.has(element)) continue;
-    const below = removed.children.get(element);
-    const rest = below === undefined ? deepCopy(item) : removeItems(item, below, itemSchema(node));
+    const parts = removed.children.get(element);
+    let rest: unknown = item;
+    if (parts !== undefined) rest = yield* removeItems(item, parts, below);
+    else if (typeof item === 'object') rest = yield* copyAtPace(item, pace);
     if (rest !== undefined) kept.push(rest);
   }
   return kept.length === 0 && list.length > 0 ? undefined : kept;

@@ -1,6 +1,6 @@
 // How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
 // comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
-import { getOwn, goQuote, isJsonObject } from '@kapstan/api';
+import { getOwn, goQuote, isJsonObject, type SlicedWork, type SlicePace } from '@kapstan/api';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
@@ -93,18 +93,34 @@ export function itemSchema(node: SchemaNode): SchemaNode {
 
 /** The path element of an item in an associative list. Throws TypeError with the reason where it has none. */
 export function itemElement(node: SchemaNode, item: unknown): PathElement {
-  if (node.listType === 'set') {
-    if (item === null) throw new TypeError("associative list without keys has an element that's an explicit null");
-    if (isJsonObject(item)) throw new TypeError("associative list without keys has an element that's a map type");
-    if (Array.isArray(item)) throw new TypeError("associative list without keys has an element that's a list type");
-    return valueElement(item);
-  }
-  return keyedElement(node, item);
+  const element = itemElementOrNone(node, item);
+  if (element === undefined) throw new TypeError(itemFault(node, item));
+  return element;
 }
 
-function keyedElement(node: SchemaNode, item: unknown): PathElement {
-  if (item === null) throw new TypeError('associative list with keys may not have a null element');
-  if (!isJsonObject(item)) throw new TypeError('associative list with keys may not have non-map elements');
+/** The path element of an item in an associative list; undefined where it has none. */
+export function itemElementOrNone(node: SchemaNode, item: unknown): PathElement | undefined {
+  if (node.listType === 'set') return isMapOrList(item) || item === null ? undefined : valueElement(item);
+  return isJsonObject(item) ? keyedElement(node, item) : undefined;
+}
+
+function isMapOrList(value: unknown): boolean {
+  return Array.isArray(value) || isJsonObject(value);
+}
+
+/** Why an item has no path element. */
+export function itemFault(node: SchemaNode, item: unknown): string {
+  if (node.listType === 'set') {
+    const what = item === null ? 'an explicit null' : isJsonObject(item) ? 'a map type' : 'a list type';
+    return `associative list without keys has an element that's ${what}`;
+  }
+  if (item === null) return 'associative list with keys may not have a null element';
+  if (!isJsonObject(item)) return 'associative list with keys may not have non-map elements';
+  const names = (node.listMapKeys ?? []).map(goQuote).join(' ');
+  return `associative list with keys has an element that omits all key fields [${names}] (and doesn't have default values for any key fields)`;
+}
+
+function keyedElement(node: SchemaNode, item: Readonly<Record<string, unknown>>): PathElement | undefined {
   const keys = new Map<string, unknown>();
   const names = node.listMapKeys ?? [];
   for (const name of names) {
@@ -112,10 +128,7 @@ function keyedElement(node: SchemaNode, item: unknown): PathElement {
     const value = getOwn(item, name) ?? keyDefault(itemSchema(node), name);
     if (value !== undefined) keys.set(name, value);
   }
-  if (keys.size > 0 || names.length === 0) return keyElement(keys);
-  throw new TypeError(
-    `associative list with keys has an element that omits all key fields [${names.map(goQuote).join(' ')}] (and doesn't have default values for any key fields)`,
-  );
+  return keys.size > 0 || names.length === 0 ? keyElement(keys) : undefined;
 }
 
 /** Go leaves zero values out of its published defaults only here: a required scalar of a built-in kind defaults to it. */
@@ -130,9 +143,14 @@ function keyDefault(items: SchemaNode, name: string): unknown {
 }
 
 /** The items of an associative list by their path elements; more than one where keys repeat. Items that have none are left out. */
-export function itemsByElement(items: readonly unknown[], node: SchemaNode): Map<PathElement, unknown[]> {
+export function* itemsByElement(
+  items: readonly unknown[],
+  node: SchemaNode,
+  pace: SlicePace,
+): SlicedWork<Map<PathElement, unknown[]>> {
   const groups = new Map<PathElement, unknown[]>();
   for (const item of items) {
+    if (pace.isDue()) yield;
     const element = itemElementOrNone(node, item);
     if (element === undefined) continue;
     const group = groups.get(element);
@@ -140,13 +158,4 @@ export function itemsByElement(items: readonly unknown[], node: SchemaNode): Map
     else group.push(item);
   }
   return groups;
-}
-
-function itemElementOrNone(node: SchemaNode, item: unknown): PathElement | undefined {
-  try {
-    return itemElement(node, item);
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
 }

@@ -1,100 +1,149 @@
 // The live object with an applied configuration laid over it: what is applied wins, the rest stays, items of associative
 // lists keep a common order. Source: structured-merge-diff typed.TypedValue.Merge.
-import { deepCopy, getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import { copyAtPace, getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn } from '@kapstan/api';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { PathElement } from './path-element.ts';
 import { deduced, itemElement, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
 
 /** A new value; neither argument is changed or shared. `applied` must be valid: see typed-validation.ts. */
-export function mergeTyped(live: unknown, applied: unknown, node: SchemaNode): unknown {
-  if (applied === undefined) return deepCopy(live);
+export function* mergeTyped(
+  live: unknown,
+  applied: unknown,
+  { node, pace = new SlicePace() }: { readonly node: SchemaNode; readonly pace?: SlicePace },
+): SlicedWork<unknown> {
+  if (applied === undefined) return typeof live === 'object' ? yield* copyAtPace(live, pace) : live;
   const ownership = ownershipOf(node, applied ?? live);
-  if (ownership === 'map') return mergeMaps(live, applied, node);
-  if (ownership === 'list') return mergeLists(live, applied, node);
-  return deepCopy(applied);
+  if (ownership === 'map') return yield* mergeMaps(live, applied, { node, pace });
+  if (ownership === 'list') return yield* mergeLists(live, applied, { node, pace });
+  return typeof applied === 'object' ? yield* copyAtPace(applied, pace) : applied;
 }
 
-function mergeMaps(live: unknown, applied: unknown, node: SchemaNode): unknown {
+interface Walk {
+  readonly node: SchemaNode;
+  readonly pace: SlicePace;
+}
+
+function* mergeMaps(live: unknown, applied: unknown, { node, pace }: Walk): SlicedWork<unknown> {
   const before = isJsonObject(live) ? live : {};
   const after = isJsonObject(applied) ? applied : {};
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  if (names.size === 0) return deepCopy(applied);
+  const names = yield* namesOf(before, after, pace);
+  if (names.length === 0) return yield* copyAtPace(applied, pace);
   const merged: Record<string, unknown> = {};
   for (const name of names) {
-    setOwn(merged, name, mergeTyped(getOwn(before, name), getOwn(after, name), memberSchema(node, name) ?? deduced));
+    if (pace.isDue()) yield;
+    const [was, is] = [getOwn(before, name), getOwn(after, name)];
+    const isScalar = typeof was !== 'object' && typeof is !== 'object';
+    const walk = { node: memberSchema(node, name) ?? deduced, pace };
+    setOwn(merged, name, isScalar ? (is ?? was) : yield* mergeTyped(was, is, walk));
   }
   return merged;
 }
 
-function mergeLists(live: unknown, applied: unknown, node: SchemaNode): unknown {
+/** The names of the first map, then those that the second has besides. */
+function* namesOf(before: object, after: object, pace: SlicePace): SlicedWork<string[]> {
+  const names = Object.keys(before);
+  for (const name of Object.keys(after)) {
+    if (!Object.hasOwn(before, name)) names.push(name);
+    if (pace.isDue()) yield;
+  }
+  return names;
+}
+
+function* mergeLists(live: unknown, applied: unknown, { node, pace }: Walk): SlicedWork<unknown> {
   const before = Array.isArray(live) ? live : [];
   const after = Array.isArray(applied) ? applied : [];
-  if (before.length === 0 && after.length === 0) return deepCopy(applied);
-  return new ListMerge(before, after, node).run();
+  if (before.length === 0 && after.length === 0) return yield* copyAtPace(applied, pace);
+  const lists = {
+    live: before,
+    liveItems: yield* itemsByElement(before, node, pace),
+    appliedItems: yield* itemsByElement(after, node, pace),
+  };
+  return yield* new ListMerge(lists, { node, pace }).run();
+}
+
+interface MergedLists {
+  readonly live: readonly unknown[];
+  readonly liveItems: ReadonlyMap<PathElement, readonly unknown[]>;
+  readonly appliedItems: ReadonlyMap<PathElement, readonly unknown[]>;
 }
 
 /** Walks both lists at once: live items keep their places, applied ones their order. */
 class ListMerge {
-  readonly #live: readonly (readonly [element: PathElement, item: unknown])[];
+  readonly #lists: MergedLists;
+  readonly #walk: Walk;
   readonly #applied: readonly PathElement[];
-  readonly #liveItems: Map<PathElement, unknown[]>;
-  readonly #appliedItems: Map<PathElement, unknown[]>;
-  /** Applied items that are live too, in the applied order: the next one that a live item may be merged as. */
-  readonly #shared: PathElement[];
   readonly #merged = new Set<PathElement>();
-  readonly #node: SchemaNode;
   readonly #out: unknown[] = [];
   #at = 0;
   #next = 0;
+  /** Where in the applied order the next item stands that is live too: what a live item may be merged as. */
+  #nextShared = 0;
 
-  constructor(live: readonly unknown[], applied: readonly unknown[], node: SchemaNode) {
-    this.#node = node;
-    this.#liveItems = itemsByElement(live, node);
-    this.#appliedItems = itemsByElement(applied, node);
-    this.#applied = [...this.#appliedItems.keys()];
-    this.#shared = this.#applied.filter((element) => this.#liveItems.has(element));
-    this.#live = live.map((item) => [itemElement(node, item), item]);
+  constructor(lists: MergedLists, walk: Walk) {
+    this.#lists = lists;
+    this.#walk = walk;
+    this.#applied = [...lists.appliedItems.keys()];
+    this.#skipUnshared();
   }
 
-  run(): unknown[] {
-    while (this.#at < this.#live.length || this.#next < this.#applied.length) this.#step();
+  *run(): SlicedWork<unknown[]> {
+    const { live } = this.#lists;
+    while (this.#at < live.length || this.#next < this.#applied.length) {
+      if (this.#walk.pace.isDue()) yield;
+      yield* this.#step();
+    }
     return this.#out;
   }
 
-  #step(): void {
-    const place = this.#live[this.#at];
+  *#step(): SlicedWork<void> {
+    const { live, appliedItems } = this.#lists;
     const wanted = this.#applied[this.#next];
-    if (place === undefined) return this.#takeNext();
-    const [element, item] = place;
+    if (this.#at >= live.length) return yield* this.#takeNext();
+    const item = live[this.#at];
+    const element = itemElement(this.#walk.node, item);
     if (element === wanted) {
       this.#at++;
-      this.#takeNext();
+      yield* this.#takeNext();
     } else if (this.#staysBehind(element, wanted)) this.#at++;
-    else if (!this.#appliedItems.has(element)) {
+    else if (!appliedItems.has(element)) {
       this.#at++;
-      this.#out.push(deepCopy(item));
+      this.#out.push(typeof item === 'object' ? yield* copyAtPace(item, this.#walk.pace) : item);
     } else {
       // A live item that was merged before makes room for the next applied one.
       if (this.#merged.has(element)) this.#at++;
-      this.#takeNext();
+      yield* this.#takeNext();
     }
   }
 
   /** A live item that is applied too, but further down than another: it goes where the applied order has it. */
   #staysBehind(element: PathElement, wanted: PathElement | undefined): boolean {
-    const nextShared = this.#shared[0];
+    const nextShared = this.#applied[this.#nextShared];
     return (
-      wanted !== undefined && this.#appliedItems.has(element) && nextShared !== undefined && nextShared !== element
+      wanted !== undefined &&
+      this.#lists.appliedItems.has(element) &&
+      nextShared !== undefined &&
+      nextShared !== element
     );
   }
 
-  #takeNext(): void {
+  *#takeNext(): SlicedWork<void> {
+    const { liveItems, appliedItems } = this.#lists;
     const element = this.#applied[this.#next++];
     if (element === undefined) return;
-    const live = this.#liveItems.get(element) ?? [];
-    const applied = this.#appliedItems.get(element) ?? [];
+    const live = liveItems.get(element) ?? [];
+    const applied = appliedItems.get(element) ?? [];
     this.#merged.add(element);
-    if (this.#shared[0] === element) this.#shared.shift();
-    this.#out.push(mergeTyped(live.length === 1 ? live[0] : undefined, applied[0], itemSchema(this.#node)));
+    if (this.#applied[this.#nextShared] === element) {
+      this.#nextShared++;
+      this.#skipUnshared();
+    }
+    const walk = { node: itemSchema(this.#walk.node), pace: this.#walk.pace };
+    this.#out.push(yield* mergeTyped(live.length === 1 ? live[0] : undefined, applied[0], walk));
+  }
+
+  #skipUnshared(): void {
+    const { liveItems } = this.#lists;
+    while (this.#nextShared < this.#applied.length && !liveItems.has(this.#applied[this.#nextShared] ?? ''))
+      this.#nextShared++;
   }
 }

@@ -1,81 +1,109 @@
 // Whether an object fits its schema as far as owning fields needs it: known fields, right forms, unique keys. Source:
 // structured-merge-diff typed/validate.go, whose words clients see in a 500.
-import { ExactNumber, isJsonObject } from '@kapstan/api';
-import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
+import { ExactNumber, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api';
+import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { cutShort, shortGoSyntax, shortGoValue } from '../schema/short-go-text.ts';
 import { fieldElement, formatElement, formatPath, indexElement, type PathElement } from './path-element.ts';
-import { declaredForm, itemElement, itemSchema, memberSchema } from './schema-atom.ts';
+import { declaredForm, itemElementOrNone, itemFault, itemSchema, memberSchema } from './schema-atom.ts';
 
 export interface TypedValidationOptions {
   /** 'allow' for what is stored: it may hold them since before its schema forbade them. */
   readonly duplicates: 'allow' | 'refuse';
 }
 
-/** Undefined when the value is valid; else all faults in one text. */
-export function typedFault(value: unknown, schema: SchemaNode, options: TypedValidationOptions): string | undefined {
+/** Undefined when the value is valid; else its faults in one text: the first thousand, or fewer long ones. */
+export function* typedFault(
+  value: unknown,
+  schema: SchemaNode,
+  options: TypedValidationOptions,
+): SlicedWork<string | undefined> {
   const validator = new Validator(options);
-  validator.validate(value, schema);
-  const [first, ...more] = validator.faults;
-  if (first === undefined || more.length === 0) return first;
-  return ['errors:', ...validator.faults.map((fault) => `  ${fault}`)].join('\n');
+  yield* validator.validate(value, schema);
+  return validator.faults.text();
+}
+
+/** Most faults that an answer names: each has a path, and a value, that can be as long as the request. */
+const maxNamed = 1000;
+/** Most characters of all these texts; the one that exceeds it is the last. */
+const maxTextLength = 64 * 1024;
+/** Most characters of a path or value in the text of one. */
+const maxShown = 10_000;
+
+class Faults {
+  readonly #texts: string[] = [];
+  #count = 0;
+  #length = 0;
+
+  /** `describe` is asked only for those that are named. */
+  add(describe: () => string): void {
+    this.#count++;
+    if (this.#texts.length >= maxNamed || this.#length >= maxTextLength) return;
+    const text = describe();
+    this.#length += text.length;
+    this.#texts.push(text);
+  }
+
+  text(): string | undefined {
+    const [first] = this.#texts;
+    if (first === undefined || this.#count === 1) return first;
+    const more = this.#count - this.#texts.length;
+    const lines = more === 0 ? this.#texts : [...this.#texts, `and ${more} more`];
+    return ['errors:', ...lines.map((fault) => `  ${fault}`)].join('\n');
+  }
 }
 
 class Validator {
-  readonly faults: string[] = [];
+  readonly faults = new Faults();
   readonly #options: TypedValidationOptions;
   readonly #path: PathElement[] = [];
+  readonly #pace = new SlicePace();
 
   constructor(options: TypedValidationOptions) {
     this.#options = options;
   }
 
-  validate(value: unknown, node: SchemaNode): void {
+  *validate(value: unknown, node: SchemaNode): SlicedWork<void> {
     if (value === null || value === undefined) return;
     const form = declaredForm(node);
-    if (form === 'map') this.#map(value, node);
-    else if (form === 'list') this.#list(value, node);
+    if (form === 'map') yield* this.#map(value, node);
+    else if (form === 'list') yield* this.#list(value, node);
     else if (form === 'scalar') this.#scalar(value, node);
   }
 
-  #fault(text: string): void {
-    this.faults.push(this.#path.length === 0 ? text : `${formatPath(this.#path)}: ${text}`);
+  #fault(describe: () => string): void {
+    const path = this.#path;
+    this.faults.add(() => (path.length === 0 ? describe() : `${cutShort(formatPath(path), maxShown)}: ${describe()}`));
   }
 
-  #map(value: unknown, node: SchemaNode): void {
-    if (!isJsonObject(value)) return this.#fault(`expected map, got &{${formatGoValue(value)}}`);
-    for (const [name, member] of Object.entries(value)) {
+  *#map(value: unknown, node: SchemaNode): SlicedWork<void> {
+    if (!isJsonObject(value)) return this.#fault(() => `expected map, got &{${shortGoValue(value, maxShown)}}`);
+    for (const name of Object.keys(value)) {
+      if (this.#pace.isDue()) yield;
       const schema = memberSchema(node, name);
       this.#path.push(fieldElement(name));
-      if (schema === undefined) this.#fault('field not declared in schema');
-      else this.validate(member, schema);
+      if (schema === undefined) this.#fault(() => 'field not declared in schema');
+      else yield* this.validate(value[name], schema);
       this.#path.pop();
     }
   }
 
-  #list(value: unknown, node: SchemaNode): void {
-    if (!Array.isArray(value)) return this.#fault(`expected list, got &{${formatGoValue(value)}}`);
+  *#list(value: unknown, node: SchemaNode): SlicedWork<void> {
+    if (!Array.isArray(value)) return this.#fault(() => `expected list, got &{${shortGoValue(value, maxShown)}}`);
     const seen = new Set<PathElement>();
+    const isAssociative = node.listType === 'map' || node.listType === 'set';
+    const items = itemSchema(node);
     for (const [index, item] of value.entries()) {
-      const element = this.#elementOf(item, index, node);
-      if (element === undefined) return;
+      if (this.#pace.isDue()) yield;
+      const element = isAssociative ? itemElementOrNone(node, item) : indexElement(index);
+      if (element === undefined) return this.#fault(() => `element ${index}: ${itemFault(node, item)}`);
       if (seen.has(element) && this.#options.duplicates === 'refuse') {
-        this.#fault(`duplicate entries for key ${formatElement(element)}`);
+        this.#fault(() => `duplicate entries for key ${cutShort(formatElement(element), maxShown)}`);
       }
       seen.add(element);
       this.#path.push(element);
-      this.validate(item, itemSchema(node));
+      yield* this.validate(item, items);
       this.#path.pop();
-    }
-  }
-
-  #elementOf(item: unknown, index: number, node: SchemaNode): PathElement | undefined {
-    if (node.listType !== 'map' && node.listType !== 'set') return indexElement(index);
-    try {
-      return itemElement(node, item);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      this.#fault(`element ${index}: ${error.message}`);
-      return undefined;
     }
   }
 
@@ -83,33 +111,20 @@ class Validator {
     // What is no text in Go, though JSON shows it as one, takes any scalar here; reading it into its type comes later.
     if (node.goType !== undefined && node.format === 'date-time') {
       if (typeof value === 'object' && !(value instanceof ExactNumber))
-        this.#fault(`expected any scalar, got &{${formatGoValue(value)}}`);
+        this.#fault(() => `expected any scalar, got &{${shortGoValue(value, maxShown)}}`);
       return;
     }
     switch (node.type) {
       case 'string':
-        if (typeof value !== 'string') this.#fault(`expected string, got ${goSyntax(value)}`);
+        if (typeof value !== 'string')
+          this.#fault(() => `expected string, got &value.valueUnstructured{Value:${shortGoSyntax(value, maxShown)}}`);
         return;
       case 'boolean':
-        if (typeof value !== 'boolean') this.#fault(`expected boolean, got &{${formatGoValue(value)}}`);
+        if (typeof value !== 'boolean') this.#fault(() => `expected boolean, got &{${shortGoValue(value, maxShown)}}`);
         return;
       default:
         if (typeof value === 'number' || value instanceof ExactNumber) return;
-        this.#fault(`expected numeric (int or float), got ${goInterfaceType(value)}`);
+        this.#fault(() => `expected numeric (int or float), got ${goInterfaceType(value)}`);
     }
   }
-}
-
-/** As Go's fmt prints a wrapped value with %#v. */
-function goSyntax(value: unknown): string {
-  return `&value.valueUnstructured{Value:${goLiteral(value)}}`;
-}
-
-function goLiteral(value: unknown): string {
-  if (value === null || value === undefined) return 'interface {}(nil)';
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (Array.isArray(value)) return `[]interface {}{${value.map(goLiteral).join(', ')}}`;
-  if (!isJsonObject(value)) return String(value);
-  const members = Object.keys(value).sort();
-  return `map[string]interface {}{${members.map((name) => `${JSON.stringify(name)}:${goLiteral(value[name])}`).join(', ')}}`;
 }

@@ -1,7 +1,7 @@
 // Who owns what after an update or an apply: sets only, no objects' texts. What managers own in other versions is
 // compared and pruned in those (version-views.ts). Source: structured-merge-diff merge.Updater.
-
-import { jsonEqual } from '../registry/json-equality.ts';
+import { type SlicedWork, SlicePace } from '@kapstan/api';
+import { findDifferences } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { Conflict, Conflicts } from './conflicts.ts';
 import { FieldSet } from './field-set.ts';
@@ -28,19 +28,18 @@ export interface UpdaterCall {
  * Gives the manager what it added and changed, and takes it from the others. Changes `managers`. Throws ConversionError
  * when a version in which someone owns fields cannot show the object.
  */
-export function ownUpdate(managers: Managers, object: unknown, call: UpdaterCall): void {
+export function* ownUpdate(managers: Managers, object: unknown, call: UpdaterCall): SlicedWork<void> {
   const { manager } = call;
   dropMissingVersions(managers, call);
-  const compare = comparisons(call, object);
-  const comparison = compare(manager.apiVersion);
+  const changes = new Changes(call, object);
+  const { changed, removed } = yield* changes.in(manager.apiVersion);
   const self = managerId(manager);
-  disown(managers, compare, self);
-  const changed = comparison.added.union(comparison.modified);
-  const taken = withoutMetadata(changed);
+  yield* disown(managers, changes, self);
+  const taken = yield* changed.difference(unownedFields);
   const own = managers.get(self);
   // What the manager changes it keeps: a set that has it all stays the very same, encoded as it was.
-  const gone = taken === changed ? comparison.removed : changesOf(comparison);
-  const fields = (own?.fields ?? new FieldSet()).difference(gone).union(taken);
+  const gone = taken === changed ? removed : yield* changes.allIn(manager.apiVersion);
+  const fields = yield* (yield* (own?.fields ?? new FieldSet()).difference(gone)).union(taken);
   if (fields.isEmpty) managers.delete(self);
   else {
     const next = own === undefined ? { ...manager, fields, time: undefined } : withFields(own, fields);
@@ -49,26 +48,55 @@ export function ownUpdate(managers: Managers, object: unknown, call: UpdaterCall
 }
 
 /** What differs between the live object and the next, in each version in which someone owns fields. */
-type Compare = (apiVersion: string) => Comparison;
+class Changes {
+  readonly #call: UpdaterCall;
+  readonly #next: unknown;
+  readonly #comparisons = new Map<string, Comparison>();
+  readonly #all = new Map<string, FieldSet>();
 
-function comparisons({ live, schema, ignored, manager, versions }: UpdaterCall, next: unknown): Compare {
-  const known = new Map([[manager.apiVersion, excludeFields(compareTyped(live, next, schema), ignored)]]);
-  return (apiVersion) => {
-    let comparison = known.get(apiVersion);
+  constructor(call: UpdaterCall, next: unknown) {
+    this.#call = call;
+    this.#next = next;
+  }
+
+  *in(apiVersion: string): SlicedWork<Comparison> {
+    let comparison = this.#comparisons.get(apiVersion);
     if (comparison === undefined) {
-      const view = versions.view(apiVersion) as VersionView;
-      const [old, changed] = [view.show(live, 'old'), view.show(next, 'new')];
-      comparison = excludeFields(compareTyped(old, changed, view.schema), view.ignored);
-      known.set(apiVersion, comparison);
+      comparison = yield* this.#compare(apiVersion);
+      this.#comparisons.set(apiVersion, comparison);
     }
     return comparison;
-  };
+  }
+
+  /** With what is gone. */
+  *allIn(apiVersion: string): SlicedWork<FieldSet> {
+    let all = this.#all.get(apiVersion);
+    if (all === undefined) {
+      const { changed, removed } = yield* this.in(apiVersion);
+      all = yield* changed.union(removed);
+      this.#all.set(apiVersion, all);
+    }
+    return all;
+  }
+
+  *#compare(apiVersion: string): SlicedWork<Comparison> {
+    const { live, schema, ignored, manager, versions } = this.#call;
+    if (apiVersion === manager.apiVersion)
+      return yield* excludeFields(yield* compareTyped(live, this.#next, schema), ignored);
+    const view = versions.view(apiVersion) as VersionView;
+    const old = yield* view.show(live, 'old');
+    const next = yield* view.show(this.#next, 'new');
+    return yield* excludeFields(yield* compareTyped(old, next, view.schema), view.ignored);
+  }
 }
 
 /** Nobody owns anything in a version that is served no longer. */
 function dropMissingVersions(managers: Managers, { manager, versions }: UpdaterCall): void {
+  const isServed = new Map([[manager.apiVersion, true]]);
   for (const [id, { apiVersion }] of managers) {
-    if (apiVersion !== manager.apiVersion && versions.view(apiVersion) === undefined) managers.delete(id);
+    const served = isServed.get(apiVersion) ?? versions.view(apiVersion) !== undefined;
+    isServed.set(apiVersion, served);
+    if (!served) managers.delete(id);
   }
 }
 
@@ -82,59 +110,62 @@ export interface OwnedApply {
  * Merges `applied` into the live object, takes out what the manager applied before and applies no more, and gives it
  * the fields it applies. Conflicts are returned, with `managers` then unfinished, unless `force` is set.
  */
-export function ownApply(
+export function* ownApply(
   managers: Managers,
   applied: unknown,
   call: UpdaterCall & { readonly force: boolean },
-): OwnedApply {
+): SlicedWork<OwnedApply> {
   const { live, schema, manager, versions } = call;
   dropMissingVersions(managers, call);
-  followSchema(managers, call);
+  yield* followSchema(managers, call);
   const id = managerId(manager);
   const last = managers.get(id);
-  const fields = fieldSetOf(applied, schema).recursiveDifference(call.ignored);
+  const fields = yield* (yield* fieldSetOf(applied, schema)).recursiveDifference(call.ignored);
   managers.set(id, { ...manager, fields, time: last?.time });
   const pruning = { managers, last, fields, own: { apiVersion: manager.apiVersion, schema }, versions };
-  const merged = prune(mergeTyped(live, applied, schema), pruning) ?? {};
-  const compare = comparisons(call, merged);
-  const conflicts = conflictsOf(managers, compare, id);
+  const merged = (yield* prune(yield* mergeTyped(live, applied, { node: schema }), pruning)) ?? {};
+  const changes = new Changes(call, merged);
+  const conflicts = yield* conflictsOf(managers, changes, id);
   if (!call.force && conflicts.size > 0) return { object: undefined, conflicts };
-  disown(managers, compare, id);
-  stripMetadata(managers, id);
-  const isSame = jsonEqual(live, merged);
+  yield* disown(managers, changes, id);
+  yield* stripMetadata(managers, id);
+  const isSame = yield* findDifferences(live, merged, { found: new Map(), pace: new SlicePace() });
   const set = managers.get(id);
   if (set !== undefined && !isSame) managers.set(id, { ...set, time: call.time });
   return { object: isSame ? undefined : merged, conflicts: new Map() };
 }
 
-function followSchema(managers: Managers, { schema, manager }: UpdaterCall): void {
+function* followSchema(managers: Managers, { schema, manager }: UpdaterCall): SlicedWork<void> {
+  const pace = new SlicePace();
   for (const [id, set] of managers) {
-    if (set.apiVersion === manager.apiVersion) managers.set(id, withFields(set, withAtomicsWhole(set.fields, schema)));
+    if (set.apiVersion === manager.apiVersion)
+      managers.set(id, withFields(set, yield* withAtomicsWhole(set.fields, schema, pace)));
+    if (pace.isDue()) yield;
   }
 }
 
-function conflictsOf(managers: Managers, compare: Compare, self: string): Conflicts {
+function* conflictsOf(managers: Managers, changes: Changes, self: string): SlicedWork<Conflicts> {
   const conflicts = new Map<string, Conflict>();
+  const pace = new SlicePace();
   for (const [id, owner] of managers) {
+    if (pace.isDue()) yield;
     if (id === self) continue;
-    const { added, modified } = compare(owner.apiVersion);
-    const fields = owner.fields.intersection(added.union(modified));
+    const { changed } = yield* changes.in(owner.apiVersion);
+    const fields = yield* owner.fields.intersection(changed, pace);
     if (!fields.isEmpty) conflicts.set(id, { owner, fields });
   }
   return conflicts;
 }
 
 /** Takes what changed and what is gone from all managers but one, and drops managers that own nothing any more. */
-function disown(managers: Managers, compare: Compare, self?: string): void {
+function* disown(managers: Managers, changes: Changes, self: string): SlicedWork<void> {
+  const pace = new SlicePace();
   for (const [id, set] of managers) {
-    const fields = id === self ? set.fields : set.fields.difference(changesOf(compare(set.apiVersion)));
+    if (pace.isDue()) yield;
+    const fields = id === self ? set.fields : yield* set.fields.difference(yield* changes.allIn(set.apiVersion), pace);
     if (fields.isEmpty) managers.delete(id);
-    else managers.set(id, withFields(set, fields));
+    else if (fields !== set.fields) managers.set(id, withFields(set, fields));
   }
-}
-
-function changesOf({ added, modified, removed }: Comparison): FieldSet {
-  return added.union(modified).union(removed);
 }
 
 // What identifies an object or belongs to the server is nobody's. Source: managedfields stripMetaManager.
@@ -156,14 +187,10 @@ export const unownedFields: FieldSet = FieldSet.of(
   ...metadataNames.map((name) => ['f:metadata', `f:${name}`]),
 );
 
-function withoutMetadata(fields: FieldSet): FieldSet {
-  return fields.difference(unownedFields);
-}
-
-function stripMetadata(managers: Managers, id: string): void {
+function* stripMetadata(managers: Managers, id: string): SlicedWork<void> {
   const set = managers.get(id);
   if (set === undefined) return;
-  const fields = withoutMetadata(set.fields);
+  const fields = yield* set.fields.difference(unownedFields);
   if (fields.isEmpty) managers.delete(id);
   else managers.set(id, withFields(set, fields));
 }

@@ -1,4 +1,4 @@
-import { deepCopy, formatApiVersion, isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, formatApiVersion, isStatusError, runWhole, type UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { customResource } from '../crd/custom-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
@@ -34,7 +34,7 @@ class VersionedObject {
     const applied = { apiVersion: formatApiVersion(definition), kind, metadata: { name: 'o' }, spec };
     const call = { definition, context: testContext({ fieldManager }), subresource: '', force: false };
     try {
-      this.#store(version, this.#manager.apply(this.#stored && this.in(version), applied, call));
+      this.#store(version, runWhole(this.#manager.apply(this.#stored && this.in(version), applied, call)));
     } catch (error) {
       if (!isStatusError(error)) throw error;
       return error.message;
@@ -46,7 +46,7 @@ class VersionedObject {
     const next = this.in(version);
     change(next);
     const call = { definition: this.#definition(version), context: testContext({ fieldManager }), subresource: '' };
-    this.#manager.onUpdate(next, this.in(version), call);
+    void this.#manager.onUpdate(next, this.in(version), call);
     this.#store(version, next);
   }
 

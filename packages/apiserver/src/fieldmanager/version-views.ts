@@ -1,6 +1,6 @@
 // How an object looks in the other versions of its kind, in which managers own fields too. Made by field-manager.ts from
 // the definitions of those versions. Source: managedfields versionConverter.
-import { deepCopy, formatApiVersion, type UnstructuredObject } from '@kapstan/api';
+import { copyInSlices, formatApiVersion, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
@@ -12,9 +12,9 @@ export interface VersionView {
   /** Fields that the endpoint resets in this version. */
   readonly ignored: FieldSet;
   /** An object of the request's version in this one. `which` names it in the error. Throws ConversionError. */
-  show(object: unknown, which: 'old' | 'new' | 'merged'): unknown;
+  show(object: unknown, which: 'old' | 'new' | 'merged'): SlicedWork<unknown>;
   /** The way back. */
-  back(object: unknown): unknown;
+  back(object: unknown): SlicedWork<unknown>;
 }
 
 export interface VersionViews {
@@ -33,9 +33,9 @@ export function versionView(own: ResourceDefinition, other: ResourceDefinition, 
   return {
     schema,
     ignored,
-    show: (object, which) => {
-      const shown = convert(object, own, other);
-      const fault = typedFault(shown, schema, { duplicates: 'refuse' });
+    show: function* (object, which) {
+      const shown = yield* convert(object, own, other);
+      const fault = yield* typedFault(shown, schema, { duplicates: 'refuse' });
       if (fault !== undefined) throw new ConversionError(`failed to convert ${which} object: ${fault}`);
       return shown;
     },
@@ -44,8 +44,8 @@ export function versionView(own: ResourceDefinition, other: ResourceDefinition, 
 }
 
 /** Custom resources differ in their apiVersion alone; what another version does not know is not taken out. */
-function convert(object: unknown, from: ResourceDefinition, to: ResourceDefinition): UnstructuredObject {
-  const copy = deepCopy(object) as UnstructuredObject;
+function* convert(object: unknown, from: ResourceDefinition, to: ResourceDefinition): SlicedWork<UnstructuredObject> {
+  const copy = (yield* copyInSlices(object)) as UnstructuredObject;
   const apiVersion = formatApiVersion(to);
   if (to.isCustom === true) return { ...copy, apiVersion };
   const stored = from.convert?.toStored(copy) ?? copy;

@@ -1,4 +1,4 @@
-import { isStatusError, type StatusError, type UnstructuredObject } from '@kapstan/api';
+import { isStatusError, runWhole, type StatusError, type UnstructuredObject } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
@@ -649,6 +649,6 @@ it('reads its body once and can be applied to several objects', () => {
     { type: 'merge', body },
     { schema: configMapSchema, gvk: configMapKind, fieldValidation: 'Warn', warn: () => undefined },
   );
-  expect(patcher(configMap({ a: '1' })).data).toEqual({ a: '1', n: '1' });
-  expect(patcher(configMap({ b: '1' })).data).toEqual({ b: '1', n: '1' });
+  expect(runWhole(patcher(configMap({ a: '1' }))).data).toEqual({ a: '1', n: '1' });
+  expect(runWhole(patcher(configMap({ b: '1' }))).data).toEqual({ b: '1', n: '1' });
 });

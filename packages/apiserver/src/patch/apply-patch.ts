@@ -1,23 +1,25 @@
 // PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
 // the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 import {
-  deepCopy,
+  copyInSlices,
   formatApiVersion,
   type GroupVersionKind,
   isJsonObject,
   JsonSyntaxError,
   newBadRequest,
+  runWhole,
+  type SlicedWork,
   StatusError,
   setOwn,
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { decodeDocument, interpretKind, kindRegistry } from '../schema/decode-object.ts';
+import { decodeDocumentInSlices, interpretKind, kindRegistry } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
-import { formatGoValue } from '../schema/go-types.ts';
-import { decodeText, readJson } from '../schema/json-reader.ts';
+import { decodeText, readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
+import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { applyJsonPatch, type JsonPatchOperation, readJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyStrategicMerge } from './strategic-merge.ts';
@@ -53,15 +55,15 @@ export interface PatchOptions {
 }
 
 /** Makes the patched object from the present one, which it does not change. May be called several times. */
-export type ObjectPatcher = (present: UnstructuredObject) => UnstructuredObject;
+export type ObjectPatcher = (present: UnstructuredObject) => SlicedWork<UnstructuredObject>;
 
-/** One application of a patch: {@link createPatcher} called once. */
+/** One application of a patch, all at once: {@link createPatcher} called once. */
 export function applyPatch(
   present: UnstructuredObject,
   patch: PatchRequest,
   options: PatchOptions,
 ): UnstructuredObject {
-  return createPatcher(patch, options)(present);
+  return runWhole(createPatcher(patch, options)(present));
 }
 
 /**
@@ -71,9 +73,10 @@ export function applyPatch(
  */
 export function createPatcher({ type, body }: PatchRequest, options: PatchOptions): ObjectPatcher {
   let read: ReadPatch | undefined;
-  return (present) => {
-    read ??= readPatch(type, decodeText(body));
-    return type === 'strategic' ? patchStrategically(present, read, options) : patchDocument(present, read, options);
+  return function* (present) {
+    read ??= yield* readPatch(type, decodeText(body));
+    const patched = type === 'strategic' ? patchStrategically : patchDocument;
+    return yield* patched(present, read, options);
   };
 }
 
@@ -84,17 +87,20 @@ interface ReadPatch {
   readonly complaints: readonly string[];
 }
 
+/** Most characters of an object in an error, which has it twice, as text in text. */
+const maxShown: number = 64 * 1024;
+
 const anyObject: SchemaNode = { additionalProperties: true };
 
-function readPatch(type: PatchType, text: string): ReadPatch {
+function* readPatch(type: PatchType, text: string): SlicedWork<ReadPatch> {
   const strict = new StrictErrors();
   if (type === 'json') {
-    const value = readJsonPatch(text, strict);
+    const value = yield* readJsonPatch(text, strict);
     return { type, value, complaints: strict.texts() };
   }
   try {
-    const { value, repeats } = readJson(text);
-    const patch = decodeTyped(value, { schema: anyObject, strict, repeats, words: 'json' });
+    const { value, repeats } = yield* readJsonText(text);
+    const patch = yield* decodeTypedInSlices(value, { schema: anyObject, strict, repeats, words: 'json' });
     if (patch === null && type === 'merge') throw newBadRequest('Invalid JSON Patch');
     return { type, value: patch ?? {}, complaints: strict.texts() };
   } catch (error) {
@@ -103,19 +109,23 @@ function readPatch(type: PatchType, text: string): ReadPatch {
   }
 }
 
-function patchDocument(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {
-  const document = deepCopy(present);
+function* patchDocument(
+  present: UnstructuredObject,
+  patch: ReadPatch,
+  options: PatchOptions,
+): SlicedWork<UnstructuredObject> {
+  const document = yield* copyInSlices(present);
   const patched =
     patch.type === 'json'
-      ? applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
-      : applyMergePatch(document, deepCopy(patch.value));
+      ? yield* applyJsonPatch(document, patch.value as readonly JsonPatchOperation[])
+      : yield* applyMergePatch(document, yield* copyInSlices(patch.value));
   const strict = new StrictErrors();
-  const shown = (): string => stringifyJson(sortedMembers(patched));
-  const object = invalidUnlessDecoded(shown, () => {
+  const shown = (): string => cutShort(stringifyJson(sortedMembers(patched)), maxShown);
+  const object = yield* invalidUnlessDecoded(shown, function* () {
     const gvk = interpretKind(patched, options.gvk);
     if (!isVersioned(patched, options.schema)) return decodeInternal(patched, gvk, { options, strict });
     const decoding = { schema: options.schema, gvk, expected: options.gvk, strict };
-    return decodeDocument({ value: sortedMembers(patched), repeats: new Map() }, decoding);
+    return yield* decodeDocumentInSlices({ value: sortedMembers(patched), repeats: new Map() }, decoding);
   });
   judge([...patch.complaints, ...strict.texts()], shown, options);
   return object;
@@ -144,25 +154,29 @@ function decodeInternal(
   return { apiVersion: formatApiVersion(gvk), kind: gvk.kind, metadata: {} };
 }
 
-function patchStrategically(present: UnstructuredObject, patch: ReadPatch, options: PatchOptions): UnstructuredObject {
-  const change = deepCopy(patch.value) as Record<string, unknown>;
-  const merged = mergeOrRefuse(deepCopy(present), change, options.schema);
+function* patchStrategically(
+  present: UnstructuredObject,
+  patch: ReadPatch,
+  options: PatchOptions,
+): SlicedWork<UnstructuredObject> {
+  const change = (yield* copyInSlices(patch.value)) as Record<string, unknown>;
+  const merged = yield* mergeOrRefuse(yield* copyInSlices(present), change, options.schema);
   const strict = new StrictErrors();
-  const shown = (): string => formatGoValue(patch.value);
-  const object = invalidUnlessDecoded(shown, () =>
-    decodeTyped(merged, { schema: options.schema, strict, words: 'unstructured' }),
-  ) as UnstructuredObject;
+  const shown = (): string => shortGoValue(patch.value, maxShown);
+  const object = (yield* invalidUnlessDecoded(shown, () =>
+    decodeTypedInSlices(merged, { schema: options.schema, strict, words: 'unstructured' }),
+  )) as UnstructuredObject;
   judge([...patch.complaints, ...[...strict.texts()].sort()], shown, options);
   return { ...object, apiVersion: formatApiVersion(options.gvk), kind: options.gvk.kind };
 }
 
-function mergeOrRefuse(
+function* mergeOrRefuse(
   present: UnstructuredObject,
   change: Record<string, unknown>,
   schema: SchemaNode,
-): Record<string, unknown> {
+): SlicedWork<Record<string, unknown>> {
   try {
-    return applyStrategicMerge(present, change, schema);
+    return yield* applyStrategicMerge(present, change, schema);
   } catch (error) {
     if (!(error instanceof StrategicMergeError)) throw error;
     throw strategicRefusal(error);
@@ -183,9 +197,9 @@ function strategicRefusal(error: StrategicMergeError): StatusError {
   }
 }
 
-function invalidUnlessDecoded<T>(shown: () => string, decode: () => T): T {
+function* invalidUnlessDecoded<T>(shown: () => string, decode: () => SlicedWork<T>): SlicedWork<T> {
   try {
-    return decode();
+    return yield* decode();
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw invalidPatch(shown(), error.message);

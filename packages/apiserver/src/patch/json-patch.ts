@@ -1,21 +1,24 @@
 // application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
 import {
-  deepCopy,
+  copyAtPace,
   getOwn,
   isJsonObject,
   JsonSyntaxError,
   maxJsonDepth,
   newBadRequest,
+  type SlicedWork,
+  SlicePace,
   StatusError,
   setOwn,
+  sortInSlices,
   stringifyJson,
 } from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import { readJson } from '../schema/json-reader.ts';
+import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
-import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
+import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 
 /** Most operations of one patch. Source: handlers.maxJSONPatchOperations. */
 const maxJsonPatchOperations = 10_000;
@@ -48,9 +51,9 @@ const patchSchema: SchemaNode = {
 };
 
 /** Reads a patch. Complaints about unknown and repeated members go to `strict`. Throws StatusError 400 and 413. */
-export function readJsonPatch(body: string, strict: StrictErrors): readonly JsonPatchOperation[] {
+export function* readJsonPatch(body: string, strict: StrictErrors): SlicedWork<readonly JsonPatchOperation[]> {
   const complaints = new StrictErrors();
-  const operations = decodeOperations(body, complaints);
+  const operations = yield* decodeOperations(body, complaints);
   for (const complaint of complaints.texts()) strict.add(`json patch ${complaint}`);
   if (operations.length > maxJsonPatchOperations) {
     throw new StatusError({
@@ -62,10 +65,11 @@ export function readJsonPatch(body: string, strict: StrictErrors): readonly Json
   return operations;
 }
 
-function decodeOperations(body: string, strict: StrictErrors): readonly JsonPatchOperation[] {
+function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<readonly JsonPatchOperation[]> {
   try {
-    const { value, repeats } = readJson(body);
-    return (decodeTyped(value, { schema: patchSchema, strict, repeats, words: 'json' }) ?? []) as JsonPatchOperation[];
+    const { value, repeats } = yield* readJsonText(body);
+    return ((yield* decodeTypedInSlices(value, { schema: patchSchema, strict, repeats, words: 'json' })) ??
+      []) as JsonPatchOperation[];
   } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
     throw newBadRequest(`error decoding patch: ${error.message}`);
@@ -73,25 +77,35 @@ function decodeOperations(body: string, strict: StrictErrors): readonly JsonPatc
 }
 
 /** Applies the operations in order, changing `document`, and returns it (or what replaced it). Throws StatusError 422. */
-export function applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): unknown {
+export function* applyJsonPatch(document: unknown, operations: readonly JsonPatchOperation[]): SlicedWork<unknown> {
   const patcher = new JsonPatcher(document);
   try {
-    for (const operation of operations) patcher.apply(operation);
+    for (const operation of operations) yield* patcher.apply(operation);
   } catch (error) {
     if (error instanceof RangeError) refuse();
     throw error;
   }
-  refuseDeepNesting(patcher.document);
-  patcher.sortOpened();
-  return patcher.document;
+  yield* refuseDeepNesting(patcher.document);
+  return yield* patcher.sorted();
 }
 
 /** Operations can nest a document deeper than any text that is read; whoever walks it next recurses. */
-function refuseDeepNesting(document: unknown): void {
-  let level: unknown[] = [document];
+function* refuseDeepNesting(document: unknown): SlicedWork<void> {
+  const pace = new SlicePace();
+  let level = isContainer(document) ? [document] : [];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > maxJsonDepth) refuse();
-    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []));
+    const next: Container[] = [];
+    for (const container of level) yield* addContainers(next, container, pace);
+    level = next;
+  }
+}
+
+function* addContainers(found: Container[], container: Container, pace: SlicePace): SlicedWork<void> {
+  if (pace.isDue()) yield;
+  for (const member of Array.isArray(container) ? container : Object.values(container)) {
+    if (isContainer(member)) found.push(member);
+    if (pace.isDue()) yield;
   }
 }
 
@@ -111,53 +125,102 @@ class JsonPatcher {
   document: unknown;
   #copiedBytes = 0;
   #shiftedItems = 0;
-  /** Objects that a path led into. */
-  readonly #opened = new Set<Record<string, unknown>>();
+  readonly #pace = new SlicePace();
+  /** Objects and lists that a path led into. */
+  readonly #opened = new Set<unknown>();
+  readonly #counts = new MemberCounts();
 
   constructor(document: unknown) {
     this.document = document;
   }
 
-  apply({ op, path, from, value }: JsonPatchOperation): void {
+  *apply({ op, path, from, value }: JsonPatchOperation): SlicedWork<void> {
+    if (this.#pace.isDue()) yield;
     if (typeof path !== 'string') refuse();
     switch (op) {
       case 'add':
-        return this.#add(path, deepCopy(value ?? null));
+        return this.#add(path, yield* this.#copy(value ?? null));
       case 'remove':
         return this.#remove(path);
       case 'replace':
-        return this.#replace(path, deepCopy(value ?? null));
+        return this.#replace(path, yield* this.#copy(value ?? null));
       case 'test':
-        return jsonEqual(this.#get(path) ?? null, value ?? null) ? undefined : refuse();
+        return (yield* this.#equals(this.#get(path) ?? null, value ?? null)) ? undefined : refuse();
       case 'move': {
         const moved = this.#get(from);
         this.#remove(from);
         return this.#add(path, moved);
       }
       case 'copy':
-        return this.#add(path, this.#copyOf(from));
+        return this.#add(path, yield* this.#copyOf(from));
       default:
         return refuse();
     }
   }
 
-  /** Go writes the objects that it looked into from maps, members in order: that decides whose fault is told. */
-  sortOpened(): void {
-    for (const object of this.#opened) {
-      for (const name of Object.keys(object).sort()) {
-        const value = getOwn(object, name);
-        delete object[name];
-        setOwn(object, name, value);
-      }
-    }
+  /**
+   * The document. Go writes the objects that it looked into from maps, members in order: that decides whose fault is told. Each
+   * of them lies in one that a path led into, too.
+   */
+  sorted(): SlicedWork<unknown> {
+    return this.#sort(this.document);
   }
 
-  #copyOf(from: string | undefined): unknown {
+  *#sort(value: unknown): SlicedWork<unknown> {
+    if (!this.#opened.has(value)) return value;
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) {
+        if (this.#opened.has(item)) value[index] = yield* this.#sort(item);
+        if (this.#pace.isDue()) yield;
+      }
+      return value;
+    }
+    const object = value as Record<string, unknown>;
+    const sorted: Record<string, unknown> = {};
+    for (const name of yield* sortInSlices(Object.keys(object))) {
+      const member = getOwn(object, name);
+      setOwn(sorted, name, this.#opened.has(member) ? yield* this.#sort(member) : member);
+      if (this.#pace.isDue()) yield;
+    }
+    return sorted;
+  }
+
+  /** As jsonEqual, at a cost that the size of the patch bounds, however large the document is. */
+  *#equals(present: unknown, wanted: unknown): SlicedWork<boolean> {
+    if (this.#pace.isDue()) yield;
+    if (Array.isArray(present) && Array.isArray(wanted)) return yield* this.#equalLists(present, wanted);
+    if (isJsonObject(present) && isJsonObject(wanted)) return yield* this.#equalMaps(present, wanted);
+    return jsonEqual(present, wanted);
+  }
+
+  *#equalLists(present: readonly unknown[], wanted: readonly unknown[]): SlicedWork<boolean> {
+    if (present.length !== wanted.length) return false;
+    for (const [index, item] of wanted.entries()) if (!(yield* this.#equals(present[index], item))) return false;
+    return true;
+  }
+
+  *#equalMaps(
+    present: Readonly<Record<string, unknown>>,
+    wanted: Readonly<Record<string, unknown>>,
+  ): SlicedWork<boolean> {
+    const names = Object.keys(wanted);
+    if (names.length !== this.#counts.of(present)) return false;
+    for (const name of names) {
+      if (!Object.hasOwn(present, name) || !(yield* this.#equals(present[name], wanted[name]))) return false;
+    }
+    return true;
+  }
+
+  *#copy(value: unknown): SlicedWork<unknown> {
+    return typeof value === 'object' ? yield* copyAtPace(value, this.#pace) : value;
+  }
+
+  *#copyOf(from: string | undefined): SlicedWork<unknown> {
     // The library of kube-apiserver finds the whole document for "test" alone.
     if (from === '') refuse();
     const value = this.#get(from) ?? null;
     this.#copiedBytes += stringifyJson(value).length;
-    return this.#copiedBytes > maxJsonPatchCopyBytes ? refuse() : deepCopy(value);
+    return this.#copiedBytes > maxJsonPatchCopyBytes ? refuse() : yield* this.#copy(value);
   }
 
   #get(path: string | undefined): unknown {
@@ -168,7 +231,7 @@ class JsonPatcher {
 
   #add(path: string, value: unknown): void {
     const { container, key } = this.#locate(path);
-    if (!Array.isArray(container)) setOwn(container, key, value);
+    if (!Array.isArray(container)) this.#set(container, key, value);
     else if (key === '-') container.push(value);
     else container.splice(this.#shift(container, indexIn(key, container.length + 1)), 0, value);
   }
@@ -176,8 +239,18 @@ class JsonPatcher {
   #remove(path: string | undefined): void {
     const { container, key } = this.#locate(path);
     if (Array.isArray(container)) container.splice(this.#shift(container, indexIn(key, container.length)), 1);
-    else if (Object.hasOwn(container, key)) delete container[key];
+    else if (Object.hasOwn(container, key)) this.#delete(container, key);
     else refuse();
+  }
+
+  #set(object: Record<string, unknown>, name: string, value: unknown): void {
+    if (!Object.hasOwn(object, name)) this.#counts.add(object, 1);
+    setOwn(object, name, value);
+  }
+
+  #delete(object: Record<string, unknown>, name: string): void {
+    this.#counts.add(object, -1);
+    delete object[name];
   }
 
   /** The index, if the items behind it may still be shifted. */
@@ -193,11 +266,11 @@ class JsonPatcher {
     }
     const { container, key } = this.#locate(path);
     if (Array.isArray(container)) container[indexIn(key, container.length)] = value;
-    else setOwn(container, key, value);
+    else this.#set(container, key, value);
   }
 
   #open(container: unknown): void {
-    if (isJsonObject(container)) this.#opened.add(container);
+    if (isContainer(container)) this.#opened.add(container);
   }
 
   /** The object or list that the last part of a path is in. What stands before the first slash is passed over. */
@@ -216,6 +289,25 @@ class JsonPatcher {
       this.#open(container);
     }
     return isContainer(container) ? { container, key: unescapePart(parts.at(-1) ?? '') } : refuse();
+  }
+}
+
+/** How many members the objects have that a test looked at: each of them is counted once, not by each test. */
+class MemberCounts {
+  readonly #counts = new WeakMap<object, number>();
+
+  of(object: Readonly<Record<string, unknown>>): number {
+    let count = this.#counts.get(object);
+    if (count === undefined) {
+      count = Object.keys(object).length;
+      this.#counts.set(object, count);
+    }
+    return count;
+  }
+
+  add(object: object, more: number): void {
+    const count = this.#counts.get(object);
+    if (count !== undefined) this.#counts.set(object, count + more);
   }
 }
 

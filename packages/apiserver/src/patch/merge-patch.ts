@@ -1,37 +1,57 @@
 // application/merge-patch+json: RFC 7386 on own keys, with kube-apiserver's one deviation: nulls of objects inside what is
 // new are dropped, in lists too; items of lists stay. Used by apply-patch.ts.
-import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api';
 
 /**
  * The document with the patch merged in. Changes `document` and may share parts of `patch`. Objects that both have, and
  * those of the patch, come out with their members in order, which decides whose fault is told: Go writes them from maps.
  */
-export function applyMergePatch(document: unknown, patch: unknown): unknown {
-  if (!isJsonObject(document)) return withoutNulls(patch);
-  if (!isJsonObject(patch)) return patch;
-  for (const name of Object.keys(patch)) {
-    const value = getOwn(patch, name);
-    const present = getOwn(document, name);
-    if (value === null) delete document[name];
-    else if (present === undefined || present === null) setOwn(document, name, withoutNulls(value));
-    else setOwn(document, name, applyMergePatch(present, value));
-  }
-  return sortedMembers(document);
+export function applyMergePatch(document: unknown, patch: unknown): SlicedWork<unknown> {
+  return merge(document, patch, new SlicePace());
 }
 
-function sortedMembers(object: Record<string, unknown>): Record<string, unknown> {
+function* merge(document: unknown, patch: unknown, pace: SlicePace): SlicedWork<unknown> {
+  if (!isJsonObject(document)) return yield* withoutNulls(patch, pace);
+  if (!isJsonObject(patch)) return patch;
+  for (const name of Object.keys(patch)) {
+    if (pace.isDue()) yield;
+    const value = getOwn(patch, name);
+    if (value === null) delete document[name];
+    else setOwn(document, name, yield* mergedMember(getOwn(document, name), value, pace));
+  }
   const sorted: Record<string, unknown> = {};
-  for (const name of Object.keys(object).sort()) setOwn(sorted, name, getOwn(object, name));
+  for (const name of yield* sortInSlices(Object.keys(document))) {
+    setOwn(sorted, name, getOwn(document, name));
+    if (pace.isDue()) yield;
+  }
   return sorted;
 }
 
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
+function* mergedMember(present: unknown, value: unknown, pace: SlicePace): SlicedWork<unknown> {
+  if (typeof value !== 'object') return value;
+  return present === undefined || present === null
+    ? yield* withoutNulls(value, pace)
+    : yield* merge(present, value, pace);
+}
+
+function* withoutNulls(value: unknown, pace: SlicePace): SlicedWork<unknown> {
+  if (typeof value !== 'object') return value;
+  if (Array.isArray(value)) return yield* itemsWithoutNulls(value, pace);
   if (!isJsonObject(value)) return value;
   const result: Record<string, unknown> = {};
-  for (const name of Object.keys(value).sort()) {
+  for (const name of yield* sortInSlices(Object.keys(value))) {
+    if (pace.isDue()) yield;
     const member = getOwn(value, name);
-    if (member !== null) setOwn(result, name, withoutNulls(member));
+    if (member !== null) setOwn(result, name, yield* withoutNulls(member, pace));
   }
   return result;
+}
+
+function* itemsWithoutNulls(list: readonly unknown[], pace: SlicePace): SlicedWork<unknown[]> {
+  const items: unknown[] = [];
+  for (const item of list) {
+    items.push(yield* withoutNulls(item, pace));
+    if (pace.isDue()) yield;
+  }
+  return items;
 }

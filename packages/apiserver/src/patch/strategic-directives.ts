@@ -1,6 +1,6 @@
 // The directives of a strategic merge patch: their names, and a patch without them. Used by strategic-merge.ts and
 // strategic-list.ts.
-import { isJsonObject, setOwn } from '@kapstan/api';
+import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
 
 /** `$patch: delete | replace`, in a map or an item of a list. */
 export const directive = '$patch';
@@ -12,14 +12,24 @@ export const deletionPrefix = '$deleteFromPrimitiveList';
 export const orderPrefix = '$setElementOrder';
 
 /** What is new is taken as it is, but for nulls and directives, which have nothing to act on. */
-export function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((item) => !hasDirective(item)).map(withoutDirectives);
+export function* withoutDirectives(value: unknown, pace: SlicePace): SlicedWork<unknown> {
+  if (Array.isArray(value)) return yield* listWithoutDirectives(value, pace);
   if (!isJsonObject(value)) return value;
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const member = value[name];
+    if (pace.isDue()) yield;
     if (member !== null && !isDirectiveName(name) && !hasDirective(member))
-      setOwn(result, name, withoutDirectives(member));
+      setOwn(result, name, typeof member === 'object' ? yield* withoutDirectives(member, pace) : member);
+  }
+  return result;
+}
+
+function* listWithoutDirectives(list: readonly unknown[], pace: SlicePace): SlicedWork<unknown[]> {
+  const result: unknown[] = [];
+  for (const item of list) {
+    if (pace.isDue()) yield;
+    if (!hasDirective(item)) result.push(typeof item === 'object' ? yield* withoutDirectives(item, pace) : item);
   }
   return result;
 }

@@ -1,12 +1,14 @@
 // Lists in a strategic merge: maps by their merge key, scalars as sets, and the order of the outcome. The order of the
 // patch (or of $setElementOrder) goes before the order of the present list. Used by strategic-merge.ts.
-import { isJsonObject, setOwn } from '@kapstan/api';
-import { formatGoValue, goInterfaceType } from '../schema/go-types.ts';
+import { isJsonObject, type SlicedWork, type SlicePace, setOwn } from '@kapstan/api';
+import { goInterfaceType } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { shortGoValue } from '../schema/short-go-text.ts';
 import { directive, hasDirective, withoutDirectives } from './strategic-directives.ts';
 import {
   badArgument,
   listOfLists,
+  maxShown,
   noMap,
   noMergeKey,
   StrategicMergeError,
@@ -14,8 +16,13 @@ import {
 } from './strategic-merge-error.ts';
 
 type Fields = Record<string, unknown>;
-/** Merges two maps of a list: the recursion back into strategic-merge.ts. */
-export type MergeMaps = (original: Fields, patch: Fields, schema: SchemaNode) => Fields;
+
+/** What the merge of a list needs from the merge that it is part of. */
+export interface Merging {
+  readonly pace: SlicePace;
+  /** Merges two maps: the recursion back into strategic-merge.ts. */
+  readonly mergeMaps: (original: Fields, patch: Fields, schema: SchemaNode) => SlicedWork<Fields>;
+}
 
 export interface ListChange {
   readonly present: unknown[];
@@ -25,111 +32,168 @@ export interface ListChange {
 }
 
 /** The merged list. Throws StrategicMergeError. */
-export function mergeList(
+export function* mergeList(
   { present, change, isDeletion }: ListChange,
   node: SchemaNode,
-  mergeMaps: MergeMaps,
-): unknown[] {
+  merging: Merging,
+): SlicedWork<unknown[]> {
+  const { pace } = merging;
   if (present.length === 0 && change.length === 0) return present;
-  if (elementType(present, change) !== mapType) {
-    if (isDeletion) return present.filter((item) => !change.includes(item));
-    return inOrder([...new Set([...present, ...change])], { first: change, rest: present, mergeKey: undefined });
+  if ((yield* elementType([present, change], pace)) !== mapType) {
+    if (isDeletion) return yield* without(present, change, pace);
+    const distinct = yield* distinctItems([present, change], pace);
+    return yield* inOrder(distinct, { first: change, rest: present, mergeKey: undefined }, pace);
   }
   const mergeKey = node.patchMergeKey;
   if (mergeKey === undefined)
     throw new StrategicMergeError('internal', 'cannot merge lists without merge key for type struct');
-  const { kept, changes } = applyItemDirectives(present, change as Fields[], mergeKey);
-  const merged = mergeItems([...kept], { changes, mergeKey, items: node.items ?? {}, mergeMaps });
-  return inOrder(merged, { first: changes, rest: kept, mergeKey });
+  const { kept, changes } = yield* applyItemDirectives({ present, change: change as Fields[], mergeKey }, pace);
+  const merged = yield* mergeItems([...kept], { changes, mergeKey, items: node.items ?? {} }, merging);
+  return yield* inOrder(merged, { first: changes, rest: kept, mergeKey }, pace);
 }
 
 /** A list that comes with $setElementOrder; undefined when there is neither a present list nor a change. */
-export function orderedList(
+export function* orderedList(
   {
     present,
     change,
     order,
   }: { readonly present: unknown[] | undefined; readonly change: unknown[] | undefined; readonly order: unknown[] },
   node: SchemaNode,
-  mergeMaps: MergeMaps,
-): unknown[] | undefined {
+  merging: Merging,
+): SlicedWork<unknown[] | undefined> {
+  const { pace } = merging;
   const mergeKey = node.patchMergeKey;
-  refuseOtherOrder(change ?? [], order, mergeKey);
+  yield* refuseOtherOrder({ change: change ?? [], order, mergeKey }, pace);
   if (present === undefined && change === undefined) return undefined;
   const isMerging = node.patchStrategy?.includes('merge') === true;
   const merged =
     present === undefined || change === undefined
-      ? (withoutDirectives(change ?? present ?? []) as unknown[])
+      ? ((yield* withoutDirectives(change ?? present ?? [], pace)) as unknown[])
       : isMerging
-        ? mergeList({ present, change, isDeletion: false }, node, mergeMaps)
+        ? yield* mergeList({ present, change, isDeletion: false }, node, merging)
         : change;
-  elementType(present ?? [], change ?? []);
-  return inOrder(merged, { first: order, rest: present ?? [], mergeKey });
+  yield* elementType([present ?? [], change ?? []], pace);
+  return yield* inOrder(merged, { first: order, rest: present ?? [], mergeKey }, pace);
 }
 
 const mapType = 'map[string]interface {}';
 
-function elementType(...lists: readonly (readonly unknown[])[]): string {
-  const types = new Set(lists.flat(1).map(goInterfaceType));
+function* elementType(lists: readonly (readonly unknown[])[], pace: SlicePace): SlicedWork<string> {
+  const types = new Set<string>();
+  for (const list of lists) {
+    for (const item of list) {
+      types.add(goInterfaceType(item));
+      if (pace.isDue()) yield;
+    }
+  }
   if (types.has('[]interface {}')) throw listOfLists();
   if (types.size > 1) {
-    throw new StrategicMergeError('internal', `list element types are not identical: ${formatGoValue(lists)}`);
+    throw new StrategicMergeError('internal', `list element types are not identical: ${shortGoValue(lists, maxShown)}`);
   }
   const [type] = types;
   if (type === undefined) throw new StrategicMergeError('internal', 'no elements in any of the given slices');
   return type;
 }
 
+function* without(list: readonly unknown[], removed: readonly unknown[], pace: SlicePace): SlicedWork<unknown[]> {
+  const gone = new Set(yield* distinctItems([removed], pace));
+  const kept: unknown[] = [];
+  for (const item of list) {
+    if (!gone.has(item)) kept.push(item);
+    if (pace.isDue()) yield;
+  }
+  return kept;
+}
+
+function* distinctItems(lists: readonly (readonly unknown[])[], pace: SlicePace): SlicedWork<Iterable<unknown>> {
+  const distinct = new Set<unknown>();
+  for (const list of lists) {
+    for (const item of list) {
+      distinct.add(item);
+      if (pace.isDue()) yield;
+    }
+  }
+  return distinct;
+}
+
+interface ItemChanges {
+  readonly present: unknown[];
+  readonly change: readonly Fields[];
+  readonly mergeKey: string;
+}
+
 /** `{$patch: delete, key}` takes items away, `{$patch: replace}` all of them. */
-function applyItemDirectives(
-  present: unknown[],
-  change: readonly Fields[],
-  mergeKey: string,
-): { readonly kept: unknown[]; readonly changes: readonly Fields[] } {
-  let kept = present;
+function* applyItemDirectives(
+  { present, change, mergeKey }: ItemChanges,
+  pace: SlicePace,
+): SlicedWork<{ readonly kept: unknown[]; readonly changes: readonly Fields[] }> {
+  const deleted = new Set<unknown>();
   let isReplaced = false;
   const plain: Fields[] = [];
   for (const item of change) {
-    const what = item[directive];
+    if (pace.isDue()) yield;
     if (!hasDirective(item)) plain.push(item);
-    else if (what === 'replace') isReplaced = true;
-    else if (what === 'delete') kept = withoutItem(kept, keyOf(item, mergeKey), mergeKey);
-    else if (what === 'merge')
-      throw new StrategicMergeError('internal', 'merging lists cannot yet be specified in the patch');
-    else throw unknownPatchType(what, item);
+    else if (itemDirective(item) === 'replace') isReplaced = true;
+    else deleted.add(keyOf(item, mergeKey));
   }
-  return isReplaced ? { kept: plain, changes: [] } : { kept, changes: plain };
+  if (isReplaced) return { kept: plain, changes: [] };
+  if (deleted.size === 0) return { kept: present, changes: plain };
+  const kept: unknown[] = [];
+  for (const item of present) {
+    if (!isOneOf(deleted, item, mergeKey)) kept.push(item);
+    if (pace.isDue()) yield;
+  }
+  return { kept, changes: plain };
 }
 
-function withoutItem(list: unknown[], key: unknown, mergeKey: string): unknown[] {
-  return list.filter((item) => !isJsonObject(item) || item[mergeKey] !== key);
+function itemDirective(item: Fields): 'replace' | 'delete' {
+  const what = item[directive];
+  if (what === 'replace' || what === 'delete') return what;
+  if (what !== 'merge') throw unknownPatchType(what, item);
+  throw new StrategicMergeError('internal', 'merging lists cannot yet be specified in the patch');
+}
+
+function isOneOf(keys: ReadonlySet<unknown>, item: unknown, mergeKey: string): boolean {
+  return isJsonObject(item) && keys.has(item[mergeKey]);
 }
 
 interface ItemMerge {
   readonly changes: readonly Fields[];
   readonly mergeKey: string;
   readonly items: SchemaNode;
-  readonly mergeMaps: MergeMaps;
 }
 
-function mergeItems(list: unknown[], { changes, mergeKey, items, mergeMaps }: ItemMerge): unknown[] {
-  const places = new Map<unknown, number>();
-  list.forEach((item, index) => {
-    const key = isJsonObject(item) && Object.hasOwn(item, mergeKey) ? item[mergeKey] : undefined;
-    if (key !== undefined && !places.has(key)) places.set(key, index);
-  });
+function* mergeItems(
+  list: unknown[],
+  { changes, mergeKey, items }: ItemMerge,
+  { pace, mergeMaps }: Merging,
+): SlicedWork<unknown[]> {
+  const places = yield* placesOf(list, mergeKey, pace);
   for (const change of changes) {
     const key = keyOf(change, mergeKey);
     const place = places.get(key);
     if (place === undefined) {
       places.set(key, list.length);
-      const item = withoutDirectives(change) as Fields;
+      const item = (yield* withoutDirectives(change, pace)) as Fields;
       // A key of null is one too.
       if (key === null) setOwn(item, mergeKey, key);
       list.push(item);
-    } else list[place] = mergeMaps(list[place] as Fields, change, items);
+    } else list[place] = yield* mergeMaps(list[place] as Fields, change, items);
+    if (pace.isDue()) yield;
   }
   return list;
+}
+
+/** Where the first item with each key stands. */
+function* placesOf(list: readonly unknown[], mergeKey: string, pace: SlicePace): SlicedWork<Map<unknown, number>> {
+  const places = new Map<unknown, number>();
+  for (const [index, item] of list.entries()) {
+    const key = isJsonObject(item) && Object.hasOwn(item, mergeKey) ? item[mergeKey] : undefined;
+    if (key !== undefined && !places.has(key)) places.set(key, index);
+    if (pace.isDue()) yield;
+  }
+  return places;
 }
 
 interface WantedOrder {
@@ -140,35 +204,83 @@ interface WantedOrder {
   readonly mergeKey: string | undefined;
 }
 
-function inOrder(list: readonly unknown[], { first, rest, mergeKey }: WantedOrder): unknown[] {
-  const wanted = ranksOf(first, mergeKey);
-  const before = ranksOf(rest, mergeKey);
-  const rank = (ranks: ReadonlyMap<unknown, number>, item: unknown): number =>
-    ranks.get(identity(item, mergeKey)) ?? -1;
-  const ours = list.filter((item) => rank(wanted, item) >= 0).sort((a, b) => rank(wanted, a) - rank(wanted, b));
-  const others = list.filter((item) => rank(wanted, item) < 0).sort((a, b) => rank(before, a) - rank(before, b));
+/** Looks items up by what identifies them, so that no list is sorted or searched. */
+function* inOrder(list: Iterable<unknown>, order: WantedOrder, pace: SlicePace): SlicedWork<unknown[]> {
+  const { mergeKey } = order;
+  const wanted = yield* ranksOf(order.first, mergeKey, pace);
+  const before = yield* ranksOf(order.rest, mergeKey, pace);
+  const ours = new Map<unknown, unknown[]>();
+  const known = new Map<unknown, unknown[]>();
+  const unknown: unknown[] = [];
+  for (const item of list) {
+    if (pace.isDue()) yield;
+    const key = identity(item, mergeKey);
+    if (wanted.has(key)) addTo(ours, key, item);
+    else if (before.has(key)) addTo(known, key, item);
+    else unknown.push(item);
+  }
+  const first = yield* pickInOrder(ours, wanted.keys(), { picked: [], pace });
+  const rest = yield* pickInOrder(known, before.keys(), { picked: unknown, pace });
+  const rankOf = (item: unknown): number => before.get(identity(item, mergeKey)) ?? -1;
+  return yield* interleaved({ first, rest }, rankOf, pace);
+}
+
+/** The items of both lists, each in its order; those of the second go before an item of the first that they stood before. */
+function* interleaved(
+  { first, rest }: { readonly first: readonly unknown[]; readonly rest: readonly unknown[] },
+  rankOf: (item: unknown) => number,
+  pace: SlicePace,
+): SlicedWork<unknown[]> {
   const result: unknown[] = [];
   let next = 0;
-  for (const item of ours) {
-    const place = rank(before, item);
-    while (next < others.length && place >= 0 && isBefore(rank(before, others[next]), place))
-      result.push(others[next++]);
+  for (const item of first) {
+    const place = rankOf(item);
+    while (next < rest.length && place >= 0 && isBefore(rankOf(rest[next]), place)) {
+      result.push(rest[next++]);
+      if (pace.isDue()) yield;
+    }
     result.push(item);
+    if (pace.isDue()) yield;
   }
-  return [...result, ...others.slice(next)];
+  return result.concat(rest.slice(next));
+}
+
+function addTo(groups: Map<unknown, unknown[]>, key: unknown, item: unknown): void {
+  const group = groups.get(key);
+  if (group === undefined) groups.set(key, [item]);
+  else group.push(item);
+}
+
+/** Adds the items of these keys to `picked`, in the order of the keys. */
+function* pickInOrder(
+  groups: ReadonlyMap<unknown, readonly unknown[]>,
+  keys: Iterable<unknown>,
+  { picked, pace }: { readonly picked: unknown[]; readonly pace: SlicePace },
+): SlicedWork<unknown[]> {
+  if (groups.size === 0) return picked;
+  for (const key of keys) {
+    for (const item of groups.get(key) ?? []) picked.push(item);
+    if (pace.isDue()) yield;
+  }
+  return picked;
 }
 
 function isBefore(rank: number, place: number): boolean {
   return rank >= 0 && rank < place;
 }
 
-function ranksOf(list: readonly unknown[], mergeKey: string | undefined): Map<unknown, number> {
+function* ranksOf(
+  list: readonly unknown[],
+  mergeKey: string | undefined,
+  pace: SlicePace,
+): SlicedWork<Map<unknown, number>> {
   const ranks = new Map<unknown, number>();
-  list.forEach((item, index) => {
+  for (const [index, item] of list.entries()) {
     if (mergeKey !== undefined && !isJsonObject(item)) throw noMap(index);
     const key = identity(item, mergeKey);
     if (!ranks.has(key)) ranks.set(key, index);
-  });
+    if (pace.isDue()) yield;
+  }
   return ranks;
 }
 
@@ -182,15 +294,27 @@ function keyOf(item: unknown, mergeKey: string): unknown {
   return item[mergeKey];
 }
 
+interface OrderCheck {
+  readonly change: readonly unknown[];
+  readonly order: readonly unknown[];
+  readonly mergeKey: string | undefined;
+}
+
 /** What the patch sets must stand in $setElementOrder, in the same order. */
-function refuseOtherOrder(change: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
+function* refuseOtherOrder({ change, order, mergeKey }: OrderCheck, pace: SlicePace): SlicedWork<void> {
   if (change.length === 0 || order.length === 0) return;
-  const plain = change.filter((item) => !hasDirective(item));
+  const plain: unknown[] = [];
+  for (const item of change) {
+    if (!hasDirective(item)) plain.push(item);
+    if (pace.isDue()) yield;
+  }
   let at = 0;
   for (const place of order) {
     if (at < plain.length && identity(plain[at], mergeKey) === identity(place, mergeKey)) at++;
+    if (pace.isDue()) yield;
   }
   if (at === plain.length) return;
-  const text = `The order in patch list:\n${formatGoValue(change)}\n doesn't match $setElementOrder list:\n${formatGoValue(order)}\n`;
+  const [is, wanted] = [shortGoValue(change, maxShown), shortGoValue(order, maxShown)];
+  const text = `The order in patch list:\n${is}\n doesn't match $setElementOrder list:\n${wanted}\n`;
   throw new StrategicMergeError('internal', text);
 }

@@ -1,5 +1,9 @@
 // What a strategic merge refuses, with the words of apimachinery's util/mergepatch. Turned into a Status by apply-patch.ts.
-import { formatGoText, formatGoValue, goInterfaceType } from '../schema/go-types.ts';
+import { formatGoText, goInterfaceType } from '../schema/go-types.ts';
+import { cutShort, shortGoValue } from '../schema/short-go-text.ts';
+
+/** Most characters of a value in the text of an error. */
+export const maxShown: number = 64 * 1024;
 
 /** 'badRequest' = 400, 'unprocessable' = 422 with a general text, 'internal' = 500: whatever Kubernetes did not foresee. */
 export type StrategicMergeErrorType = 'badRequest' | 'unprocessable' | 'internal';
@@ -15,13 +19,16 @@ export class StrategicMergeError extends Error {
 }
 
 export function unknownPatchType(word: unknown, map: unknown): StrategicMergeError {
-  return new StrategicMergeError('internal', `unknown patch type: ${formatGoText(word)} in map: ${formatGoValue(map)}`);
+  return new StrategicMergeError(
+    'internal',
+    `unknown patch type: ${cutShort(formatGoText(word), maxShown)} in map: ${shortGoValue(map, maxShown)}`,
+  );
 }
 
 export function noMergeKey(map: unknown, mergeKey: string): StrategicMergeError {
   return new StrategicMergeError(
     'internal',
-    `map: ${formatGoValue(map)} does not contain declared merge key: ${mergeKey}`,
+    `map: ${shortGoValue(map, maxShown)} does not contain declared merge key: ${mergeKey}`,
   );
 }
 

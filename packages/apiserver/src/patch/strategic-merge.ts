@@ -1,7 +1,7 @@
 // application/strategic-merge-patch+json: a merge patch that knows from the schema which lists merge by key, with its
 // directives $patch, $retainKeys, $deleteFromPrimitiveList, $setElementOrder. Used by apply-patch.ts; lists are in
 // strategic-list.ts. Source of the rules: apimachinery util/strategicpatch.
-import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import { getOwn, isJsonObject, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api';
 import { goTypeName } from '../schema/go-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import {
@@ -12,18 +12,39 @@ import {
   retainKeys,
   withoutDirectives,
 } from './strategic-directives.ts';
-import { mergeList, orderedList } from './strategic-list.ts';
+import { type Merging, mergeList, orderedList } from './strategic-list.ts';
 import { badArgument, StrategicMergeError, unknownPatchType } from './strategic-merge-error.ts';
 
 type Fields = Record<string, unknown>;
 
-/** Merges `patch` into `original` and returns the result. Changes both. Throws {@link StrategicMergeError}. */
-export function applyStrategicMerge(original: Fields, patch: Fields, schema: SchemaNode): Fields {
-  if (Object.hasOwn(patch, directive)) return applyDirective(patch);
-  applyRetainKeys(original, patch);
-  applyElementOrders(original, patch, schema);
-  for (const name of Object.keys(patch).sort()) mergeMember(original, { name, value: patch[name] }, schema);
-  return original;
+/**
+ * Merges `patch` into `original` and returns the result. Changes both. Throws {@link StrategicMergeError}. The cost is linear in
+ * both, but for the sorting of names.
+ */
+export function applyStrategicMerge(original: Fields, patch: Fields, schema: SchemaNode): SlicedWork<Fields> {
+  const pace = new SlicePace();
+  const merging: Merging = {
+    pace,
+    mergeMaps: (present, change, node) => mergeMaps({ present, change, node }, merging),
+  };
+  return merging.mergeMaps(original, patch, schema);
+}
+
+interface MapMerge {
+  readonly present: Fields;
+  readonly change: Fields;
+  readonly node: SchemaNode;
+}
+
+function* mergeMaps({ present, change, node }: MapMerge, merging: Merging): SlicedWork<Fields> {
+  if (Object.hasOwn(change, directive)) return applyDirective(change);
+  applyRetainKeys(present, change);
+  yield* applyElementOrders({ present, change, node }, merging);
+  for (const name of yield* sortInSlices(Object.keys(change))) {
+    if (merging.pace.isDue()) yield;
+    yield* mergeMember(present, { name, value: change[name], node }, merging);
+  }
+  return present;
 }
 
 function applyDirective(patch: Fields): Fields {
@@ -51,16 +72,16 @@ function applyRetainKeys(original: Fields, patch: Fields): void {
 }
 
 /** Lists with a $setElementOrder are merged and ordered here, and taken out of the patch. */
-function applyElementOrders(original: Fields, patch: Fields, schema: SchemaNode): void {
+function* applyElementOrders({ present: original, change: patch, node }: MapMerge, merging: Merging): SlicedWork<void> {
   for (const key of Object.keys(patch)) {
+    if (merging.pace.isDue()) yield;
     if (!key.startsWith(orderPrefix)) continue;
     const name = nameAfter(orderPrefix, key);
     const order = listOf(patch[key]);
     delete patch[key];
     const present = Object.hasOwn(original, name) ? listOf(original[name]) : undefined;
     const change = Object.hasOwn(patch, name) ? listOf(patch[name]) : undefined;
-    const lists = { present, change, order };
-    const merged = orderedList(lists, memberSchema(schema, name), applyStrategicMerge);
+    const merged = yield* orderedList({ present, change, order }, memberSchema(node, name), merging);
     if (merged !== undefined) setOwn(original, name, merged);
     delete patch[name];
   }
@@ -81,9 +102,11 @@ function listOf(value: unknown): unknown[] {
 interface Member {
   readonly name: string;
   readonly value: unknown;
+  /** Schema of the map. */
+  readonly node: SchemaNode;
 }
 
-function mergeMember(original: Fields, { name: key, value }: Member, schema: SchemaNode): void {
+function* mergeMember(original: Fields, { name: key, value, node }: Member, merging: Merging): SlicedWork<void> {
   const isDeletion = key.startsWith(deletionPrefix);
   const name = isDeletion ? nameAfter(deletionPrefix, key) : key;
   if (value === null) {
@@ -94,27 +117,31 @@ function mergeMember(original: Fields, { name: key, value }: Member, schema: Sch
   if (kindOf(present) !== kindOf(value)) {
     if (isDeletion) return;
     if (hasDirective(value)) delete original[name];
-    else setOwn(original, name, withoutDirectives(value));
+    else setOwn(original, name, yield* withoutDirectives(value, merging.pace));
     return;
   }
-  setOwn(original, name, mergedValue({ present, change: value, isDeletion }, schema, name));
+  if (typeof value !== 'object') setOwn(original, name, value);
+  else setOwn(original, name, yield* mergedValue({ present, change: value, isDeletion, node, name }, merging));
 }
 
 interface ValueChange {
   readonly present: unknown;
   readonly change: unknown;
   readonly isDeletion: boolean;
+  /** Schema of the map, and the name in it. */
+  readonly node: SchemaNode;
+  readonly name: string;
 }
 
-function mergedValue({ present, change, isDeletion }: ValueChange, schema: SchemaNode, name: string): unknown {
+function* mergedValue({ present, change, isDeletion, ...place }: ValueChange, merging: Merging): SlicedWork<unknown> {
   if (isJsonObject(present) && isJsonObject(change)) {
-    const node = memberSchema(schema, name);
-    return patchStrategyOf(node) === 'replace' ? change : applyStrategicMerge(present, change, node);
+    const node = memberSchema(place.node, place.name);
+    return patchStrategyOf(node) === 'replace' ? change : yield* merging.mergeMaps(present, change, node);
   }
   if (Array.isArray(present) && Array.isArray(change)) {
-    const node = memberSchema(schema, name);
+    const node = memberSchema(place.node, place.name);
     if (!isDeletion && patchStrategyOf(node) !== 'merge') return change;
-    return mergeList({ present, change, isDeletion }, node, applyStrategicMerge);
+    return yield* mergeList({ present, change, isDeletion }, node, merging);
   }
   return change;
 }

@@ -70,14 +70,15 @@ export async function admitCreate<T extends KubernetesObject>(
 ): Promise<void> {
   if (managedFields === 'tracked') {
     const definition = parts.definition as unknown as ResourceDefinition<UnstructuredObject>;
-    parts.managedFields?.onCreate(object, { context, definition, subresource });
+    const tracking = parts.managedFields?.onCreate(object, { context, definition, subresource });
+    if (tracking !== undefined) await tracking;
   }
   await context.nextTurn?.();
   if (parts.admission !== undefined) {
     const { name = '', managedFields: entries } = object.metadata ?? {};
     const attributes = admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object });
     await parts.admission.admit(attributes);
-    parts.managedFields?.afterAdmission(object, entries, context);
+    await parts.managedFields?.afterAdmission(object, entries, context);
   }
   dedupeOwners(object, context, afterAdmission);
 }

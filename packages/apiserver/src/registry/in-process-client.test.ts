@@ -1,4 +1,11 @@
-import { type KubernetesObject, newNotFound, resource, type UnstructuredObject, type WatchEvent } from '@kapstan/api';
+import {
+  type KubernetesObject,
+  newNotFound,
+  resource,
+  type SlicedWork,
+  type UnstructuredObject,
+  type WatchEvent,
+} from '@kapstan/api';
 import { listWatchConformance, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
@@ -90,7 +97,8 @@ describe('the in-process client', () => {
   const patching: ObjectPatching = {
     prepare: ({ type, body, force }, { context, definition, name }) => {
       const sent = JSON.parse(Buffer.from(body).toString()) as UnstructuredObject;
-      return (present): UnstructuredObject => {
+      // biome-ignore lint/correctness/useYield: this patch is done in one slice.
+      return function* (present): SlicedWork<UnstructuredObject> {
         if (type !== 'apply') {
           if (present === undefined) throw newNotFound(definition, name);
           return { ...present, ...sent } as UnstructuredObject;

@@ -1,4 +1,4 @@
-import type { CallSignal, Revision, UnstructuredObject } from '@kapstan/api';
+import type { CallSignal, Revision, SlicedWork, UnstructuredObject } from '@kapstan/api';
 import { type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -22,7 +22,13 @@ function openHeld() {
   const catalog = new ResourceCatalog();
   const definition = testDefinition({ schema: { preserveUnknownFields: true } });
   catalog.install({ definition, store: store as unknown as ResourceStore });
-  const patching = { prepare: () => (present: UnstructuredObject | undefined) => present ?? {} };
+  const patching = {
+    prepare: () =>
+      // biome-ignore lint/correctness/useYield: this patch is done in one slice.
+      function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
+        return present ?? {};
+      },
+  };
   return { clock, signals, client: new InProcessClient({ catalog, clock, patching }) };
 }
 

@@ -1,5 +1,5 @@
 // Equality of JSON data whatever the order of keys: what decides that an update changes nothing.
-import { ExactNumber } from '@kapstan/api';
+import { ExactNumber, isJsonObject, type SlicedWork, type SlicePace } from '@kapstan/api';
 
 /** Own enumerable keys only; a member that is undefined counts as absent. Numbers too long for doubles compare by their digits. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
@@ -35,3 +35,47 @@ export function membersEqual(
   for (const key in b) if (key !== except && b[key] !== undefined) surplus--;
   return surplus === 0;
 }
+
+interface DifferenceSearch {
+  /** Gets each map and list of the second value that differs from its counterpart in the first, by which it is found. */
+  readonly found: Map<unknown, unknown>;
+  readonly pace: SlicePace;
+}
+
+/** {@link jsonEqual} of all parts of two values at once: looks at each part once, however deep the differences lie. */
+export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearch): SlicedWork<boolean> {
+  if (a === b) return true;
+  if (typeof b !== 'object' || b === null) return jsonEqual(a, b);
+  let areEqual: boolean;
+  if (Array.isArray(a) && Array.isArray(b)) areEqual = yield* findInLists(a, b, search);
+  else if (isJsonObject(a) && isJsonObject(b)) areEqual = yield* findInMaps(a, b, search);
+  else areEqual = jsonEqual(a, b);
+  if (!areEqual) search.found.set(b, a);
+  return areEqual;
+}
+
+function* findInLists(a: readonly unknown[], b: readonly unknown[], search: DifferenceSearch): SlicedWork<boolean> {
+  let areEqual = a.length === b.length;
+  for (let index = 0; index < b.length && index < a.length; index++) {
+    if (search.pace.isDue()) yield;
+    const [was, is] = [a[index], b[index]];
+    if (was !== is && (typeof is !== 'object' || !(yield* findDifferences(was, is, search)))) areEqual = false;
+  }
+  return areEqual;
+}
+
+function* findInMaps(a: Members, b: Members, search: DifferenceSearch): SlicedWork<boolean> {
+  let areEqual = true;
+  for (const name in b) {
+    if (search.pace.isDue()) yield;
+    const [was, is] = [Object.hasOwn(a, name) ? a[name] : undefined, b[name]];
+    if (was !== is && (typeof is !== 'object' || !(yield* findDifferences(was, is, search)))) areEqual = false;
+  }
+  for (const name in a) {
+    if (search.pace.isDue()) yield;
+    if (a[name] !== undefined && !Object.hasOwn(b, name)) areEqual = false;
+  }
+  return areEqual;
+}
+
+type Members = Readonly<Record<string, unknown>>;

@@ -19,12 +19,20 @@ export interface FieldsCall {
   readonly subresource: string;
 }
 
-/** All write `metadata.managedFields` of the first argument, in place, and touch nothing else. They never refuse. */
+/**
+ * All write `metadata.managedFields` of the first argument, in place, and touch nothing else. They never refuse. They return a
+ * promise only where there is much to do, which then takes several turns of the event loop; nothing else may change the
+ * object until it is done.
+ */
 export interface ManagedFieldsTracker {
-  onCreate(object: KubernetesObject, call: FieldsCall): void;
-  onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void;
+  onCreate(object: KubernetesObject, call: FieldsCall): void | Promise<void>;
+  onUpdate(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, call: FieldsCall): void | Promise<void>;
   /** Puts back the entries from before admission, with a warning, where admission left some that cannot be read. */
-  afterAdmission(object: KubernetesObject, before: ManagedFieldsEntry[] | undefined, context: RequestContext): void;
+  afterAdmission(
+    object: KubernetesObject,
+    before: ManagedFieldsEntry[] | undefined,
+    context: RequestContext,
+  ): void | Promise<void>;
 }
 
 /** The resource as if the part were all of it: fields of another kind, of which nothing is reset. */

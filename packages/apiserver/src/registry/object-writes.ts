@@ -61,10 +61,13 @@ interface PatchCall extends FieldsCall {
 /** How objects are patched and applied: implemented over patch/ and fieldmanager/, which the registry does not know. */
 export interface ObjectPatching {
   /**
-   * What makes the new object from the present one, which it does not change; it may be called several times.
-   * `undefined` = there is none: an apply makes one, all others throw 404. Throws StatusError.
+   * What makes the new object from the present one, which it does not change; it may be called several times. Large objects are
+   * made in slices. `undefined` = there is none: an apply makes one, all others throw 404. Throws StatusError.
    */
-  prepare(patch: PatchBody, call: PatchCall): (present: UnstructuredObject | undefined) => UnstructuredObject;
+  prepare(
+    patch: PatchBody,
+    call: PatchCall,
+  ): (present: UnstructuredObject | undefined) => SlicedWork<UnstructuredObject>;
 }
 
 /** Kind of the endpoint: the resource's, or that of an object subresource. */
@@ -148,18 +151,22 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
     kind: kindOf(target),
     schema: schemaOf(target),
   });
-  const patched = (present: UnstructuredObject | undefined): UnstructuredObject => {
-    const next = change(present);
+  const patched = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
+    const next = yield* change(present);
     checkObjectName(next, { name, namespace: context.namespace });
     if (isApply && present === undefined) refuseUid(target, next);
     return next;
   };
-  if (part?.type === 'object') return updatePart(target, { next: patched, fields: isApply ? 'given' : 'tracked' });
-  const transform = (present: UnstructuredObject | undefined): UnstructuredObject => {
-    const next = patched(present);
+  if (part?.type === 'object') {
+    const next = (present: UnstructuredObject): Changed => runInTurns(patched(present));
+    return updatePart(target, { next, fields: isApply ? 'given' : 'tracked' });
+  }
+  const defaulted = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
+    const next = yield* patched(present);
     definition.applyDefaults(next);
     return next;
   };
+  const transform = (present: UnstructuredObject | undefined): Changed => runInTurns(defaulted(present));
   if (!isApply) return updateStored(target, { transform });
   // Subresources never create. Source: the kinds' StatusREST.Update.
   return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
@@ -191,8 +198,11 @@ async function updateStored(
   return { type: 'stored', stored, created };
 }
 
+/** The new object, or a promise of one that is large. */
+type Changed = UnstructuredObject | Promise<UnstructuredObject>;
+
 interface PartUpdate {
-  readonly next: (present: UnstructuredObject) => UnstructuredObject | Promise<UnstructuredObject>;
+  readonly next: (present: UnstructuredObject) => Changed;
   /** 'given': an apply, which has written the managedFields. */
   readonly fields: 'given' | 'tracked';
   readonly preconditions?: { readonly uid: string };
@@ -205,7 +215,7 @@ async function updatePart(
   if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
   const change: SubresourceChange = async (present, track) => {
     const changed = await next(present);
-    if (fields === 'tracked' && part.isApplicable === true) track?.(changed, present, part);
+    if (fields === 'tracked' && part.isApplicable === true) await track?.(changed, present, part);
     return changed;
   };
   const object = await part.update(served.store, context, { name, change, ...preconditions });

@@ -44,7 +44,7 @@ export type TrackFields = (
   next: KubernetesObject,
   old: DeepReadonly<KubernetesObject>,
   part: { readonly kind: GroupVersionKind; readonly schema?: SchemaNode },
-) => void;
+) => void | Promise<void>;
 
 /**
  * Makes the new object from the present one (`undefined` when absent). The argument is a private copy; the function

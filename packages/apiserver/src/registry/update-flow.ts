@@ -160,12 +160,15 @@ class Update<T extends KubernetesObject> {
     const { managedFields, admission } = this.#parts;
     if (this.#request.managedFields !== 'given') {
       if (managedFields === undefined) keepManagedFields(metaOf(next), old.metadata);
-      else managedFields.onUpdate(next, old, this.#fieldsCall);
+      else {
+        const tracking = managedFields.onUpdate(next, old, this.#fieldsCall);
+        if (tracking !== undefined) await tracking;
+      }
     }
     if (admission !== undefined) {
       const entries = next.metadata?.managedFields;
       await admission.admit(this.#attributes(next, old));
-      managedFields?.afterAdmission(next, entries, this.#context);
+      await managedFields?.afterAdmission(next, entries, this.#context);
     }
     dedupeOwners(next, this.#context, afterAdmission);
   }

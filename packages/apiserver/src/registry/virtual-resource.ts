@@ -78,7 +78,7 @@ class VirtualStore implements ResourceStore {
     const definition = this.#definition;
     if (this.#kind.answer === undefined) return this.#refuse('create');
     ensureNamespace(metaOf(object), definition.namespaced ? context.namespace : '');
-    managedFields?.onCreate(object, { context, definition, subresource: '' });
+    await managedFields?.onCreate(object, { context, definition, subresource: '' });
     await admission?.admit(this.#attributes(context, object));
     this.#kind.validate?.(object, context);
     if (admission?.validates(definition) === true) await admission.validate(this.#attributes(context, object));

@@ -49,6 +49,8 @@ export {
   forbiddenField,
   formatFieldError,
   formatFieldErrors,
+  maxToldErrors,
+  omittedErrors,
   invalidField,
   notFoundField,
   notSupportedField,

@@ -169,6 +169,13 @@ export class Field {
     this.#errors.add(() => ({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) }));
   }
 
+  /** The same errors so many times: those that are told, and the number of the others. */
+  times(count: number, tell: (at: Field) => void): void {
+    const told = Math.min(count, maxToldErrors);
+    for (let time = 0; time < told; time++) tell(this);
+    this.#errors.count += count - told;
+  }
+
   /** Number of errors so far, anywhere in the object: to see whether a step added some. */
   get errorCount(): number {
     return this.#errors.count;

@@ -12,6 +12,7 @@ import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateClientConfig } from './client-config.ts';
+import { repetitions } from '../../validation/repetition.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
@@ -94,8 +95,9 @@ const reviewVersions = ['v1', 'v1beta1'];
 function validateReviewVersions(at: Field, versions: readonly string[]): void {
   const list = reviewVersions.join(', ');
   if (versions.length === 0) return at.required(`must specify one of ${list}`);
-  at.each(versions, (version, place, index) => {
-    if (versions.indexOf(version) < index) place.invalid(version, 'duplicate version');
+  const isRepeated = repetitions<string>();
+  at.each(versions, (version, place) => {
+    if (isRepeated(version)) place.invalid(version, 'duplicate version');
     else place.invalidAll(version, dns1035LabelErrors(version));
   });
   if (!versions.some((version) => reviewVersions.includes(version)))

@@ -1,6 +1,6 @@
 // The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
 
-import { type FieldError, shownText, tellFieldErrors } from './field-error.ts';
+import { type FieldError, shownText, type ToldErrors, tellFieldErrors } from './field-error.ts';
 import { goQuote } from './go-quote.ts';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
 import type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
@@ -168,7 +168,11 @@ export function newBadRequest(message: string): StatusError {
 
 /** 422 with one cause per field error, and one more that counts those beyond the first hundred. */
 export function newInvalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
-  const { message: text, causes } = tellFieldErrors(errors);
+  return newInvalidTold(kind, name, tellFieldErrors(errors));
+}
+
+/** The same of errors that were put into words already. */
+export function newInvalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
   const shownName = shownText(name);
   return new StatusError({
     code: 422,

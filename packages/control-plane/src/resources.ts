@@ -13,6 +13,7 @@ import {
   guardEscalation,
   type HealthCheck,
   InProcessClient,
+  LargeObjectValidation,
   mirrorCatalog,
   type ObjectPatching,
   objectPatching,
@@ -161,11 +162,13 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const admission = new AdmissionChain({ catalog, authorizer: access.authorizer, clock, ...options.admission });
   const open = new Set<ResourceStack>();
+  const largeValidation = new LargeObjectValidation(clock);
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
     logger,
     managedFields,
     admission,
+    largeValidation,
     ...storeOptions(options),
     onClosed: (stack) => open.delete(stack),
   };
@@ -192,7 +195,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const close = async (): Promise<void> => {
     polls.close();
     await customResources.close();
-    await Promise.all([...stacks, nodePorts].map((each) => each?.close()));
+    await Promise.all([...stacks, nodePorts, largeValidation].map((each) => each?.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {

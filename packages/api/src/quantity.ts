@@ -65,9 +65,9 @@ export class Quantity {
     return new Quantity({ unscaled: -this.#unscaled, scale: this.#scale, format: this.format });
   }
 
-  /** The amount in units of 10^scale (-3: thousandths), rounded away from zero. Ends at 2,000 zeros more than it has digits. Source: Quantity.ScaledValue. */
+  /** The amount in units of 10^scale (-3: thousandths), rounded away from zero. Gets 100 zeros at most: a larger amount is told as that. Source: Quantity.ScaledValue. */
   scaledValue(scale = 0): bigint {
-    if (this.#scale >= scale) return this.#at(scale);
+    if (this.#scale >= scale) return this.#at(Math.max(scale, this.#scale - mostZeros));
     return divideAwayFromZero(this.#unscaled, 10n ** BigInt(scale - this.#scale));
   }
 
@@ -87,7 +87,7 @@ export class Quantity {
   toString(): string {
     if (this.#text !== undefined) return this.#text;
     if (this.#unscaled === 0n) return '0';
-    if (this.format === 'BinarySI' && this.#scale <= mostDigits && this.#isBinaryExact()) return formatBinary(this.scaledValue());
+    if (this.format === 'BinarySI' && this.#scale <= mostZeros && this.#isBinaryExact()) return formatBinary(this.scaledValue());
     return formatDecimal(this.#unscaled, this.#scale, this.format);
   }
 
@@ -137,6 +137,8 @@ const smallestScale = -9;
 const maxReadDigits = 1_000;
 /** Digits of an amount that was calculated. */
 const mostDigits = 2 * maxReadDigits;
+/** Zeros of a whole number that was asked for, beside its digits: users ask for remainders and compare with what is much smaller. */
+const mostZeros = 100;
 const mostUnscaled = 10n ** BigInt(mostDigits);
 /** Kubernetes takes the lowest 32 bits of a larger one, so that 1e4294967296 is 1 there: refused here. */
 const largestExponent = 2_147_483_647;

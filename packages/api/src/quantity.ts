@@ -87,7 +87,8 @@ export class Quantity {
   toString(): string {
     if (this.#text !== undefined) return this.#text;
     if (this.#unscaled === 0n) return '0';
-    if (this.format === 'BinarySI' && this.#scale <= mostZeros && this.#isBinaryExact()) return formatBinary(this.scaledValue());
+    if (this.format === 'BinarySI' && this.#scale <= mostZeros && this.#isBinaryExact())
+      return formatBinary(this.scaledValue());
     return formatDecimal(this.#unscaled, this.#scale, this.format);
   }
 

@@ -3,7 +3,7 @@
 import { type FieldError, shownText, type ToldErrors, tellFieldErrors } from './field-error.ts';
 import { goQuote } from './go-quote.ts';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
-import type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
+import type { Status, StatusDetails, StatusReason } from './status.ts';
 
 const brand = Symbol.for('@kapstan/api/StatusError');
 

@@ -185,10 +185,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   installGuarded(catalog, stacks, access);
   // Without a word about it all of the catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
-  const virtual = { managedFields, admission };
-  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
-  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
-  for (const review of access.reviews(virtual)) catalog.install(review);
+  installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
   const polls = new StorePolls({ engines: engines.all, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
@@ -225,6 +222,21 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+interface VirtualParts {
+  readonly clock: Clock;
+  readonly findStore: BuiltinServer['findStore'];
+  readonly engines: StoreEngines;
+  readonly access: AccessControl;
+  readonly virtual: Parameters<AccessControl['reviews']>[0];
+}
+
+/** What is answered and not stored. */
+function installVirtual(catalog: ResourceCatalog, { clock, findStore, engines, access, virtual }: VirtualParts): void {
+  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
+  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
+  for (const review of access.reviews(virtual)) catalog.install(review);
 }
 
 /** Roles and bindings take nothing that their writer has not. */

@@ -1,21 +1,9 @@
 // LargeValidation: where large objects are validated, so that others are served meanwhile. The port of the flows; made by
 // validation/large-object-validation.ts.
 import type { CallSignal, DeepReadonly, KubernetesObject, ToldErrors } from '@kapstan/api';
-import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { ResourceDefinition } from './resource-definition.ts';
-import type { StrategySubresource } from './resource-definition.ts';
-import type { ValidationPolicy } from './validation/field.ts';
+import type { DefinitionOrigin } from './definition-origin.ts';
+import type { ResourceDefinition, StrategySubresource } from './resource-definition.ts';
 import type { ValidationCall } from './validation-run.ts';
-
-/** What a definition is made from, as data: another thread can make the same. */
-export type DefinitionOrigin =
-  | { readonly type: 'builtin'; readonly id: string; readonly policy?: ValidationPolicy }
-  | {
-      readonly type: 'custom';
-      readonly definition: DeepReadonly<CustomResourceDefinition>;
-      readonly version: DeepReadonly<CustomResourceDefinitionVersion>;
-      readonly names: DeepReadonly<CustomResourceDefinition['spec']['names']>;
-    };
 
 export interface LargeValidationCall {
   readonly origin: DefinitionOrigin;

@@ -4,8 +4,8 @@ import type { DeepReadonly, GroupKind, GroupVersionKind, KubernetesObject, Unstr
 import type { GetAttributes } from '@kapstan/storage';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { TableConvertor } from '../table/table.ts';
+import type { DefinitionOrigin } from './definition-origin.ts';
 import type { Connection, Destination } from './destination.ts';
-import type { DefinitionOrigin } from './large-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStore, TrackFields } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';

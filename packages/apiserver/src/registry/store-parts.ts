@@ -14,8 +14,8 @@ import {
 import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';
-import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { type LargeValidation, type LargeValidationCall, largeCallOf } from './large-validation.ts';
+import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { dedupeOwnerReferences, metaOf } from './object-meta.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceDefinition } from './resource-definition.ts';

@@ -6,11 +6,14 @@ import { testContext } from '../testing/store-fixture.ts';
 import { builtinResources } from './builtin-resources.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 
-const definitions = new Map(builtinResources().map((definition) => [`${definition.group}/${definition.resource}`, definition]));
+const definitions = new Map(
+  builtinResources().map((definition) => [`${definition.group}/${definition.resource}`, definition]),
+);
 const context = testContext();
 
 type Part = Record<string, unknown>;
-const times = <T>(count: number, of: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => of(index));
+const times = <T>(count: number, of: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => of(index));
 const container = (more: Part): Part => ({ name: 'c', image: 'i', ...more });
 const pod = (spec: Part, metadata: Part = {}): Part => ({ metadata, spec: { containers: [container({})], ...spec } });
 
@@ -22,9 +25,7 @@ const growing: readonly (readonly [name: string, resource: string, of: (n: numbe
     (n) =>
       pod({
         volumes: times(n, (i) => ({ name: `v${i}`, emptyDir: {} })),
-        containers: [
-          container({ volumeMounts: times(n, (i) => ({ name: `v${n - i - 1}`, mountPath: `/${i}` })) }),
-        ],
+        containers: [container({ volumeMounts: times(n, (i) => ({ name: `v${n - i - 1}`, mountPath: `/${i}` })) })],
       }),
   ],
   [
@@ -67,15 +68,16 @@ const growing: readonly (readonly [name: string, resource: string, of: (n: numbe
     '/pods',
     (n) =>
       pod({
-        containers: [
-          container({ ports: times(n, (i) => ({ containerPort: 80, hostPort: 1 + i, protocol: 'TCP' })) }),
-        ],
+        containers: [container({ ports: times(n, (i) => ({ containerPort: 80, hostPort: 1 + i, protocol: 'TCP' })) })],
       }),
   ],
   [
     'files of a volume',
     '/pods',
-    (n) => pod({ volumes: [{ name: 'v', configMap: { name: 'c', items: times(n, (i) => ({ key: 'k', path: `p${i}` })) } }] }),
+    (n) =>
+      pod({
+        volumes: [{ name: 'v', configMap: { name: 'c', items: times(n, (i) => ({ key: 'k', path: `p${i}` })) } }],
+      }),
   ],
   ['aliases of hosts', '/pods', (n) => pod({ hostAliases: times(n, (i) => ({ ip: `10.0.${i >> 8}.${i & 255}` })) })],
   [
@@ -203,7 +205,7 @@ function cpuMsOf(definition: ResourceDefinition, part: Part): number {
   const { strategy } = definition;
   strategy.prepareForCreate(object, context);
   strategy.validateCreate(object, context);
-  for (const _ of strategy.warningsOnCreate?.(object, context) ?? []) continue;
+  for (const _ of strategy.warningsOnCreate?.(object, context) ?? []);
   strategy.validateUpdate(object, object, context);
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1_000;

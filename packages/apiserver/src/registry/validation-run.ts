@@ -34,7 +34,9 @@ export function findingsOf<T extends KubernetesObject>(call: ValidationCall<T>):
   const errors = old === undefined ? createErrors(call) : updateErrors(call, old);
   if (errors.length > 0) return { errors, warnings: [] };
   const warnings =
-    old === undefined ? strategy.warningsOnCreate?.(object, context) : strategy.warningsOnUpdate?.(object, old, context);
+    old === undefined
+      ? strategy.warningsOnCreate?.(object, context)
+      : strategy.warningsOnUpdate?.(object, old, context);
   return { errors, warnings: warnings ?? [] };
 }
 

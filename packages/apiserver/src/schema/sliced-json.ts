@@ -9,28 +9,36 @@ export function* jsonInSlices(value: unknown): SlicedWork<string> {
 }
 
 function* write(value: unknown, parts: string[]): SlicedWork<void> {
-  const isList = Array.isArray(value);
-  if ((!isList && !isJsonObject(value)) || fitsOneSlice(value)) {
-    parts.push(stringifyJson(value) ?? 'null');
-    return;
-  }
-  let separator = isList ? '[' : '{';
-  let small = 0;
+  if (fitsOneSlice(value)) parts.push(stringifyJson(value) ?? 'null');
+  else if (Array.isArray(value))
+    yield* writeMembers(value, (index) => value[Number(index)], { parts, open: '[', close: ']' });
+  else if (isJsonObject(value)) yield* writeMembers(value, (key) => value[key], { parts, open: '{', close: '}' });
+}
+
+interface Writing {
+  readonly parts: string[];
+  readonly open: '[' | '{';
+  readonly close: ']' | '}';
+}
+
+function* writeMembers(
+  value: object,
+  memberOf: (key: string) => unknown,
+  { parts, open, close }: Writing,
+): SlicedWork<void> {
+  let separator: string = open;
+  let written = 0;
   for (const key of Object.keys(value)) {
-    const member = (value as Record<string, unknown>)[key];
-    if (member === undefined && !isList) continue;
-    parts.push(isList ? separator : `${separator}${JSON.stringify(key)}:`);
+    const member = memberOf(key);
+    if (member === undefined && open === '{') continue;
+    parts.push(open === '[' ? separator : `${separator}${JSON.stringify(key)}:`);
     separator = ',';
-    if (!fitsOneSlice(member)) {
-      yield* write(member, parts);
-      continue;
-    }
-    parts.push(stringifyJson(member) ?? 'null');
-    small += 1;
-    if (small % membersPerSlice === 0) yield;
+    yield* write(member, parts);
+    written += 1;
+    if (written % membersPerSlice === 0) yield;
   }
-  if (separator !== ',') parts.push(separator);
-  parts.push(isList ? ']' : '}');
+  if (separator === open) parts.push(open);
+  parts.push(close);
 }
 
 /** Most are of a few values; of the largest that fit, so many take a millisecond. */

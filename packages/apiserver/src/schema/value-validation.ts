@@ -237,8 +237,7 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
     return found.toList();
   };
   return [
-    (value, path, old) =>
-      isJsonObject(value) ? joinedErrors(check(value, path), checkMembers(value, path, old)) : [],
+    (value, path, old) => (isJsonObject(value) ? joinedErrors(check(value, path), checkMembers(value, path, old)) : []),
   ];
 }
 

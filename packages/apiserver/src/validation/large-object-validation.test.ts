@@ -151,7 +151,10 @@ describe('a large object', patience, () => {
   it('is let go when nobody waits for it', async () => {
     const [, there] = storesOf(pods) as [GenericStore, GenericStore];
     const signal = AbortSignal.abort(new Error('gone'));
-    const object = pod('gone', many.map((index) => ({ name: `E${index}` })));
+    const object = pod(
+      'gone',
+      many.map((index) => ({ name: `E${index}` })),
+    );
     await expect(there.create({ ...testContext(), signal }, object)).rejects.toThrow('gone');
   });
 });
@@ -161,7 +164,9 @@ describe('a small object', () => {
     const [, there] = storesOf(pods) as [GenericStore, GenericStore];
     asked.length = 0;
     await failure(there.create(testContext(), pod('small', [{ name: '' }])));
-    await failure(there.create(testContext(), pod('text', [{ name: 'a', value: 'x'.repeat(1_000_000) }, { name: '' }])));
+    await failure(
+      there.create(testContext(), pod('text', [{ name: 'a', value: 'x'.repeat(1_000_000) }, { name: '' }])),
+    );
     expect(asked).toEqual([]);
   });
 });

@@ -4,12 +4,8 @@
 import { Worker } from 'node:worker_threads';
 import { type CallSignal, type Clock, newInternalError, newRequestEntityTooLarge } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
-import type {
-  DefinitionOrigin,
-  LargeValidation,
-  LargeValidationCall,
-  ToldFindings,
-} from '../registry/large-validation.ts';
+import type { DefinitionOrigin } from '../registry/definition-origin.ts';
+import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';
 import { JobThread } from '../schema/job-thread.ts';
 import { jsonInSlices } from '../schema/sliced-json.ts';
 
@@ -45,8 +41,7 @@ export class LargeObjectValidation implements LargeValidation {
       newThread,
       sizeOf: ({ object, old }) => object.length + (old?.length ?? 0),
       maxJobMs: maxValidationMs,
-      tooSlow: () =>
-        newRequestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
+      tooSlow: () => newRequestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
       failureOf,
     });
   }

@@ -5,7 +5,8 @@ import { type KubernetesObject, parseJson, systemClock, tellFieldErrors, type Un
 import { customResource } from '../crd/custom-resource.ts';
 import { definitionResource } from '../crd/definition-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
-import type { DefinitionOrigin, ToldFindings } from '../registry/large-validation.ts';
+import type { DefinitionOrigin } from '../registry/definition-origin.ts';
+import type { ToldFindings } from '../registry/large-validation.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { serverContext } from '../registry/server-context.ts';
 import type { ResourceStrategy } from '../registry/strategy.ts';
@@ -45,7 +46,10 @@ function customOf(json: string): ResourceDefinition {
   return lastCustom.definition;
 }
 
-function strategyOf({ strategy, subresources }: ResourceDefinition, name: string): ResourceStrategy<UnstructuredObject> {
+function strategyOf(
+  { strategy, subresources }: ResourceDefinition,
+  name: string,
+): ResourceStrategy<UnstructuredObject> {
   if (name === '') return strategy;
   const found = subresources.find((subresource) => subresource.name === name);
   if (found?.type !== 'strategy') throw new Error(`no rules for /${name}`);

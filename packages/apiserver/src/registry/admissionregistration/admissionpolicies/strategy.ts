@@ -13,10 +13,10 @@ import { pathSegmentErrors } from '../../names.ts';
 import { validateConditions } from '../../validation/condition-validation.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateExpressions, validateParamKind } from './policy-parts.ts';
-import { repetitions } from '../../validation/repetition.ts';
 
 export const validatingAdmissionPolicies: BuiltinKind<ValidatingAdmissionPolicy> = {
   id: 'admissionregistration.k8s.io/v1/validatingadmissionpolicies',

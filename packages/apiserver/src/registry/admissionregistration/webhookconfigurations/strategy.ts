@@ -9,10 +9,10 @@ import type { BuiltinKind } from '../../builtin-kind.ts';
 import { dns1035LabelErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateClientConfig } from './client-config.ts';
-import { repetitions } from '../../validation/repetition.ts';
 
 export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
   id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',

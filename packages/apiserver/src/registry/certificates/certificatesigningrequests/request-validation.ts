@@ -2,8 +2,8 @@
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
 import type { Field } from '../../validation/field.ts';
-import { requestFault } from './signed-request.ts';
 import { repetitions } from '../../validation/repetition.ts';
+import { requestFault } from './signed-request.ts';
 
 type Request = DeepReadonly<CertificateSigningRequest>;
 

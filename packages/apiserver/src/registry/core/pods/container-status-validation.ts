@@ -27,8 +27,7 @@ export function validateContainerStatuses(
   const restartsAll = hasRestartOfAll(spec);
   for (const { statuses, containers } of lists) {
     const named = byName(spec[containers]);
-    const isEnd = (name: string, exitCode: number): boolean =>
-      !restartsAll && isFinal(spec, named.get(name), exitCode);
+    const isEnd = (name: string, exitCode: number): boolean => !restartsAll && isFinal(spec, named.get(name), exitCode);
     validateTransitions(at.child(statuses), { next: status[statuses], old: old[statuses] }, isEnd);
     validateAllocated(at.child(statuses), status[statuses], named);
   }

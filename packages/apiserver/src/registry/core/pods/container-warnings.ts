@@ -120,7 +120,8 @@ class EarlierPorts {
   /** The first of those that clash with the port, in their order. */
   clashing({ hostPort = 0, hostIP = '' }: DeepReadonly<ContainerPort>, most: number): readonly PlacedPort[] {
     if (hostPort === 0) return this.#all.slice(0, most);
-    const samePort = hostIP === '' ? [this.#of(`${hostPort}`)] : [this.#of(`${hostPort} ${hostIP}`), this.#of(`${hostPort} `)];
+    const samePort =
+      hostIP === '' ? [this.#of(`${hostPort}`)] : [this.#of(`${hostPort} ${hostIP}`), this.#of(`${hostPort} `)];
     const found = [this.#withoutHostPort, ...samePort].flatMap((list) => list.slice(0, most));
     return found.sort((a, b) => a.place - b.place).slice(0, most);
   }

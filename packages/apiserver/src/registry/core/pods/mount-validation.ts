@@ -24,8 +24,7 @@ export function validateVolumeMounts(at: Field, container: AnyContainer, volumes
     if (mountPath === '') place.child('mountPath').required();
     if (paths.has(mountPath)) place.child('mountPath').invalid(mountPath, 'must be unique');
     paths.add(mountPath);
-    if (deviceNames.has(name))
-      place.child('name').invalid(name, 'must not already exist in volumeDevices');
+    if (deviceNames.has(name)) place.child('name').invalid(name, 'must not already exist in volumeDevices');
     if (devicePaths.has(mountPath))
       place.child('mountPath').invalid(mountPath, 'must not already exist as a path in volumeDevices');
     validateSubPath(list, place, mount);

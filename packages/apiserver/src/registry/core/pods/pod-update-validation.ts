@@ -81,7 +81,8 @@ function validateAddedTolerations(
     JSON.stringify([key ?? null, operator ?? null, value ?? null, effect ?? null]);
   const kept = new Set(next?.map(identity));
   for (const toleration of old ?? []) {
-    if (!kept.has(identity(toleration))) return at.forbidden('existing toleration can not be modified except its tolerationSeconds');
+    if (!kept.has(identity(toleration)))
+      return at.forbidden('existing toleration can not be modified except its tolerationSeconds');
   }
   validateTolerations(at, next);
 }

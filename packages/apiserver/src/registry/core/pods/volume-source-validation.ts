@@ -104,10 +104,14 @@ const initiators: Readonly<Record<string, (name: string) => boolean>> = {
  */
 function isQualifiedInitiator(name: string): boolean {
   const end = name.split(/[,;*&$|\s]/).at(-1) ?? '';
-  return end.slice(0, -1).split(':').slice(0, -1).some((part) => {
-    const domain = part.split(/[^a-zA-Z0-9.-]/).at(-1) ?? '';
-    return /iqn\.\d{4}-\d{2}\.[a-zA-Z0-9.-]/.test(domain);
-  });
+  return end
+    .slice(0, -1)
+    .split(':')
+    .slice(0, -1)
+    .some((part) => {
+      const domain = part.split(/[^a-zA-Z0-9.-]/).at(-1) ?? '';
+      return /iqn\.\d{4}-\d{2}\.[a-zA-Z0-9.-]/.test(domain);
+    });
 }
 
 function validateIscsi(at: Field, source: Source): void {

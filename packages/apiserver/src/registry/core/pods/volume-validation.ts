@@ -15,11 +15,7 @@ type ReadonlyVolume = DeepReadonly<Volume>;
 type Meta = DeepReadonly<ObjectMeta> | undefined;
 
 /** Returns those without a fault, by name: containers see no others. `meta` is that of the pod; templates have none. */
-export function validateVolumes(
-  at: Field,
-  volumes: readonly ReadonlyVolume[] | undefined,
-  meta: Meta,
-): NamedVolumes {
+export function validateVolumes(at: Field, volumes: readonly ReadonlyVolume[] | undefined, meta: Meta): NamedVolumes {
   const valid = new Map<string, ReadonlyVolume>();
   const made = new Set(
     volumes?.filter(({ ephemeral }) => ephemeral !== undefined).map(({ name }) => `${meta?.name ?? ''}-${name}`),

@@ -10,8 +10,8 @@ import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from '@kaps
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
-import { canonicalIpErrors, ipErrors, specialIpErrors } from '../../validation/value-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
+import { canonicalIpErrors, ipErrors, specialIpErrors } from '../../validation/value-rules.ts';
 
 const maxEndpoints = 1000;
 const maxAddresses = 100;

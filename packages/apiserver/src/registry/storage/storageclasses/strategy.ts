@@ -7,8 +7,8 @@ import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
 import { deprecatedNodeLabels } from '../../validation/node-label-warnings.ts';
-import { validateParameters, validateProvisioner } from '../class-parameters.ts';
 import { repetitions } from '../../validation/repetition.ts';
+import { validateParameters, validateProvisioner } from '../class-parameters.ts';
 
 export const storageClasses: BuiltinKind<StorageClass> = {
   id: 'storage.k8s.io/v1/storageclasses',

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as fields from './field-error.ts';
+import { invalidField, omittedErrors, tellFieldErrors } from './field-error.ts';
+import { ExactNumber } from './json.ts';
+import { newInvalid } from './status-error.ts';
 
 describe('field errors: texts of Kubernetes', () => {
   it.each([
@@ -45,5 +48,46 @@ describe('field errors: texts of Kubernetes', () => {
       'spec',
       'metadata.labels[app]',
     ]);
+  });
+});
+
+describe('many errors', () => {
+  const errors = Array.from({ length: 250 }, (_, index) => invalidField(`spec.a[${index}]`, index, 'must not be'));
+
+  it('are told up to a hundred, with the number of the others', () => {
+    const { message, causes } = tellFieldErrors(errors);
+    expect(causes).toHaveLength(101);
+    expect(causes[99]).toEqual({
+      reason: 'FieldValueInvalid',
+      message: 'Invalid value: 99: must not be',
+      field: 'spec.a[99]',
+    });
+    expect(causes[100]).toEqual({ message: '150 more errors not shown' });
+    expect(message).toMatch(/^\[spec\.a\[0\]: .*spec\.a\[99\]: Invalid value: 99: must not be, and 150 more errors\]$/);
+  });
+
+  it('count those that nobody kept', () => {
+    const { message, causes } = tellFieldErrors([...errors.slice(0, 2), omittedErrors(1), omittedErrors(7)]);
+    expect(causes.at(-1)).toEqual({ message: '8 more errors not shown' });
+    expect(message).toMatch(/, and 8 more errors\]$/);
+    expect(tellFieldErrors([...errors.slice(0, 1), omittedErrors(1)]).message).toMatch(/and 1 more error\]$/);
+  });
+
+  it('have an answer of bounded length, however long a value, a path or a detail is', () => {
+    const long = 'x'.repeat(3_000_000);
+    const list = Array.from({ length: 100_000 }, (_, index) => ({ name: `a${index}`, deep: [{ text: long }] }));
+    const told = [invalidField(long, long, long), ...errors.map(({ field }) => invalidField(field, list, long))];
+    const status = newInvalid({ group: '', kind: 'Pod' }, long, told);
+    expect(JSON.stringify(status.status).length).toBeLessThan(600_000);
+    expect(status.status.details?.causes?.[0]?.message).toMatch(/^Invalid value: "x{8192}"… \(3000000 characters\): x/);
+    const second = status.status.details?.causes?.[1]?.message ?? '';
+    expect(second.slice(0, 60)).toBe(`Invalid value: [{"name":"a0","deep":[{"text":"${'x'.repeat(14)}`);
+    expect(second.slice(0, 8_300)).toContain('…: x');
+  });
+
+  it('show values that are not long as they are', () => {
+    const value = { a: [1, null, 'é"', { b: [] }], c: {}, n: new ExactNumber('1') };
+    const { causes } = tellFieldErrors([invalidField('x', value, '')]);
+    expect(causes[0]?.message).toBe(`Invalid value: ${JSON.stringify(value)}`);
   });
 });

@@ -22,7 +22,27 @@ export interface FieldError {
   /** What stood there; shown in the message of most types. */
   readonly badValue?: unknown;
   readonly detail: string;
+  /** Set in an entry that stands for so many errors that were found and not kept: {@link omittedErrors}. */
+  readonly omitted?: number;
 }
+
+/**
+ * Errors that one answer tells; those beyond are counted. kube-apiserver tells all of them, in answers that can be many times as long
+ * as the request, and nobody reads so many. The longest answer of its own tests has seven.
+ */
+export const maxToldErrors = 100;
+/** Characters of all errors of an answer: the errors after them are counted too. */
+const maxToldLength = 128 * 1024;
+/** Characters of a path, of a value or of a detail. All three hold what a client sent, so each could be as long as a request. */
+const maxShownLength = 8 * 1024;
+
+/** The entry of a list that stands for errors which were not kept. Last in the list. */
+export const omittedErrors = (count: number): FieldError => ({
+  type: 'InternalError',
+  field: '',
+  detail: '',
+  omitted: count,
+});
 
 const titles: Readonly<Record<FieldErrorType, string>> = {
   FieldValueNotFound: 'Not found',
@@ -51,23 +71,62 @@ export function fieldErrorBody(error: FieldError): string {
     withoutValue.has(error.type) || error.badValue === undefined
       ? title
       : `${title}: ${formatBadValue(error.badValue)}`;
-  return error.detail === '' ? head : `${head}: ${error.detail}`;
+  return error.detail === '' ? head : `${head}: ${shownText(error.detail)}`;
 }
 
 /** The whole message: `spec.replicas: Invalid value: -1: must be …`. */
 export function formatFieldError(error: FieldError): string {
-  return `${error.field}: ${fieldErrorBody(error)}`;
+  return `${shownText(error.field)}: ${fieldErrorBody(error)}`;
 }
 
 /** One error as it is, several in brackets, equal texts once. Source: utilerrors.Aggregate.Error. */
 export function formatFieldErrors(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map(formatFieldError))];
-  return texts.length <= 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+  return tellFieldErrors(errors).message;
+}
+
+/** What an answer says of errors. */
+export interface ToldErrors {
+  /** Source: utilerrors.Aggregate.Error. */
+  readonly message: string;
+  readonly causes: readonly StatusCause[];
+}
+
+/** Renders the first {@link maxToldErrors} errors, as far as the text stays short, and counts the others. */
+export function tellFieldErrors(errors: readonly FieldError[]): ToldErrors {
+  const causes: StatusCause[] = [];
+  const texts = new Set<string>();
+  let length = 0;
+  let untold = 0;
+  for (const error of errors) {
+    if (error.omitted !== undefined || causes.length >= maxToldErrors || length >= maxToldLength) {
+      untold += error.omitted ?? 1;
+      continue;
+    }
+    const cause = fieldErrorCause(error);
+    const text = `${cause.field}: ${cause.message}`;
+    length += text.length;
+    causes.push(cause);
+    texts.add(text);
+  }
+  if (untold > 0) {
+    const what = `${untold} more error${untold === 1 ? '' : 's'}`;
+    causes.push({ message: `${what} not shown` });
+    texts.add(`and ${what}`);
+  }
+  const [first = ''] = texts;
+  return { message: texts.size <= 1 ? first : `[${[...texts].join(', ')}]`, causes };
 }
 
 export function fieldErrorCause(error: FieldError): StatusCause {
-  return { reason: error.type, message: fieldErrorBody(error), field: error.field };
+  return { reason: error.type, message: fieldErrorBody(error), field: shownText(error.field) };
 }
+
+/** The text, or the beginning of a long one and how long it is. */
+export function shownText(text: string): string {
+  return text.length <= maxShownLength ? text : `${text.slice(0, maxShownLength)}${lengthNote(text)}`;
+}
+
+const lengthNote = (text: string): string => `… (${text.length} characters)`;
 
 export const requiredField = (field: string, detail = ''): FieldError => ({
   type: 'FieldValueRequired',
@@ -134,6 +193,38 @@ export const fieldChild = (field: string, name: string): string => (field === ''
 
 function formatBadValue(value: unknown): string {
   if (value === null) return 'null';
-  if (typeof value === 'string') return goQuote(value);
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value === 'string') {
+    return value.length <= maxShownLength
+      ? goQuote(value)
+      : `${goQuote(value.slice(0, maxShownLength))}${lengthNote(value)}`;
+  }
+  return typeof value === 'object' ? shownJson(value) : shownText(String(value));
+}
+
+/** As JSON.stringify writes it. A long value is written only as far as it is shown: there may be a hundred errors of it. */
+function shownJson(value: object): string {
+  const parts: string[] = [];
+  const rest = writeJson(value, parts, maxShownLength);
+  return rest > 0 ? JSON.stringify(value) : `${parts.join('').slice(0, maxShownLength)}…`;
+}
+
+/** Writes no more than `room` characters and those of one more key or scalar; returns the room that is left. */
+function writeJson(value: unknown, parts: string[], room: number): number {
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) {
+    const text = typeof value === 'string' ? JSON.stringify(value.slice(0, room)) : (JSON.stringify(value) ?? 'null');
+    parts.push(text);
+    return room - text.length;
+  }
+  const isList = Array.isArray(value);
+  let left = room - 2;
+  let separator = isList ? '[' : '{';
+  for (const key in value) {
+    if (left <= 0) return left;
+    const head = isList ? separator : `${separator}${JSON.stringify(key.slice(0, left))}:`;
+    parts.push(head);
+    left = writeJson((value as Record<string, unknown>)[key], parts, left - head.length);
+    separator = ',';
+  }
+  parts.push(separator === ',' ? '' : separator, isList ? ']' : '}');
+  return left;
 }

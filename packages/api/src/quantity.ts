@@ -1,4 +1,5 @@
-// Amounts of resources: "100m", "1.5Gi", "12e6". Exact at any size. Rules of apimachinery's api/resource.
+// Amounts of resources: "100m", "1.5Gi", "12e6". Rules of apimachinery's api/resource. Exact up to 2,000 digits, and no operation
+// costs more than arithmetic on so many: clients choose both digits and exponent.
 
 /** How an amount is printed: with k, M, G; with Ki, Mi, Gi; or with e3, e6. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
@@ -33,16 +34,26 @@ export class Quantity {
 
   /** Negative, 0 or positive, whatever the formats. */
   compare(other: Quantity): number {
+    if (this.sign !== other.sign) return this.sign < other.sign ? -1 : 1;
+    // Neither has so many digits, so the one in the larger unit is the larger one, whatever they are.
+    if (Math.abs(this.#scale - other.#scale) > mostDigits) return this.#scale > other.#scale ? this.sign : -this.sign;
     const scale = Math.min(this.#scale, other.#scale);
     const difference = this.#at(scale) - other.#at(scale);
     return difference === 0n ? 0 : difference < 0n ? -1 : 1;
   }
 
-  /** The sum, in the format of this one, or of the other when this one is 0. */
+  /**
+   * The sum, in the format of this one, or of the other when this one is 0. Digits beyond the first two thousand are rounded
+   * away from zero; an amount that is smaller than all of them is left out.
+   */
   add(other: Quantity): Quantity {
-    const scale = Math.min(this.#scale, other.#scale);
     const format = this.sign === 0 ? other.format : this.format;
-    return new Quantity({ unscaled: this.#at(scale) + other.#at(scale), scale, format });
+    if (other.sign === 0 || this.sign === 0) return (other.sign === 0 ? this : other).#as(format);
+    if (Math.abs(this.#scale - other.#scale) > 2 * mostDigits) {
+      return (this.#scale > other.#scale ? this : other).#as(format);
+    }
+    const scale = Math.min(this.#scale, other.#scale);
+    return new Quantity({ ...shortened(this.#at(scale) + other.#at(scale), scale), format });
   }
 
   /** The difference, in the format of this one, or of the other when this one is 0. */
@@ -54,10 +65,17 @@ export class Quantity {
     return new Quantity({ unscaled: -this.#unscaled, scale: this.#scale, format: this.format });
   }
 
-  /** The amount in units of 10^scale (-3: thousandths), rounded away from zero. Source: Quantity.ScaledValue. */
+  /** The amount in units of 10^scale (-3: thousandths), rounded away from zero. Gets 100 zeros at most: a larger amount is told as that. Source: Quantity.ScaledValue. */
   scaledValue(scale = 0): bigint {
-    if (this.#scale >= scale) return this.#at(scale);
+    if (this.#scale >= scale) return this.#at(Math.max(scale, this.#scale - mostZeros));
     return divideAwayFromZero(this.#unscaled, 10n ** BigInt(scale - this.#scale));
+  }
+
+  /** The amount in whole units of 10^scale, rounded away from zero; this one when it is such an amount. Source: Quantity.RoundUp. */
+  roundedUp(scale: number): Quantity {
+    if (this.#scale >= scale) return this;
+    const rounded = new Quantity({ unscaled: this.scaledValue(scale), scale, format: this.format });
+    return rounded.compare(this) === 0 ? this : rounded;
   }
 
   /** The nearest double. */
@@ -69,7 +87,8 @@ export class Quantity {
   toString(): string {
     if (this.#text !== undefined) return this.#text;
     if (this.#unscaled === 0n) return '0';
-    if (this.format === 'BinarySI' && this.#isBinaryExact()) return formatBinary(this.scaledValue());
+    if (this.format === 'BinarySI' && this.#scale <= mostZeros && this.#isBinaryExact())
+      return formatBinary(this.scaledValue());
     return formatDecimal(this.#unscaled, this.#scale, this.format);
   }
 
@@ -86,11 +105,16 @@ export class Quantity {
 
   /** The amount in units of 10^scale; `scale` is not above the own one. */
   #at(scale: number): bigint {
-    return this.#unscaled * 10n ** BigInt(this.#scale - scale);
+    if (this.#unscaled === 0n) return 0n;
+    return this.#unscaled * 10n ** BigInt(Math.min(this.#scale - scale, 2 * mostDigits));
+  }
+
+  /** The same amount, no longer as it was written. */
+  #as(format: QuantityFormat): Quantity {
+    return new Quantity({ unscaled: this.#unscaled, scale: this.#scale, format });
   }
 }
 
-const shape = /^([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 const decimalSuffixes: ReadonlyMap<string, number> = new Map([
   ['n', -9],
   ['u', -6],
@@ -110,8 +134,15 @@ const binaryNames: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const maxInt64 = 9_223_372_036_854_775_807n;
 const maxDigits = 18;
 const smallestScale = -9;
-// A bound on what "1e999999999" may cost: far above anything an int32 exponent is used for.
-const largestExponent = 100_000;
+/** Digits of an amount that is read. Kubernetes takes any number of them, and needs seconds for a million. */
+const maxReadDigits = 1_000;
+/** Digits of an amount that was calculated. */
+const mostDigits = 2 * maxReadDigits;
+/** Zeros of a whole number that was asked for, beside its digits: users ask for remainders and compare with what is much smaller. */
+const mostZeros = 100;
+const mostUnscaled = 10n ** BigInt(mostDigits);
+/** Kubernetes takes the lowest 32 bits of a larger one, so that 1e4294967296 is 1 there: refused here. */
+const largestExponent = 2_147_483_647;
 
 // The same few amounts stand in all pods, and are read several times in each write.
 const quantities = new Map<string, Quantity>();
@@ -131,13 +162,11 @@ export function parseQuantity(text: string): Quantity {
 }
 
 function readQuantity(text: string): Quantity {
-  const match = text === '' ? null : shape.exec(text);
-  if (match === null) {
-    throw new TypeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
-  }
-  const [, sign = '', whole = '', fraction = '', suffixText = ''] = match;
+  const { sign, whole, fraction, suffix: suffixText } = partsOf(text);
   const suffix = parseSuffix(suffixText);
   if (suffix === undefined) throw new TypeError("unable to parse quantity's suffix");
+  // The text is Kubernetes' for digits that it cannot read.
+  if (whole.length + fraction.length > maxReadDigits) throw new TypeError('unable to parse numeric part of quantity');
   const digits = `${whole === '' ? '0' : whole}${fraction}`;
   const positive = BigInt(digits) * (suffix.base === 2 ? 2n ** BigInt(suffix.exponent) : 1n);
   const amount = clamp(positive, (suffix.base === 10 ? suffix.exponent : 0) - fraction.length, suffix.format);
@@ -147,6 +176,48 @@ function readQuantity(text: string): Quantity {
   const unscaled = sign === '-' ? -amount.unscaled : amount.unscaled;
   return new Quantity({ unscaled, scale: amount.scale, format, text: isCanonical ? text : undefined });
 }
+
+interface WrittenParts {
+  readonly sign: string;
+  /** Without leading zeros. */
+  readonly whole: string;
+  readonly fraction: string;
+  readonly suffix: string;
+}
+
+/**
+ * Takes a text apart in one look at each of its characters. A pattern looks at a run of digits from each of its places, because
+ * digits may belong to the number and to the suffix. Source: parseQuantityString.
+ */
+function partsOf(text: string): WrittenParts {
+  const start = text[0] === '-' || text[0] === '+' ? 1 : 0;
+  const wholeStart = endOfRun(text, start, isZero);
+  const wholeEnd = endOfRun(text, wholeStart, isDigit);
+  const fractionStart = text[wholeEnd] === '.' ? wholeEnd + 1 : wholeEnd;
+  const fractionEnd = fractionStart === wholeEnd ? wholeEnd : endOfRun(text, fractionStart, isDigit);
+  const lettersEnd = endOfRun(text, fractionEnd, isSuffixLetter);
+  const exponentStart = text[lettersEnd] === '-' || text[lettersEnd] === '+' ? lettersEnd + 1 : lettersEnd;
+  if (text === '' || endOfRun(text, exponentStart, isDigit) < text.length) {
+    throw new TypeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+  }
+  return {
+    sign: text.slice(0, start),
+    whole: text.slice(wholeStart, wholeEnd),
+    fraction: text.slice(fractionStart, fractionEnd),
+    suffix: text.slice(fractionEnd),
+  };
+}
+
+function endOfRun(text: string, start: number, belongs: (code: number) => boolean): number {
+  let end = start;
+  while (end < text.length && belongs(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+const isZero = (code: number): boolean => code === 0x30;
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+const suffixLetters: ReadonlySet<number> = new Set([...'eEinumkKMGTP'].map((letter) => letter.charCodeAt(0)));
+const isSuffixLetter = (code: number): boolean => suffixLetters.has(code);
 
 /** A whole number as an amount; default format DecimalSI. */
 export function quantityOf(value: number | bigint, format: QuantityFormat = 'DecimalSI'): Quantity {
@@ -175,9 +246,12 @@ function clamp(
   scale: number,
   format: QuantityFormat,
 ): { readonly unscaled: bigint; readonly scale: number } {
+  if (unscaled === 0n) return { unscaled, scale: 0 };
+  if (scale < smallestScale - mostDigits) return { unscaled: 1n, scale: smallestScale };
   if (scale < smallestScale) {
     return { unscaled: divideAwayFromZero(unscaled, 10n ** BigInt(smallestScale - scale)), scale: smallestScale };
   }
+  // A binary amount has no exponent of ten, so its scale is not above 0.
   const isTooLarge = format === 'BinarySI' && unscaled > maxInt64 * 10n ** BigInt(-scale);
   return isTooLarge ? { unscaled: maxInt64, scale: 0 } : { unscaled, scale };
 }
@@ -222,10 +296,20 @@ function formatDecimal(unscaled: bigint, scale: number, format: QuantityFormat):
   const excess = ((exponent % 3) + 3) % 3;
   const mantissa = trimmed + '0'.repeat(excess);
   const rounded = exponent - excess;
-  if (format === 'DecimalExponent') return rounded === 0 ? mantissa : `${mantissa}e${rounded}`;
+  if (format === 'DecimalExponent' || rounded > mostDigits) return rounded === 0 ? mantissa : `${mantissa}e${rounded}`;
   // Beyond exa there is no name: the mantissa grows instead (Kubernetes loses the exponent here).
   const named = Math.min(rounded, 18);
   return `${mantissa}${'0'.repeat(rounded - named)}${decimalNames.get(named) ?? `e${named}`}`;
+}
+
+/** An amount of no more digits than are kept. */
+function shortened(unscaled: bigint, scale: number): { readonly unscaled: bigint; readonly scale: number } {
+  let [kept, unit] = [unscaled, scale];
+  while (kept > mostUnscaled || kept < -mostUnscaled) {
+    kept = divideAwayFromZero(kept, 10n ** BigInt(maxReadDigits));
+    unit += maxReadDigits;
+  }
+  return { unscaled: kept, scale: unit };
 }
 
 function divideAwayFromZero(value: bigint, divisor: bigint): bigint {

@@ -1,9 +1,9 @@
 // The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
 
-import { type FieldError, fieldErrorCause, formatFieldErrors } from './field-error.ts';
+import { type FieldError, shownText, type ToldErrors, tellFieldErrors } from './field-error.ts';
 import { goQuote } from './go-quote.ts';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
-import type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
+import type { Status, StatusDetails, StatusReason } from './status.ts';
 
 const brand = Symbol.for('@kapstan/api/StatusError');
 
@@ -166,16 +166,20 @@ export function newBadRequest(message: string): StatusError {
   return new StatusError({ code: 400, reason: 'BadRequest', message });
 }
 
-/** 422 with one cause per field error. */
+/** 422 with one cause per field error, and one more that counts those beyond the first hundred. */
 export function newInvalid(kind: GroupKind, name: string, errors: readonly FieldError[]): StatusError {
-  const causes: StatusCause[] = errors.map(fieldErrorCause);
-  const text = formatFieldErrors(errors);
+  return newInvalidTold(kind, name, tellFieldErrors(errors));
+}
+
+/** The same of errors that were put into words already. */
+export function newInvalidTold(kind: GroupKind, name: string, { message: text, causes }: ToldErrors): StatusError {
+  const shownName = shownText(name);
   return new StatusError({
     code: 422,
     reason: 'Invalid',
-    message: `${formatGroupKind(kind)} ${goQuote(name)} is invalid${text === '' ? '' : `: ${text}`}`,
+    message: `${formatGroupKind(kind)} ${goQuote(shownName)} is invalid${text === '' ? '' : `: ${text}`}`,
     details: {
-      ...(name ? { name } : {}),
+      ...(name ? { name: shownName } : {}),
       ...(kind.group === '' ? {} : { group: kind.group }),
       // Reviews answer without a kind, as Go leaves an empty one out.
       ...(kind.kind === '' ? {} : { kind: kind.kind }),

@@ -105,3 +105,4 @@ export { ResourceStack, type ResourceStackOptions } from './registry/resource-st
 export type { ResourceStore } from './registry/resource-store.ts';
 export type { ResourceStrategy } from './registry/strategy.ts';
 export { type VirtualKind, type VirtualResourceOptions, virtualResource } from './registry/virtual-resource.ts';
+export { LargeObjectValidation } from './validation/large-object-validation.ts';

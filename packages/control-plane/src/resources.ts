@@ -13,6 +13,7 @@ import {
   guardEscalation,
   type HealthCheck,
   InProcessClient,
+  LargeObjectValidation,
   mirrorCatalog,
   type ObjectPatching,
   objectPatching,
@@ -161,11 +162,13 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const admission = new AdmissionChain({ catalog, authorizer: access.authorizer, clock, ...options.admission });
   const open = new Set<ResourceStack>();
+  const largeValidation = new LargeObjectValidation(clock);
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
     logger,
     managedFields,
     admission,
+    largeValidation,
     ...storeOptions(options),
     onClosed: (stack) => open.delete(stack),
   };
@@ -182,17 +185,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   installGuarded(catalog, stacks, access);
   // Without a word about it all of the catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
-  const virtual = { managedFields, admission };
-  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
-  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
-  for (const review of access.reviews(virtual)) catalog.install(review);
+  installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
   const customResources = new DefinitionController({ catalog, clock, logger, createStack });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
   const polls = new StorePolls({ engines: engines.all, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
   const close = async (): Promise<void> => {
     polls.close();
     await customResources.close();
-    await Promise.all([...stacks, nodePorts].map((each) => each?.close()));
+    await Promise.all([...stacks, nodePorts, largeValidation].map((each) => each?.close()));
   };
   const endReport = reportLoading({ open, clock, logger });
   try {
@@ -222,6 +222,21 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+interface VirtualParts {
+  readonly clock: Clock;
+  readonly findStore: BuiltinServer['findStore'];
+  readonly engines: StoreEngines;
+  readonly access: AccessControl;
+  readonly virtual: Parameters<AccessControl['reviews']>[0];
+}
+
+/** What is answered and not stored. */
+function installVirtual(catalog: ResourceCatalog, { clock, findStore, engines, access, virtual }: VirtualParts): void {
+  catalog.install(virtualResource(bindings({ clock, findStore }), virtual));
+  catalog.install(virtualResource(componentStatuses(componentChecks(engines.all, clock)), virtual));
+  for (const review of access.reviews(virtual)) catalog.install(review);
 }
 
 /** Roles and bindings take nothing that their writer has not. */

@@ -11,14 +11,16 @@ export const extendedResourceToleration: AdmissionPlugin = {
     if (!isAbout(attributes, '', 'pods') || attributes.operation === 'DELETE' || spec === undefined) return;
     const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
     const names = new Set(containers.flatMap(({ resources }) => Object.keys(resources?.requests ?? {})));
-    for (const key of [...names].filter(isExtendedResourceName).sort()) {
-      const present = spec.tolerations ?? [];
-      if (!present.some((toleration) => tolerates(toleration, key)))
-        spec.tolerations = [...present, { key, operator: 'Exists', effect: 'NoSchedule' }];
-    }
+    const present = spec.tolerations ?? [];
+    const tolerated = new Set(present.filter(isPlainToleration).map(({ key }) => key));
+    const added = [...names]
+      .filter((key) => isExtendedResourceName(key) && !tolerated.has(key))
+      .sort()
+      .map((key): Toleration => ({ key, operator: 'Exists', effect: 'NoSchedule' }));
+    if (added.length > 0) spec.tolerations = [...present, ...added];
   },
 };
 
-function tolerates({ key, operator, effect, value = '' }: Toleration, wanted: string): boolean {
-  return key === wanted && operator === 'Exists' && effect === 'NoSchedule' && value === '';
+function isPlainToleration({ operator, effect, value = '' }: Toleration): boolean {
+  return operator === 'Exists' && effect === 'NoSchedule' && value === '';
 }

@@ -40,7 +40,8 @@ export function ownerReferencesPermissionEnforcement(
       // Who creates an object might as well not have done so.
       const why = operation === 'CREATE' ? undefined : await ask(deletionOf(attributes));
       if (why !== undefined) throw refuse(attributes, `cannot set an ownerRef on a resource you can't delete: ${why}`);
-      const blocking = next.filter((owner) => isNewlyBlocking(owner, old));
+      const blocked = new Set(old.filter(isBlocking).map(({ uid }) => uid));
+      const blocking = next.filter((owner) => isBlocking(owner) && !blocked.has(owner.uid));
       if (blocking.length === 0 || (await ask(anyFinalizers)) === undefined) return;
       for (const owner of blocking)
         await requireFinalizers(attributes, questionsAbout(catalog, attributes, owner), ask);
@@ -78,8 +79,8 @@ function ownersOf(object: DeepReadonly<KubernetesObject> | undefined): readonly 
   return object?.metadata?.ownerReferences ?? [];
 }
 
-function isNewlyBlocking({ uid, blockOwnerDeletion }: Owner, old: readonly Owner[]): boolean {
-  return blockOwnerDeletion === true && !old.some((other) => other.uid === uid && other.blockOwnerDeletion === true);
+function isBlocking({ blockOwnerDeletion }: Owner): boolean {
+  return blockOwnerDeletion === true;
 }
 
 function deletionOf({ resource, subresource, namespace, name }: AdmissionAttributes): Question {

@@ -65,9 +65,9 @@ function singleNames(used: UsedNames): readonly (readonly [SingleName, string, R
 }
 
 function shortNameClashes(definition: Definition, taken: ReadonlySet<string>): string[] {
-  const own = definition.status?.acceptedNames?.shortNames ?? [];
+  const own = new Set(definition.status?.acceptedNames?.shortNames);
   const names = definition.spec.names.shortNames ?? [];
-  return names.filter((name) => !own.includes(name) && taken.has(name)).map(inUse);
+  return names.filter((name) => !own.has(name) && taken.has(name)).map(inUse);
 }
 
 function setList(

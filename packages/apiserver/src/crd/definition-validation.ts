@@ -62,11 +62,13 @@ function validateStoredVersions(
     at.invalid(stored ?? null, 'must have at least one stored version');
     return;
   }
+  const known = new Set(stored);
   for (const { name, storage } of versions) {
-    if (storage && !stored.includes(name)) at.invalid(stored, `must have the storage version ${name}`);
+    if (storage && !known.has(name)) at.invalid(stored, `must have the storage version ${name}`);
   }
+  const names = new Set(versions.map(({ name }) => name));
   at.each(stored, (name, field) => {
-    if (versions.some((version) => version.name === name)) return;
+    if (names.has(name)) return;
     field.invalid(
       name,
       `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,

@@ -88,12 +88,13 @@ function validateNullability(at: Field, { listType, items, keys }: ListItems): v
     at.child('nullable').forbidden(`cannot be nullable when x-kubernetes-list-type is ${listType}`);
   }
   if (listType === 'set') return;
+  const required = new Set(items.required);
   for (const key of keys) {
     const property = propertyOf(items, key);
     if (property === undefined) continue;
     const place = at.child('properties').key(key);
     const what = 'this property is in x-kubernetes-list-map-keys, so it';
-    if (!items.required?.includes(key) && property.default === undefined) {
+    if (!required.has(key) && property.default === undefined) {
       place.child('default').required(`${what} must have a default or be a required property`);
     }
     if (property.nullable === true) place.child('nullable').forbidden(`${what} cannot be nullable`);

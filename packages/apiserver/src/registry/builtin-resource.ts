@@ -62,6 +62,7 @@ export function defineBuiltin<T extends KubernetesObject>(
     ...storage,
     schema,
     strategy: builtinStrategy(kind, kindFacts),
+    origin: { type: 'builtin', id: kind.id, ...(policy !== undefined && { policy }) },
     subresources: subresourcesOf(kind, identity, kindFacts),
     table: builtinTable<T>(kind.id),
     getAttributes: attributesOf(kind, facts.namespaced),

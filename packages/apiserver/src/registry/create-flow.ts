@@ -14,7 +14,6 @@ import { isStorageError, runInTurns, type Stored } from '@kapstan/storage';
 import { objectKeyOf } from './key-functions.ts';
 import { generateName, maxNameAttempts } from './name-generator.ts';
 import { dropEmptyMetadata, ensureNamespace, fillSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
-import { type MetadataRules, validateObjectMeta } from './object-meta-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { FinishReservation, ResourceDefinition } from './resource-definition.ts';
 import {
@@ -152,11 +151,8 @@ export async function prepareCreate<T extends KubernetesObject>(
   delete meta.deletionGracePeriodSeconds;
   dropEmptyMetadata(meta);
   const view = object as DeepReadonly<T>;
-  const ofKind = strategy.validateCreate(view, context);
-  // A kind that looks at no metadata is through with its rules before the generic ones come.
-  if (strategy.updateMetadata === 'none') requireValid(parts, view, ofKind);
-  requireValid(parts, view, [...validateObjectMeta(meta, metadataRules(parts)), ...ofKind]);
-  for (const text of strategy.warningsOnCreate?.(view, context) ?? []) context.warn(text);
+  const validating = requireValid(parts, { strategy, context, object: view }, '');
+  if (validating !== undefined) await validating;
   strategy.canonicalize?.(object);
   await context.nextTurn?.();
   await context.authorizeCreate?.();
@@ -165,13 +161,6 @@ export async function prepareCreate<T extends KubernetesObject>(
   const name = meta.name ?? '';
   const call = { context, operation: 'CREATE', subresource, name, object } as const;
   await validator.validate(admissionAttributes(parts, call));
-}
-
-export function metadataRules<T extends KubernetesObject>(parts: StoreParts<T>): MetadataRules {
-  const { namespaced, strategy, isCustom } = parts.definition;
-  const finalizerNames = strategy.finalizerNames ?? (isCustom === true ? 'Qualified' : 'Kubernetes');
-  const nameRule = strategy.validateName?.bind(strategy);
-  return nameRule === undefined ? { namespaced, finalizerNames } : { namespaced, finalizerNames, nameRule };
 }
 
 /** Namespace that an object of this request lies in. Source: rest.ExpectedNamespaceForResource. */

@@ -26,6 +26,7 @@ import { Decorator } from './decorator.ts';
 import { deleteCollection } from './delete-collection.ts';
 import { deleteObject } from './delete-flow.ts';
 import { objectKeyOf } from './key-functions.ts';
+import type { LargeValidation } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
@@ -47,6 +48,8 @@ import { updateObject } from './update-flow.ts';
 export interface StoreHooks {
   /** Absent = everything is admitted as it is. */
   readonly admission?: AdmissionControl;
+  /** Where large objects are validated. Absent = in the turn of the request, however long that takes. */
+  readonly largeValidation?: LargeValidation;
   /** Absent = metadata.managedFields of stored objects are left alone. */
   readonly managedFields?: ManagedFieldsTracker;
   /** Source of timestamps. Default {@link systemClock}. */
@@ -94,6 +97,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
       random: options.random ?? Math.random,
       newUid: options.newUid ?? randomUUID,
       admission: options.admission,
+      largeValidation: options.largeValidation,
       managedFields: options.managedFields,
       collectsGarbage: options.collectsGarbage ?? true,
       deleteCollectionWorkers: Math.max(1, options.deleteCollectionWorkers ?? 1),

@@ -11,6 +11,7 @@ import type {
 import type { GetAttributes } from '@kapstan/storage';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { TableConvertor } from '../table/table.ts';
+import type { DefinitionOrigin } from './definition-origin.ts';
 import type { Connection, Destination } from './destination.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStore, TrackFields } from './resource-store.ts';
@@ -165,6 +166,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly invalidKind?: GroupKind;
   /** Made by a CustomResourceDefinition: list items carry kind and apiVersion, no strategic merge patch, 404s of its own. */
   readonly isCustom?: boolean;
+  /** Set for definitions that a thread can make too, so that large objects are validated there. Absent: in the turn of the request. */
+  readonly origin?: DefinitionOrigin;
   /** Warning sent with every answer: a version of a custom resource that is deprecated. */
   readonly deprecationWarning?: string;
   /** A delete answers with the deleted object, not with a Status. Default false. */

@@ -2,22 +2,25 @@
 import {
   type Clock,
   type DeepReadonly,
-  type FieldError,
   type GroupResource,
   type KubernetesObject,
-  newInvalid,
+  newInvalidTold,
   parseRevision,
   type Revision,
   StatusError,
+  type ToldErrors,
+  tellFieldErrors,
 } from '@kapstan/api';
 import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';
+import { type LargeValidation, type LargeValidationCall, largeCallOf } from './large-validation.ts';
 import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
 import { dedupeOwnerReferences, metaOf } from './object-meta.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceDefinition } from './resource-definition.ts';
 import type { ResourceStore } from './resource-store.ts';
+import { findingsOf, type ValidationCall } from './validation-run.ts';
 
 export interface StoreParts<T extends KubernetesObject> {
   readonly definition: ResourceDefinition<T>;
@@ -29,6 +32,7 @@ export interface StoreParts<T extends KubernetesObject> {
   readonly random: () => number;
   readonly newUid: () => string;
   readonly admission: AdmissionControl | undefined;
+  readonly largeValidation: LargeValidation | undefined;
   readonly managedFields: ManagedFieldsTracker | undefined;
   readonly collectsGarbage: boolean;
   readonly deleteCollectionWorkers: number;
@@ -70,15 +74,40 @@ export function sentRevision(object: KubernetesObject): Revision {
   throw plainError(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`);
 }
 
-/** Throws 422 when there are errors. Source: errors.NewInvalid with the kind of the object. */
+/**
+ * Throws 422 when there are errors, and tells the request's warnings. Undefined when that is done, which it is for all but large
+ * objects. Source: errors.NewInvalid with the kind of the object.
+ */
 export function requireValid<T extends KubernetesObject>(
   parts: StoreParts<T>,
+  call: Omit<ValidationCall<T>, 'definition'>,
+  subresource: string,
+): Promise<void> | undefined {
+  const whole = { ...call, definition: parts.definition };
+  const large = parts.largeValidation === undefined ? undefined : largeCallOf(whole, subresource);
+  if (large !== undefined) return requireLargeValid(parts, call, large);
+  const { errors, warnings } = findingsOf(whole);
+  if (errors.length > 0) throw invalid(parts, call.object, tellFieldErrors(errors));
+  for (const text of warnings) call.context.warn(text);
+  return undefined;
+}
+
+async function requireLargeValid<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  { context, object }: Omit<ValidationCall<T>, 'definition'>,
+  large: LargeValidationCall,
+): Promise<void> {
+  const found = await parts.largeValidation?.validate(large, context.signal);
+  if (found?.errors !== undefined) throw invalid(parts, object, found.errors);
+  for (const text of found?.warnings ?? []) context.warn(text);
+}
+
+function invalid<T extends KubernetesObject>(
+  { definition: { group, kind, invalidKind } }: StoreParts<T>,
   object: DeepReadonly<T>,
-  errors: readonly FieldError[],
-): void {
-  if (errors.length === 0) return;
-  const { group, kind, invalidKind } = parts.definition;
-  throw newInvalid(invalidKind ?? { group, kind }, object.metadata?.name ?? '', errors);
+  told: ToldErrors,
+): StatusError {
+  return newInvalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
 }
 
 /** The admission that validates objects of this resource, if any does. */

@@ -4,7 +4,6 @@ import {
   copyInSlices,
   type DeepReadonly,
   deepCopy,
-  type FieldError,
   formatRevision,
   invalidField,
   isNotFound,
@@ -17,18 +16,11 @@ import {
   type Revision,
 } from '@kapstan/api';
 import { checkPreconditions, type ResponseMeta, runInTurns, Stored, type UpdateResult } from '@kapstan/storage';
-import { admitCreate, metadataRules, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
+import { admitCreate, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
 import { membersEqual } from './json-equality.ts';
 import { objectKeyOf } from './key-functions.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
-import { nameIsPathSegment } from './names.ts';
 import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
-import {
-  commonErrors,
-  finalizerNameErrors,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
-} from './object-meta-validation.ts';
 import type { RequestContext } from './request-context.ts';
 import type { FinishReservation, ResourceDefinition } from './resource-definition.ts';
 import type { TrackFields, UpdateAnswer, UpdateRequest } from './resource-store.ts';
@@ -141,7 +133,9 @@ class Update<T extends KubernetesObject> {
     await this.#context.nextTurn?.();
     this.#takeVersion(next, response.revision);
     this.#finish = await this.#reserve(next, old);
-    this.#prepare(next, old);
+    const validating = this.#prepare(next, old);
+    if (validating !== undefined) await validating;
+    this.#strategy.canonicalize?.(next);
     await this.#context.nextTurn?.();
     if (changesOnlyTimes(next, existing)) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
     await this.#validate(next, old);
@@ -209,8 +203,8 @@ class Update<T extends KubernetesObject> {
     metaOf(next).resourceVersion = formatRevision(present);
   }
 
-  /** Source: rest.BeforeUpdate. */
-  #prepare(next: T, old: DeepReadonly<T>): void {
+  /** Undefined when the object is known to be valid. Source: rest.BeforeUpdate. */
+  #prepare(next: T, old: DeepReadonly<T>): Promise<void> | undefined {
     const oldMeta = old.metadata ?? {};
     ensureNamespace(metaOf(next), requestNamespace(this.#parts, this.#context));
     keepSystemMetadata(metaOf(next), oldMeta);
@@ -218,32 +212,8 @@ class Update<T extends KubernetesObject> {
     this.#strategy.prepareForUpdate(next, old, this.#context);
     const meta = metaOf(next);
     dropEmptyMetadata(meta);
-    const view = next as DeepReadonly<T>;
-    requireValid(this.#parts, view, [
-      ...this.#metadataErrors(meta, oldMeta),
-      ...this.#strategy.validateUpdate(view, old, this.#context),
-    ]);
-    for (const text of this.#strategy.warningsOnUpdate?.(view, old, this.#context) ?? []) this.#context.warn(text);
-    this.#strategy.canonicalize?.(next);
-  }
-
-  /**
-   * Kubernetes checks metadata in its generic code and again in the kind's, so that most errors are told two to four
-   * times in `causes` (once in the message). Source: rest.validateCommonFields and the kinds' ValidateUpdate.
-   */
-  #metadataErrors(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): readonly FieldError[] {
-    const rules = metadataRules(this.#parts);
-    const general = { namespaced: rules.namespaced, nameRule: nameIsPathSegment, finalizerNames: 'Qualified' } as const;
-    const common = commonErrors(next);
-    const change = validateObjectMetaUpdate(next, old, common);
-    const { updateMetadata = 'change' } = this.#strategy;
-    const ofKind = {
-      change: () => [...change, ...finalizerNameErrors(next.finalizers ?? [], rules.finalizerNames)],
-      whole: () => validateObjectMeta(next, rules, common),
-      none: () => [],
-    };
-    const repeated = updateMetadata === 'both' ? [...ofKind.whole(), ...ofKind.change()] : ofKind[updateMetadata]();
-    return [...validateObjectMeta(next, general, common), ...change, ...repeated];
+    const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old };
+    return requireValid(this.#parts, call, this.#subresource);
   }
 
   /** Source: registry.ShouldDeleteDuringUpdate. */

@@ -1,5 +1,6 @@
 // allOf, anyOf, oneOf and not of a schema. Their errors name no field, as kube-apiserver's do.
 import { type FieldError, invalidField, isJsonObject } from '@kapstan/api';
+import { countErrors, joinedErrors } from './error-collector.ts';
 import type { JsonSchema } from './structural-schema.ts';
 import type { ValueValidator } from './value-validator.ts';
 
@@ -26,8 +27,12 @@ export function combinationChecks(schema: JsonSchema, compile: Compile): readonl
 }
 
 function checkAny(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
-  const results = branches.map((branch) => branch(value, path));
-  if (results.some((errors) => errors.length === 0)) return [];
+  const results: (readonly FieldError[])[] = [];
+  for (const branch of branches) {
+    const errors = branch(value, path);
+    if (errors.length === 0) return [];
+    results.push(errors);
+  }
   return [combined(path, 'must validate at least one schema (anyOf)'), ...fewest(results)];
 }
 
@@ -42,15 +47,16 @@ function checkOne(branches: readonly ValueValidator[], value: unknown, path: str
 
 function checkAll(branches: readonly ValueValidator[], value: unknown, path: string): readonly FieldError[] {
   const results = branches.map((branch) => branch(value, path));
-  const errors = results.flat();
+  const errors = results.reduce(joinedErrors, []);
   if (errors.length === 0) return [];
   const hasNone = results.every((result) => result.length > 0);
-  return [combined(path, `must validate all the schemas (allOf)${hasNone ? '. None validated' : ''}`), ...errors];
+  const all = `must validate all the schemas (allOf)${hasNone ? '. None validated' : ''}`;
+  return joinedErrors([combined(path, all)], errors);
 }
 
 /** The errors of the branch that came closest: what the user most likely meant. */
 function fewest(results: readonly (readonly FieldError[])[]): readonly FieldError[] {
-  return results.reduce((best, errors) => (errors.length < best.length ? errors : best));
+  return results.reduce((best, errors) => (countErrors(errors) < countErrors(best) ? errors : best));
 }
 
 function combined(path: string, text: string): FieldError {

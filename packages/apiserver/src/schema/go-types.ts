@@ -1,6 +1,6 @@
 // The Go types behind a schema: their names in error texts, and those that read themselves from JSON (quantities,
 // integers or strings, raw JSON). Used by typed-decoder.ts.
-import { ExactNumber, isJsonObject } from '@kapstan/api';
+import { ExactNumber, isJsonObject, parseQuantity } from '@kapstan/api';
 import type { SchemaNode } from './schema-node.ts';
 
 /** "v1.PodSpec", "[]v1.Container", "map[string]string", "int32": as in "of type …". */
@@ -60,21 +60,16 @@ export function readCustomType(value: unknown, node: SchemaNode): unknown {
   return read(value);
 }
 
-// Source: apimachinery resource.ParseQuantity; numbers are read as the text they are written in.
-const quantityPattern = /^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$/;
-const quantitySuffix = /^(?:|[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)$/;
-
+/** Numbers are read as the text they are written in. Source: apimachinery resource.Quantity UnmarshalJSON. */
 function readQuantity(value: unknown): unknown {
-  const isText = typeof value === 'string';
-  const text = isText || typeof value === 'number' || value instanceof ExactNumber ? String(value).trim() : '';
-  const match = quantityPattern.exec(text);
-  if (match === null) {
-    throw new GoValueError(`quantities must match the regular expression '${quantityPattern.source}'`);
+  const isScalar = typeof value === 'string' || typeof value === 'number' || value instanceof ExactNumber;
+  const text = isScalar ? String(value).trim() : '';
+  try {
+    parseQuantity(text);
+    return text;
+  } catch (error) {
+    throw error instanceof TypeError ? new GoValueError(error.message) : error;
   }
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(match[1] ?? ''))
-    throw new GoValueError('unable to parse numeric part of quantity');
-  if (!quantitySuffix.test(match[2] ?? '')) throw new GoValueError("unable to parse quantity's suffix");
-  return isText ? value : text;
 }
 
 function readIntOrString(value: unknown): unknown {

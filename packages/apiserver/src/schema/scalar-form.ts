@@ -1,6 +1,6 @@
 // The JSON of Go values that are no structs of fields: strings, numbers, bytes, and the types that print themselves
 // (Time, MicroTime, Quantity, IntOrString). Below: go-form.ts walks the structs.
-import { ExactNumber, formatMicroTime, formatTime, parseQuantity, parseTime, Quantity } from '@kapstan/api';
+import { ExactNumber, formatMicroTime, formatTime, parseQuantity, parseTime, type Quantity } from '@kapstan/api';
 
 export interface ScalarForm {
   readonly kind:
@@ -110,6 +110,5 @@ function asItIs(quantity: Quantity): Quantity {
 }
 
 function roundUpToMilli(quantity: Quantity): Quantity {
-  const rounded = new Quantity({ unscaled: quantity.scaledValue(-3), scale: -3, format: quantity.format });
-  return rounded.compare(quantity) === 0 ? quantity : rounded;
+  return quantity.roundedUp(-3);
 }

@@ -16,6 +16,7 @@ import {
   typeInvalidField,
 } from '@kapstan/api';
 import { combinationChecks } from './combination-checks.ts';
+import { ErrorCollector, joinedErrors } from './error-collector.ts';
 import { numberChecks } from './number-checks.ts';
 import { compilePattern } from './pattern.ts';
 import { isOfFormat } from './string-formats.ts';
@@ -38,11 +39,8 @@ export function compileValidator(schema: JsonSchema): ValueValidator {
   ];
   return (value, path, old) => {
     if (value === null && schema.nullable === true) return [];
-    const errors: FieldError[] = [];
-    // No push(...list): its arguments lie on the stack, and clients decide how many there are.
-    for (const check of checks) {
-      for (const error of check(value, path, old)) errors.push(error);
-    }
+    let errors: readonly FieldError[] = [];
+    for (const check of checks) errors = joinedErrors(errors, check(value, path, old));
     // A schema may have become stricter since the value was written. Source: KEP 4008, CRD validation ratcheting.
     return errors.length > 0 && old !== undefined && isDeepStrictEqual(value, old) ? [] : errors;
   };
@@ -116,7 +114,17 @@ function firstErrors(
 }
 
 function length(text: string): number {
-  return [...text].length;
+  let count = 0;
+  for (let at = 0; at < text.length; at++) if (!isSecondOfPair(text, at)) count += 1;
+  return count;
+}
+
+/** The second half of a character beyond 16 bits. */
+function isSecondOfPair(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  if (code < 0xdc00 || code > 0xdfff || at === 0) return false;
+  const before = text.charCodeAt(at - 1);
+  return before >= 0xd800 && before <= 0xdbff;
 }
 
 function enumCheck(schema: JsonSchema): readonly ValueValidator[] {
@@ -130,14 +138,15 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
   const { minItems, maxItems, items } = schema;
   const checkItem = isJsonObject(items) ? lazyValidator(items) : undefined;
   const listKeys = listTypeKeys(schema);
-  const check = (list: readonly unknown[], path: string, old: unknown): FieldError[] => {
-    const errors: FieldError[] = [];
+  const check = (list: readonly unknown[], path: string, old: unknown): readonly FieldError[] => {
+    const found = new ErrorCollector();
     if (checkItem) {
       const before = oldItems(old, listKeys);
       list.forEach((item, index) => {
-        for (const error of checkItem(item, fieldIndex(path, index), before(item))) errors.push(error);
+        found.addAll(checkItem(item, fieldIndex(path, index), before(item)));
       });
     }
+    const errors: FieldError[] = [];
     if (typeof minItems === 'number' && list.length < minItems) {
       errors.push(invalidField(path, list.length, `${inBody(path)} should have at least ${minItems} items`));
     }
@@ -145,7 +154,9 @@ function arrayChecks(schema: JsonSchema): readonly ValueValidator[] {
     if (schema.uniqueItems === true && hasDuplicates(list)) {
       errors.push(invalidField(path, '', `${inBody(path)} shouldn't contain duplicates`));
     }
-    return listKeys === undefined ? errors : [...errors, ...duplicateItems(list, { keys: listKeys, path })];
+    found.addAll(errors);
+    if (listKeys !== undefined) addDuplicates(found, list, { keys: listKeys, path });
+    return found.toList();
   };
   return [(value, path, old) => (Array.isArray(value) ? check(value, path, old) : [])];
 }
@@ -169,21 +180,20 @@ function hasDuplicates(list: readonly unknown[]): boolean {
 }
 
 /** Source: apiextensions listtype.ValidateListSetsAndMaps. */
-function duplicateItems(
+function addDuplicates(
+  found: ErrorCollector,
   list: readonly unknown[],
   at: { readonly keys: readonly string[]; readonly path: string },
-): FieldError[] {
+): void {
   const seen = new Map<string, number>();
-  const errors: FieldError[] = [];
   list.forEach((item, index) => {
     const identity = at.keys.length === 0 ? item : keyValues(item, at.keys);
     const text = canonical(identity);
     const count = (seen.get(text) ?? 0) + 1;
     seen.set(text, count);
     // Each duplicated value is named once, at its second place.
-    if (count === 2) errors.push(duplicateField(fieldIndex(at.path, index), identity));
+    if (count === 2) found.add(duplicateField(fieldIndex(at.path, index), identity));
   });
-  return errors;
 }
 
 function keyValues(item: unknown, keys: readonly string[]): Record<string, unknown> {
@@ -218,13 +228,16 @@ function objectChecks(schema: JsonSchema): readonly ValueValidator[] {
     for (const key of needed) if (!Object.hasOwn(object, key)) errors.push(requiredField(child(path, key)));
     return errors;
   };
-  const checkMembers = (object: Record<string, unknown>, path: string, old: unknown): FieldError[] =>
-    Object.keys(object).flatMap((key) => {
+  const checkMembers = (object: Record<string, unknown>, path: string, old: unknown): readonly FieldError[] => {
+    const found = new ErrorCollector();
+    for (const key of Object.keys(object)) {
       const before = isJsonObject(old) ? getOwn(old, key) : undefined;
-      return [...(members(key)?.(object[key], child(path, key), before) ?? [])];
-    });
+      found.addAll(members(key)?.(object[key], child(path, key), before) ?? []);
+    }
+    return found.toList();
+  };
   return [
-    (value, path, old) => (isJsonObject(value) ? [...check(value, path), ...checkMembers(value, path, old)] : []),
+    (value, path, old) => (isJsonObject(value) ? joinedErrors(check(value, path), checkMembers(value, path, old)) : []),
   ];
 }
 

@@ -27,13 +27,18 @@ export function commonIndex(one: string, other: string, completions: number): nu
           const interval = parseInterval(part, completions);
           return typeof interval === 'string' ? [] : [interval];
         });
-  const others = intervals(other);
-  for (const [first, end] of intervals(one)) {
-    const hit = others.find(([from, to]) => first <= to && from <= end);
-    if (hit !== undefined) return Math.max(first, hit[0]);
+  // Lists are valid only when they rise, so that one walk along both finds what they share.
+  const [ours, others] = [intervals(one).sort(byStart), intervals(other).sort(byStart)];
+  let index = 0;
+  for (const [first, end] of ours) {
+    while (index < others.length && (others[index]?.[1] ?? 0) < first) index += 1;
+    const [from] = others[index] ?? [Number.POSITIVE_INFINITY];
+    if (from <= end) return Math.max(first, from);
   }
   return undefined;
 }
+
+const byStart = ([a]: Interval, [b]: Interval): number => a - b;
 
 function parseInterval(text: string, completions: number): Interval | string {
   const limits = text.split('-');

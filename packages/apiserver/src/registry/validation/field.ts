@@ -4,12 +4,13 @@ import {
   duplicateField,
   type FieldError,
   fieldChild,
-  fieldIndex,
   fieldKey,
   forbiddenField,
   invalidField,
+  maxToldErrors,
   notFoundField,
   notSupportedField,
+  omittedErrors,
   requiredField,
   tooLongField,
   tooManyField,
@@ -23,33 +24,67 @@ export interface ValidationPolicy {
 
 const defaultPolicy: ValidationPolicy = { allowsPrivileged: false };
 
-/** A field's path and the list its errors go to. Cheap; children are made on the way down. Source: field.Path. */
-export class Field {
-  readonly path: string;
-  readonly policy: ValidationPolicy;
-  readonly #errors: FieldError[];
+/** The errors of a run: those that an answer tells, and the number of all. */
+class FoundErrors {
+  readonly #told: FieldError[] = [];
+  count = 0;
 
-  constructor(path: string, errors: FieldError[], policy: ValidationPolicy = defaultPolicy) {
-    this.path = path;
+  /** The error is made only when it is kept: a list of a client may have hundreds of thousands. */
+  add(make: () => FieldError): void {
+    this.count += 1;
+    if (this.count <= maxToldErrors) this.#told.push(make());
+  }
+
+  toList(): FieldError[] {
+    const omitted = this.count - this.#told.length;
+    return omitted === 0 ? this.#told : [...this.#told, omittedErrors(omitted)];
+  }
+}
+
+/** How a place is reached from the one above it. */
+interface Step {
+  readonly above: Field;
+  readonly join: (path: string, name: string) => string;
+  readonly name: string | number;
+}
+
+/**
+ * A field's path and the list its errors go to. Cheap: children are made on the way down, and a path is written when somebody
+ * asks for it, which is where an error is. Source: field.Path.
+ */
+export class Field {
+  readonly policy: ValidationPolicy;
+  readonly #errors: FoundErrors;
+  readonly #step: Step | undefined;
+
+  constructor(errors: FoundErrors, policy: ValidationPolicy = defaultPolicy, step?: Step) {
     this.policy = policy;
     this.#errors = errors;
+    this.#step = step;
+  }
+
+  /** "" is the object itself. */
+  get path(): string {
+    return this.#step === undefined ? '' : this.#step.join(this.#step.above.path, String(this.#step.name));
   }
 
   /** `spec.ports`: names may hold several steps. */
   child(...names: readonly string[]): Field {
-    return this.#at(names.reduce(fieldChild, this.path));
+    let field: Field = this;
+    for (const name of names) field = field.#at(fieldChild, name);
+    return field;
   }
 
   index(index: number): Field {
-    return this.#at(fieldIndex(this.path, index));
+    return this.#at(fieldKey, index);
   }
 
   key(key: string): Field {
-    return this.#at(fieldKey(this.path, key));
+    return this.#at(fieldKey, key);
   }
 
-  #at(path: string): Field {
-    return new Field(path, this.#errors, this.policy);
+  #at(join: Step['join'], name: string | number): Field {
+    return new Field(this.#errors, this.policy, { above: this, join, name });
   }
 
   /** Calls back for every item, with its place. */
@@ -65,11 +100,11 @@ export class Field {
   }
 
   required(detail = ''): void {
-    this.#errors.push(requiredField(this.path, detail));
+    this.#errors.add(() => requiredField(this.path, detail));
   }
 
   invalid(value: unknown, detail: string): void {
-    this.#errors.push(invalidField(this.path, value, detail));
+    this.#errors.add(() => invalidField(this.path, value, detail));
   }
 
   /** One error per message: what the name and number checks return. */
@@ -78,32 +113,32 @@ export class Field {
   }
 
   notSupported(value: unknown, supported: readonly string[]): void {
-    this.#errors.push(notSupportedField(this.path, value, supported));
+    this.#errors.add(() => notSupportedField(this.path, value, supported));
   }
 
   forbidden(detail: string): void {
-    this.#errors.push(forbiddenField(this.path, detail));
+    this.#errors.add(() => forbiddenField(this.path, detail));
   }
 
   duplicate(value: unknown, detail = ''): void {
-    this.#errors.push({ ...duplicateField(this.path, value), detail });
+    this.#errors.add(() => ({ ...duplicateField(this.path, value), detail }));
   }
 
   notFound(value: unknown, detail = ''): void {
-    this.#errors.push({ ...notFoundField(this.path, value), detail });
+    this.#errors.add(() => ({ ...notFoundField(this.path, value), detail }));
   }
 
   /** The server could not look at the value. */
   internal(detail: string): void {
-    this.#errors.push({ type: 'InternalError', field: this.path, detail });
+    this.#errors.add(() => ({ type: 'InternalError', field: this.path, detail }));
   }
 
   tooLong(maxBytes: number): void {
-    this.#errors.push(tooLongField(this.path, maxBytes));
+    this.#errors.add(() => tooLongField(this.path, maxBytes));
   }
 
   tooMany(actual: number, max: number): void {
-    this.#errors.push(tooManyField(this.path, actual, max));
+    this.#errors.add(() => tooManyField(this.path, actual, max));
   }
 
   /** The value must be one of these; `undefined` counts as "". */
@@ -131,18 +166,25 @@ export class Field {
   /** An error of a value that stands here, whose path begins at the value: "" or "<nil>" is the value itself. */
   below(error: FieldError): void {
     const isHere = error.field === '' || error.field === '<nil>';
-    this.#errors.push({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) });
+    this.#errors.add(() => ({ ...error, field: isHere ? this.path : fieldChild(this.path, error.field) }));
+  }
+
+  /** The same errors so many times: those that are told, and the number of the others. */
+  times(count: number, tell: (at: Field) => void): void {
+    const told = Math.min(count, maxToldErrors);
+    for (let time = 0; time < told; time++) tell(this);
+    this.#errors.count += count - told;
   }
 
   /** Number of errors so far, anywhere in the object: to see whether a step added some. */
   get errorCount(): number {
-    return this.#errors.length;
+    return this.#errors.count;
   }
 }
 
-/** Runs a validation from the root of an object ("" path) and returns what it found. */
+/** Runs a validation from the root of an object ("" path) and returns what it found: of many errors the first, and how many more. */
 export function collectFieldErrors(validate: (root: Field) => void, policy?: ValidationPolicy): FieldError[] {
-  const errors: FieldError[] = [];
-  validate(new Field('', errors, policy));
-  return errors;
+  const errors = new FoundErrors();
+  validate(new Field(errors, policy));
+  return errors.toList();
 }

@@ -184,25 +184,31 @@ function validateClaims(
   claims: DeepReadonly<ResourceRequirements>['claims'],
   known: ReadonlySet<string>,
 ): void {
-  const seen = new Set<string>();
+  const seen = new Map<string, Set<string>>();
+  let names: string | undefined;
   at.each(claims, ({ name, request = '' }, place) => {
     if (name === '') place.required();
     else validateClaimOnce(place, { name, request, seen });
     if (known.has(name)) return;
-    const names = known.size === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
+    names ??= known.size === 0 ? ' which is empty' : `: ${[...known].sort().join(', ')}`;
     place.notFound(name, `must be one of the names in pod.spec.resourceClaims${names}`);
   });
 }
 
+interface ClaimUse {
+  readonly name: string;
+  readonly request: string;
+  /** The requests of each claim so far; "" is the whole claim. */
+  readonly seen: Map<string, Set<string>>;
+}
+
 /** A claim whole, or parts of it, each once. */
-function validateClaimOnce(
-  at: Field,
-  { name, request, seen }: { readonly name: string; readonly request: string; readonly seen: Set<string> },
-): void {
-  if (seen.has(name)) return at.duplicate(name);
+function validateClaimOnce(at: Field, { name, request, seen }: ClaimUse): void {
+  const requests = seen.get(name) ?? new Set();
+  if (requests.has('')) return at.duplicate(name);
   if (request !== '') at.child('request').invalidAll(request, dnsLabelErrors(request));
-  const key = request === '' ? name : `${name}/${request}`;
-  if (seen.has(key)) at.duplicate(key);
-  else if (request === '') for (const other of seen) if (other.startsWith(`${name}/`)) at.duplicate(name);
-  seen.add(key);
+  if (requests.has(request)) at.duplicate(`${name}/${request}`);
+  else if (request === '') for (const _ of requests) at.duplicate(name);
+  requests.add(request);
+  seen.set(name, requests);
 }

@@ -10,6 +10,7 @@ import type {
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
 import { dns1035LabelErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
+import { repetitions } from '../../validation/repetition.ts';
 
 export function validateParamKind(at: Field, { apiVersion = '', kind = '' }: DeepReadonly<ParamKind>): void {
   if (at.child('apiVersion').present(apiVersion)) validateVersion(at.child('apiVersion'), apiVersion);
@@ -44,10 +45,10 @@ export function validateExpressions(at: Field, spec: DeepReadonly<ValidatingAdmi
   const place = at.child('auditAnnotations');
   if (auditAnnotations.length > maxAnnotations)
     place.invalid(auditAnnotations, `must not have more than ${maxAnnotations} auditAnnotations`);
-  const keys = auditAnnotations.map(({ key }) => key);
-  place.each(auditAnnotations, (annotation, item, index) => {
+  const isRepeated = repetitions<string>();
+  place.each(auditAnnotations, (annotation, item) => {
     validateAnnotation(item, annotation, name);
-    if (keys.indexOf(annotation.key) < index) item.child('key').duplicate(annotation.key);
+    if (isRepeated(annotation.key)) item.child('key').duplicate(annotation.key);
   });
 }
 

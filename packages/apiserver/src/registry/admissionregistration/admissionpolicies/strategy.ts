@@ -13,6 +13,7 @@ import { pathSegmentErrors } from '../../names.ts';
 import { validateConditions } from '../../validation/condition-validation.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateExpressions, validateParamKind } from './policy-parts.ts';
@@ -74,9 +75,10 @@ function validateParamRef(
 }
 
 function validateActions(at: Field, actions: readonly string[]): void {
-  at.each(actions, (action, place, index) => {
+  const isRepeated = repetitions<string>();
+  at.each(actions, (action, place) => {
     place.oneOf(action, ['Audit', 'Deny', 'Warn']);
-    if (actions.indexOf(action) < index) place.duplicate(action);
+    if (isRepeated(action)) place.duplicate(action);
   });
   if (actions.includes('Deny') && actions.includes('Warn')) {
     at.invalid(
@@ -116,10 +118,10 @@ function validateMatch(at: Field, match: DeepReadonly<MatchResources>): void {
   validateLabelSelector(at.child('objectSelector'), match.objectSelector);
   for (const member of ['resourceRules', 'excludeResourceRules'] as const) {
     at.child(member).each(match[member], (rule, place) => {
-      const names = rule.resourceNames ?? [];
-      place.child('resourceNames').each(names, (name, namePlace, index) => {
+      const isRepeated = repetitions<string>();
+      place.child('resourceNames').each(rule.resourceNames, (name, namePlace) => {
         namePlace.invalidAll(name, pathSegmentErrors(name));
-        if (names.indexOf(name) < index) namePlace.duplicate(name);
+        if (isRepeated(name)) namePlace.duplicate(name);
       });
       validateRule(place, rule);
     });

@@ -9,6 +9,7 @@ import type { BuiltinKind } from '../../builtin-kind.ts';
 import { dns1035LabelErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
 import { staticSuffixWarnings } from '../static-suffix.ts';
 import { validateClientConfig } from './client-config.ts';
@@ -94,8 +95,9 @@ const reviewVersions = ['v1', 'v1beta1'];
 function validateReviewVersions(at: Field, versions: readonly string[]): void {
   const list = reviewVersions.join(', ');
   if (versions.length === 0) return at.required(`must specify one of ${list}`);
-  at.each(versions, (version, place, index) => {
-    if (versions.indexOf(version) < index) place.invalid(version, 'duplicate version');
+  const isRepeated = repetitions<string>();
+  at.each(versions, (version, place) => {
+    if (isRepeated(version)) place.invalid(version, 'duplicate version');
     else place.invalidAll(version, dns1035LabelErrors(version));
   });
   if (!versions.some((version) => reviewVersions.includes(version)))

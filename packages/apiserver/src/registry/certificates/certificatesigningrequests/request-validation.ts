@@ -2,6 +2,7 @@
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
 import type { Field } from '../../validation/field.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { requestFault } from './signed-request.ts';
 
 type Request = DeepReadonly<CertificateSigningRequest>;
@@ -59,8 +60,9 @@ function validateUsages(at: Field, usages: readonly string[], old: readonly stri
       if (!knownUsages.includes(usage)) place.notSupported(usage, knownUsages);
     });
   if (new Set(old).size < old.length) return;
-  at.each(usages, (usage, place, index) => {
-    if (usages.indexOf(usage) < index) place.duplicate(usage);
+  const isRepeated = repetitions<string>();
+  at.each(usages, (usage, place) => {
+    if (isRepeated(usage)) place.duplicate(usage);
   });
 }
 

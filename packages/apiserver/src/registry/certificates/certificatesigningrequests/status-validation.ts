@@ -31,17 +31,18 @@ export function validateStatus(at: Field, { status }: Request, old: Request | un
 }
 
 function validateConditions(at: Field, conditions: readonly Condition[], old: readonly Condition[]): void {
-  const types = conditions.map(({ type = '' }) => type);
+  const earlier = new Set<string>();
   const before = old.map(({ type = '' }) => type);
   const mayRepeat = new Set(before).size < before.length;
   const mayContradict = words.every((word) => before.includes(word));
-  at.each(conditions, ({ type = '', status = '' }, place, index) => {
-    if (type === '' && !before.includes('')) place.child('type').required();
+  const hasEmpty = before.includes('');
+  at.each(conditions, ({ type = '', status = '' }, place) => {
+    if (type === '' && !hasEmpty) place.child('type').required();
     validateConditionStatus(place.child('status'), type, status);
-    const earlier = types.slice(0, index);
-    if (!mayContradict && earlier.some((other) => isOpposite(other, type)))
+    if (!mayContradict && words.some((word) => earlier.has(word) && isOpposite(word, type)))
       at.invalid(type, 'Approved and Denied conditions are mutually exclusive');
-    if (!mayRepeat && earlier.includes(type)) place.child('type').duplicate(type);
+    if (!mayRepeat && earlier.has(type)) place.child('type').duplicate(type);
+    earlier.add(type);
   });
 }
 

@@ -41,10 +41,12 @@ export function validatePodAnnotations(
   validateTolerationsText(at, annotationOf(annotations, tolerationsAnnotation));
   const cost = annotationOf(annotations, deletionCostAnnotation);
   if (cost !== undefined && !isInt32(cost)) at.key(deletionCostAnnotation).invalid(cost, 'must be a 32bit integer');
+  let names: ReadonlySet<string> | undefined;
   for (const [key, profile] of Object.entries(annotations ?? {})) {
     if (key === seccompAnnotation || key.startsWith(seccompPrefix)) validateSeccomp(at.child(key), profile);
-    if (key.startsWith(appArmorPrefix))
-      validateAppArmor(at.key(key), { container: key.slice(appArmorPrefix.length), profile }, spec);
+    if (!key.startsWith(appArmorPrefix)) continue;
+    names ??= new Set(spec === undefined ? [] : placedContainers(spec, '').map((placed) => placed.container.name));
+    validateAppArmor(at.key(key), { container: key.slice(appArmorPrefix.length), profile }, names);
   }
 }
 
@@ -67,7 +69,7 @@ function decodeTolerations(text: string): readonly Toleration[] {
 
 /** Without a plus and leading zeros. Source: GetDeletionCostFromPodAnnotations. */
 function isInt32(text: string): boolean {
-  if (!/^(-\d+|0|[1-9]\d*)$/.test(text)) return false;
+  if (text.length > 11 || !/^(-\d+|0|[1-9]\d*)$/.test(text)) return false;
   const number = BigInt(text);
   return number >= -(2n ** 31n) && number < 2n ** 31n;
 }
@@ -84,10 +86,9 @@ function validateSeccomp(at: Field, profile: string): void {
 function validateAppArmor(
   at: Field,
   { container, profile }: { readonly container: string; readonly profile: string },
-  spec: ReadonlySpec | undefined,
+  names: ReadonlySet<string>,
 ): void {
-  const names = spec === undefined ? [] : placedContainers(spec, '').map((placed) => placed.container.name);
-  if (!names.includes(container)) at.invalid(container, 'container not found');
+  if (!names.has(container)) at.invalid(container, 'container not found');
   if (!appArmorNames.includes(profile) && !profile.startsWith(localhost))
     at.invalid(profile, `invalid AppArmor profile name: ${JSON.stringify(profile)}`);
 }

@@ -8,6 +8,7 @@ import { rangeErrors } from '../../validation/value-rules.ts';
 
 type Statuses = readonly DeepReadonly<ContainerStatus>[];
 type Containers = readonly DeepReadonly<Container>[];
+type NamedContainers = ReadonlyMap<string, DeepReadonly<Container>>;
 type Spec = DeepReadonly<PodSpec>;
 
 /** The lists of a status, with the containers that they speak of. */
@@ -23,11 +24,12 @@ export function validateContainerStatuses(
   { spec, status }: { readonly spec: Spec; readonly status: DeepReadonly<PodStatus> },
   old: DeepReadonly<PodStatus>,
 ): void {
+  const restartsAll = hasRestartOfAll(spec);
   for (const { statuses, containers } of lists) {
-    const isEnd = (name: string, exitCode: number): boolean =>
-      isFinal(spec, spec[containers] ?? [], { name, exitCode });
+    const named = byName(spec[containers]);
+    const isEnd = (name: string, exitCode: number): boolean => !restartsAll && isFinal(spec, named.get(name), exitCode);
     validateTransitions(at.child(statuses), { next: status[statuses], old: old[statuses] }, isEnd);
-    validateAllocated(at.child(statuses), status[statuses], spec[containers] ?? []);
+    validateAllocated(at.child(statuses), status[statuses], named);
   }
   const ephemeral = at.child('ephemeralContainerStatuses');
   const { ephemeralContainerStatuses: next } = status;
@@ -45,26 +47,28 @@ function validateTransitions(
   { next, old }: { readonly next: Statuses | undefined; readonly old: Statuses | undefined },
   isEnd: (name: string, exitCode: number) => boolean,
 ): void {
+  const running = new Set(next?.filter(({ state }) => state?.terminated === undefined).map(({ name }) => name));
   at.each(old, ({ name, state }, place) => {
     const ended = state?.terminated;
     if (ended === undefined || !isEnd(name, ended.exitCode)) return;
-    const isBack = next?.some((status) => status.name === name && status.state?.terminated === undefined);
-    if (isBack) place.child('state').forbidden('may not be transitioned to non-terminated state');
+    if (running.has(name)) place.child('state').forbidden('may not be transitioned to non-terminated state');
   });
 }
 
-/** Nothing starts the container again. Source: AllContainersCouldRestart, ContainerShouldRestart. */
-function isFinal(
-  spec: Spec,
-  containers: Containers,
-  { name, exitCode }: { readonly name: string; readonly exitCode: number },
-): boolean {
+function hasRestartOfAll(spec: Spec): boolean {
   const all = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
-  const restartsAll = all.some(({ restartPolicyRules: rules = [] }) =>
+  return all.some(({ restartPolicyRules: rules = [] }) =>
     rules.some(({ action }) => action === 'RestartAllContainers'),
   );
-  if (restartsAll) return false;
-  const container = containers.find((candidate) => candidate.name === name);
+}
+
+/** Of containers of one name the first. */
+function byName(containers: Containers = []): NamedContainers {
+  return new Map(containers.toReversed().map((container) => [container.name, container]));
+}
+
+/** Nothing starts the container again. Source: AllContainersCouldRestart, ContainerShouldRestart. */
+function isFinal(spec: Spec, container: DeepReadonly<Container> | undefined, exitCode: number): boolean {
   if (container === undefined) return true;
   if (container.restartPolicy !== undefined && ruleFor(container, exitCode)?.action === 'Restart') return false;
   const policy = container.restartPolicy ?? spec.restartPolicy;
@@ -95,28 +99,34 @@ function validateUsers(at: Field, statuses: Statuses | undefined, os: string): v
   });
 }
 
-function validateAllocated(at: Field, statuses: Statuses | undefined, containers: Containers): void {
+function validateAllocated(at: Field, statuses: Statuses | undefined, containers: NamedContainers): void {
   at.each(statuses, ({ name, allocatedResourcesStatus }, place) => {
-    const container = containers.find((candidate) => candidate.name === name);
+    const container = containers.get(name);
+    const claims = new Set((container?.resources?.claims ?? []).map(claimWord));
     place.child('allocatedResourcesStatus').each(allocatedResourcesStatus, (resource, item) => {
-      if (container !== undefined) validateAllocatedName(item.child('name'), resource.name, container);
+      if (container !== undefined)
+        validateAllocatedName(item.child('name'), resource.name, { claims, requests: container.resources?.requests });
       validateHealth(item.child('resources'), resource);
     });
   });
 }
 
+const claimWord = ({ name, request }: { readonly name: string; readonly request?: string | undefined }): string =>
+  `claim:${name}${request ? `/${request}` : ''}`;
+
 /** The name of a request, or of a claim: "claim:name/request". */
-function validateAllocatedName(at: Field, name: string, { resources }: DeepReadonly<Container>): void {
+function validateAllocatedName(
+  at: Field,
+  name: string,
+  { claims, requests }: { readonly claims: ReadonlySet<string>; readonly requests: object | undefined },
+): void {
   if (name.startsWith('claim:')) {
-    const claims = (resources?.claims ?? []).map(
-      (claim) => `claim:${claim.name}${claim.request ? `/${claim.request}` : ''}`,
-    );
-    if (!claims.includes(name))
+    if (!claims.has(name))
       at.invalid(
         name,
         "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
       );
-  } else if (!Object.hasOwn(resources?.requests ?? {}, name))
+  } else if (!Object.hasOwn(requests ?? {}, name))
     at.invalid(name, "must match one of the container's resource requests");
 }
 

@@ -17,8 +17,15 @@ export function totalsOf(spec: DeepReadonly<PodSpec>, list: 'limits' | 'requests
     if (container.restartPolicy === 'Always') {
       add(totals, own);
       add(sidecars, own);
-      raise(starting, sidecars);
-    } else raise(starting, add(new Map(sidecars), own));
+    }
+    // Of the names that this container does not speak of, the sidecars' totals were looked at when they last rose.
+    const together = new Map<string, Quantity>();
+    for (const [name, value] of own) {
+      const beside = sidecars.get(name);
+      const isSidecar = container.restartPolicy === 'Always';
+      together.set(name, isSidecar ? (beside ?? value) : (beside?.add(value) ?? value));
+    }
+    raise(starting, together);
   }
   return raise(totals, starting);
 }

@@ -1,12 +1,12 @@
 // Rules for the containers of a pod. Parts of them: probe-validation.ts, restart-validation.ts, mount-validation.ts,
 // security-validation.ts, env-validation.ts. Source: pkg/apis/core/validation validateContainers.
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
-import type { Container, ContainerPort, EphemeralContainer, PodSpec, Volume } from '@kapstan/kinds/core/v1';
+import type { Container, ContainerPort, EphemeralContainer, PodSpec } from '@kapstan/kinds/core/v1';
 import type { Field } from '../../validation/field.ts';
 import { validateResourceRequirements } from '../../validation/resource-rules.ts';
 import { portNameErrors, portNumberErrors } from '../../validation/value-rules.ts';
 import { validateEnv, validateEnvFrom } from './env-validation.ts';
-import { validateVolumeDevices, validateVolumeMounts } from './mount-validation.ts';
+import { type NamedVolumes, validateVolumeDevices, validateVolumeMounts } from './mount-validation.ts';
 import { validateLifecycle, validateProbes } from './probe-validation.ts';
 import { validateContainerRestart, validateInitRestart, validateResizePolicy } from './restart-validation.ts';
 import { validateSecurityContext } from './security-validation.ts';
@@ -19,7 +19,7 @@ type AnyContainer = ReadonlyContainer | DeepReadonly<EphemeralContainer>;
 export interface ContainerScope {
   readonly spec: ReadonlySpec;
   /** Those without a fault. */
-  readonly volumes: readonly DeepReadonly<Volume>[];
+  readonly volumes: NamedVolumes;
   readonly claimNames: ReadonlySet<string>;
   /** A template says less about its pods than a pod about itself. */
   readonly owner: 'pod' | 'template';
@@ -46,10 +46,11 @@ export function validateContainers(at: Field, scope: ContainerScope): void {
     validateInitContainer(place, container, spec);
     validateHostPorts(at.child('initContainers'), [container]);
   });
+  const targets = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name));
   at.child('ephemeralContainers').each(spec.ephemeralContainers, (container, place) => {
     validateContainer(place, container, scope);
     takeName(place, container.name, names);
-    validateEphemeralContainer(place, container, spec);
+    validateEphemeralContainer(place, container, targets);
   });
   validateHostNetworkPorts(regular, scope);
 }
@@ -163,10 +164,13 @@ const notForEphemeral = [
   'restartPolicyRules',
 ] as const;
 
-function validateEphemeralContainer(at: Field, container: DeepReadonly<EphemeralContainer>, spec: ReadonlySpec): void {
+function validateEphemeralContainer(
+  at: Field,
+  container: DeepReadonly<EphemeralContainer>,
+  targets: ReadonlySet<string>,
+): void {
   const target = container.targetContainerName ?? '';
-  const known = [...(spec.containers ?? []), ...(spec.initContainers ?? [])].some((other) => other.name === target);
-  if (target !== '' && !known) at.child('targetContainerName').notFound(target);
+  if (target !== '' && !targets.has(target)) at.child('targetContainerName').notFound(target);
   for (const name of notForEphemeral) {
     if (container[name] !== undefined) at.child(name).forbidden('cannot be set for an Ephemeral Container');
   }

@@ -66,28 +66,69 @@ function fractionWarnings({ container, path }: PlacedContainer): string[] {
 interface PlacedPort {
   readonly port: DeepReadonly<ContainerPort>;
   readonly path: string;
+  /** Among all ports of the pod. */
+  readonly place: number;
 }
 
 function placedPorts(containers: readonly PlacedContainer[]): PlacedPort[] {
-  return containers.flatMap(({ container, path }) =>
-    (container.ports ?? []).map((port, index) => ({ port, path: fieldIndex(fieldChild(path, 'ports'), index) })),
-  );
+  let place = 0;
+  return containers.flatMap(({ container, path }) => {
+    const at = fieldChild(path, 'ports');
+    return (container.ports ?? []).map((port, index) => ({ port, path: fieldIndex(at, index), place: place++ }));
+  });
 }
 
 function portWarnings(containers: readonly PlacedContainer[]): string[] {
-  const earlier = new Map<string, PlacedPort[]>();
-  return placedPorts(containers).flatMap((placed) => {
+  const earlier = new Map<string, EarlierPorts>();
+  const warnings: string[] = [];
+  for (const placed of placedPorts(containers)) {
+    if (warnings.length >= maxWarnings) break;
     const { port, path } = placed;
     const key = `${port.containerPort}/${port.protocol ?? ''}`;
-    const others = earlier.get(key) ?? [];
-    earlier.set(key, [...others, placed]);
-    const lonely = port.hostIP && !port.hostPort ? [`${path}: hostIP set without hostPort: ${goPort(port)}`] : [];
-    const clashes = others.flatMap((other) => {
-      const clash = clashOf(port, other.port);
-      return clash === undefined ? [] : [`${path}: ${clash} port definition with ${other.path}`];
-    });
-    return [...lonely, ...clashes];
-  });
+    const others = earlier.get(key) ?? new EarlierPorts();
+    earlier.set(key, others);
+    if (port.hostIP && !port.hostPort) warnings.push(`${path}: hostIP set without hostPort: ${goPort(port)}`);
+    for (const other of others.clashing(port, maxWarnings - warnings.length)) {
+      warnings.push(`${path}: ${clashOf(port, other.port)} port definition with ${other.path}`);
+    }
+    others.add(placed);
+  }
+  return warnings;
+}
+
+/** More than fit into the headers of an answer: pairs are as many as the square of the ports. */
+const maxWarnings = 1_000;
+
+/** Definitions of one port and protocol, found by what makes two of them clash: {@link clashOf}. */
+class EarlierPorts {
+  readonly #all: PlacedPort[] = [];
+  readonly #withoutHostPort: PlacedPort[] = [];
+  /** By host port, and by host port and address. */
+  readonly #lists = new Map<string, PlacedPort[]>();
+
+  add(placed: PlacedPort): void {
+    const { hostPort = 0, hostIP = '' } = placed.port;
+    this.#all.push(placed);
+    if (hostPort === 0) this.#withoutHostPort.push(placed);
+    for (const key of [`${hostPort}`, `${hostPort} ${hostIP}`]) {
+      const list = this.#lists.get(key);
+      if (list === undefined) this.#lists.set(key, [placed]);
+      else list.push(placed);
+    }
+  }
+
+  /** The first of those that clash with the port, in their order. */
+  clashing({ hostPort = 0, hostIP = '' }: DeepReadonly<ContainerPort>, most: number): readonly PlacedPort[] {
+    if (hostPort === 0) return this.#all.slice(0, most);
+    const samePort =
+      hostIP === '' ? [this.#of(`${hostPort}`)] : [this.#of(`${hostPort} ${hostIP}`), this.#of(`${hostPort} `)];
+    const found = [this.#withoutHostPort, ...samePort].flatMap((list) => list.slice(0, most));
+    return found.sort((a, b) => a.place - b.place).slice(0, most);
+  }
+
+  #of(key: string): readonly PlacedPort[] {
+    return this.#lists.get(key) ?? [];
+  }
 }
 
 /** How two definitions of one port and protocol stand to each other; undefined when both make sense. */

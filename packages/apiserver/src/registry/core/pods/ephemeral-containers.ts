@@ -42,8 +42,9 @@ function validateKept(
   next: readonly DeepReadonly<EphemeralContainer>[] | undefined,
   old: readonly DeepReadonly<EphemeralContainer>[] | undefined,
 ): void {
+  const named = new Map(next?.toReversed().map((container) => [container.name, container]));
   for (const container of old ?? []) {
-    const same = next?.find((other) => other.name === container.name);
+    const same = named.get(container.name);
     if (same === undefined)
       at.forbidden(`existing ephemeral containers ${JSON.stringify(container.name)} may not be removed\n`);
     else if (!jsonEqual(same, container)) {

@@ -25,9 +25,8 @@ export function takeNodeChoice(at: Field, next: PodSpec, old: ReadonlySpec): voi
 type Labels = Readonly<Record<string, string>> | undefined;
 
 function validateSelector(at: Field, next: Labels, old: Labels): void {
-  const isKept = Object.entries(old ?? {}).every(
-    ([key, value]) => new Map(Object.entries(next ?? {})).get(key) === value,
-  );
+  const wanted = new Map(Object.entries(next ?? {}));
+  const isKept = Object.entries(old ?? {}).every(([key, value]) => wanted.get(key) === value);
   if (!isKept) at.invalid(next ?? null, 'only additions to spec.nodeSelector are allowed (no mutations or deletions)');
 }
 

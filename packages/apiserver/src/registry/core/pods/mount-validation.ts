@@ -6,23 +6,26 @@ import type { Field } from '../../validation/field.ts';
 import { validateDescendingPath } from './volume-source-validation.ts';
 
 type AnyContainer = DeepReadonly<Container> | DeepReadonly<EphemeralContainer>;
-type Volumes = DeepReadonly<PodSpec>['volumes'];
+type Volume = NonNullable<DeepReadonly<PodSpec>['volumes']>[number];
+/** By their names; of volumes of one name the first. */
+export type NamedVolumes = ReadonlyMap<string, Volume>;
 
 /** Mounts name a volume of the pod, each at a path of its own. `at` is the container. */
-export function validateVolumeMounts(at: Field, container: AnyContainer, volumes: Volumes): void {
+export function validateVolumeMounts(at: Field, container: AnyContainer, volumes: NamedVolumes): void {
   const paths = new Set<string>();
   const list = at.child('volumeMounts');
   const devices = container.volumeDevices ?? [];
+  const deviceNames = new Set(devices.map((device) => device.name));
+  const devicePaths = new Set(devices.map((device) => device.devicePath));
   list.each(container.volumeMounts, (mount, place) => {
     const { name, mountPath } = mount;
     if (name === '') place.child('name').required();
-    if (!volumes?.some((volume) => volume.name === name)) place.child('name').notFound(name);
+    if (!volumes.has(name)) place.child('name').notFound(name);
     if (mountPath === '') place.child('mountPath').required();
     if (paths.has(mountPath)) place.child('mountPath').invalid(mountPath, 'must be unique');
     paths.add(mountPath);
-    if (devices.some((device) => device.name === name))
-      place.child('name').invalid(name, 'must not already exist in volumeDevices');
-    if (devices.some((device) => device.devicePath === mountPath))
+    if (deviceNames.has(name)) place.child('name').invalid(name, 'must not already exist in volumeDevices');
+    if (devicePaths.has(mountPath))
       place.child('mountPath').invalid(mountPath, 'must not already exist as a path in volumeDevices');
     validateSubPath(list, place, mount);
     validatePropagation(list.child('mountPropagation'), mount.mountPropagation, container);
@@ -55,21 +58,23 @@ function validateRecursive(at: Field, mount: DeepReadonly<VolumeMount>): void {
 }
 
 /** Block devices need a claim. `at` is the container. */
-export function validateVolumeDevices(at: Field, container: AnyContainer, volumes: Volumes): void {
+export function validateVolumeDevices(at: Field, container: AnyContainer, volumes: NamedVolumes): void {
   const names = new Set<string>();
   const paths = new Set<string>();
   const mounts = container.volumeMounts ?? [];
+  const mountNames = new Set(mounts.map((mount) => mount.name));
+  const mountPaths = new Set(mounts.map((mount) => mount.mountPath));
   at.child('volumeDevices').each(container.volumeDevices, ({ name, devicePath }, place) => {
     const namePlace = place.child('name');
-    const volume = volumes?.find((other) => other.name === name);
+    const volume = volumes.get(name);
     if (name === '') namePlace.required();
     if (names.has(name)) namePlace.invalid(name, 'must be unique');
     if (volume === undefined) namePlace.notFound(name);
     else if (volume.persistentVolumeClaim === undefined && volume.ephemeral === undefined)
       namePlace.invalid(name, 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode');
     validateDevicePath(place.child('devicePath'), devicePath, paths);
-    if (mounts.some((mount) => mount.name === name)) namePlace.invalid(name, 'must not already exist in volumeMounts');
-    if (mounts.some((mount) => mount.mountPath === devicePath))
+    if (mountNames.has(name)) namePlace.invalid(name, 'must not already exist in volumeMounts');
+    if (mountPaths.has(devicePath))
       place.child('devicePath').invalid(devicePath, 'must not already exist as a path in volumeMounts');
     if (name !== '') names.add(name);
   });

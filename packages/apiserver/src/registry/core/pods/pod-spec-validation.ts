@@ -81,6 +81,7 @@ function validateResourceClaims(at: Field, { resourceClaims }: ReadonlySpec): vo
 
 /** Keys of files stand in a volume that lives as long as the pod. Source: validateFileKeyRefVolumes. */
 function validateFileKeys(at: Field, spec: ReadonlySpec): void {
+  const volumes = new Map((spec.volumes ?? []).toReversed().map((volume) => [volume.name, volume]));
   for (const name of ['initContainers', 'containers', 'ephemeralContainers'] as const) {
     for (const [index, { env }] of (spec[name] ?? []).entries()) {
       at.child(name)
@@ -89,7 +90,7 @@ function validateFileKeys(at: Field, spec: ReadonlySpec): void {
         .each(env, ({ valueFrom }, place) => {
           const wanted = valueFrom?.fileKeyRef?.volumeName;
           if (wanted === undefined) return;
-          const volume = spec.volumes?.find((candidate) => candidate.name === wanted);
+          const volume = volumes.get(wanted);
           const namePlace = place.child('valueFrom', 'fileKeyRef', 'volumeName');
           if (volume === undefined) namePlace.notFound(wanted);
           else if (volume.emptyDir === undefined)

@@ -77,10 +77,12 @@ function validateAddedTolerations(
   next: readonly DeepReadonly<Toleration>[] | undefined,
   old: readonly DeepReadonly<Toleration>[] | undefined,
 ): void {
-  const identity = ({ tolerationSeconds, ...rest }: DeepReadonly<Toleration>): unknown => rest;
+  const identity = ({ key, operator, value, effect }: DeepReadonly<Toleration>): string =>
+    JSON.stringify([key ?? null, operator ?? null, value ?? null, effect ?? null]);
+  const kept = new Set(next?.map(identity));
   for (const toleration of old ?? []) {
-    const isKept = next?.some((other) => jsonEqual(identity(other), identity(toleration)));
-    if (isKept !== true) return at.forbidden('existing toleration can not be modified except its tolerationSeconds');
+    if (!kept.has(identity(toleration)))
+      return at.forbidden('existing toleration can not be modified except its tolerationSeconds');
   }
   validateTolerations(at, next);
 }

@@ -14,6 +14,7 @@ import type { NodeSelectorTerm, PodAffinity, PodAntiAffinity, PodSpec, PodTempla
 import { jsonEqual } from '../../json-equality.ts';
 import { ipWarnings } from '../../validation/ip-warnings.ts';
 import { deprecatedNodeLabels, labelKeyWarnings, termWarnings } from '../../validation/node-label-warnings.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { claimSpecWarnings } from '../persistentvolumeclaims/claim-warnings.ts';
 import { annotationOf, appArmorPrefix, seccompAnnotation, seccompPrefix } from './annotation-validation.ts';
 import { appArmorOf } from './app-armor.ts';
@@ -187,8 +188,9 @@ function repetitionWarnings({ hostAliases = [], imagePullSecrets = [] }: DeepRea
 }
 
 function repeated(values: readonly string[], at: string, field: string): string[] {
+  const isRepeated = repetitions<string>();
   return values.flatMap((value, index) =>
-    values.indexOf(value) < index
+    isRepeated(value)
       ? [`${fieldChild(fieldIndex(at, index), field)}: duplicate ${field} ${JSON.stringify(value)}`]
       : [],
   );

@@ -60,13 +60,14 @@ export function validateSpread(
   const pairs = (constraints ?? []).map(
     ({ topologyKey, whenUnsatisfiable }) => `{${topologyKey}, ${whenUnsatisfiable}}`,
   );
+  const lastIndex = new Map(pairs.map((pair, index) => [pair, index]));
   at.each(constraints, (constraint, place, index) => {
     const { maxSkew, topologyKey, whenUnsatisfiable: action, minDomains } = constraint;
     if (maxSkew <= 0) place.child('maxSkew').invalid(maxSkew, 'must be greater than zero');
     if (topologyKey === '') place.child('topologyKey').required('can not be empty');
     place.child('whenUnsatisfiable').oneOf(action, ['DoNotSchedule', 'ScheduleAnyway']);
     const pair = pairs[index] ?? '';
-    if (pairs.includes(pair, index + 1)) place.child('{topologyKey, whenUnsatisfiable}').duplicate(pair);
+    if ((lastIndex.get(pair) ?? index) > index) place.child('{topologyKey, whenUnsatisfiable}').duplicate(pair);
     if (minDomains !== undefined) validateMinDomains(place.child('minDomains'), minDomains, action);
     for (const name of ['nodeAffinityPolicy', 'nodeTaintsPolicy'] as const)
       if (constraint[name] !== undefined) place.child(name).oneOf(constraint[name], nodePolicies);
@@ -102,15 +103,17 @@ function validateLabelKeys(
       place.each(keys, (key, keyPlace) => keyPlace.invalidAll(key, qualifiedNameErrors(key)));
     else if ((keys?.length ?? 0) > 0) place.forbidden('must not be specified when labelSelector is not set');
   }
+  const lastIndex = new Map(match?.map((key, index) => [key, index]));
+  const mismatched = new Set(mismatch);
   const selected = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
   for (const { key } of labelSelector?.matchExpressions ?? []) {
-    const index = match?.lastIndexOf(key) ?? -1;
-    if (index >= 0 && selected.has(key))
+    const index = lastIndex.get(key);
+    if (index !== undefined && selected.has(key))
       at.index(index).invalid(key, 'exists in both matchLabelKeys and labelSelector');
     selected.add(key);
   }
   at.child('matchLabelKeys').each(match, (key, place) => {
-    if (mismatch?.includes(key)) place.invalid(key, 'exists in both matchLabelKeys and mismatchLabelKeys');
+    if (mismatched.has(key)) place.invalid(key, 'exists in both matchLabelKeys and mismatchLabelKeys');
   });
 }
 

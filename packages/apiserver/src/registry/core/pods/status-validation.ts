@@ -29,10 +29,17 @@ export function preparePodStatus(next: Pod, old: DeepReadonly<Pod>): void {
 /** Nobody clears an observed generation; conditions of one type go by their order. Source: preserveOldObservedGeneration. */
 function keepGenerations(status: PodStatus, old: Status | undefined): void {
   keepGeneration(status, old?.observedGeneration);
-  const before = [...(old?.conditions ?? [])];
+  const before = new Map<string, PodCondition[]>();
+  for (const condition of old?.conditions ?? []) {
+    const same = before.get(condition.type);
+    if (same === undefined) before.set(condition.type, [condition]);
+    else same.push(condition);
+  }
+  const taken = new Map<string, number>();
   for (const condition of status.conditions ?? []) {
-    const index = before.findIndex(({ type }) => type === condition.type);
-    if (index >= 0) keepGeneration(condition, before.splice(index, 1)[0]?.observedGeneration);
+    const index = taken.get(condition.type) ?? 0;
+    taken.set(condition.type, index + 1);
+    keepGeneration(condition, before.get(condition.type)?.[index]?.observedGeneration);
   }
 }
 

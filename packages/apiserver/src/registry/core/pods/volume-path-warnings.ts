@@ -41,12 +41,36 @@ function projectedFiles(source: DeepReadonly<VolumeProjection>): PlacedFile[] {
 
 function overlaps({ name }: DeepReadonly<Volume>, what: string, given: readonly PlacedFile[]): string[] {
   const placed = given.map(({ path, source }) => ({ path: withoutTrailingSlashes(path), source }));
-  return placed.flatMap((file, index) =>
-    placed
-      .slice(0, index)
-      .filter((earlier) => isOverlap(earlier.path, file.path))
-      .map((earlier) => `volume ${quoted(name)} (${what}): overlapping paths: ${shown(file)} with ${shown(earlier)}`),
+  return overlappingPairs(placed).map(
+    ([file, earlier]) => `volume ${quoted(name)} (${what}): overlapping paths: ${shown(file)} with ${shown(earlier)}`,
   );
+}
+
+/** More than fit into the headers of an answer: pairs are as many as the square of the files. */
+const maxWarnings = 1_000;
+
+/**
+ * Files of which one is the other or a directory on the way to it, each with an earlier one. In the order of their texts, what is
+ * below a path comes right after it, so that a stack of the paths above is all that is looked at.
+ */
+function overlappingPairs(files: readonly PlacedFile[]): (readonly [PlacedFile, PlacedFile])[] {
+  const sorted = files
+    .map((file, index) => ({ file, index, text: `${file.path}/` }))
+    .filter(({ file }) => file.path !== '')
+    .sort((a, b) => (a.text === b.text ? a.index - b.index : a.text < b.text ? -1 : 1));
+  const above: typeof sorted = [];
+  const pairs: { readonly file: (typeof sorted)[number]; readonly earlier: (typeof sorted)[number] }[] = [];
+  for (const next of sorted) {
+    while (above.length > 0 && !next.text.startsWith(above.at(-1)?.text ?? '')) above.pop();
+    for (const other of above) {
+      if (pairs.length >= maxWarnings) break;
+      pairs.push(next.index > other.index ? { file: next, earlier: other } : { file: other, earlier: next });
+    }
+    if (pairs.length >= maxWarnings) break;
+    above.push(next);
+  }
+  pairs.sort((a, b) => a.file.index - b.file.index || a.earlier.index - b.earlier.index);
+  return pairs.map(({ file, earlier }) => [file.file, earlier.file]);
 }
 
 /** No pattern: those that end in `+$` are quadratic. */
@@ -54,12 +78,6 @@ function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;
   return path.slice(0, end);
-}
-
-/** The same, or one a directory of the other. */
-function isOverlap(a: string, b: string): boolean {
-  if (a === '' || b === '') return false;
-  return `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);
 }
 
 const shown = ({ path, source }: PlacedFile): string => (source === '' ? quoted(path) : `${quoted(path)} (${source})`);

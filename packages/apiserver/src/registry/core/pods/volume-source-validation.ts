@@ -92,11 +92,27 @@ function validatePartition(at: Field, { partition }: Source): void {
   if (number !== 0) at.child('partition').invalidAll(number, rangeErrors(number, 1, 255));
 }
 
-const initiators: Readonly<Record<string, RegExp>> = {
-  iqn: /iqn\.\d{4}-\d{2}\.([a-zA-Z0-9-.]+)(:[^,;*&$|\s]+)$/,
-  eui: /^eui.[a-zA-Z0-9]{16}$/,
-  naa: /^naa.[a-zA-Z0-9]{32}$/,
+const initiators: Readonly<Record<string, (name: string) => boolean>> = {
+  iqn: isQualifiedInitiator,
+  eui: (name) => /^eui.[a-zA-Z0-9]{16}$/.test(name),
+  naa: (name) => /^naa.[a-zA-Z0-9]{32}$/.test(name),
 };
+
+/**
+ * Matches iqn\.\d{4}-\d{2}\.[a-zA-Z0-9-.]+:[^,;*&$|\s]+ at the end of the name, as Kubernetes' pattern does. Such a pattern would
+ * look from each "iqn." in it to the end: the text between two colons is looked at once here.
+ */
+function isQualifiedInitiator(name: string): boolean {
+  const end = name.split(/[,;*&$|\s]/).at(-1) ?? '';
+  return end
+    .slice(0, -1)
+    .split(':')
+    .slice(0, -1)
+    .some((part) => {
+      const domain = part.split(/[^a-zA-Z0-9.-]/).at(-1) ?? '';
+      return /iqn\.\d{4}-\d{2}\.[a-zA-Z0-9.-]/.test(domain);
+    });
+}
 
 function validateIscsi(at: Field, source: Source): void {
   const iqn = textOf(source.iqn);
@@ -116,7 +132,7 @@ function validateIscsi(at: Field, source: Source): void {
 function validateInitiator(at: Field, name: string, text: string): void {
   const form = initiators[name.slice(0, 3)];
   if (form === undefined) at.invalid(name, text);
-  else if (!form.test(name)) at.invalid(name, 'must be valid format');
+  else if (!form(name)) at.invalid(name, 'must be valid format');
 }
 
 function validateFlocker(at: Field, { datasetName, datasetUUID }: Source): void {

@@ -7,20 +7,16 @@ import type { Field } from '../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
 import { validateClaimSpec } from '../persistentvolumeclaims/claim-validation.ts';
 import { validateFieldRef, validateResourceField, volumeFields } from './env-validation.ts';
+import type { NamedVolumes } from './mount-validation.ts';
 import { validateProjected } from './projected-volume-validation.ts';
 import { validateLocalPath, validateSecretName, validateVolumeSource } from './volume-source-validation.ts';
 
 type ReadonlyVolume = DeepReadonly<Volume>;
 type Meta = DeepReadonly<ObjectMeta> | undefined;
 
-/** Returns those without a fault: containers see no others. `meta` is that of the pod; templates have none. */
-export function validateVolumes(
-  at: Field,
-  volumes: readonly ReadonlyVolume[] | undefined,
-  meta: Meta,
-): readonly ReadonlyVolume[] {
-  const names = new Set<string>();
-  const valid: ReadonlyVolume[] = [];
+/** Returns those without a fault, by name: containers see no others. `meta` is that of the pod; templates have none. */
+export function validateVolumes(at: Field, volumes: readonly ReadonlyVolume[] | undefined, meta: Meta): NamedVolumes {
+  const valid = new Map<string, ReadonlyVolume>();
   const made = new Set(
     volumes?.filter(({ ephemeral }) => ephemeral !== undefined).map(({ name }) => `${meta?.name ?? ''}-${name}`),
   );
@@ -30,11 +26,8 @@ export function validateVolumes(
     validateSources(place, volume, meta);
     if (name === '') place.child('name').required();
     else place.child('name').invalidAll(name, dnsLabelErrors(name));
-    if (names.has(name)) place.child('name').duplicate(name);
-    if (place.errorCount === before) {
-      names.add(name);
-      valid.push(volume);
-    }
+    if (valid.has(name)) place.child('name').duplicate(name);
+    if (place.errorCount === before) valid.set(name, volume);
     if (meta?.name && claim !== undefined && made.has(claim.claimName)) {
       place
         .child('persistentVolumeClaim', 'claimName')

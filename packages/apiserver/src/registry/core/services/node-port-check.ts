@@ -64,9 +64,15 @@ export class NodePortCheck {
 function takenBy({ spec }: DeepReadonly<Service>): readonly number[] {
   const ports = (spec?.ports ?? []).map(({ nodePort = 0, protocol = 'TCP' }) => ({ nodePort, protocol }));
   const all = [...ports, { nodePort: spec?.healthCheckNodePort ?? 0, protocol: 'TCP' }];
-  const taken = all.filter(({ nodePort, protocol }, at) => {
-    const earlier = all.slice(0, at).filter((other) => other.nodePort === nodePort);
-    return nodePort !== 0 && (earlier.length === 0 || earlier.some((other) => other.protocol === protocol));
+  const protocols = new Map<number, Set<string>>();
+  const taken = all.filter(({ nodePort, protocol }) => {
+    const earlier = protocols.get(nodePort);
+    if (earlier === undefined) protocols.set(nodePort, new Set([protocol]));
+    else if (!earlier.has(protocol)) {
+      earlier.add(protocol);
+      return false;
+    }
+    return nodePort !== 0;
   });
   return taken.map(({ nodePort }) => nodePort);
 }

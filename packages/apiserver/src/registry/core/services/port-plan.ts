@@ -78,10 +78,12 @@ class Taking {
   ): void {
     const kept = new Set(nodePortsOf(old));
     const byNumber = new Map<number, number>();
+    const asked = new Map<number, number>();
+    for (const { port, nodePort } of ports.toReversed()) if (nodePort) asked.set(port, nodePort);
     at.each(ports, (port, place) => {
       const shared = byNumber.get(port.port);
       if (!port.nodePort && !needsNodePort(spec)) return;
-      port.nodePort ||= shared ?? ports.find((other) => other.port === port.port && other.nodePort)?.nodePort ?? 0;
+      port.nodePort ||= shared ?? asked.get(port.port) ?? 0;
       if (port.nodePort === 0) port.nodePort = this.#takeAny();
       else if (!kept.has(port.nodePort) && shared !== port.nodePort) {
         const error = this.#take(port.nodePort);

@@ -40,8 +40,9 @@ function validateAddresses(at: Field, ips: readonly string[], before: readonly s
   const errorCount = at.errorCount;
   const isNone = ips[0] === 'None';
   if (isNone && ips.length > 1) at.invalid(ips, "'None' must be the first and only value");
+  const known = new Set(before);
   at.each(ips, (ip, place, index) => {
-    if (!(isNone && index === 0) && !before.includes(ip)) place.invalidAll(ip, ipErrors(ip));
+    if (!(isNone && index === 0) && !known.has(ip)) place.invalidAll(ip, ipErrors(ip));
   });
   const isValid = at.errorCount === errorCount;
   if (ips.length > 2) at.invalid(ips, 'may only hold up to 2 values');

@@ -29,8 +29,9 @@ export function validateService(
   validateLabels(at.child('selector'), spec.selector);
   validateAffinity(at, spec);
   validateClusterIps(at, spec, old?.spec);
+  const knownIps = new Set(old?.spec?.externalIPs);
   at.child('externalIPs').each(spec.externalIPs, (ip, place) => {
-    const errors = old?.spec?.externalIPs?.includes(ip) ? [] : ipErrors(ip);
+    const errors = knownIps.has(ip) ? [] : ipErrors(ip);
     place.invalidAll(ip, errors.length > 0 ? errors : specialIpErrors(ip));
   });
   validateSourceRanges(root, service, old);

@@ -65,7 +65,8 @@ function dropTypeDependentFields(next: ServiceSpec, old: ReadonlySpec): void {
     const isSame = next.clusterIP === old.clusterIP && jsonEqual(next.clusterIPs, old.clusterIPs);
     dropUnchanged(next, old, [...(isSame ? addressFields : []), 'ipFamilies', 'ipFamilyPolicy']);
   }
-  if (loses(hasNodePorts) && nodePortsOf(next).every((port) => nodePortsOf(old).includes(port))) {
+  const oldPorts = new Set(nodePortsOf(old));
+  if (loses(hasNodePorts) && nodePortsOf(next).every((port) => oldPorts.has(port))) {
     for (const port of next.ports ?? []) delete port.nodePort;
   }
   if (loses(needsHealthCheckPort)) dropUnchanged(next, old, ['healthCheckNodePort']);

@@ -10,6 +10,7 @@ import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from '@kaps
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { canonicalIpErrors, ipErrors, specialIpErrors } from '../../validation/value-rules.ts';
 
 const maxEndpoints = 1000;
@@ -106,9 +107,9 @@ function validateNames(
   items: readonly { readonly name: string }[],
   errorsOf: (name: string) => readonly string[],
 ): void {
-  const names = items.map(({ name }) => name);
-  at.each(names, (name, place, index) => {
-    if (names.indexOf(name) < index) place.child('name').duplicate(name);
+  const isRepeated = repetitions<string>();
+  at.each(items, ({ name }, place) => {
+    if (isRepeated(name)) place.child('name').duplicate(name);
     place.child('name').invalidAll(name, errorsOf(name));
   });
 }

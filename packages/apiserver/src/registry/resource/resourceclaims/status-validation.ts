@@ -8,6 +8,7 @@ import type {
   DeviceRequestAllocationResult,
   NetworkDeviceData,
   ResourceClaim,
+  ResourceClaimConsumerReference,
 } from '@kapstan/kinds/resource.k8s.io/v1';
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { jsonEqual } from '../../json-equality.ts';
@@ -85,13 +86,15 @@ function validateConsumers(at: Field, { status }: Claim): void {
   validateUnique(at, consumers, ({ uid }) => uid);
 }
 
+const consumerKey = (consumer: DeepReadonly<ResourceClaimConsumerReference>): string =>
+  JSON.stringify([consumer.apiGroup ?? '', consumer.resource, consumer.name, consumer.uid]);
+
 /** Consumers only leave a claim that is going away. */
 function validateReservation(at: Field, next: Claim, old: Claim): void {
   if (next.status?.allocation === undefined) return at.forbidden('may not be specified when `allocated` is not set');
   if (next.metadata?.deletionTimestamp === undefined) return;
-  const isNew = next.status.reservedFor?.some(
-    (consumer) => !old.status?.reservedFor?.some((before) => jsonEqual(before, consumer)),
-  );
+  const before = new Set(old.status?.reservedFor?.map(consumerKey));
+  const isNew = next.status.reservedFor?.some((consumer) => !before.has(consumerKey(consumer)));
   if (isNew) at.forbidden('new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set');
 }
 
@@ -166,8 +169,9 @@ function validateBinding(at: Field, result: DeepReadonly<DeviceRequestAllocation
     else place.each(list, (condition, item) => item.invalidAll(condition, qualifiedNameErrors(condition)));
     validateUnique(place, list, (condition) => condition);
   }
+  const needed = new Set(wanted);
   at.child('bindingFailureConditions').each(failing, (condition, place) => {
-    if (wanted.includes(condition))
+    if (needed.has(condition))
       place.invalid(condition, 'bindingFailureConditions must not overlap with bindingConditions');
   });
   if (wanted.length === 0 && failing.length > 0)

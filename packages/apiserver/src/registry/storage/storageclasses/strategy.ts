@@ -7,6 +7,7 @@ import { jsonEqual } from '../../json-equality.ts';
 import type { Field } from '../../validation/field.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
 import { deprecatedNodeLabels } from '../../validation/node-label-warnings.ts';
+import { repetitions } from '../../validation/repetition.ts';
 import { validateParameters, validateProvisioner } from '../class-parameters.ts';
 
 export const storageClasses: BuiltinKind<StorageClass> = {
@@ -49,11 +50,12 @@ type Topologies = DeepReadonly<StorageClass>['allowedTopologies'];
 
 /** Terms that say the same are told as duplicates, and one that says nothing once for each of the terms. */
 function validateTopologies(at: Field, terms: Topologies): void {
-  const earlier = (terms ?? []).map(() => new Map<string, readonly string[]>());
+  const counts = new Map<string, number>([[identityOf(new Map()), terms?.length ?? 0]]);
   at.each(terms, (term, place) => {
-    const values = validateTopology(place, term);
-    for (const other of earlier) if (isSameTopology(values, other)) place.child('matchLabelExpressions').duplicate('');
-    earlier.push(values);
+    const identity = identityOf(validateTopology(place, term));
+    const count = counts.get(identity) ?? 0;
+    place.child('matchLabelExpressions').times(count, (field) => field.duplicate(''));
+    counts.set(identity, count + 1);
   });
 }
 
@@ -63,8 +65,9 @@ function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): 
   at.child('matchLabelExpressions').each(term.matchLabelExpressions, ({ key, values: given }, place) => {
     const values = given ?? [];
     if (values.length === 0) place.child('values').required();
-    place.child('values').each(values, (value, valuePlace, index) => {
-      if (values.indexOf(value) < index) valuePlace.duplicate(value);
+    const isRepeated = repetitions<string>();
+    place.child('values').each(values, (value, valuePlace) => {
+      if (isRepeated(value)) valuePlace.duplicate(value);
     });
     place.child('key').invalidAll(key, qualifiedNameErrors(key));
     if (valuesOf.has(key)) place.child('key').duplicate(key);
@@ -73,9 +76,7 @@ function validateTopology(at: Field, term: DeepReadonly<TopologySelectorTerm>): 
   return valuesOf;
 }
 
-function isSameTopology(
-  one: ReadonlyMap<string, readonly string[]>,
-  other: ReadonlyMap<string, readonly string[]>,
-): boolean {
-  return one.size === other.size && [...one].every(([key, values]) => jsonEqual(values, other.get(key)));
+/** Equal for terms that say the same. */
+function identityOf(valuesOf: ReadonlyMap<string, readonly string[]>): string {
+  return JSON.stringify([...valuesOf].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,0 +1,42 @@
+// ErrorCollector: the errors of a value that may have as many as a request has bytes. Used by value-validation.ts.
+import { type FieldError, maxToldErrors, omittedErrors } from '@kapstan/api';
+
+/** Keeps as many errors as an answer tells, and counts the others: duplicates apart, because an update may be forgiven them. */
+export class ErrorCollector {
+  readonly #kept: FieldError[] = [];
+  #duplicates = 0;
+  #others = 0;
+
+  add(error: FieldError): void {
+    if (error.omitted === undefined && this.#kept.length < maxToldErrors) this.#kept.push(error);
+    else if (error.type === 'FieldValueDuplicate') this.#duplicates += error.omitted ?? 1;
+    else this.#others += error.omitted ?? 1;
+  }
+
+  addAll(errors: readonly FieldError[]): void {
+    for (const error of errors) this.add(error);
+  }
+
+  toList(): readonly FieldError[] {
+    if (this.#duplicates > 0) this.#kept.push({ ...omittedErrors(this.#duplicates), type: 'FieldValueDuplicate' });
+    if (this.#others > 0) this.#kept.push(omittedErrors(this.#others));
+    return this.#kept;
+  }
+}
+
+/** The errors of two lists, bounded as those of one. */
+export function joinedErrors(first: readonly FieldError[], second: readonly FieldError[]): readonly FieldError[] {
+  if (first.length === 0) return second;
+  if (second.length === 0) return first;
+  const all = new ErrorCollector();
+  all.addAll(first);
+  all.addAll(second);
+  return all.toList();
+}
+
+/** The number of errors that a list stands for. */
+export function countErrors(errors: readonly FieldError[]): number {
+  let count = 0;
+  for (const { omitted = 1 } of errors) count += omitted;
+  return count;
+}

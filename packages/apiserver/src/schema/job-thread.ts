@@ -1,0 +1,155 @@
+// JobThread: a thread that does what would hold the event loop: reads long YAML (http/yaml-bodies.ts), validates large objects
+// (validation/large-object-validation.ts). Started when it is needed; ended when it has been idle, when a job takes too long or nobody
+// waits for it any more, and with its owner.
+import type { Worker } from 'node:worker_threads';
+import {
+  addAbortListener,
+  type CallSignal,
+  type CancelTimer,
+  type Clock,
+  newInternalError,
+  removeAbortListener,
+} from '@kapstan/api';
+
+const idleMs = 10_000;
+
+export interface JobThreadOptions<Job> {
+  readonly clock: Clock;
+  /** May throw: then who needs the thread is answered with 500. */
+  readonly newThread: () => Worker;
+  /** What a job is compared by: the least goes first, so that somebody's few lines do not wait for what is huge. */
+  sizeOf(job: Job): number;
+  /** What the thread is given for one job. */
+  readonly maxJobMs: number;
+  /** What a job is answered with that takes longer. */
+  tooSlow(): Error;
+  /** What a job is answered with at whose work the thread failed. */
+  failureOf(error: Error & { readonly code?: string }): Error;
+}
+
+interface Waiting<Job, Answer> {
+  readonly job: Job;
+  readonly settle: (outcome: { readonly answer: Answer } | Error) => void;
+}
+
+export class JobThread<Job, Answer> {
+  readonly #options: JobThreadOptions<Job>;
+  /** Invariant: these and the one that is done are no more than requests in flight. */
+  readonly #waiting = new Set<Waiting<Job, Answer>>();
+  #doing: Waiting<Job, Answer> | undefined;
+  #worker: Worker | undefined;
+  readonly #ends = new Set<Promise<unknown>>();
+  /** Of the time of what is done, or of the idle thread. */
+  #cancelEnd: CancelTimer = () => undefined;
+
+  constructor(options: JobThreadOptions<Job>) {
+    this.#options = options;
+  }
+
+  /** Resolves with what the thread answers. Rejects when the signal aborts. */
+  ask(job: Job, signal: CallSignal | undefined): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const onAbort = (): void => {
+        this.#forget(waiting);
+        reject(signal?.reason);
+      };
+      const waiting: Waiting<Job, Answer> = {
+        job,
+        settle: (outcome) => {
+          if (signal !== undefined) removeAbortListener(signal, onAbort);
+          if (outcome instanceof Error) reject(outcome);
+          else resolve(outcome.answer);
+        },
+      };
+      if (signal !== undefined) addAbortListener(signal, onAbort);
+      this.#waiting.add(waiting);
+      if (this.#doing === undefined) this.#post();
+    });
+  }
+
+  /** Ends the thread, whatever it does. Who waits for it is answered with 500. Resolves when no thread is left. */
+  async close(): Promise<void> {
+    this.#cancelEnd();
+    const refused = [...(this.#doing ? [this.#doing] : []), ...this.#waiting];
+    this.#doing = undefined;
+    this.#waiting.clear();
+    for (const { settle } of refused) settle(newInternalError('the server is closed'));
+    this.#end();
+    await Promise.all(this.#ends);
+  }
+
+  #forget(waiting: Waiting<Job, Answer>): void {
+    this.#waiting.delete(waiting);
+    if (waiting !== this.#doing) return;
+    this.#doing = undefined;
+    this.#replace();
+  }
+
+  /** Never throws: whose job cannot be done is told, and the next is done. */
+  #post(): void {
+    this.#cancelEnd();
+    do {
+      this.#doing = this.#least();
+      if (this.#doing === undefined) {
+        this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#end(), idleMs);
+        return;
+      }
+      this.#waiting.delete(this.#doing);
+    } while (!this.#isGiven(this.#doing));
+    const { maxJobMs } = this.#options;
+    this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#replace(this.#options.tooSlow()), maxJobMs);
+  }
+
+  #least(): Waiting<Job, Answer> | undefined {
+    const { sizeOf } = this.#options;
+    let least: Waiting<Job, Answer> | undefined;
+    for (const waiting of this.#waiting) {
+      if (least === undefined || sizeOf(waiting.job) < sizeOf(least.job)) least = waiting;
+    }
+    return least;
+  }
+
+  /** No thread can be made where the process may have no more of them, or no more memory. */
+  #isGiven({ job, settle }: Waiting<Job, Answer>): boolean {
+    try {
+      this.#worker ??= this.#start();
+      this.#worker.postMessage(job);
+      return true;
+    } catch (error) {
+      settle(this.#options.failureOf(error as Error));
+      return false;
+    }
+  }
+
+  #start(): Worker {
+    const worker = this.#options.newThread();
+    worker.on('message', (answer: Answer) => {
+      if (worker === this.#worker) this.#next({ answer });
+    });
+    worker.on('error', (error) => {
+      if (worker === this.#worker) this.#replace(this.#options.failureOf(error));
+    });
+    worker.unref();
+    return worker;
+  }
+
+  /** A thread cannot be told to stop: it is ended, and another one does the rest. */
+  #replace(failure?: Error): void {
+    this.#end();
+    if (failure === undefined) this.#post();
+    else this.#next(failure);
+  }
+
+  #next(outcome: { readonly answer: Answer } | Error): void {
+    this.#doing?.settle(outcome);
+    this.#post();
+  }
+
+  #end(): void {
+    if (this.#worker === undefined) return;
+    const end = this.#worker.terminate().finally(() => this.#ends.delete(end));
+    this.#ends.add(end);
+    this.#worker = undefined;
+  }
+}

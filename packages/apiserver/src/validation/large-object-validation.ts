@@ -1,0 +1,84 @@
+// LargeObjectValidation: has large objects validated by a thread (validation-thread.ts), so that the rules of kinds stay plain
+// functions and others are served meanwhile (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). One a server, handed
+// to its stores.
+import { Worker } from 'node:worker_threads';
+import { type CallSignal, type Clock, newInternalError, newRequestEntityTooLarge } from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
+import type { DefinitionOrigin } from '../registry/definition-origin.ts';
+import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';
+import { JobThread } from '../schema/job-thread.ts';
+import { jsonInSlices } from '../schema/sliced-json.ts';
+
+/** What the thread is given for one object. The slowest of 3 MiB takes some two seconds of one core. */
+const maxValidationMs = 20_000;
+/** Of the thread, in MiB. Its code takes 50 of them, the largest object some 300. */
+const maxHeap = 768;
+
+/** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
+const threadFile = import.meta.url.endsWith('.ts')
+  ? new URL('../validation/validation-thread.ts', import.meta.url)
+  : new URL('../validation/validation-thread.js', import.meta.url);
+
+/** As it goes to the thread: texts are handed over as they are, where objects would be copied value by value. */
+export interface ValidationJob {
+  readonly origin:
+    | Extract<DefinitionOrigin, { readonly type: 'builtin' }>
+    | { readonly type: 'custom'; readonly json: string };
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly object: string;
+  readonly old: string | undefined;
+}
+
+export class LargeObjectValidation implements LargeValidation {
+  readonly #thread: JobThread<ValidationJob, ToldFindings>;
+  readonly #customTexts = new WeakMap<object, string>();
+
+  /** `newThread` may throw: then who needs the thread is answered with 500. */
+  constructor(clock: Clock, newThread: () => Worker = newValidationThread) {
+    this.#thread = new JobThread({
+      clock,
+      newThread,
+      sizeOf: ({ object, old }) => object.length + (old?.length ?? 0),
+      maxJobMs: maxValidationMs,
+      tooSlow: () => newRequestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
+      failureOf,
+    });
+  }
+
+  async validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings> {
+    const { origin, subresource, namespace, old } = call;
+    const object = await runInTurns(jsonInSlices(call.object));
+    const job: ValidationJob = {
+      origin: origin.type === 'builtin' ? origin : { type: 'custom', json: await this.#textOf(origin) },
+      subresource,
+      namespace,
+      object,
+      old: old === undefined ? undefined : await runInTurns(jsonInSlices(old)),
+    };
+    return this.#thread.ask(job, signal);
+  }
+
+  /** Ends the thread. Who waits for it is answered with 500. Idempotent. */
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+
+  async #textOf(origin: DefinitionOrigin): Promise<string> {
+    const known = this.#customTexts.get(origin);
+    if (known !== undefined) return known;
+    const text = await runInTurns(jsonInSlices(origin));
+    this.#customTexts.set(origin, text);
+    return text;
+  }
+}
+
+function newValidationThread(): Worker {
+  return new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
+}
+
+function failureOf(error: Error & { readonly code?: string }): Error {
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
+    return newRequestEntityTooLarge('the object takes more memory to validate than there is');
+  return newInternalError(`the object cannot be validated: ${error.message}`);
+}

@@ -11,6 +11,7 @@ import type {
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
+import type { Registry } from 'prom-client';
 import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
 import type { AuditSettings } from './audit.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
@@ -56,6 +57,10 @@ export interface ControlPlaneOptions {
   readonly storageInitializationTimeoutMs?: number;
   /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
   readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
+  /** Bytes that may wait in all watches of one user for clients that do not read. 0 = no bound. Default 64 MiB. */
+  readonly maxUserWatchBufferBytes?: number;
+  /** Bytes that may wait in all watches of the server. 0 = no bound. Default 128 MiB. */
+  readonly maxServerWatchBufferBytes?: number;
   /** Default 127.0.0.1. */
   readonly bindAddress?: string;
   /** 0 = any free one. Default 0. */
@@ -148,6 +153,8 @@ export interface ControlPlaneOptions {
   readonly leaderElection?: 'off' | LeaderElectionTimes;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
+  /** What /metrics shows beside the server's own numbers. Default none. */
+  readonly metrics?: readonly Pick<Registry, 'metrics'>[];
   readonly clock?: Clock;
   readonly logger?: Logger;
   /** The store failed for good: end the process. Default: nothing. */

@@ -321,3 +321,21 @@ describe('documents of discovery, version and OpenAPI', () => {
     expect((await get(server, json, '/openapi/v3/apis/apps/v1')).headers.vary).toBe('Accept');
   });
 });
+
+it('the group of the aggregator has a route of its own, for GET alone; the others come whatever the method', async () => {
+  const on = await startTestServer(openLmdbEngine, {
+    definitions: [...definitions, ...builtinResources().filter(({ resource }) => resource === 'apiservices')],
+  });
+  try {
+    const statuses = [];
+    for (const group of ['apiregistration.k8s.io', 'apps']) {
+      for (const method of ['GET', 'POST', 'HEAD']) statuses.push((await on.send(method, `/apis/${group}`)).status);
+    }
+    expect(statuses).toEqual([200, 405, 405, 200, 200, 200]);
+    const accept = 'text/plain';
+    const refused = (await get(on, accept, '/apis/apiregistration.k8s.io')).json.message;
+    expect(refused).toMatch(/^406: Not Acceptable/);
+  } finally {
+    await on.close();
+  }
+});

@@ -1,5 +1,5 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
-// Source: apiserver endpoints/installer.go (which routes exist), apiextensions crdHandler (those of custom resources).
+// Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
 import { newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
 import type { ObjectSubresource, Subresource, Verb } from '../registry/resource-definition.ts';
@@ -13,6 +13,7 @@ import {
 } from '../registry/route-errors.ts';
 import { handleConnect } from './connect-handler.ts';
 import { handleCreate } from './create-handler.ts';
+import { routeCustomResource } from './custom-resource-router.ts';
 import { handleDeleteCollection } from './delete-collection-handler.ts';
 import { handleDelete } from './delete-handler.ts';
 import { handleGet } from './get-handler.ts';
@@ -50,8 +51,9 @@ const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map([
  */
 export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, method: string): Route | 'unknown' {
   const served = catalog.find(info.group, info.version, info.resource);
+  if (served?.definition.isCustom === true) return routeCustomResource(served, info);
   if (served === undefined || served.definition.namespaced !== isNamespaced(info, served)) {
-    return notServed(catalog, info, served);
+    return notServed(catalog, info);
   }
   const { definition } = served;
   const [, name = '', subresourceName = ''] = info.parts;
@@ -72,12 +74,11 @@ function isNamespaced(info: ResourceRequest, served: ServedResource): boolean {
   return info.isNamespacedPath || (served.definition.namespaced && info.namespace === '');
 }
 
-function notServed(catalog: ResourceCatalog, info: ResourceRequest, served: ServedResource | undefined): 'unknown' {
-  const isCustom = served?.definition.isCustom === true;
+function notServed(catalog: ResourceCatalog, info: ResourceRequest): 'unknown' {
   const isBuiltinGroup =
     info.group === '' ||
     catalog.all().some(({ definition }) => definition.group === info.group && definition.isCustom !== true);
-  if (isBuiltinGroup && !isCustom) throw resourceNotFound();
+  if (isBuiltinGroup) throw resourceNotFound();
   return 'unknown';
 }
 

@@ -128,8 +128,11 @@ describe('the resource list', () => {
     },
   );
 
-  it.each(['/apis/apps/v1', '/apis/apps/v1/', '/api/v1'])('of built-in kinds is for GET alone: POST %s', async (path) => {
-    const answer = await server.send('POST', path, { body: {} });
-    expect([answer.status, answer.json.reason]).toEqual([405, 'MethodNotAllowed']);
-  });
+  it.each(['/apis/apps/v1', '/apis/apps/v1/', '/api/v1'])(
+    'of built-in kinds is for GET alone: POST %s',
+    async (path) => {
+      const answer = await server.send('POST', path, { body: {} });
+      expect([answer.status, answer.json.reason]).toEqual([405, 'MethodNotAllowed']);
+    },
+  );
 });

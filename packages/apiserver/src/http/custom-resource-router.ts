@@ -11,7 +11,7 @@ import { handleList } from './list-handler.ts';
 import { handlePatch } from './patch-handler.ts';
 import type { ResourceRequest } from './request-info.ts';
 import type { ResourceHandler } from './resource-call.ts';
-import type { Route } from './resource-router.ts';
+import type { Route } from './route.ts';
 import { handleUpdate } from './update-handler.ts';
 import { handleWatch } from './watch-handler.ts';
 

@@ -50,7 +50,8 @@ describe('the form of an answer', () => {
   it('has protobuf for built-in kinds, and for the metadata of all', () => {
     const accept = 'application/vnd.kubernetes.protobuf, application/json';
     const name = (header: string, isCustom: boolean) =>
-      negotiateResourceOutput(request(header), { produces: 'object', isCustom, isRouted: !isCustom, hasTable: true }).format.name;
+      negotiateResourceOutput(request(header), { produces: 'object', isCustom, isRouted: !isCustom, hasTable: true })
+        .format.name;
     expect(name(accept, false)).toBe('protobuf');
     expect(name(accept, true)).toBe('json');
     const metadata = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';

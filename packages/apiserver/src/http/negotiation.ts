@@ -41,7 +41,8 @@ export interface ResourceForms {
 
 /** The form of a resource's answer. Throws 406. */
 export function negotiateResourceOutput(request: OutputRequest, forms: ResourceForms): OutputForm {
-  if (forms.isRouted) requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
+  if (forms.isRouted)
+    requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
   const form = negotiate(request, transformOf(forms));
   if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
   return form;
@@ -49,7 +50,12 @@ export function negotiateResourceOutput(request: OutputRequest, forms: ResourceF
 
 /** The form of a watch. Throws 406 for formats without a stream. */
 export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean): OutputForm {
-  const form = negotiateResourceOutput(request, { produces: 'collection', isCustom, isRouted: !isCustom, hasTable: true });
+  const form = negotiateResourceOutput(request, {
+    produces: 'collection',
+    isCustom,
+    isRouted: !isCustom,
+    hasTable: true,
+  });
   if (!form.format.canStream) throw newNotAcceptable(accepted(knownStreams));
   return form;
 }

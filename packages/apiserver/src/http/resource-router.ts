@@ -2,7 +2,7 @@
 // Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
 import { newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
-import type { ObjectSubresource, Subresource, Verb } from '../registry/resource-definition.ts';
+import type { ObjectSubresource, Verb } from '../registry/resource-definition.ts';
 import {
   methodNotAllowed,
   refuseMethod,
@@ -21,15 +21,9 @@ import { handleList } from './list-handler.ts';
 import { handlePatch } from './patch-handler.ts';
 import type { ResourceRequest } from './request-info.ts';
 import type { ResourceHandler } from './resource-call.ts';
+import type { Route } from './route.ts';
 import { handleUpdate } from './update-handler.ts';
 import { handleWatch } from './watch-handler.ts';
-
-export interface Route {
-  readonly served: ServedResource;
-  readonly subresource: Subresource<UnstructuredObject> | undefined;
-  readonly name: string;
-  readonly handler: ResourceHandler;
-}
 
 const itemHandlers: ReadonlyMap<string, { readonly verb: Verb; readonly handler: ResourceHandler }> = new Map([
   ['GET', { verb: 'get', handler: handleGet }],

@@ -74,7 +74,7 @@ export class PathRouter {
       return servePage(exchange, page);
     }
     if (await this.#health.serve(exchange)) return;
-    if (serveOpenApi(exchange, this.#openApi, this.#clock)) return;
+    if (await serveOpenApi(exchange, this.#openApi, this.#clock)) return;
     // Below a route that go-restful serves it answers itself.
     if (path.startsWith('/version/')) throw resourceNotFound();
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);

@@ -115,6 +115,7 @@ class RequestChain {
     this.#access = new RequestAccess({
       authentication: options.authentication,
       authorizer: options.authorizer,
+      clientAuthorities: options.tls?.clientCa,
       metrics: this.#metrics.access,
       clock: this.#clock,
       logger: this.#logger,

@@ -140,6 +140,11 @@ export interface ControlPlaneOptions {
    */
   readonly identity?: 'off' | 'without lease' | 'on';
   /**
+   * Whether the server keeps an APIService for each version of a group that it serves, and says of all APIServices whether they are
+   * available. Without HTTP it does not. Default false.
+   */
+  readonly registersApiServices?: boolean;
+  /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
    * HTTP there is no authority to publish and nobody to take tokens, so root-ca-certificate-publisher-controller and
    * serviceaccount-token-controller are left out. With `etcd` they run in one of the servers on it, see `leaderElection`; which

@@ -16,6 +16,7 @@ import {
 } from '@kapstan/apiserver';
 import type { Engine } from '@kapstan/storage';
 import type { AccessControlOptions, ServiceAccountOptions } from './access-control.ts';
+import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
 import { clientAuthorities, ensurePki, type Pki } from './certificates.ts';
@@ -106,10 +107,12 @@ async function start(
   // Where something cannot be read, loops may never be ready: they go on trying, and /readyz tells.
   if (resources.isReady()) await unlessAborted(loops.whenReady(), signal);
   if (pki === undefined) return { ...noServer, client };
-  const parts = { engines, pki, resources, hooks, bootstrapRoles, loops, encryption, audit, clock, logger };
+  const registration = apiServiceRegistration(options, { resources, hooks, clock, logger });
+  const healthChecks = registration === undefined ? [bootstrapRoles] : [bootstrapRoles, registration.healthCheck];
+  const parts = { engines, pki, resources, hooks, healthChecks, loops, encryption, audit, clock, logger };
   const server = await startServing(options, parts);
   closers.push(() => server.close());
-  await announce(options, { ...parts, closers, port: server.port });
+  await announce(options, { ...parts, registration, closers, port: server.port });
   if (options.endpointReconciler !== undefined && options.endpointReconciler !== 'off') addressRepair.follow();
   signal?.throwIfAborted();
   const url = reachableUrl(server.url, options);
@@ -154,20 +157,21 @@ interface AuthorizationPorts {
 }
 
 interface AnnouncedParts extends Pick<ServerParts, 'engines' | 'pki' | 'resources' | 'hooks' | 'clock' | 'logger'> {
+  readonly registration: ApiServiceRegistration | undefined;
   readonly port: number;
 }
 
 /** Makes the server known to others, by what it keeps in the store about itself. */
 async function announce(
   options: ControlPlaneOptions,
-  { closers, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
+  { closers, registration, ...parts }: AnnouncedParts & { readonly closers: (() => Promise<void>)[] },
 ): Promise<void> {
   const serviceCidr = defaultServiceCidr(options, parts);
   const service = kubernetesService(options, parts);
   const identity = serverIdentity(options, parts);
   // At once: where the store is away, each gives up after a time of its own, and who stops a server waits for their sum.
   closers.push(async () => {
-    await Promise.all([serviceCidr?.close(), service?.close(), identity?.close()]);
+    await Promise.all([serviceCidr?.close(), service?.close(), identity?.close(), registration?.close()]);
   });
   // The service gets its address from the network.
   const { hooks } = parts;
@@ -176,7 +180,8 @@ async function announce(
     await service?.start();
     hooks.finish('bootstrap-controller');
   });
-  await Promise.all([kept, identity?.start().then(() => hooks.finish(...hooksOfIdentity))]);
+  const known = identity?.start().then(() => hooks.finish(...hooksOfIdentity));
+  await Promise.all([kept, known, registration?.start()]);
 }
 
 /** The objects that every cluster has; and what services were given is looked at. */
@@ -216,7 +221,10 @@ async function startNodePortRepair(
 }
 
 /** Undefined where the service "kubernetes" is not made either. */
-function defaultServiceCidr(options: ControlPlaneOptions, parts: AnnouncedParts): DefaultServiceCidr | undefined {
+function defaultServiceCidr(
+  options: ControlPlaneOptions,
+  parts: Pick<ServerParts, 'resources' | 'clock' | 'logger'>,
+): DefaultServiceCidr | undefined {
   const { endpointReconciler = 'off', serviceClusterIpRange = defaultServiceRange } = options;
   if (endpointReconciler === 'off') return undefined;
   const { resources, clock, logger } = parts;
@@ -229,7 +237,18 @@ function defaultServiceCidr(options: ControlPlaneOptions, parts: AnnouncedParts)
 }
 
 /** Undefined where it is off. */
-function kubernetesService(options: ControlPlaneOptions, parts: AnnouncedParts): KubernetesService | undefined {
+function apiServiceRegistration(
+  { registersApiServices = false }: ControlPlaneOptions,
+  { resources: { client, served }, ...ports }: Pick<ServerParts, 'resources' | 'hooks' | 'clock' | 'logger'>,
+): ApiServiceRegistration | undefined {
+  return registersApiServices ? new ApiServiceRegistration({ client, served, ...ports }) : undefined;
+}
+
+/** Undefined where it is off. */
+function kubernetesService(
+  options: ControlPlaneOptions,
+  parts: Omit<AnnouncedParts, 'registration'>,
+): KubernetesService | undefined {
   const { endpointReconciler = 'off', etcd, keyPrefix } = options;
   const { engines, resources, clock, logger, port } = parts;
   if (endpointReconciler === 'off') return undefined;
@@ -255,7 +274,7 @@ function kubernetesService(options: ControlPlaneOptions, parts: AnnouncedParts):
 /** Undefined where it is off. */
 function serverIdentity(
   { clientCa, identity = 'off' }: ControlPlaneOptions,
-  parts: AnnouncedParts,
+  parts: Omit<AnnouncedParts, 'registration'>,
 ): ServerIdentity | undefined {
   if (identity === 'off') return undefined;
   const { pki, resources, port, clock, logger } = parts;

@@ -15,6 +15,7 @@ const unfinished = async (hooks: PostStartHooks): Promise<string[]> => {
 describe('the hooks of a start', () => {
   it('are those of the parts that the options ask for', () => {
     const least = [
+      'start-apiserver-admission-initializer',
       'generic-apiserver-start-informers',
       'storage-object-count-tracker-hook',
       'start-apiextensions-informers',
@@ -35,12 +36,22 @@ describe('the hooks of a start', () => {
       'start-legacy-token-tracking-controller',
     ]);
     const ofService = ['bootstrap-controller', 'start-kubernetes-service-cidr-controller'];
+    expect(more({ registersApiServices: true })).toEqual([
+      'start-kube-aggregator-informers',
+      'apiservice-status-local-available-controller',
+      'apiservice-status-remote-available-controller',
+      'apiservice-registration-controller',
+      'apiservice-discovery-controller',
+      'kube-apiserver-autoregistration',
+      'apiservice-openapi-controller',
+      'apiservice-openapiv3-controller',
+    ]);
     for (const endpointReconciler of ['lease', 'none']) expect(more({ endpointReconciler })).toEqual(ofService);
   });
 
   it('fail until they are done, which some never have to be', async () => {
     const hooks = new PostStartHooks({ ...options, identity: 'without lease' });
-    expect(await unfinished(hooks)).toHaveLength(11);
+    expect(await unfinished(hooks)).toHaveLength(12);
     hooks.finish(...hooksOfResources, 'generic-apiserver-start-informers', 'start-service-ip-repair-controllers');
     hooks.finish('start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes');
     expect(await unfinished(hooks)).toEqual([
@@ -49,7 +60,7 @@ describe('the hooks of a start', () => {
     ]);
     hooks.finish(...hooksOfIdentity);
     expect(await unfinished(hooks)).toEqual([]);
-    expect(names(hooks)).toHaveLength(11);
+    expect(names(hooks)).toHaveLength(12);
     expect(hooks.healthChecks.every(({ isPartOfStart, endpoints }) => isPartOfStart && endpoints === undefined)).toBe(
       true,
     );
@@ -60,6 +71,9 @@ it('checks are listed in the order of kube-apiserver, with others behind', () =>
   const check = (name: string): HealthCheck => ({ name, check: () => undefined });
   const given = [
     'poststarthook/namespace-controller',
+    'autoregister-completion',
+    'poststarthook/apiservice-openapi-controller',
+    'poststarthook/kube-apiserver-autoregistration',
     'poststarthook/bootstrap-controller',
     'kms-provider-0',
     'poststarthook/rbac/bootstrap-roles',
@@ -71,6 +85,9 @@ it('checks are listed in the order of kube-apiserver, with others behind', () =>
     'informer-sync',
     'poststarthook/rbac/bootstrap-roles',
     'poststarthook/bootstrap-controller',
+    'poststarthook/kube-apiserver-autoregistration',
+    'autoregister-completion',
+    'poststarthook/apiservice-openapi-controller',
     'poststarthook/namespace-controller',
     'kms-provider-0',
   ]);

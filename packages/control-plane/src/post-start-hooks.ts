@@ -5,6 +5,7 @@ import type { ControlPlaneOptions } from './control-plane-options.ts';
 
 /** Those of kube-apiserver that have an equal here, in its order. The others are of parts that are not built, or not needed. */
 const inOrder = [
+  'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
   'storage-object-count-tracker-hook',
   'start-apiextensions-informers',
@@ -21,12 +22,21 @@ const inOrder = [
   'scheduling/bootstrap-system-priority-classes',
   'bootstrap-controller',
   'start-kubernetes-service-cidr-controller',
+  'start-kube-aggregator-informers',
+  'apiservice-status-local-available-controller',
+  'apiservice-status-remote-available-controller',
+  'apiservice-registration-controller',
+  'apiservice-discovery-controller',
+  'kube-apiserver-autoregistration',
+  'apiservice-openapi-controller',
+  'apiservice-openapiv3-controller',
 ] as const;
 
 export type PostStartHook = Exclude<(typeof inOrder)[number], 'rbac/bootstrap-roles'>;
 
-/** Done when all resources are open: the objects were counted, the definitions found, the caches filled or given up waiting for. */
+/** Done when all resources are open: the admission chain is made, the objects were counted, the definitions found, the caches filled or given up waiting for. */
 export const hooksOfResources: readonly PostStartHook[] = [
+  'start-apiserver-admission-initializer',
   'storage-object-count-tracker-hook',
   'start-apiextensions-informers',
   'start-apiextensions-controllers',
@@ -45,15 +55,19 @@ export const hooksOfIdentity: readonly PostStartHook[] = [
 const hooksOfLease: readonly string[] = hooksOfIdentity.filter((hook) => hook.includes('lease'));
 const hooksOfService: readonly string[] = ['bootstrap-controller', 'start-kubernetes-service-cidr-controller'];
 
+/** Done by api-services/api-service-registration.ts, which says when. */
+const hooksOfApiServices: readonly string[] = inOrder.slice(inOrder.indexOf('start-kube-aggregator-informers'));
+
 export class PostStartHooks {
   readonly #isFinished = new Map<PostStartHook, boolean>();
 
   /** Of the parts that the options ask for. */
-  constructor({ endpointReconciler = 'off', identity = 'off' }: ControlPlaneOptions) {
+  constructor({ endpointReconciler = 'off', identity = 'off', registersApiServices = false }: ControlPlaneOptions) {
     const isLeftOut = (hook: string): boolean =>
       (identity === 'off' && hooksOfIdentity.includes(hook as PostStartHook)) ||
       (identity !== 'on' && hooksOfLease.includes(hook)) ||
       (endpointReconciler === 'off' && hooksOfService.includes(hook)) ||
+      (!registersApiServices && hooksOfApiServices.includes(hook)) ||
       // It has a check of its own.
       hook === 'rbac/bootstrap-roles';
     for (const hook of inOrder) if (!isLeftOut(hook)) this.#isFinished.set(hook as PostStartHook, false);
@@ -76,7 +90,10 @@ export class PostStartHooks {
 
 /** As kube-apiserver lists them; those that it has not, last. */
 export function inKubernetesOrder(checks: readonly HealthCheck[]): HealthCheck[] {
-  const first = ['etcd', 'etcd-readiness', 'informer-sync', ...inOrder.map((hook) => `poststarthook/${hook}`)];
+  const hooks = inOrder.map((hook) => `poststarthook/${hook}`);
+  // Behind the registration comes a check that says what of it is missing.
+  hooks.splice(hooks.indexOf('poststarthook/kube-apiserver-autoregistration') + 1, 0, 'autoregister-completion');
+  const first = ['etcd', 'etcd-readiness', 'informer-sync', ...hooks];
   const ranks = new Map(first.map((name, rank) => [name, rank]));
   const rankOf = ({ name }: HealthCheck): number => ranks.get(name) ?? first.length;
   return [...checks].sort((a, b) => rankOf(a) - rankOf(b));

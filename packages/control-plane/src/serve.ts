@@ -186,6 +186,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     kubelet: await kubeletOptions(flags),
     endpointReconciler: flags['endpoint-reconciler-type'],
     identity: flags['feature-gates'].APIServerIdentity ? 'on' : 'without lease',
+    registersApiServices: true,
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']
       ? {

@@ -26,8 +26,8 @@ export interface ServerParts {
   readonly pki: Pki;
   readonly resources: Resources;
   readonly hooks: PostStartHooks;
-  /** Fails until the default roles are there. */
-  readonly bootstrapRoles: HealthCheck;
+  /** Of what the start goes on with while requests are answered: the default roles, the APIServices. */
+  readonly healthChecks: readonly HealthCheck[];
   readonly loops: RunningLoops;
   readonly encryption: EncryptionAtRest | undefined;
   readonly audit: AuditOptions | undefined;
@@ -48,7 +48,7 @@ export async function startServing(options: ControlPlaneOptions, parts: ServerPa
 }
 
 function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiServerOptions {
-  const { engines, pki, resources, hooks, bootstrapRoles, loops, encryption, audit, clock, logger } = parts;
+  const { engines, pki, resources, hooks, healthChecks, loops, encryption, audit, clock, logger } = parts;
   return {
     catalog: resources.served,
     authentication: {
@@ -66,7 +66,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
     healthChecks: inKubernetesOrder([
       ...resources.healthChecks,
       ...hooks.healthChecks,
-      bootstrapRoles,
+      ...healthChecks,
       ...loops.healthChecks,
     ]),
     metrics: [

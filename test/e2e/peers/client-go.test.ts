@@ -32,6 +32,8 @@ const sentences = {
   'rest-mapper': 'a REST mapper finds kinds, short names and a kind defined since',
   'openapi-v2': 'the OpenAPI v2 client reads built-in and custom kinds from protobuf',
   'openapi-v3': 'the OpenAPI v3 client reads the schemas of a group',
+  'openapi-v3-round-trip': 'every OpenAPI v3 document is the same when it is read and written, and in protobuf',
+  'openapi-v3-custom-keywords': 'a definition with every keyword is published, the same in JSON and protobuf, and goes',
   'dynamic-custom-resources': 'a dynamic client defines a kind, uses it and removes it',
   'dynamic-informer': 'a dynamic informer follows custom resources',
   'metadata-client': 'the metadata client lists, watches and deletes by metadata alone',

@@ -24,11 +24,15 @@ describe('authentication', () => {
   });
 
   it('takes client certificates, and refuses those it cannot trust', async () => {
-    const certificate = { commonName: 'admin', organizations: ['system:masters'] };
+    const certificate = { commonName: 'admin', organizations: ['system:masters'], sha256: 'ab' };
     expect(await authenticate({ certificate }, options)).toEqual({
       name: 'admin',
       groups: ['system:masters', 'system:authenticated'],
+      extra: { 'authentication.kubernetes.io/credential-id': ['X509SHA256=ab'] },
     });
+    const withUids = (...uids: string[]) => authenticate({ certificate: { ...certificate, uids } }, options);
+    expect(await withUids('u1')).toMatchObject({ uid: 'u1' });
+    for (const uids of [['u1', 'u2'], ['']]) expect(await withUids(...uids)).toBe('invalid');
     expect(await authenticate({ certificateError: 'unknown authority' }, options)).toBe('invalid');
     expect(await authenticate({ certificateError: 'x', authorization: 'Bearer t1' }, options)).toMatchObject({
       name: 'alice',

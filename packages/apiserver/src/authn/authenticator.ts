@@ -23,6 +23,10 @@ export interface Credentials {
 export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];
+  /** Values of the attribute 1.3.6.1.4.1.57683.2. Default none. */
+  readonly uids?: readonly string[];
+  /** Of the whole certificate, lower-case hexadecimal. */
+  readonly sha256: string;
 }
 
 /**
@@ -80,13 +84,17 @@ export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   return { ...user, groups: [...user.groups, authenticatedGroup] };
 }
 
-/** Client certificates: the common name is the user, the organisations are the groups. */
+/** Client certificates: the common name is the user, the organisations are the groups. Source: CommonNameUserConversion. */
 export const certificateAuthenticator: Authenticator = {
   authenticate: ({ certificate, certificateError }) => {
     if (certificateError !== undefined) return 'invalid';
     if (certificate === undefined) return 'none';
     if (certificate.commonName === '') return 'none';
-    return { name: certificate.commonName, groups: certificate.organizations };
+    const { commonName: name, organizations: groups, uids = [], sha256 } = certificate;
+    const [uid] = uids;
+    if (uids.length > 1 || uid === '') return 'invalid';
+    const extra = { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${sha256}`] };
+    return { name, ...(uid !== undefined && { uid }), groups, extra };
   },
 };
 

@@ -1,22 +1,84 @@
-// The client certificate of a TLS connection, as credentials. Verified by the TLS layer against the client authority.
-import type { TLSSocket } from 'node:tls';
-import type { Clock } from '@kapstan/api';
-import { parseTime } from '@kapstan/api';
-import type { Credentials } from './authenticator.ts';
+// The client certificate of a TLS connection, as credentials. Verified by the TLS layer against the client authorities; for what
+// OpenSSL takes for the wrong purpose, and Go does not, by client-verification.ts. Source: apiserver authentication/request/x509.
+import type { X509Certificate } from 'node:crypto';
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import { type Clock, parseTime } from '@kapstan/api';
+import type { CertificateSubject, Credentials } from './authenticator.ts';
+import { type ClientAuthorities, isTrustedForClients, readAuthorities } from './client-verification.ts';
 
-/** Members `certificate` or `certificateError`; none when no certificate was sent. */
-export function certificateCredentials(socket: TLSSocket | undefined, clock: Clock): Partial<Credentials> {
-  if (socket?.encrypted !== true || typeof socket.getPeerCertificate !== 'function') return {};
-  const certificate = socket.getPeerCertificate();
-  if (certificate === null || certificate.subject === undefined) return {};
-  if (!socket.authorized) return { certificateError: String(socket.authorizationError ?? 'not trusted') };
-  // A connection may outlive the certificate it was opened with.
-  if (parseTime(certificate.valid_to) < clock.now()) return { certificateError: 'the certificate has expired' };
+interface Seen {
+  readonly credentials: Partial<Credentials>;
+  /** The end of the certificate's time, in milliseconds. */
+  readonly validToMs: number;
+}
+
+export class ClientCertificates {
+  readonly #authorities: readonly X509Certificate[];
+  readonly #clock: Clock;
+  /** A connection has one certificate, and many requests. */
+  readonly #seen = new WeakMap<TLSSocket, Seen>();
+
+  constructor(authorities: ClientAuthorities, clock: Clock) {
+    this.#authorities = readAuthorities(authorities);
+    this.#clock = clock;
+  }
+
+  /** Members `certificate` or `certificateError`; none when no certificate was sent. */
+  credentialsOf(socket: TLSSocket | undefined): Partial<Credentials> {
+    if (socket?.encrypted !== true || typeof socket.getPeerCertificate !== 'function') return {};
+    let seen = this.#seen.get(socket);
+    if (seen === undefined) {
+      seen = this.#look(socket);
+      this.#seen.set(socket, seen);
+    }
+    // A connection may outlive the certificate that it was opened with.
+    if (seen.validToMs < this.#clock.now()) return { certificateError: 'the certificate has expired' };
+    return seen.credentials;
+  }
+
+  #look(socket: TLSSocket): Seen {
+    const certificate = socket.getPeerCertificate(true);
+    if (certificate === null || certificate.subject === undefined) {
+      return { credentials: {}, validToMs: Number.POSITIVE_INFINITY };
+    }
+    const validToMs = parseTime(certificate.valid_to);
+    if (socket.authorized || this.#isTrusted(socket, certificate)) {
+      return { credentials: { certificate: subjectOf(certificate) }, validToMs };
+    }
+    return { credentials: { certificateError: String(socket.authorizationError ?? 'not trusted') }, validToMs };
+  }
+
+  /** The purpose is the last that OpenSSL finds fault with before signatures and times: all else is looked at again. */
+  #isTrusted(socket: TLSSocket, certificate: DetailedPeerCertificate): boolean {
+    if (String(socket.authorizationError) !== 'INVALID_PURPOSE') return false;
+    return isTrustedForClients(rawChainOf(certificate), this.#authorities, this.#clock.now());
+  }
+}
+
+/** What was sent, the client's own first. The last names itself as its issuer. */
+function rawChainOf(certificate: DetailedPeerCertificate): readonly Uint8Array[] {
+  const chain: Uint8Array[] = [];
+  const seen = new Set<DetailedPeerCertificate>();
+  let next: DetailedPeerCertificate | undefined = certificate;
+  while (next?.raw !== undefined && !seen.has(next)) {
+    seen.add(next);
+    chain.push(next.raw);
+    next = next.issuerCertificate;
+  }
+  return chain;
+}
+
+/** A user's UID within the subject. Source: apimachinery asn1.X509UID. */
+const uidAttribute = '1.3.6.1.4.1.57683.2';
+
+/** Of several common names the last counts. Source: CommonNameUserConversion; pkix.Name.FillFromRDNSequence. */
+function subjectOf({ subject, fingerprint256 }: DetailedPeerCertificate): CertificateSubject {
+  const values = new Map(Object.entries(subject));
   return {
-    certificate: {
-      commonName: texts(certificate.subject.CN)[0] ?? '',
-      organizations: texts(certificate.subject.O),
-    },
+    commonName: texts(values.get('CN')).at(-1) ?? '',
+    organizations: texts(values.get('O')),
+    uids: texts(values.get(uidAttribute)),
+    sha256: fingerprint256.replaceAll(':', '').toLowerCase(),
   };
 }
 

@@ -116,6 +116,7 @@ class RequestChain {
     this.#access = new RequestAccess({
       authentication: options.authentication,
       authorizer: options.authorizer,
+      clientAuthorities: options.tls?.clientCa,
       metrics: this.#metrics.access,
       clock: this.#clock,
       logger: this.#logger,

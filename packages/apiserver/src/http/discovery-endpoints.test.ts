@@ -321,3 +321,47 @@ describe('documents of discovery, version and OpenAPI', () => {
     expect((await get(server, json, '/openapi/v3/apis/apps/v1')).headers.vary).toBe('Accept');
   });
 });
+
+it('the group of the aggregator has a route of its own, for GET alone; the others come whatever the method', async () => {
+  const on = await startTestServer(openLmdbEngine, {
+    definitions: [...definitions, ...builtinResources().filter(({ resource }) => resource === 'apiservices')],
+  });
+  try {
+    const statuses = [];
+    for (const group of ['apiregistration.k8s.io', 'apps']) {
+      for (const method of ['GET', 'POST', 'HEAD']) statuses.push((await on.send(method, `/apis/${group}`)).status);
+    }
+    expect(statuses).toEqual([200, 405, 405, 200, 200, 200]);
+    const accept = 'text/plain';
+    const refused = (await get(on, accept, '/apis/apiregistration.k8s.io')).json.message;
+    expect(refused).toMatch(/^406: Not Acceptable/);
+  } finally {
+    await on.close();
+  }
+});
+
+describe('an OpenAPI v3 document', () => {
+  const packed = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf';
+  it.each([
+    [packed, packed],
+    [packed.replace('.v1.0', '@v1.0'), packed],
+    [`${packed}, application/json`, packed],
+    ['application/json', json],
+    ['*/*', json],
+  ])('is answered to "%s" as %s, under one ETag', async (accept, type) => {
+    const answer = await get(server, accept, '/openapi/v3/apis/apps/v1');
+    const plain = await get(server, json, '/openapi/v3/apis/apps/v1');
+    expect([answer.status, answer.headers['content-type'], answer.headers.etag]).toEqual([
+      200,
+      type,
+      plain.headers.etag,
+    ]);
+    // Field 1 of the message, the version of OpenAPI, comes first.
+    const head = type === packed ? '\n\u00053.0.0' : '{"openapi":"3.0.0"';
+    expect(Buffer.from(answer.bytes).toString('utf8').slice(0, head.length)).toBe(head);
+  });
+
+  it('has no empty list, which Go would leave out when it writes the document again', async () => {
+    expect((await get(server, json, '/openapi/v3/apis/apps/v1')).text).not.toMatch(/\[\]|"content":\{\}/);
+  });
+});

@@ -7,7 +7,7 @@ const request = (accept?: string, more: { query?: string; userAgent?: string } =
   userAgent: more.userAgent,
   query: new URLSearchParams(more.query ?? ''),
 });
-const builtin = { produces: 'object', isCustom: false, hasTable: true } as const;
+const builtin = { produces: 'object', isCustom: false, isRouted: true, hasTable: true } as const;
 const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const acceptedOnly =
   'only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf';
@@ -50,7 +50,8 @@ describe('the form of an answer', () => {
   it('has protobuf for built-in kinds, and for the metadata of all', () => {
     const accept = 'application/vnd.kubernetes.protobuf, application/json';
     const name = (header: string, isCustom: boolean) =>
-      negotiateResourceOutput(request(header), { produces: 'object', isCustom, hasTable: true }).format.name;
+      negotiateResourceOutput(request(header), { produces: 'object', isCustom, isRouted: !isCustom, hasTable: true })
+        .format.name;
     expect(name(accept, false)).toBe('protobuf');
     expect(name(accept, true)).toBe('json');
     const metadata = 'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';

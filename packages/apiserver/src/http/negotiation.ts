@@ -30,16 +30,19 @@ export interface OutputRequest {
   readonly query: URLSearchParams;
 }
 
-/** What is asked for. Custom resources have no protobuf form of their own. */
 export interface ResourceForms {
   readonly produces: 'object' | 'collection';
+  /** Custom resources have no protobuf form of their own. */
   readonly isCustom: boolean;
+  /** Whether a route says what it produces, and refuses other types before the handler. Custom resources have no routes. */
+  readonly isRouted: boolean;
   readonly hasTable: boolean;
 }
 
 /** The form of a resource's answer. Throws 406. */
 export function negotiateResourceOutput(request: OutputRequest, forms: ResourceForms): OutputForm {
-  requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
+  if (forms.isRouted)
+    requireProduced(request.accept ?? '', forms.produces === 'object' ? knownMediaTypes : collectionMediaTypes);
   const form = negotiate(request, transformOf(forms));
   if (form === undefined) throw newNotAcceptable(accepted(knownMediaTypes));
   return form;
@@ -47,7 +50,12 @@ export function negotiateResourceOutput(request: OutputRequest, forms: ResourceF
 
 /** The form of a watch. Throws 406 for formats without a stream. */
 export function negotiateStreamOutput(request: OutputRequest, isCustom: boolean): OutputForm {
-  const form = negotiateResourceOutput(request, { produces: 'collection', isCustom, hasTable: true });
+  const form = negotiateResourceOutput(request, {
+    produces: 'collection',
+    isCustom,
+    isRouted: !isCustom,
+    hasTable: true,
+  });
   if (!form.format.canStream) throw newNotAcceptable(accepted(knownStreams));
   return form;
 }
@@ -109,7 +117,7 @@ function isMatch(media: MediaType, format: WireFormat): boolean {
 function transformOf({
   isCustom,
   hasTable,
-}: Omit<ResourceForms, 'produces'>): (media: MediaType, format: WireFormat) => TransformChoice {
+}: Pick<ResourceForms, 'isCustom' | 'hasTable'>): (media: MediaType, format: WireFormat) => TransformChoice {
   return (media, format) => {
     const target = targetOf(media);
     if (!hasTable && target !== 'refused' && target?.kind === 'Table') return 'refused';

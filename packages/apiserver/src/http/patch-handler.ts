@@ -8,12 +8,13 @@ import { StrictErrors } from '../schema/field-validation.ts';
 import { decodeText } from '../schema/json-reader.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import { sendWritten } from './object-response.ts';
-import { contextOf, negotiateAnswer, type ResourceCall, tableOf, targetOf } from './resource-call.ts';
+import { contextOf, negotiateAnswer, type ResourceCall, requireName, tableOf, targetOf } from './resource-call.ts';
 import { parseWriteOptions } from './write-options.ts';
 
 export async function handlePatch(call: ResourceCall): Promise<void> {
   const { exchange, ports } = call;
   const type = patchTypeOf(call);
+  requireName(call);
   const form = negotiateAnswer(call);
   const body = await exchange.readBody(ports.maxBodyBytes);
   const readYaml = type === 'apply' ? await ports.yamlBodies.prepare(body, exchange.signal) : undefined;

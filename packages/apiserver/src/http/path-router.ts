@@ -74,7 +74,7 @@ export class PathRouter {
       return servePage(exchange, page);
     }
     if (await this.#health.serve(exchange)) return;
-    if (serveOpenApi(exchange, this.#openApi, this.#clock)) return;
+    if (await serveOpenApi(exchange, this.#openApi, this.#clock)) return;
     // Below a route that go-restful serves it answers itself.
     if (path.startsWith('/version/')) throw resourceNotFound();
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
@@ -111,15 +111,22 @@ export class PathRouter {
   }
 }
 
+/** The aggregator answers for the groups of others, and has a route for its own. */
+const aggregatorGroup = 'apiregistration.k8s.io';
+
 /** `path`: group, version and nothing more. What is below a group that is served is refused with a Status. */
 function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): void {
   const [group = '', version, ...more] = path;
   const entry = index.groups.get(group);
   if (entry === undefined) return sendPageNotFound(exchange);
-  if (version === undefined) return serveDocument(exchange, groupDocument(entry));
+  if (version === undefined) {
+    if (group === aggregatorGroup) return serveRoute(exchange, groupDocument(entry), knownMediaTypes);
+    return serveDocument(exchange, groupDocument(entry));
+  }
   const served = entry.versions.find((candidate) => candidate.version === version);
   if (served !== undefined && more.length === 0) {
-    return serveRoute(exchange, resourceListDocument(entry, served), knownMediaTypes);
+    const document = resourceListDocument(entry, served);
+    return entry.isCustom ? serveDocument(exchange, document) : serveRoute(exchange, document, knownMediaTypes);
   }
   if (!entry.isCustom) throw resourceNotFound();
   sendPageNotFound(exchange);
@@ -138,7 +145,10 @@ function serveRoute(exchange: Exchange, document: unknown, produced: readonly st
   else serveDocument(exchange, document);
 }
 
-/** The aggregator's documents come whatever the method. Source: kube-aggregator apisHandler, apiGroupHandler. */
+/**
+ * Documents that come whatever the method: the aggregator's, and those of custom resources. Source: kube-aggregator apisHandler,
+ * apiGroupHandler; apiextensions versionDiscoveryHandler.
+ */
 function serveDocument(exchange: Exchange, document: unknown): void {
   if (negotiatePlainOutput(outputRequestOf(exchange)) === undefined) throw notAcceptableHere();
   sendValue(exchange, 200, document);

@@ -10,7 +10,8 @@ import {
   parseLabelSelector,
 } from '@kapstan/api';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../authn/authenticator.ts';
-import { certificateCredentials } from '../authn/client-certificate.ts';
+import { ClientCertificates } from '../authn/client-certificate.ts';
+import type { ClientAuthorities } from '../authn/client-verification.ts';
 import { readImpersonation, type WantedUser } from '../authn/impersonation.ts';
 import { Impersonator } from '../authn/impersonator.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
@@ -26,6 +27,8 @@ import { webSocketProtocolsOf } from './websocket-watch.ts';
 export interface RequestAccessPorts {
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
+  /** Of those that sign client certificates; absent = none are asked for. */
+  readonly clientAuthorities: ClientAuthorities | undefined;
   readonly metrics: AccessMetrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -35,10 +38,12 @@ export class RequestAccess {
   readonly #ports: RequestAccessPorts;
   readonly #authorizer: Authorizer;
   readonly #impersonator: Impersonator;
+  readonly #certificates: ClientCertificates;
 
   constructor(ports: RequestAccessPorts) {
-    const { authorizer, metrics, clock } = ports;
+    const { authorizer, clientAuthorities = [], metrics, clock } = ports;
     this.#ports = ports;
+    this.#certificates = new ClientCertificates(clientAuthorities, clock);
     this.#authorizer = metrics.ofRequests(authorizer);
     this.#impersonator = new Impersonator(metrics.ofImpersonations(authorizer), {
       clock,
@@ -112,7 +117,7 @@ export class RequestAccess {
   }
 
   async #ask(exchange: Exchange): Promise<UserInfo | undefined> {
-    const { authentication, metrics, clock, logger } = this.#ports;
+    const { authentication, metrics, logger } = this.#ports;
     const authorization = exchange.header('authorization');
     const webSocketProtocols = webSocketProtocolsOf(exchange);
     const credentials = {
@@ -122,7 +127,7 @@ export class RequestAccess {
       },
       authorization,
       webSocketProtocols,
-      ...certificateCredentials(exchange.socket, clock),
+      ...this.#certificates.credentialsOf(exchange.socket),
     };
     try {
       const asked = metrics.authenticated(() => authenticate(credentials, authentication));

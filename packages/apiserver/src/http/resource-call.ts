@@ -106,10 +106,16 @@ function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void>
   return requireVerb(attributes.verb, (reason) => refusalText(attributes, reason));
 }
 
+/** Throws 400 where the path names no object: custom resources have no routes of their own that would keep such a path out. */
+export function requireName({ name }: ResourceCall): void {
+  if (name === '') throw newBadRequest('name must be provided');
+}
+
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
-  const isCustom = call.served.definition.isCustom === true && call.subresource?.type !== 'object';
+  const isRouted = call.served.definition.isCustom !== true;
+  const isCustom = !isRouted && call.subresource?.type !== 'object';
   const hasTable = tableOf(call) !== undefined;
-  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom, hasTable });
+  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom, isRouted, hasTable });
 }
 
 /** How the call's objects are shown as rows; undefined where they are not: reviews, bindings, most subresources. Source: rest.TableConvertor. */

@@ -1,8 +1,8 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
-// Source: apiserver endpoints/installer.go (which routes exist), apiextensions crdHandler (those of custom resources).
+// Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
 import { newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
-import type { ObjectSubresource, Subresource, Verb } from '../registry/resource-definition.ts';
+import type { ObjectSubresource, Verb } from '../registry/resource-definition.ts';
 import {
   methodNotAllowed,
   refuseMethod,
@@ -13,6 +13,7 @@ import {
 } from '../registry/route-errors.ts';
 import { handleConnect } from './connect-handler.ts';
 import { handleCreate } from './create-handler.ts';
+import { routeCustomResource } from './custom-resource-router.ts';
 import { handleDeleteCollection } from './delete-collection-handler.ts';
 import { handleDelete } from './delete-handler.ts';
 import { handleGet } from './get-handler.ts';
@@ -20,15 +21,9 @@ import { handleList } from './list-handler.ts';
 import { handlePatch } from './patch-handler.ts';
 import type { ResourceRequest } from './request-info.ts';
 import type { ResourceHandler } from './resource-call.ts';
+import type { Route } from './route.ts';
 import { handleUpdate } from './update-handler.ts';
 import { handleWatch } from './watch-handler.ts';
-
-export interface Route {
-  readonly served: ServedResource;
-  readonly subresource: Subresource<UnstructuredObject> | undefined;
-  readonly name: string;
-  readonly handler: ResourceHandler;
-}
 
 const itemHandlers: ReadonlyMap<string, { readonly verb: Verb; readonly handler: ResourceHandler }> = new Map([
   ['GET', { verb: 'get', handler: handleGet }],
@@ -50,8 +45,9 @@ const collectionHandlers: ReadonlyMap<string, ResourceHandler> = new Map([
  */
 export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, method: string): Route | 'unknown' {
   const served = catalog.find(info.group, info.version, info.resource);
+  if (served?.definition.isCustom === true) return routeCustomResource(served, info);
   if (served === undefined || served.definition.namespaced !== isNamespaced(info, served)) {
-    return notServed(catalog, info, served);
+    return notServed(catalog, info);
   }
   const { definition } = served;
   const [, name = '', subresourceName = ''] = info.parts;
@@ -72,12 +68,11 @@ function isNamespaced(info: ResourceRequest, served: ServedResource): boolean {
   return info.isNamespacedPath || (served.definition.namespaced && info.namespace === '');
 }
 
-function notServed(catalog: ResourceCatalog, info: ResourceRequest, served: ServedResource | undefined): 'unknown' {
-  const isCustom = served?.definition.isCustom === true;
+function notServed(catalog: ResourceCatalog, info: ResourceRequest): 'unknown' {
   const isBuiltinGroup =
     info.group === '' ||
     catalog.all().some(({ definition }) => definition.group === info.group && definition.isCustom !== true);
-  if (isBuiltinGroup && !isCustom) throw resourceNotFound();
+  if (isBuiltinGroup) throw resourceNotFound();
   return 'unknown';
 }
 

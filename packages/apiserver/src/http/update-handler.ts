@@ -1,11 +1,12 @@
 // PUT: replaces an object or a part of it through a subresource. Source: apiserver handlers/update.go.
 import { updateAt } from '../registry/object-writes.ts';
 import { sendWritten } from './object-response.ts';
-import { negotiateAnswer, type ResourceCall, readObject, tableOf } from './resource-call.ts';
+import { negotiateAnswer, type ResourceCall, readObject, requireName, tableOf } from './resource-call.ts';
 import { parseWriteOptions } from './write-options.ts';
 
 export async function handleUpdate(call: ResourceCall): Promise<void> {
   const { exchange, served, ports } = call;
+  requireName(call);
   const form = negotiateAnswer(call);
   const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'UpdateOptions'));
   const answer = await updateAt(target, object);

@@ -1,12 +1,14 @@
 // OpenApiDocuments: the OpenAPI v3 index and a document a group version, made when asked for and kept until the
 // resources of that group version change. Source: kube-openapi handler3; kubectl explain and apply read them.
 import { createHash } from 'node:crypto';
-import { formatApiVersion } from '@kapstan/api';
+import { formatApiVersion, stringifyJson } from '@kapstan/api';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
+import { inSlices } from './document-slices.ts';
 import { resourcePaths } from './openapi-paths.ts';
+import { openApiHead, openApiPathPiece, openApiSchemaPiece } from './openapi-protobuf.ts';
 import { ComponentSchemas } from './openapi-schemas.ts';
 
 interface GroupVersionEntry {
@@ -15,14 +17,26 @@ interface GroupVersionEntry {
   readonly hash: string;
 }
 
+export type OpenApiForm = 'json' | 'protobuf';
+
 export interface OpenApiDocument {
+  /** The same in each form. */
   readonly hash: string;
   readonly bytes: Uint8Array;
 }
 
+/** What was asked for of a document, made or being made. */
+interface KnownDocument {
+  readonly hash: string;
+  readonly forms: Map<OpenApiForm, Promise<Uint8Array>>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
 export class OpenApiDocuments {
   readonly #catalog: ResourceCatalog;
-  readonly #documents = new Map<string, OpenApiDocument>();
+  /** By path. */
+  readonly #documents = new Map<string, KnownDocument>();
   #generation = -1;
   #entries: ReadonlyMap<string, GroupVersionEntry> = new Map();
 
@@ -40,15 +54,18 @@ export class OpenApiDocuments {
   }
 
   /** The document of "apis/apps/v1" or "api/v1"; undefined for a group version that is not served. */
-  document(path: string): OpenApiDocument | undefined {
+  async document(path: string, form: OpenApiForm): Promise<OpenApiDocument | undefined> {
     const entry = this.#current().get(path);
     if (entry === undefined) return undefined;
-    const known = this.#documents.get(path);
-    if (known?.hash === entry.hash) return known;
-    const bytes = Buffer.from(JSON.stringify(buildDocument(entry.definitions)));
-    const document = { hash: entry.hash, bytes };
-    this.#documents.set(path, document);
-    return document;
+    const { hash, definitions } = entry;
+    let known = this.#documents.get(path);
+    if (known?.hash !== hash) {
+      known = { hash, forms: new Map() };
+      this.#documents.set(path, known);
+    }
+    const bytes = known.forms.get(form) ?? encodeDocument(buildDocument(definitions), form);
+    known.forms.set(form, bytes);
+    return { hash, bytes: await bytes };
   }
 
   #current(): ReadonlyMap<string, GroupVersionEntry> {
@@ -77,7 +94,14 @@ function hashOf(definitions: readonly ResourceDefinition[]): string {
   return hash.digest('hex').toUpperCase();
 }
 
-function buildDocument(definitions: readonly ResourceDefinition[]): Readonly<Record<string, unknown>> {
+interface Document {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Json;
+  readonly components: { readonly schemas: Json };
+}
+
+function buildDocument(definitions: readonly ResourceDefinition[]): Document {
   const schemas = new ComponentSchemas();
   const paths: Record<string, unknown> = {};
   for (const definition of definitions) Object.assign(paths, describeResource(definition, schemas));
@@ -88,6 +112,16 @@ function buildDocument(definitions: readonly ResourceDefinition[]): Readonly<Rec
     paths,
     components: { schemas: schemas.all() },
   };
+}
+
+async function encodeDocument(document: Document, form: OpenApiForm): Promise<Uint8Array> {
+  if (form === 'json') return Buffer.from(stringifyJson(document));
+  const { openapi, info, paths, components } = document;
+  return Buffer.concat([
+    openApiHead({ openapi, info }),
+    ...(await inSlices(Object.entries(paths), ([path, item]) => openApiPathPiece(path, item as Json))),
+    ...(await inSlices(Object.entries(components.schemas), ([name, one]) => openApiSchemaPiece(name, one as Json))),
+  ]);
 }
 
 /** Adds what a resource's kinds refer to; gives its paths. */

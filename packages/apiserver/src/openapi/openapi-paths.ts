@@ -42,7 +42,8 @@ export function resourcePaths(definition: ResourceDefinition, schemaName: string
   const collection = `${scope}/${definition.resource}`;
   const paths: Json = {};
   const add = (path: string, parameters: readonly string[], operations: Json): void => {
-    if (Object.keys(operations).length > 0) paths[path] = { ...operations, parameters: parameters.map(pathParameter) };
+    if (Object.keys(operations).length === 0) return;
+    paths[path] = { ...operations, ...unlessEmpty('parameters', parameters.map(pathParameter)) };
   };
   const within = definition.namespaced ? ['namespace'] : [];
   const describe: Described = { definition, verbs: definition.verbs, kind: definition, schemaName, subresource: '' };
@@ -94,16 +95,21 @@ function operation(described: Described, { action, verb }: Action): Json {
     tags: [operationTag(definition)],
     operationId: operationId(named),
     description: operationText(named),
-    parameters: [...queryParameters(action), ...Object.entries(queryOptions).map(optionParameter)],
+    ...unlessEmpty('parameters', [...queryParameters(action), ...Object.entries(queryOptions).map(optionParameter)]),
     ...(hasBody ? { requestBody: { required: true, content: { '*/*': content['application/json'] } } } : {}),
     ...(verb === 'patch' ? { requestBody: { required: true, content: patchContent(definition) } } : {}),
     responses: {
-      200: { description: 'OK', content: verb === 'list' ? {} : content },
+      200: { description: 'OK', ...(verb !== 'list' && { content }) },
       401: { description: 'Unauthorized' },
     },
     'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': { group: kind.group, kind: kind.kind, version: kind.version },
   };
+}
+
+/** An empty list is left out: Go reads and writes a document without it, and would not find it the same again. */
+function unlessEmpty(word: string, list: readonly unknown[]): Json {
+  return list.length === 0 ? {} : { [word]: list };
 }
 
 function patchContent(definition: ResourceDefinition): Json {

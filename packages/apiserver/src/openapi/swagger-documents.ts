@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { stringifyJson } from '@kapstan/api';
 import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
+import { inSlices } from './document-slices.ts';
 import { addSharedSchemas, describeResource } from './openapi-documents.ts';
 import { ComponentSchemas } from './openapi-schemas.ts';
 import { swaggerDefinitionPiece, swaggerHead, swaggerPathPiece } from './swagger-protobuf.ts';
@@ -26,8 +27,6 @@ interface Content {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Paths or definitions that are made in one turn. */
-const sliceItems = 16;
 const info = { title: 'Kubernetes', version: `${versionInfo.major}.${versionInfo.minor}` };
 
 export class SwaggerDocuments {
@@ -86,13 +85,4 @@ async function protobufPieces({ paths, definitions }: Content): Promise<Uint8Arr
     ...(await inSlices(paths, ([path, item]) => swaggerPathPiece(path, swaggerPathItem(item)))),
     ...(await inSlices(definitions, ([name, schema]) => swaggerDefinitionPiece(name, swaggerSchema(schema)))),
   ];
-}
-
-async function inSlices<T>(items: readonly T[], make: (item: T, index: number) => Uint8Array): Promise<Uint8Array[]> {
-  const pieces: Uint8Array[] = [];
-  for (const [index, item] of items.entries()) {
-    pieces.push(make(item, index));
-    if (index % sliceItems === sliceItems - 1) await setImmediate();
-  }
-  return pieces;
 }

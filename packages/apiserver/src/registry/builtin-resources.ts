@@ -167,7 +167,7 @@ function groupKinds(server: BuiltinServer): Entry[] {
     define(validatingAdmissionPolicyBindings),
     define(flowSchemas),
     define(priorityLevelConfigurations),
-    define(apiServices),
+    define(apiServices(server)),
     define(deviceClasses),
     define(resourceClaims),
     define(resourceSlices(server)),

@@ -37,7 +37,7 @@ type check struct {
 	run  func(ctx context.Context, e *env) error
 }
 
-var checks = slices.Concat(writeChecks, readChecks, informerChecks, dynamicChecks, applyChecks, coordinationChecks, wireChecks)
+var checks = slices.Concat(writeChecks, readChecks, informerChecks, dynamicChecks, applyChecks, coordinationChecks, wireChecks, openAPIChecks)
 
 // env is what one check works with: clients whose requests are recorded, and a namespace of its own.
 type env struct {

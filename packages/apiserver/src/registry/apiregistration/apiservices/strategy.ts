@@ -1,38 +1,24 @@
 // API services. Nothing is aggregated here: they are kept and answered, not acted on. Source: kube-aggregator apiregistration/validation.
 
-import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
-import type { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
-import type { BuiltinKind } from '../../builtin-kind.ts';
+import { type DeepReadonly, dnsSubdomainErrors, formatTime } from '@kapstan/api';
+import type { APIService, APIServiceCondition } from '@kapstan/kinds/apiregistration.k8s.io/v1';
+import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { dns1035LabelErrors, nameIsPathSegment, pathSegmentErrors } from '../../names.ts';
 import type { Field } from '../../validation/field.ts';
 import { portNumberErrors } from '../../validation/value-rules.ts';
 
-export const apiServices: BuiltinKind<APIService> = {
+export const apiServices = ({ clock }: Pick<BuiltinServer, 'clock'>): BuiltinKind<APIService> => ({
   id: 'apiregistration.k8s.io/v1/apiservices',
   strategy: { updateMetadata: 'both', finalizerNames: 'Qualified' },
   validateName: nameIsPathSegment,
   setDefaults: ({ spec }) => {
     if (spec?.service !== undefined) spec.service.port ??= 443;
   },
-  validate: (root, { metadata, spec }) => {
-    const at = root.child('spec');
-    const { group = '', version = '' } = spec ?? {};
-    // What a name is made from has to be the name, too.
-    for (const name of ['generateName', 'name'] as const)
-      validateName(root.child('metadata', name), metadata?.[name] ?? '', `${version}.${group}`);
-    if (group === '' && version !== 'v1')
-      at.child('group').required('only v1 may have an empty group and it better be legacy kube');
-    if (group !== '') at.child('group').invalidAll(group, dnsSubdomainErrors(group));
-    at.child('version').invalidAll(version, dns1035LabelErrors(version));
-    for (const [name, max] of Object.entries(priorities)) {
-      const value = spec?.[name as keyof typeof priorities] ?? 0;
-      if (value <= 0 || value > max) at.child(name).invalid(value, `must be positive and less than ${max}`);
-    }
-    if (spec?.service === undefined) return validateLocal(at, spec ?? {});
-    validateService(at.child('service'), spec.service);
-    if (spec.insecureSkipTLSVerify === true && spec.caBundle)
-      at.child('insecureSkipTLSVerify').invalid(true, 'may not be true if caBundle is present');
+  prepareForCreate: (object) => {
+    // Nobody has to look whether this server is there.
+    if (object.spec?.service === undefined) object.status = { conditions: [localCondition(formatTime(clock.now()))] };
   },
+  validate,
   status: {
     validate: (root, { status }) => {
       root.child('status', 'conditions').each(status?.conditions, (condition, place) => {
@@ -40,7 +26,37 @@ export const apiServices: BuiltinKind<APIService> = {
       });
     },
   },
-};
+});
+
+function validate(root: Field, { metadata, spec }: DeepReadonly<APIService>): void {
+  const at = root.child('spec');
+  const { group = '', version = '' } = spec ?? {};
+  // What a name is made from has to be the name, too.
+  for (const name of ['generateName', 'name'] as const)
+    validateName(root.child('metadata', name), metadata?.[name] ?? '', `${version}.${group}`);
+  if (group === '' && version !== 'v1')
+    at.child('group').required('only v1 may have an empty group and it better be legacy kube');
+  if (group !== '') at.child('group').invalidAll(group, dnsSubdomainErrors(group));
+  at.child('version').invalidAll(version, dns1035LabelErrors(version));
+  for (const [name, max] of Object.entries(priorities)) {
+    const value = spec?.[name as keyof typeof priorities] ?? 0;
+    if (value <= 0 || value > max) at.child(name).invalid(value, `must be positive and less than ${max}`);
+  }
+  if (spec?.service === undefined) return validateLocal(at, spec ?? {});
+  validateService(at.child('service'), spec.service);
+  if (spec.insecureSkipTLSVerify === true && spec.caBundle)
+    at.child('insecureSkipTLSVerify').invalid(true, 'may not be true if caBundle is present');
+}
+
+function localCondition(lastTransitionTime: string): APIServiceCondition {
+  return {
+    type: 'Available',
+    status: 'True',
+    lastTransitionTime: lastTransitionTime,
+    reason: 'Local',
+    message: 'Local APIServices are always available',
+  };
+}
 
 const priorities = { groupPriorityMinimum: 20_000, versionPriority: 1000 } as const;
 

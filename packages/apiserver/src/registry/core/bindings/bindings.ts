@@ -5,7 +5,7 @@ import type { Binding, Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { ResourceStore } from '../../resource-store.ts';
 import type { VirtualKind } from '../../virtual-resource.ts';
-import { bindingSubresource } from '../pods/binding.ts';
+import { bindingSubresource, requireTarget } from '../pods/binding.ts';
 
 export function bindings(server: Pick<BuiltinServer, 'clock' | 'findStore'>): VirtualKind<Binding> {
   const bind = bindingSubresource(server);
@@ -14,6 +14,7 @@ export function bindings(server: Pick<BuiltinServer, 'clock' | 'findStore'>): Vi
     answer: (object, context) => {
       const pods = server.findStore('', 'v1', 'pods') as unknown as ResourceStore<Pod> | undefined;
       const name = object.metadata?.name ?? '';
+      requireTarget(object);
       if (name === '') throw newBadRequest('Name parameter required.');
       if (pods === undefined || bind.create === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);
       return bind.create(pods, context, { name, body: object as unknown as UnstructuredObject });

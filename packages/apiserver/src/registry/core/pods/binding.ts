@@ -66,6 +66,11 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
 
 function requireValid(binding: Binding, name: string): void {
   if (binding.metadata?.name !== name) throw newBadRequest('name in URL does not match name in Binding object');
+  requireTarget(binding);
+}
+
+/** Throws 500 for a binding to something that is no node. */
+export function requireTarget(binding: Binding): void {
   const errors = collectFieldErrors((root) => {
     const target = root.child('target');
     const kind = binding.target?.kind ?? '';

@@ -1,0 +1,63 @@
+// Verifies client certificates as Go's crypto/x509 does: any extended key usage serves clients too, and the plain key usage of a
+// client's own certificate does not count, as well as whether it is an authority itself. Used by client-certificate.ts where OpenSSL
+// refuses a certificate for its purpose. Source: Go crypto/x509 verify.go (buildChains, checkChainForKeyUsage).
+import { X509Certificate } from 'node:crypto';
+import { parseTime } from '@kapstan/api';
+
+/** PEM of the authorities that sign client certificates, as the TLS layer takes it. */
+export type ClientAuthorities = string | Uint8Array | readonly (string | Uint8Array)[];
+
+const clientAuth = '1.3.6.1.5.5.7.3.2';
+const anyUsage = '2.5.29.37.0';
+/** Checks of signatures that one verification may cost. Source: maxChainSignatureChecks. */
+const maxSignatureChecks = 100;
+
+const certificatePattern = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Each text may hold several. */
+export function readAuthorities(authorities: ClientAuthorities): readonly X509Certificate[] {
+  const all = typeof authorities === 'string' || authorities instanceof Uint8Array ? [authorities] : authorities;
+  return all.flatMap((pem) => {
+    const blocks =
+      Buffer.from(pem as string)
+        .toString('latin1')
+        .match(certificatePattern) ?? [];
+    return blocks.map((block) => new X509Certificate(block));
+  });
+}
+
+/**
+ * Whether a chain leads from the first certificate, over others that were sent, to an authority, and every certificate of it is
+ * valid now and may serve clients. `sent`: DER, the client's own first.
+ */
+export function isTrustedForClients(
+  sent: readonly Uint8Array[],
+  authorities: readonly X509Certificate[],
+  nowMs: number,
+): boolean {
+  const [own, ...others] = sent.map((raw) => new X509Certificate(raw));
+  if (own === undefined) return false;
+  const isUsable = (certificate: X509Certificate): boolean =>
+    isValidAt(certificate, nowMs) && servesClients(certificate);
+  if (!isUsable(own)) return false;
+  if (authorities.some((authority) => authority.raw.equals(own.raw))) return true;
+  let checks = 0;
+  const isIssuer = (issuer: X509Certificate, issued: X509Certificate): boolean =>
+    issuer.ca && issued.checkIssued(issuer) && ++checks <= maxSignatureChecks && issued.verify(issuer.publicKey);
+  const leadsToAuthority = (from: X509Certificate, passed: readonly X509Certificate[]): boolean => {
+    if (authorities.some((authority) => isUsable(authority) && isIssuer(authority, from))) return true;
+    const next = others.filter((other) => !passed.includes(other) && isUsable(other) && isIssuer(other, from));
+    return next.some((issuer) => leadsToAuthority(issuer, [...passed, issuer]));
+  };
+  return leadsToAuthority(own, [own]);
+}
+
+function isValidAt({ validFrom, validTo }: X509Certificate, nowMs: number): boolean {
+  return parseTime(validFrom) <= nowMs && nowMs <= parseTime(validTo);
+}
+
+/** Node calls the extended key usage so; absent = no bound. */
+function servesClients({ keyUsage }: X509Certificate): boolean {
+  const usages = keyUsage as readonly string[] | undefined;
+  return usages === undefined || usages.includes(anyUsage) || usages.includes(clientAuth);
+}

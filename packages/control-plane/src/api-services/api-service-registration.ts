@@ -1,0 +1,221 @@
+// ApiServiceRegistration: keeps an APIService for each version of a group that this server serves, and says of each whether its API can
+// be had. Started and ended by control-plane.ts; what is wanted is desired-api-services.ts's, the condition
+// api-service-availability.ts's. Source: kube-aggregator controllers/autoregister (whose table of cases this keeps), controllers/status.
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type Clock,
+  type DeepReadonly,
+  deepCopy,
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  type Logger,
+  type ResourceClient,
+} from '@kapstan/api';
+import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
+import { ReconcileLoop } from '@kapstan/controller';
+import { RateLimitingQueue } from '@kapstan/controller/workqueue';
+import { deletionHandlingKey, type SharedInformer, SharedInformerFactory } from '@kapstan/informers';
+import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
+import type { PostStartHook, PostStartHooks } from '../post-start-hooks.ts';
+import { isAvailable, withAvailability } from './api-service-availability.ts';
+import { automanagedLabel, desiredApiServices } from './desired-api-services.ts';
+
+export interface ApiServiceRegistrationOptions {
+  readonly client: ResourceClient;
+  /** What clients find. */
+  readonly served: ResourceCatalog;
+  readonly hooks: PostStartHooks;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const workers = 5;
+/** APIServices looked at side by side when a server starts. */
+const batch = 32;
+
+/** Done when every APIService was looked at once: it is registered, and its status is true. */
+const hooksOfFirstLook: readonly PostStartHook[] = [
+  'apiservice-status-local-available-controller',
+  'apiservice-status-remote-available-controller',
+  'apiservice-registration-controller',
+  'kube-apiserver-autoregistration',
+];
+
+/** Done when, beside that, what is registered is served: discovery and OpenAPI are made of what is served. */
+const hooksOfDocuments: readonly PostStartHook[] = [
+  'apiservice-discovery-controller',
+  'apiservice-openapi-controller',
+  'apiservice-openapiv3-controller',
+];
+
+export class ApiServiceRegistration {
+  readonly #options: ApiServiceRegistrationOptions;
+  readonly #informers: SharedInformerFactory;
+  readonly #services: SharedInformer<APIService>;
+  readonly #queue: RateLimitingQueue<string>;
+  readonly #stop = new AbortController();
+  /** Those of built-in groups that were not yet seen to be available. */
+  readonly #missing: Set<string>;
+  readonly #atStart = new Set<string>();
+  readonly #synced = new Set<string>();
+  #desired: ReadonlyMap<string, APIService>;
+  #unfollow: () => void = () => undefined;
+  #running: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  /** Does nothing until {@link start}. */
+  constructor(options: ApiServiceRegistrationOptions) {
+    this.#options = options;
+    const { client, served, clock, logger } = options;
+    this.#informers = new SharedInformerFactory(client, { clock, logger });
+    this.#services = this.#informers.informer(APIService);
+    this.#queue = new RateLimitingQueue<string>({ name: 'autoregister', clock });
+    this.#desired = desiredApiServices(served);
+    const builtin = [...this.#desired].filter(([, service]) => automanaged(service) === 'onstart');
+    this.#missing = new Set(builtin.map(([name]) => name));
+  }
+
+  /** Fails until each built-in APIService was there and available once. */
+  get healthCheck(): HealthCheck {
+    return {
+      name: 'autoregister-completion',
+      isPartOfStart: true,
+      check: () => {
+        if (this.#missing.size === 0) return undefined;
+        return new Error(`missing APIService: [${[...this.#missing].sort().join(' ')}]`);
+      },
+    };
+  }
+
+  /** Resolves when all were looked at once. Never rejects: what goes wrong is told the log, and tried again. Once. */
+  async start(): Promise<void> {
+    const { signal } = this.#stop;
+    const { hooks, served, logger } = this.#options;
+    this.#follow();
+    this.#informers.start();
+    try {
+      await this.#informers.waitForCacheSync({ signal });
+      hooks.finish('start-kube-aggregator-informers');
+      await this.#lookAtAll();
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.error('The APIServices of this server could not be registered; it goes on trying', {
+        error: String(error),
+      });
+    }
+    // What comes and goes from now on. What was added before is looked at again, which changes nothing.
+    this.#unfollow = served.onChange(() => this.#onServedChange());
+    this.#onServedChange();
+    this.#running = this.#run();
+  }
+
+  /** The objects stay: they are of all servers. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#stop.abort(new Error('the server is stopping'));
+    this.#unfollow();
+    this.#queue.shutDown();
+    await this.#running;
+    await this.#informers.close();
+  }
+
+  #follow(): void {
+    const add = (service: DeepReadonly<APIService>): void => {
+      const name = service.metadata?.name ?? '';
+      if (isAvailable(service)) this.#missing.delete(name);
+      this.#queue.add(name);
+    };
+    this.#services.addEventHandler({
+      onAdd: add,
+      onUpdate: (_old, next) => add(next),
+      onDelete: (gone) => this.#queue.add(deletionHandlingKey(gone)),
+    });
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const present = this.#services.lister.list().map(({ metadata }) => metadata?.name ?? '');
+    for (const name of present) this.#atStart.add(name);
+    const names = [...new Set([...this.#desired.keys(), ...present])];
+    for (let at = 0; at < names.length; at += batch) {
+      this.#stop.signal.throwIfAborted();
+      await Promise.all(names.slice(at, at + batch).map((name) => this.#sync(name)));
+    }
+    this.#finishHooks();
+  }
+
+  #finishHooks(): void {
+    const { hooks, served } = this.#options;
+    hooks.finish(...hooksOfFirstLook);
+    const isServed = new Set(served.all().map(({ definition: { version, group } }) => `${version}.${group}`));
+    if ([...this.#desired.keys()].every((name) => isServed.has(name))) hooks.finish(...hooksOfDocuments);
+  }
+
+  #run(): Promise<unknown> {
+    const { clock, logger } = this.#options;
+    const reconcile = async ({ name }: { readonly name: string }): Promise<undefined> => {
+      await this.#sync(name);
+      if (this.#synced.size >= this.#desired.size) this.#finishHooks();
+    };
+    const loop = { queue: this.#queue, reconcile, workers, logger, gracePeriodMs: 0, clock };
+    return new ReconcileLoop(loop).run(this.#stop.signal);
+  }
+
+  #onServedChange(): void {
+    const before = this.#desired;
+    this.#desired = desiredApiServices(this.#options.served);
+    for (const name of this.#desired.keys()) if (!before.has(name) || !this.#synced.has(name)) this.#queue.add(name);
+    for (const name of before.keys()) if (!this.#desired.has(name)) this.#queue.add(name);
+  }
+
+  async #sync(name: string): Promise<void> {
+    try {
+      await this.#register(name);
+      this.#synced.add(name);
+      await this.#tellAvailability(name);
+    } catch (error) {
+      // Somebody was faster; the cache will tell of it.
+      if (!isNotFound(error) && !isConflict(error) && !isAlreadyExists(error)) throw error;
+    }
+  }
+
+  /** Creates, corrects or deletes. Objects that nobody said are kept by a server are left alone. */
+  async #register(name: string): Promise<void> {
+    const { client } = this.#options;
+    const { signal } = this.#stop;
+    const desired = this.#desired.get(name);
+    const present = this.#services.lister.find(name);
+    const isOnce = this.#synced.has(name);
+    if (isOnce && automanaged(desired) === 'onstart') return;
+    if (present === undefined) {
+      if (desired !== undefined) await client.create(APIService, deepCopy(desired) as APIService, { signal });
+      return;
+    }
+    const kept = automanaged(present);
+    if (kept === undefined || (kept === 'onstart' && (isOnce || !this.#atStart.has(name)))) return;
+    if (desired === undefined) {
+      const { uid = '' } = present.metadata ?? {};
+      await client.delete(APIService, { name }, { preconditions: { uid }, signal });
+    } else if (!isDeepStrictEqual(present.spec, desired.spec)) {
+      await client.update(APIService, { ...(present as APIService), spec: { ...desired.spec } as never }, { signal });
+    }
+  }
+
+  async #tellAvailability(name: string): Promise<void> {
+    const { client, clock } = this.#options;
+    const present = this.#services.lister.find(name);
+    const next = present === undefined ? undefined : withAvailability(present, clock.now());
+    if (next === undefined) return;
+    await client.update(APIService, next, { subresource: 'status', signal: this.#stop.signal });
+  }
+}
+
+/** Undefined for an object that no server keeps. */
+function automanaged(service: DeepReadonly<APIService> | undefined): 'onstart' | 'true' | undefined {
+  const kept = service?.metadata?.labels?.[automanagedLabel];
+  return kept === 'onstart' || kept === 'true' ? kept : undefined;
+}

@@ -47,6 +47,6 @@ export async function install() {
 export async function build() {
   const compiled = await run(process.execPath, [bin('typescript/bin/tsc'), '-b']);
   if (compiled.code !== 0) return compiled;
-  const bundled = await run(process.execPath, [join(root, 'scripts/bundle-command.mjs')]);
+  const bundled = await run(process.execPath, [join(root, 'scripts/bundle.mjs')]);
   return { ...bundled, seconds: compiled.seconds + bundled.seconds };
 }

@@ -60,8 +60,8 @@ export async function build() {
       onSpawn: ({ stdout }) => createInterface({ input: stdout }).on('line', (line) => progress.line(line)),
     });
     if (compiled.code !== 0) return compiled;
-    progress.begin('the command as a bundle');
-    const bundled = await run(process.execPath, [join(root, 'scripts/bundle-command.mjs')]);
+    progress.begin('the bundles of the command and @kapstan/testing');
+    const bundled = await run(process.execPath, [join(root, 'scripts/bundle.mjs')]);
     return { ...bundled, seconds: compiled.seconds + bundled.seconds };
   } finally {
     clearInterval(ticking);

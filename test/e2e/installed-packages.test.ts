@@ -191,18 +191,33 @@ const oneCluster = `
   const client = await cluster.connect();
   await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'it' } });
   console.log((await cluster.client.get(ConfigMap, { namespace: 'default', name: 'it' })).metadata.name);
+  const refusal = await cluster.client.get(ConfigMap, { namespace: 'default', name: 'none' }).catch((error) => error);
+  const changes = cluster.client.listerWatcher(ConfigMap).watch({ resourceVersion: '0' });
+  console.log(refusal instanceof StatusError, changes instanceof Observable, client instanceof Client);
   await cluster.close();`;
 
-it('are a control plane in the process of a program that requires them, all twelve', async () => {
-  const imports = { '@kapstan/testing': 'testCluster', '@kapstan/kinds/core/v1': 'ConfigMap' };
-  await writeFile(join(folder, 'cluster.cjs'), program('cjs', imports, oneCluster));
-  expect(await output('cluster.cjs', folder)).toBe('it\n');
-});
+it.each(['mjs', 'cjs'] as const)(
+  'are a control plane in the process of a program, all twelve, from the bundle alone, with the classes that the program has (%s)',
+  async (format) => {
+    const imports = {
+      '@kapstan/testing': 'testCluster',
+      '@kapstan/kinds/core/v1': 'ConfigMap',
+      '@kapstan/api': 'StatusError',
+      '@kapstan/client': 'Client',
+      rxjs: 'Observable',
+    };
+    const module = join(folder, 'node_modules/@kapstan/testing/dist/test-cluster.js');
+    await rename(module, join(folder, 'test-cluster.js'));
+    await writeFile(join(folder, `cluster.${format}`), program(format, imports, oneCluster));
+    expect(await output(`cluster.${format}`, folder)).toBe('it\ntrue true true\n');
+    await rename(join(folder, 'test-cluster.js'), module);
+  },
+);
 
 it('are a command, which runs from its bundle alone and finds what other packages keep in files', async () => {
   const controlPlane = join(folder, 'node_modules/@kapstan/control-plane');
   expect(packed.get('control-plane')).toEqual(
-    expect.arrayContaining(['dist/bundled/command.js', 'dist/bundled/LICENSES.txt']),
+    expect.arrayContaining(['dist/bundled/index.cjs', 'dist/bundled/LICENSES.txt']),
   );
   await rename(join(controlPlane, 'dist/serve.js'), join(folder, 'serve.js'));
   const work = join(folder, 'served');

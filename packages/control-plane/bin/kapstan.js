@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { commandFile } from '../dist/command-file.js';
+import { loadCommand } from '../dist/load-command.js';
 import { listenForStop } from '../dist/stop-signal.js';
 
 const args = process.argv.slice(2);
 // Before the rest is loaded, which takes a while: who starts a server may end it at once.
 const stop = args[0] === 'serve' ? listenForStop() : undefined;
-const { main } = await import(commandFile(new URL('../', import.meta.url)).href);
+const { main } = await loadCommand();
 process.exitCode = await main(args, stop);

@@ -68,7 +68,12 @@ export interface EnvironmentOptions {
   readonly mapSizeBytes?: number;
   /** The data file must be there, and stays as it is. Default false. */
   readonly isReadOnly?: boolean;
+  /** As of the engine. Default 'disk'. */
+  readonly durability?: Durability;
 }
+
+/** What a commit outlives whose promise has resolved: with 'process' the end of the process, with 'disk' a loss of power too. */
+export type Durability = 'disk' | 'process';
 
 export class Environment {
   /** Revision → version. The watch feed and the history; the only table that holds values. */
@@ -81,14 +86,17 @@ export class Environment {
   readonly leases: Table;
   readonly #meta: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #durability: Durability;
 
   constructor(options: EnvironmentOptions) {
     this.#root = openRoot(options);
-    this.log = this.#root.openDB<Buffer, Buffer>('log', tableOptions);
-    this.index = this.#root.openDB<Buffer, Buffer>('index', tableOptions);
-    this.current = this.#root.openDB<Buffer, Buffer>('current', tableOptions);
-    this.leases = this.#root.openDB<Buffer, Buffer>('leases', tableOptions);
-    this.#meta = this.#root.openDB<Buffer, Buffer>('meta', tableOptions);
+    this.#durability = options.durability ?? 'disk';
+    const [log, index, current, leases, meta] = openTables(this.#root, options);
+    this.log = log;
+    this.index = index;
+    this.current = current;
+    this.leases = leases;
+    this.#meta = meta;
   }
 
   /** Writes the format of a new environment; throws `Corrupt` when the environment has another one. */
@@ -99,7 +107,8 @@ export class Environment {
       writes.put(this.#meta, formatKey, Buffer.from(String(formatVersion)));
       this.putMeta(writes, 'revision', firstRevision);
       await this.write(writes);
-      return syncDirectory(dataDir);
+      if (this.#durability === 'disk') syncDirectory(dataDir);
+      return;
     }
     if (found === String(formatVersion)) return;
     const has = found === undefined ? 'no format version' : `format ${found}`;
@@ -234,13 +243,22 @@ interface TableStats {
 
 export const dataFileName = 'data.mdb';
 
+type Tables = [log: Table, index: Table, current: Table, leases: Table, meta: Table];
+
+function openTables(root: RootDatabase<Buffer, Buffer>, { isReadOnly = false }: EnvironmentOptions): Tables {
+  const names = ['log', 'index', 'current', 'leases', 'meta'];
+  const openAll = (): Tables => names.map((name) => root.openDB<Buffer, Buffer>(name, tableOptions)) as Tables;
+  // In one transaction: each new table would wait for the disk in one of its own.
+  return isReadOnly ? openAll() : root.transactionSync(openAll);
+}
+
 function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
-  const { isReadOnly = false } = options;
+  const { isReadOnly = false, durability = 'disk' } = options;
   const access = isReadOnly ? constants.R_OK : constants.R_OK | constants.W_OK;
   const fault = findFault(join(options.dataDir, dataFileName), access);
   if (fault !== undefined) throw cannotOpen(options.dataDir, fault);
   try {
-    reserveRoom(options.dataDir, dataFileName);
+    reserveRoom(options.dataDir, { dataFile: dataFileName, isFlushed: durability === 'disk' });
     return open<Buffer, Buffer>(options.dataDir, {
       ...tableOptions,
       ...fileOptions,
@@ -250,6 +268,7 @@ function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {
       mapSize: options.mapSizeBytes ?? defaultMapBytes,
       // With overlapping sync a commit would be visible before it is on disk (I10).
       overlappingSync: false,
+      noSync: durability === 'process',
       eventTurnBatching: false,
       compression: false,
     });

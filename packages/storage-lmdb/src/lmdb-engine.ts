@@ -21,7 +21,7 @@ import { Committer, closedBy } from './committer.ts';
 import { Compactor } from './compactor.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { isOutOfSpace } from './disk-space.ts';
-import { dataFileName, Environment } from './environment.ts';
+import { type Durability, dataFileName, Environment } from './environment.ts';
 import { checkKey, checkRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
 import { ensurePrivateDirectory } from './private-directory.ts';
@@ -35,6 +35,11 @@ export interface LmdbEngineOptions {
    * a warning; the files in it are made with mode 0600. One process at a time may have it open.
    */
   readonly dataDir: string;
+  /**
+   * What a commit outlives whose promise has resolved. 'disk': a loss of power. 'process': the end of the process; nothing waits
+   * for the disk, and a loss of power may leave the store broken. For stores that nobody keeps, as in tests. Default 'disk'.
+   */
+  readonly durability?: Durability;
   /** Source of time for leases and progress. Default {@link systemClock}. */
   readonly clock?: Clock;
   /** Default: says nothing. */
@@ -50,6 +55,7 @@ export interface LmdbEngineOptions {
 }
 
 const defaults = {
+  durability: 'disk',
   clock: systemClock,
   logger: silentLogger,
   maxValueBytes: 1_572_864,
@@ -88,7 +94,7 @@ export async function openLmdbEngine(options: LmdbEngineOptions): Promise<LmdbEn
   let env: Environment | undefined;
   try {
     // Twice the quota leaves room for free pages, so that the map hardly ever has to grow.
-    env = new Environment({ dataDir, mapSizeBytes: 2 * resolved.quotaBytes });
+    env = new Environment({ dataDir, mapSizeBytes: 2 * resolved.quotaBytes, durability: resolved.durability });
     await env.checkFormat(dataDir);
     return new LmdbEngine(env, lock, resolved);
   } catch (error) {
@@ -106,6 +112,9 @@ function resolveOptions(options: LmdbEngineOptions): ResolvedOptions {
   if (typeof resolved.dataDir !== 'string' || resolved.dataDir === '') {
     throw new TypeError(`dataDir must be the path of a directory, not ${JSON.stringify(resolved.dataDir)}`);
   }
+  const { durability } = resolved;
+  if (durability !== 'disk' && durability !== 'process')
+    throw new TypeError(`durability must be 'disk' or 'process', not ${JSON.stringify(durability)}`);
   const least = { maxValueBytes: 1, quotaBytes: 262_144, progressIntervalMs: 0 };
   for (const [name, minimum] of Object.entries(least) as [keyof typeof least, number][]) {
     const value = resolved[name];

@@ -18,24 +18,29 @@ const lockFileName = 'lock.mdb';
 const lockFileBytes = 12_288;
 const blockBytes = 512;
 const roomFileName = 'room.tmp';
-/** A new store takes 36 KiB; one that has not even room for some objects is no use. */
+/** A new store takes 24 KiB; one that has not even room for some objects is no use. */
 const newStoreBytes = 262_144;
 /** Below this size a data file has not got its tables and its format yet. */
-const wholeStoreBytes = 36_864;
+const wholeStoreBytes = 24_576;
 
 /** Throws what the file system says, ENOSPC most of all. The directory must be locked: nobody else may have its store open. */
-export function reserveRoom(dataDir: string, dataFile: string): void {
-  if (sizeOf(join(dataDir, dataFile)) < wholeStoreBytes) requireRoom(join(dataDir, roomFileName));
-  fillLockFile(join(dataDir, lockFileName));
+export function reserveRoom(
+  dataDir: string,
+  options: { readonly dataFile: string; readonly isFlushed: boolean },
+): void {
+  const { dataFile, isFlushed } = options;
+  if (sizeOf(join(dataDir, dataFile)) < wholeStoreBytes) requireRoom(join(dataDir, roomFileName), isFlushed);
+  fillLockFile(join(dataDir, lockFileName), isFlushed);
 }
 
 /** Writes rather than asks: a quota of the file system shows up in no other way. */
-function requireRoom(path: string): void {
+function requireRoom(path: string, isFlushed: boolean): void {
   try {
     const descriptor = openSync(path, 'w', 0o600);
     try {
       writeFileSync(descriptor, Buffer.alloc(newStoreBytes));
-      fsyncSync(descriptor);
+      // Some file systems find out only then that there is no room.
+      if (isFlushed) fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
@@ -45,7 +50,7 @@ function requireRoom(path: string): void {
 }
 
 /** Gives every page of the lock file its place on disk, with what stands in it. */
-function fillLockFile(path: string): void {
+function fillLockFile(path: string, isFlushed: boolean): void {
   const isNew = sizeOf(path) === 0;
   const descriptor = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   try {
@@ -54,7 +59,7 @@ function fillLockFile(path: string): void {
     const content = Buffer.alloc(Math.max(size, lockFileBytes));
     readSync(descriptor, content, 0, size, 0);
     writeFileSync(descriptor, content);
-    fsyncSync(descriptor);
+    if (isFlushed) fsyncSync(descriptor);
   } catch (error) {
     if (isNew) rmSync(path, { force: true });
     throw error;

@@ -29,7 +29,8 @@ export interface RunningServer {
 /** Resolves when requests are answered. Rejects, with everything closed again, when something cannot start. */
 export async function startServer(options: RunningServerOptions): Promise<RunningServer> {
   const { dataDir, settings, clock, logger, activity } = options;
-  const store = await openLmdbEngine({ dataDir: join(dataDir, 'store'), clock, logger });
+  // The data are gone with the cluster: to wait for the disk would only take time.
+  const store = await openLmdbEngine({ dataDir: join(dataDir, 'store'), durability: 'process', clock, logger });
   const engine = new TestEngine(store, activity);
   let controlPlane: ControlPlane;
   try {

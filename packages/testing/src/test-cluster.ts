@@ -14,7 +14,7 @@ import {
   systemClock,
 } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { Client, type ClientOptions, clientConfigOf, type Impersonation, parseKubeconfig } from '@kapstan/client';
+import type { Client, ClientOptions, Impersonation } from '@kapstan/client';
 import { Activity } from './activity.ts';
 import type { ByteProxy } from './byte-proxy.ts';
 import { requestObserver, startClusterProxy } from './cluster-proxy.ts';
@@ -123,7 +123,10 @@ export class TestCluster {
 
   /** A client over HTTP, as an admin, on the cluster's time. Closed with the cluster. */
   async connect({ impersonate, ...options }: ClusterConnectOptions = {}): Promise<Client> {
-    const config = clientConfigOf(parseKubeconfig(this.kubeconfig));
+    const { kubeconfig } = this;
+    // Half of what this package would load, of which those have no use who stay in process.
+    const { Client, clientConfigOf, parseKubeconfig } = await import('@kapstan/client');
+    const config = clientConfigOf(parseKubeconfig(kubeconfig));
     const client = new Client(
       { ...config, proxyUrl: '', ...(impersonate === undefined ? {} : { impersonate }) },
       { clock: this.clock, ...options },

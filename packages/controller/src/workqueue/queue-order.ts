@@ -2,6 +2,7 @@
 // Used by work-queue.ts. Source: the Queue{Touch, Push, Len, Pop} hook of client-go's workqueue.
 import { inspect } from 'node:util';
 import { type Clock, type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api';
+import { KeyRing } from './key-ring.ts';
 import { RankHeap } from './rank-heap.ts';
 
 export interface PriorityOptions {
@@ -18,37 +19,44 @@ const priorityOptionNames: OptionNames<PriorityOptions> = { agingMs: true };
 /** The keys that wait; each is there once. */
 export interface QueueOrder<K> {
   readonly length: number;
-  push(key: K, priority: number): void;
-  /** The key is wanted again while it waits. */
-  touch(key: K, priority: number): void;
-  pop(): K;
+  /** The priority of the key that is next; 0 when none waits. */
+  readonly firstPriority: number;
+  /**
+   * The key is wanted. Returns the priority with which it waited already, undefined when it did not; of both priorities the higher
+   * one counts from now on.
+   */
+  put(key: K, priority: number): number | undefined;
+  /** Takes the next key out; there must be one. */
+  take(): K;
 }
 
-/** First come, first served; priorities do not count. */
+/** First come, first served. Priorities do not count, but are told. */
 export class ArrivalOrder<K> implements QueueOrder<K> {
-  /** `#head` is the first that is still here. */
-  #keys: (K | undefined)[] = [];
-  #head = 0;
+  readonly #keys: KeyRing<K> = new KeyRing();
+  /** Of keys that wait with another priority than 0. */
+  readonly #priorities = new Map<K, number>();
 
   get length(): number {
-    return this.#keys.length - this.#head;
+    return this.#keys.size;
   }
 
-  push(key: K): void {
-    this.#keys.push(key);
+  get firstPriority(): number {
+    return this.#priorities.size === 0 ? 0 : (this.#priorities.get(this.#keys.first as K) ?? 0);
   }
 
-  touch(): void {
-    // It keeps its place.
-  }
-
-  pop(): K {
-    const key = this.#keys[this.#head] as K;
-    this.#keys[this.#head++] = undefined;
-    if (this.#head > 1024 && this.#head * 2 > this.#keys.length) {
-      this.#keys = this.#keys.slice(this.#head);
-      this.#head = 0;
+  put(key: K, priority: number): number | undefined {
+    if (this.#keys.add(key)) {
+      if (priority !== 0) this.#priorities.set(key, priority);
+      return undefined;
     }
+    const before = this.#priorities.get(key) ?? 0;
+    if (priority > before) this.#priorities.set(key, priority);
+    return before;
+  }
+
+  take(): K {
+    const key = this.#keys.take() as K;
+    if (this.#priorities.size > 0) this.#priorities.delete(key);
     return key;
   }
 }
@@ -59,6 +67,7 @@ export class ArrivalOrder<K> implements QueueOrder<K> {
  */
 export class PriorityOrder<K> implements QueueOrder<K> {
   readonly #heap = new RankHeap<K>();
+  readonly #priorities = new Map<K, number>();
   readonly #clock: Clock;
   readonly #agingMs: number;
 
@@ -73,17 +82,22 @@ export class PriorityOrder<K> implements QueueOrder<K> {
     return this.#heap.size;
   }
 
-  push(key: K, priority: number): void {
+  get firstPriority(): number {
+    return this.#priorities.get(this.#heap.first as K) ?? 0;
+  }
+
+  put(key: K, priority: number): number | undefined {
+    const before = this.#priorities.get(key);
+    if (before === undefined || priority > before) this.#priorities.set(key, priority);
+    // The heap keeps the better of two places: a lower priority never sets a key back.
     this.#heap.put(key, this.#clock.monotonicNow() - priority * this.#agingMs);
+    return before;
   }
 
-  /** A higher priority counts from now on; a lower one never sets it back. */
-  touch(key: K, priority: number): void {
-    this.push(key, priority);
-  }
-
-  pop(): K {
-    return this.#heap.take() as K;
+  take(): K {
+    const key = this.#heap.take() as K;
+    this.#priorities.delete(key);
+    return key;
   }
 }
 

@@ -1,5 +1,5 @@
 // RankHeap: keys by a number, the smallest first and each key once. Used by delaying-queue.ts (when a key is due) and
-// priority-order.ts (whose turn it is).
+// queue-order.ts (whose turn it is).
 
 interface RankedKey<K> {
   readonly key: K;
@@ -24,6 +24,11 @@ export class RankHeap<K> {
   /** The smallest rank; undefined when empty. */
   get firstRank(): number | undefined {
     return this.#heap[0]?.rank;
+  }
+
+  /** The key of the smallest rank; undefined when empty. */
+  get first(): K | undefined {
+    return this.#heap[0]?.key;
   }
 
   /** Puts a key in. One that is there keeps the smaller of the two ranks. */

@@ -50,12 +50,10 @@ export interface WorkQueueObserver<K = unknown> {
   retried?(key: K): void;
 }
 
-/** `again`: processed, and added meanwhile. `priority` is that of the work to come, `given` that of the work under way. */
-interface WorkItem<K> {
-  readonly key: K;
-  state: 'waiting' | 'processing' | 'again';
-  priority: number;
-  given: number;
+/** A key that a worker has. `again`: the priority with which it was added meanwhile; undefined when it was not. */
+interface WorkUnderWay {
+  readonly priority: number;
+  again: number | undefined;
 }
 
 /**
@@ -65,11 +63,11 @@ interface WorkItem<K> {
 export class WorkQueue<K> {
   readonly name: string;
   protected readonly observer: WorkQueueObserver<K>;
-  // Invariant: a key is here exactly while it waits or is processed; #order holds those that wait.
-  readonly #items = new Map<K, WorkItem<K>>();
-  readonly #order: QueueOrder<WorkItem<K>>;
+  // Invariant: a key waits in #order, or a worker has it, which #processing says, or neither; never both.
+  readonly #order: QueueOrder<K>;
+  readonly #processing = new Map<K, WorkUnderWay>();
   readonly #hasPriorities: boolean;
-  #processing = 0;
+  // Invariant: while workers wait, no key does.
   readonly #waiting: ((key: K | undefined) => void)[] = [];
   readonly #drained: (() => void)[] = [];
   readonly #depth = new Subject<number>();
@@ -101,7 +99,7 @@ export class WorkQueue<K> {
 
   /** Keys handed out and not done. */
   get processing(): number {
-    return this.#processing;
+    return this.#processing.size;
   }
 
   get isShuttingDown(): boolean {
@@ -117,28 +115,22 @@ export class WorkQueue<K> {
   }
 
   /**
-   * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: item and order change
-   * together. Throws TypeError for a key that is neither a string nor a number, and for a priority that is no whole number.
+   * Asks for work on a key; of several priorities the highest counts. Ignored after shutdown. Atomic: the key waits, or its worker's
+   * record says that it is wanted again. Throws TypeError for a key that is neither a string nor a number, and for a priority that is
+   * no whole number.
    */
   add(key: K, priority = 0): void {
     requireKey(key);
     requirePriority(priority);
     if (this.#isShuttingDown) return;
-    const item = this.#items.get(key);
-    if (item === undefined) this.#addNew(key, priority);
-    else if (item.state === 'processing') {
-      item.state = 'again';
-      item.priority = priority;
-      this.observer.added?.(key, this.#told(item));
-    } else {
-      if (priority > item.priority) this.#raise(item, priority);
-      if (item.state === 'waiting') this.#order.touch(item, priority);
-    }
+    const work = this.#processing.size === 0 ? undefined : this.#processing.get(key);
+    if (work === undefined) this.#addWaiting(key, priority);
+    else this.#addAgain(key, work, priority);
   }
 
   /** With which priority a key was handed out; 0 for one that is not being processed. */
   priorityOf(key: K): number {
-    return this.#items.get(key)?.given ?? 0;
+    return this.#processing.get(key)?.priority ?? 0;
   }
 
   /**
@@ -165,13 +157,14 @@ export class WorkQueue<K> {
 
   /** Ends the work on a key that {@link WorkQueue.get} gave out; others are ignored. A key added meanwhile is queued again. Atomic. */
   done(key: K): void {
-    const item = this.#items.get(key);
-    if (item === undefined || item.state === 'waiting') return;
-    this.#processing--;
+    const work = this.#processing.get(key);
+    if (work === undefined) return;
+    this.#processing.delete(key);
     this.observer.finished?.(key);
-    item.given = 0;
-    if (item.state === 'again') this.#push(item);
-    else this.#items.delete(key);
+    if (work.again !== undefined) {
+      this.#order.put(key, work.again);
+      this.#give();
+    }
     if (this.#isShuttingDown) this.#settleDrain();
   }
 
@@ -192,45 +185,48 @@ export class WorkQueue<K> {
     await new Promise<void>((resolve) => this.#drained.push(resolve));
   }
 
-  #addNew(key: K, priority: number): void {
-    const item: WorkItem<K> = { key, state: 'waiting', priority, given: 0 };
-    this.#items.set(key, item);
-    this.observer.added?.(key, this.#told(item));
-    this.#push(item);
+  #addWaiting(key: K, priority: number): void {
+    const before = this.#order.put(key, priority);
+    if (before !== undefined) return this.#tellRaised(key, before, priority);
+    this.observer.added?.(key, this.#told(priority));
+    this.#give();
   }
 
-  #raise(item: WorkItem<K>, priority: number): void {
-    if (this.#hasPriorities) this.observer.raised?.(item.key, item.priority, priority);
-    item.priority = priority;
+  #addAgain(key: K, work: WorkUnderWay, priority: number): void {
+    const before = work.again;
+    work.again = Math.max(priority, before ?? priority);
+    if (before === undefined) this.observer.added?.(key, this.#told(priority));
+    else this.#tellRaised(key, before, priority);
   }
 
-  #told({ priority }: WorkItem<K>): number | undefined {
+  #tellRaised(key: K, from: number, to: number): void {
+    if (this.#hasPriorities && to > from) this.observer.raised?.(key, from, to);
+  }
+
+  #told(priority: number): number | undefined {
     return this.#hasPriorities ? priority : undefined;
   }
 
-  #push(item: WorkItem<K>): void {
+  /** A key came: for a worker that waits, if there is one. The observer may have called here before. */
+  #give(): void {
+    if (this.length === 0) return;
     const worker = this.#waiting.shift();
-    if (worker === undefined) {
-      item.state = 'waiting';
-      this.#order.push(item, item.priority);
-      this.#tellDepth();
-      return;
-    }
-    worker(this.#hand(item));
+    if (worker === undefined) this.#tellDepth();
+    else worker(this.#next());
   }
 
   #take(): K {
-    const key = this.#hand(this.#order.pop());
+    const key = this.#next();
     this.#tellDepth();
     return key;
   }
 
-  #hand(item: WorkItem<K>): K {
-    item.state = 'processing';
-    item.given = item.priority;
-    this.#processing++;
-    this.observer.started?.(item.key, this.#told(item));
-    return item.key;
+  #next(): K {
+    const priority = this.#order.firstPriority;
+    const key = this.#order.take();
+    this.#processing.set(key, { priority, again: undefined });
+    this.observer.started?.(key, this.#told(priority));
+    return key;
   }
 
   #tellDepth(): void {
@@ -239,7 +235,7 @@ export class WorkQueue<K> {
   }
 
   #isIdle(): boolean {
-    return this.#processing === 0 && this.length === 0;
+    return this.#processing.size === 0 && this.length === 0;
   }
 
   #wakeAll(): void {

@@ -77,6 +77,20 @@ describe('WorkQueue', () => {
     expect(await queue.get()).toBeUndefined();
   });
 
+  it('hands a key out once that its observer takes while it is told', async () => {
+    const taken: Promise<string | undefined>[] = [];
+    const added = (key: string): void => {
+      queue.add(key);
+      taken.push(queue.get());
+    };
+    const queue: WorkQueue<string> = new WorkQueue({ observer: { added } });
+    const waiting = queue.get();
+    queue.add('a');
+    expect([await Promise.all(taken), queue.length, queue.processing]).toEqual([['a'], 0, 1]);
+    queue.shutDown();
+    expect(await waiting).toBeUndefined();
+  });
+
   it('wakes every waiting worker at shutdown', async () => {
     const queue = new WorkQueue<string>();
     const workers = [queue.get(), queue.get(), queue.get()];

@@ -1,0 +1,103 @@
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { EOL, tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Script } from 'node:vm';
+import { afterAll, expect, it } from 'vitest';
+import { compiledFile, currentBundle, loadBundle } from './bundle.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'kapstan-bundle-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const chosen = (): string | undefined => {
+  const bundle = currentBundle(pathToFileURL(join(root, 'control-plane', '/')));
+  return bundle === undefined ? undefined : relative(root, fileURLToPath(bundle));
+};
+
+function write(path: string, { text = '', seconds = 0 }: { text?: string | Buffer; seconds?: number }): URL {
+  const file = join(root, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  utimesSync(file, seconds, seconds);
+  return pathToFileURL(file);
+}
+
+it('is used until a package is compiled after it', () => {
+  write('control-plane/dist/.tsbuildinfo', { seconds: 100 });
+  write('storage/dist/.tsbuildinfo', { seconds: 100 });
+  expect(chosen(), 'nothing is bundled').toBeUndefined();
+  write('control-plane/dist/bundled/index.cjs', { seconds: 200 });
+  expect(chosen()).toBe('control-plane/dist/bundled/index.cjs');
+  write('storage/dist/.tsbuildinfo', { seconds: 201 });
+  expect(chosen(), 'another package is newer').toBeUndefined();
+});
+
+it('is used where packages are installed, which leave out what the compiler notes', () => {
+  rmSync(join(root, 'control-plane/dist/.tsbuildinfo'));
+  rmSync(join(root, 'storage/dist/.tsbuildinfo'));
+  write('.package-lock.json', { seconds: 300 });
+  expect(chosen()).toBe('control-plane/dist/bundled/index.cjs');
+});
+
+/** `mark`: one letter. V8 compiles a text once in a process, and its compiled code fits any text of its length. */
+const indexText = (mark: string): string => `(function (exports, require, module) {
+    // ${mark}
+    const part = require('./part.cjs');
+    Object.assign(exports, part, { answer: () => part.answer(require('node:path').basename(__filename_of_part()), require('shared').name) });
+    const __filename_of_part = () => part.file;
+  })`;
+const index = write('loaded/index.cjs', { text: indexText('-') });
+write('loaded/part.cjs', {
+  text: `(function (exports, require, module) {
+    exports.file = require.resolve('node:path');
+    exports.answer = (...names) => names.join(' ');
+    exports.index = require('./index.cjs');
+    exports.later = () => require.importLater('node:os');
+    exports.fail = () => { throw new Error('here'); };
+  })`,
+});
+
+interface Loaded {
+  answer(): string;
+  later(): Promise<typeof import('node:os')>;
+  fail(): never;
+}
+
+function load(): { readonly loaded: Loaded; readonly answer: string; readonly scripts: Map<string, Script> } {
+  const scripts = new Map<string, Script>();
+  const onScript = (file: string, script: Script): void => void scripts.set(file, script);
+  const loaded = loadBundle(index, { shared: { shared: { name: 'given' } }, onScript }) as Loaded;
+  return { loaded, answer: loaded.answer(), scripts };
+}
+
+it("loads its scripts once each, Node's modules from Node, and the shared ones as they are given", () => {
+  const { answer, scripts } = load();
+  expect(answer).toBe('node:path given');
+  expect([...scripts.keys()].map((file) => relative(root, file))).toEqual(['loaded/index.cjs', 'loaded/part.cjs']);
+});
+
+it('imports what it needs later, and has stacks that name the package and no folder of this machine', async () => {
+  const { loaded } = load();
+  expect((await loaded.later()).EOL).toBe(EOL);
+  expect(loaded.fail).toThrow(
+    expect.objectContaining({ stack: expect.stringMatching(/\(@kapstan\/.*\/part\.cjs:6:/) }),
+  );
+});
+
+it('takes the compiled code of this Node, and does without where that is of other flags or cut off', () => {
+  const { scripts } = load();
+  const file = fileURLToPath(index);
+  const code = scripts.get(file)?.createCachedData() ?? Buffer.alloc(0);
+  const isRejected = (data: Buffer, mark: number): boolean | undefined => {
+    writeFileSync(file, indexText(String(mark)));
+    writeFileSync(compiledFile(file), data);
+    const { answer, scripts: again } = load();
+    expect(answer).toBe('node:path given');
+    return again.get(file)?.cachedDataRejected;
+  };
+  const otherFlags = Buffer.from(code);
+  // The header of V8's compiled code: a magic number, then hashes of version, source and flags.
+  otherFlags.writeUInt32LE(otherFlags.readUInt32LE(12) ^ 1, 12);
+  expect([code, otherFlags, code.subarray(0, 100), Buffer.alloc(0)].map(isRejected)).toEqual([false, true, true, true]);
+  rmSync(compiledFile(file));
+});

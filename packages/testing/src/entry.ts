@@ -1,0 +1,16 @@
+// What a program gets as @kapstan/testing: index.ts from its bundle, or as the compiler wrote it. Its types are those of index.ts.
+import { createRequire } from 'node:module';
+import * as api from '@kapstan/api';
+import * as apiTesting from '@kapstan/api/testing';
+import { currentBundle, loadBundle } from '@kapstan/control-plane/internal';
+import type * as Testing from './index.ts';
+
+const bundle = currentBundle(new URL('../', import.meta.url));
+const shared = { '@kapstan/api': api, '@kapstan/api/testing': apiTesting };
+// Required, as who requires this package could not wait for an import.
+const testing = ((bundle === undefined ? undefined : loadBundle(bundle, { shared })) ??
+  createRequire(import.meta.url)('./index.js')) as typeof Testing;
+
+export const ByteProxy: typeof Testing.ByteProxy = testing.ByteProxy;
+export const TestCluster: typeof Testing.TestCluster = testing.TestCluster;
+export const testCluster: typeof Testing.testCluster = testing.testCluster;

@@ -1,0 +1,144 @@
+// Makes packages/control-plane/dist/bundled of the command and packages/testing/dist/bundled of @kapstan/testing: a few large
+// scripts, and the code that V8 makes of them, which Node loads in a third of the time of the 700 modules that a server consists of
+// (docs/decisions/0021-bundles-with-compiled-code.md). Part of the build, after tsc.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { root } from './set-up.mjs';
+
+const packages = join(root, 'packages') + sep;
+const modules = join(root, 'node_modules') + sep;
+
+/** Packages with native parts, and those that few servers load: each is found by Node, where it is installed. */
+const leftOut = ['lmdb', 'undici', '@grpc/grpc-js', '@grpc/proto-loader'];
+/** Optional parts of ws, which it does without. */
+const absent = ['bufferutil', 'utf-8-validate'];
+
+const bundles = [
+  { name: 'control-plane', entry: 'command.js', shared: [] },
+  // What a program meets elsewhere too: errors are asked for their class, streams come from the program's own rxjs.
+  { name: 'testing', entry: 'index.js', shared: ['@kapstan/api', '@kapstan/client', 'rxjs'] },
+];
+async function make({ name, entry, shared }) {
+  const folder = join(packages, name);
+  const dir = join(folder, 'dist', 'bundled');
+  rmSync(dir, { recursive: true, force: true });
+  const stays = [...leftOut, ...absent, ...shared];
+  const bundle = await rolldown({
+    input: { index: join(folder, 'dist', entry) },
+    platform: 'node',
+    // Under this name rxjs has its modules, which can be taken in part.
+    resolve: { conditionNames: ['es2015', 'import', 'node', 'default'] },
+    external: (id) => id.startsWith('node:') || stays.some((one) => id === one || id.startsWith(`${one}/`)),
+    plugins: [addressesOfModules, partsOfRxjs(shared), importsOfLoader],
+  });
+  const { output } = await bundle.write({
+    dir,
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name].cjs',
+  });
+  await bundle.close();
+  for (const { fileName, code } of output) writeFileSync(join(dir, fileName), asFunction(code));
+  requireDependencies(folder, output);
+  writeFileSync(join(dir, 'LICENSES.txt'), licenses(output));
+}
+
+/** A module that reads a file of its package goes on to find it there: the address of a bundle would be another. */
+const addressesOfModules = {
+  name: 'addresses-of-modules',
+  transform(code, id) {
+    if (!id.startsWith(packages) || !code.includes('import.meta.url')) return null;
+    const [name, ...path] = relative(packages, id).split(sep);
+    const folder = `require.resolve('@kapstan/${name}/package.json')`;
+    const address = `new URL('${path.join('/')}', require('node:url').pathToFileURL(${folder})).href`;
+    return { code: code.replaceAll('import.meta.url', address), map: null };
+  },
+};
+
+/** The program's own rxjs, but only the parts that are used: `rxjs` itself is 200 files. Both names lead to the same modules. */
+function partsOfRxjs(shared) {
+  if (!shared.includes('rxjs')) return null;
+  const index = readFileSync(join(modules, 'rxjs/dist/esm/index.js'), 'utf8');
+  const exported = [...index.matchAll(/^export \{ (.*) \} from '\.\/(.*)';$/gm)];
+  const fileOf = new Map(exported.flatMap(([, names, file]) => names.split(', ').map((name) => [name, file])));
+  const partOf = (name) => {
+    if (!fileOf.has(name)) throw new Error(`rxjs has no part of its own for ${name}`);
+    return `import { ${name} } from 'rxjs/${fileOf.get(name)}';`;
+  };
+  return {
+    name: 'parts-of-rxjs',
+    transform(code, id) {
+      if (!id.startsWith(packages)) return null;
+      const split = (_, names) =>
+        names
+          .split(',')
+          .map((name) => name.trim())
+          .filter(Boolean)
+          .map(partOf)
+          .join('');
+      return { code: code.replace(/import \{([^}]*)\} from 'rxjs';/g, split), map: null };
+    },
+  };
+}
+
+/** The loader of the bundle imports what stays a module of its own until it is needed. */
+const importsOfLoader = {
+  name: 'imports-of-loader',
+  renderChunk: (code) => ({ code: code.replace(/\bimport\((?=["'][@\w])/g, 'require.importLater('), map: null }),
+};
+
+/** A function for the loader to call: a frame that is put around the text later would copy it. */
+const asFunction = (code) => asciiAlone(`(function (exports, require, module) {${code}\n})`);
+
+/** V8 keeps a script with one other letter in two bytes a letter. In texts, patterns and comments an escape is the same. */
+const asciiAlone = (code) =>
+  code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+for (const bundle of bundles) await make(bundle);
+for (const { name } of bundles)
+  execFileSync(process.execPath, [fileURLToPath(new URL('compile-bundle.mjs', import.meta.url)), name], {
+    stdio: 'inherit',
+  });
+
+/** What the bundle requires has to be found from where it is installed, and not only from the package that used it. */
+function requireDependencies(folder, chunks) {
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const own = new Set(chunks.map(({ fileName }) => fileName));
+  const imported = chunks.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]);
+  const names = imported.filter((id) => !own.has(id) && !id.startsWith('node:')).map(packageName);
+  const isMissing = (name) => !(name in dependencies) && !(name in peerDependencies) && !absent.includes(name);
+  const missing = [...new Set(names)].filter(isMissing);
+  if (missing.length > 0)
+    throw new Error(`${relative(root, folder)}/package.json lacks what its bundle needs: ${missing}`);
+}
+function licenses(chunks) {
+  const folders = chunks
+    .flatMap(({ moduleIds }) => moduleIds)
+    .filter((file) => file.startsWith(modules))
+    .map((file) => folderOfPackage(file));
+  const texts = [...new Set(folders)].sort().map((folder) => `${relative(modules, folder)}\n\n${licenseOf(folder)}`);
+  return texts.join(`\n${'-'.repeat(80)}\n`);
+}
+
+/** Also of one that lies in another's node_modules. */
+function folderOfPackage(file) {
+  const start = file.lastIndexOf(`node_modules${sep}`) + 'node_modules/'.length;
+  return join(file.slice(0, start), packageName(file.slice(start).replaceAll(sep, '/')));
+}
+
+function licenseOf(folder) {
+  const name = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
+  if (name === undefined)
+    throw new Error(`${relative(modules, folder)} has no licence, so it cannot be taken into the bundle`);
+  return readFileSync(join(folder, name), 'utf8');
+}
+
+function packageName(id) {
+  return id
+    .split('/')
+    .slice(0, id.startsWith('@') ? 2 : 1)
+    .join('/');
+}

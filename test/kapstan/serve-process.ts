@@ -15,6 +15,8 @@ export interface ServeOptions {
   readonly flags?: readonly string[];
   /** Kept after close, so that a second server can be started on it. Default: a temporary one, removed on close. */
   readonly dataDir?: string;
+  /** A file descriptor for its standard error. Default: a pipe that is read. */
+  readonly stderr?: number;
 }
 
 export interface ServeProcess {
@@ -47,9 +49,11 @@ export async function startServeProcess(options: ServeOptions = {}): Promise<Ser
   await writeFile(files.tokens, `${adminToken},admin,admin-uid,"system:masters"\n${userToken},alice,alice-uid\n`);
   const flags = ['--secure-port=0', `--data-dir=${dataDir}`, `--token-auth-file=${files.tokens}`];
   flags.push(`--kubeconfig-out=${files.kubeconfig}`, `--ready-file=${files.ready}`, ...(options.flags ?? []));
-  const child = spawn(process.execPath, [command, 'serve', ...flags], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [command, 'serve', ...flags], {
+    stdio: ['ignore', 'ignore', options.stderr ?? 'pipe'],
+  });
   let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
   const exited = once(child, 'exit');

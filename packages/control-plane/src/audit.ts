@@ -10,6 +10,7 @@ import {
   type AuditOptions,
   parseAuditPolicy,
 } from '@kapstan/apiserver';
+import { tolerateErrors } from './standard-streams.ts';
 import { startingWith } from './start-error.ts';
 
 export interface AuditSettings {
@@ -44,12 +45,9 @@ export async function openAudit(
   return { policy, log: new AuditLog({ target, logger, ...(format && { format }), ...(mode && { mode }) }) };
 }
 
-const toldToWriter = (): void => undefined;
-
 /** Lines to a stream whose reader may be slow, or go away. */
 export function streamTarget(stream: Writable): AuditLogTarget {
-  // Without a listener a reader that goes away would end the process, also after the log is closed: it stays, once.
-  if (!stream.listeners('error').includes(toldToWriter)) stream.on('error', toldToWriter);
+  tolerateErrors(stream);
   return {
     append: (lines) =>
       new Promise((resolve, reject) => {

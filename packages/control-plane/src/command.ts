@@ -1,5 +1,6 @@
 // The kapstan command: reads the arguments, runs one subcommand, answers the exit code. Called by bin/kapstan.js.
 import { UsageError } from './flag-set.ts';
+import { printError, printResult } from './standard-streams.ts';
 import { StartError } from './start-error.ts';
 import type { StopSignal } from './stop-signal.ts';
 
@@ -17,14 +18,14 @@ export async function main(args: readonly string[], stop?: StopSignal): Promise<
     return await run(args, stop);
   } catch (error) {
     if (error instanceof UsageError) {
-      process.stderr.write(`kapstan: ${error.message}\n`);
+      await printError(`kapstan: ${error.message}\n`);
       return 2;
     }
     if (error instanceof StartError) {
-      process.stderr.write(`kapstan: ${error.message}\n`);
+      await printError(`kapstan: ${error.message}\n`);
       return 1;
     }
-    process.stderr.write(`kapstan: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    await printError(`kapstan: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     return 1;
   }
 }
@@ -43,15 +44,18 @@ async function run(args: readonly string[], stop: StopSignal | undefined): Promi
     case 'version':
     case '--version': {
       const { kapstanVersion } = await import('./version.ts');
-      process.stdout.write(`kapstan ${kapstanVersion()}\n`);
-      return 0;
+      return printResult(`kapstan ${kapstanVersion()}\n`);
     }
     case 'help':
     case '--help':
     case '-h':
-      process.stdout.write(usage);
-      return args.length === 0 ? 2 : 0;
+      return helped(args);
     default:
       throw new UsageError(`unknown command "${subcommand}"; 'kapstan help' lists the commands`);
   }
+}
+
+async function helped(args: readonly string[]): Promise<number> {
+  const status = await printResult(usage);
+  return args.length === 0 ? 2 : status;
 }

@@ -1,14 +1,11 @@
-// The Logger of the command line: pino, one JSON line an entry, on standard error.
+// The Logger of the command line: pino, one JSON line an entry. The lines go to log-stream.ts.
 import type { LogFields, Logger } from '@kapstan/api';
 import { type DestinationStream, pino } from 'pino';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /** Never give it secrets: it writes every field, of errors the message, the stack and the causes. */
-export function consoleLogger(
-  level: LogLevel,
-  destination: DestinationStream = pino.destination({ dest: 2, sync: true }),
-): Logger {
+export function consoleLogger(level: LogLevel, destination: DestinationStream): Logger {
   const log = pino(
     {
       level,

@@ -11,6 +11,7 @@ import type {
 import type { LeaderElectionTimes } from '@kapstan/controller';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
+import type { Registry } from 'prom-client';
 import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
 import type { AuditSettings } from './audit.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
@@ -148,6 +149,8 @@ export interface ControlPlaneOptions {
   readonly leaderElection?: 'off' | LeaderElectionTimes;
   /** Freezes the objects that caches share, so that a change fails where it is made. For tests. Default false. */
   readonly freeze?: boolean;
+  /** What /metrics shows beside the server's own numbers. Default none. */
+  readonly metrics?: readonly Pick<Registry, 'metrics'>[];
   readonly clock?: Clock;
   readonly logger?: Logger;
   /** The store failed for good: end the process. Default: nothing. */

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { main } from './command.ts';
 import { startControlPlane } from './control-plane.ts';
 import { store } from './store-command.ts';
+import { catchOutput } from './testing/caught-output.ts';
 
 let work = '';
 let mount = '';
@@ -20,11 +21,10 @@ beforeEach(() => {
   dataDir = join(mount, 'data');
   refusal = mountSmallDisk(mount, 8);
   printed = '';
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    printed += String(text);
-    return true;
+  catchOutput(process.stderr, (text) => {
+    printed += text;
   });
-  vi.spyOn(process.stdout, 'write').mockImplementation(() => true);
+  catchOutput(process.stdout, () => undefined);
 });
 afterEach(() => {
   vi.restoreAllMocks();

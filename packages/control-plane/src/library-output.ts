@@ -4,9 +4,13 @@ import type { Logger } from '@kapstan/api';
 
 /** From now until the result is called. Deprecations are told at debug: they are for who writes the program. */
 export function printIntoLog(logger: Logger): () => void {
-  const { error, warn } = console;
-  console.error = (...values: unknown[]) => logger.error('Printed by a library', { text: textOf(values) });
-  console.warn = (...values: unknown[]) => logger.warn('Printed by a library', { text: textOf(values) });
+  const { error, warn, info, log, debug } = console;
+  const printer =
+    (level: 'error' | 'warn' | 'info' | 'debug') =>
+    (...values: unknown[]): void =>
+      logger[level]('Printed by a library', { text: textOf(values) });
+  const printers = { error: printer('error'), warn: printer('warn'), info: printer('info'), debug: printer('debug') };
+  Object.assign(console, { ...printers, log: printers.info });
   const listeners = process.listeners('warning');
   process.removeAllListeners('warning');
   const onWarning = (warning: Error & { readonly code?: string }): void => {
@@ -16,7 +20,7 @@ export function printIntoLog(logger: Logger): () => void {
   };
   process.on('warning', onWarning);
   return () => {
-    Object.assign(console, { error, warn });
+    Object.assign(console, { error, warn, info, log, debug });
     process.off('warning', onWarning);
     for (const listener of listeners) process.on('warning', listener);
   };

@@ -10,9 +10,11 @@ import { formatFlags } from './flag-set.ts';
 import { flagWarnings } from './flag-warnings.ts';
 import { kubeletOptions } from './kubelet-flags.ts';
 import { printIntoLog } from './library-output.ts';
+import type { LogStream } from './log-stream.ts';
 import { writePrivateFile } from './private-file.ts';
 import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
 import { serviceAccountOptions } from './service-account-flags.ts';
+import { printResult, standardErrorLog } from './standard-streams.ts';
 import { StartError, startingWith } from './start-error.ts';
 import { listenForStop, type StopSignal } from './stop-signal.ts';
 import { etcdOptions } from './store-flags.ts';
@@ -31,25 +33,33 @@ export async function serve(args: readonly string[], stop: StopSignal = listenFo
 
 async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   if (args.includes('--help') || args.includes('-h')) {
-    process.stdout.write(`Usage: kapstan serve [flags]\n\n${formatFlags(serveFlags)}`);
-    return 0;
+    return printResult(`Usage: kapstan serve [flags]\n\n${formatFlags(serveFlags)}`);
   }
   const flags = parseServeFlags(args);
-  const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info');
+  const log = standardErrorLog();
+  const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info', log);
   const restore = printIntoLog(logger);
   try {
-    return await serving(flags, logger, stop);
+    return await serving(flags, { log, logger, stop });
   } finally {
     restore();
+    log.close();
   }
 }
 
-async function serving(flags: ServeFlags, logger: Logger, stop: StopSignal): Promise<number> {
+interface ServePorts {
+  readonly log: LogStream;
+  readonly logger: Logger;
+  readonly stop: StopSignal;
+}
+
+async function serving(flags: ServeFlags, ports: ServePorts): Promise<number> {
+  const { logger, stop } = ports;
   for (const warning of [...flagWarnings(flags), ...auditFlagWarnings(flags)]) logger.warn(warning);
   void stop.received.then((signal) => logger.info('Shutting down', { signal }));
   // One that a killed server left would say that this one is ready.
   await removeReadyFile(flags);
-  const controlPlane = await starting(flags, { logger, stop });
+  const controlPlane = await starting(flags, ports);
   if (controlPlane === undefined) return 0;
   try {
     await writeFiles(flags, controlPlane);
@@ -65,18 +75,14 @@ async function serving(flags: ServeFlags, logger: Logger, stop: StopSignal): Pro
 }
 
 /** Undefined, and all closed again, when it was stopped before it ran. */
-async function starting(
-  flags: ServeFlags,
-  { logger, stop }: { readonly logger: Logger; readonly stop: StopSignal },
-): Promise<ControlPlane | undefined> {
+async function starting(flags: ServeFlags, { log, logger, stop }: ServePorts): Promise<ControlPlane | undefined> {
   const onFatal = (error: unknown): void => {
     logger.error('The store failed; nothing more can be written', { error: String(error) });
     process.exit(1);
   };
   try {
-    return await namingFlags(async () =>
-      startControlPlane({ ...(await toOptions(flags)), logger, onFatal, signal: stop.signal }),
-    );
+    const ports = { logger, onFatal, signal: stop.signal, metrics: [log.metrics] };
+    return await namingFlags(async () => startControlPlane({ ...(await toOptions(flags)), ...ports }));
   } catch (error) {
     if (stop.signal.aborted) return undefined;
     throw error;

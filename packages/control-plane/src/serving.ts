@@ -75,6 +75,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
       processMetrics(clock),
       ...(encryption === undefined ? [] : [encryption.metrics.registry]),
       ...(audit === undefined ? [] : [audit.log.metrics]),
+      ...(options.metrics ?? []),
     ],
     ...(audit === undefined ? {} : { audit }),
     pages: [

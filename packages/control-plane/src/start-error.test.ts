@@ -11,6 +11,7 @@ import { main } from './command.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import { listenForStop } from './stop-signal.ts';
+import { catchOutput } from './testing/caught-output.ts';
 
 let work: string;
 let dataDir: string;
@@ -113,9 +114,8 @@ describe('a control plane that cannot start', () => {
 describe('kapstan serve', () => {
   const serve = async (...flags: string[]): Promise<{ code: number; stderr: string }> => {
     let stderr = '';
-    const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-      stderr += String(text);
-      return true;
+    const write = catchOutput(process.stderr, (text) => {
+      stderr += text;
     });
     try {
       return { code: await main(['serve', '--secure-port=0', `--data-dir=${dataDir}`, ...flags]), stderr };

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane-options.ts';
 import { store } from './store-command.ts';
+import { catchOutput } from './testing/caught-output.ts';
 
 const tokens = { text: 'alice-token,alice,1\n', fileName: 'tokens.csv' };
 
@@ -26,13 +27,11 @@ beforeEach(async () => {
   kubeconfig = join(work, 'kubeconfig');
   written = '';
   complaints = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    written += String(text);
-    return true;
+  catchOutput(process.stdout, (text) => {
+    written += text;
   });
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    complaints += String(text);
-    return true;
+  catchOutput(process.stderr, (text) => {
+    complaints += text;
   });
 });
 afterEach(async () => {

@@ -18,6 +18,7 @@ import {
 } from '@kapstan/storage-lmdb';
 import { type FlagValues, formatFlags, intFlag, parseFlags, stringFlag, UsageError } from './flag-set.ts';
 import { makeDirectory } from './make-directory.ts';
+import { printError, printResult } from './standard-streams.ts';
 import { reasonOf } from './start-error.ts';
 import { storePagesRoot } from './store-pages.ts';
 import { ValueReader } from './store-values.ts';
@@ -79,8 +80,8 @@ const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
 export async function store(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
   if (['help', '--help', '-h'].includes(name) || rest.some((arg) => arg === '--help' || arg === '-h')) {
-    process.stdout.write(usage());
-    return args.length === 0 ? 2 : 0;
+    const status = await printResult(usage());
+    return args.length === 0 ? 2 : status;
   }
   const action = actions.get(name);
   if (action === undefined) throw new UsageError(`unknown store command "${name}"; 'kapstan store help' lists them`);
@@ -89,7 +90,7 @@ export async function store(args: readonly string[]): Promise<number> {
     return await run(name, action, flags);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof UsageError) throw error;
-    process.stderr.write(`kapstan store ${name}: ${reasonOf(error)}${adviceOn(error, action)}\n`);
+    await printError(`kapstan store ${name}: ${reasonOf(error)}${adviceOn(error, action)}\n`);
     return 1;
   }
 }
@@ -181,8 +182,8 @@ function check(storeDir: string, flags: StoreFlags): Promise<number> {
 async function reported(flags: StoreFlags, check: (readValue: ReadValue) => Promise<CheckReport>): Promise<number> {
   const values = new ValueReader(flags['etcd-prefix']);
   const { problems, ...counts } = await check((key, value) => values.read(key, value));
-  printed({ ...counts, encrypted: values.encrypted, problems });
-  return problems.length === 0 ? 0 : 1;
+  const status = await printed({ ...counts, encrypted: values.encrypted, problems });
+  return problems.length === 0 ? status : 1;
 }
 
 function stats(storeDir: string): Promise<number> {
@@ -248,10 +249,8 @@ async function backupServer(client: Client, { out }: StoreFlags): Promise<number
   return printed(await madeBackup(out));
 }
 
-/** Done. */
-function printed(value: unknown): number {
-  process.stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
-  return 0;
+function printed(value: unknown): Promise<number> {
+  return printResult(`${JSON.stringify(value, undefined, 2)}\n`);
 }
 
 function usage(): string {

@@ -1,0 +1,155 @@
+// A log that cannot be written never ends the process and never holds it up: a full disk, a reader that is gone, one that
+// does not read. Lines are dropped and counted, and told of when writing works again.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { delay, systemClock } from '@kapstan/api';
+import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
+import { fillDisk, makeRoom, mountSmallDisk, unmountSmallDisk } from '@kapstan/storage/testing';
+import { describe, expect, it } from 'vitest';
+import { type ServeProcess, startServeProcess } from '../kapstan/serve-process.ts';
+
+const command = fileURLToPath(new URL('../../packages/control-plane/bin/kapstan.js', import.meta.url));
+/** Handshakes that fail are logged at this verbosity, one line each. */
+const flags = ['--v=4'];
+
+function clientOf(server: ServeProcess): Client {
+  return new Client({ ...clientConfigOf(parseKubeconfig(readFileSync(server.kubeconfig, 'utf8'))), proxyUrl: '' });
+}
+
+async function droppedLines(client: Client): Promise<number> {
+  const { body } = await client.raw({ path: '/metrics' });
+  return Number(/^kapstan_log_lines_dropped_total (\d+)$/m.exec(body)?.[1]);
+}
+
+/** Each leaves one line in the log. */
+async function failHandshakes(server: ServeProcess, times: number): Promise<void> {
+  for (let n = 0; n < times; n++) {
+    const socket = connectTcp(Number(new URL(server.url).port), '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    socket.write('this is no TLS\r\n\r\n');
+    await once(socket, 'close');
+  }
+}
+
+/** A request that its client gives up; its line holds its path. */
+async function abandonRequest(server: ServeProcess, pathBytes: number): Promise<void> {
+  const port = Number(new URL(server.url).port);
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+  await once(socket, 'secureConnect');
+  const path = `/api/v1/namespaces/default/configmaps/${'x'.repeat(pathBytes)}`;
+  const head = [`PUT ${path} HTTP/1.1`, 'Host: a', `Authorization: Bearer ${server.adminToken}`, 'Content-Length: 9'];
+  socket.write(`${head.join('\r\n')}\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n\r\n`);
+  await once(socket, 'data');
+  socket.destroy();
+}
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await delay(systemClock, 5);
+}
+
+describe('a server whose log cannot be written', () => {
+  it('goes on where the device is always full, and counts what it drops', async () => {
+    const stderr = openSync('/dev/full', 'w');
+    const server = await startServeProcess({ flags, stderr });
+    const client = clientOf(server);
+    try {
+      const before = await droppedLines(client);
+      expect(before).toBeGreaterThan(0);
+      await failHandshakes(server, 10);
+      await until(async () => (await droppedLines(client)) >= before + 10);
+    } finally {
+      await client.close();
+      await server.close();
+      closeSync(stderr);
+    }
+  });
+
+  it('writes whole lines again as soon as the disk has room, after one that tells what is missing', async ({
+    skip,
+  }) => {
+    const mount = mkdtempSync(join(tmpdir(), 'kapstan-log-'));
+    const refusal = mountSmallDisk(mount, 1);
+    if (refusal !== undefined) return skip(refusal);
+    const file = join(mount, 'log');
+    const stderr = openSync(file, 'a');
+    try {
+      const server = await startServeProcess({ flags, stderr });
+      const client = clientOf(server);
+      fillDisk(mount);
+      // The last page of the file may still have room.
+      await until(async () => {
+        await failHandshakes(server, 10);
+        return (await droppedLines(client)) > 0;
+      });
+      makeRoom(mount);
+      await until(async () => / log lines? (was|were) dropped/.test(readFileSync(file, 'utf8')));
+      await client.close();
+      await server.close();
+      const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+      const told = lines
+        .map((line) => JSON.parse(line) as { readonly dropped?: number })
+        .filter((line) => line.dropped);
+      expect(told.length).toBeGreaterThan(0);
+      expect(lines.at(-1)).toContain('Shutting down');
+    } finally {
+      closeSync(stderr);
+      unmountSmallDisk(mount);
+      rmSync(mount, { recursive: true, force: true });
+    }
+  });
+
+  it('goes on when the reader of its log is gone', async () => {
+    const server = await startServeProcess({ flags });
+    const client = clientOf(server);
+    server.process.stderr?.destroy();
+    await failHandshakes(server, 10);
+    await until(async () => (await droppedLines(client)) >= 9);
+    await client.close();
+    await server.close();
+  });
+
+  it('waits for nobody who does not read its log, keeps what fits, and tells how much is missing', async () => {
+    const server = await startServeProcess({ flags });
+    const client = clientOf(server);
+    try {
+      server.process.stderr?.pause();
+      // What the system keeps for the reader, and what the server does, is full after a few MiB.
+      await until(async () => {
+        await abandonRequest(server, 400_000);
+        return (await droppedLines(client)) >= 3;
+      });
+      server.process.stderr?.resume();
+      await until(async () => / log lines? (was|were) dropped/.test(server.stderr()));
+    } finally {
+      await client.close();
+      await server.close();
+    }
+  });
+});
+
+describe('a command whose output cannot be written', () => {
+  it.each([
+    ['a result', ['serve', '--help'], 1],
+    ['a version', ['version'], 1],
+    ['a wrong call', ['serve', '--nope'], 2],
+  ])('ends with its own status, without a stack: %s', async (_what, args, status) => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [command, ...args], { stdio: ['ignore', full, full] });
+    expect(await once(child, 'exit')).toEqual([status, null]);
+    closeSync(full);
+    const unread = spawn(process.execPath, [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let stderr = '';
+    unread.stdout.destroy();
+    unread.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    expect(await once(unread, 'exit')).toEqual([status, null]);
+    expect(stderr).not.toContain('node:');
+  });
+});

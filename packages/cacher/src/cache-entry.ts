@@ -32,6 +32,9 @@ export class CacheEvent<T extends KubernetesObject> {
   readonly timeMs: number;
   readonly current: CacheEntry<T> | undefined;
   readonly previous: CacheEntry<T> | undefined;
+  /** Bytes of the objects that nothing but the history keeps once the change is over: the state before, and what a deletion shows. */
+  readonly historyBytes: number;
+  #isReleased = false;
   #lastState: Stored<T> | undefined;
   #told: ChangeEvent<T> | undefined;
 
@@ -42,6 +45,16 @@ export class CacheEvent<T extends KubernetesObject> {
     this.current = init.current;
     this.previous = init.previous;
     this.#lastState = init.lastState;
+    this.historyBytes = (init.previous?.stored.storedBytes ?? 0) + (init.lastState?.storedBytes ?? 0);
+  }
+
+  /** Bytes of the objects on either side of the change. */
+  get bytes(): number {
+    return this.historyBytes + (this.current?.stored.storedBytes ?? 0);
+  }
+
+  get isReleased(): boolean {
+    return this.#isReleased;
   }
 
   /** What a DELETED event shows: the state before, at the revision of the change. Made once for all watchers. */
@@ -59,6 +72,8 @@ export class CacheEvent<T extends KubernetesObject> {
 
   /** Lets go of the objects on either side of the change, not of their bytes. */
   release(): void {
+    this.#isReleased = true;
+    this.#told = undefined;
     this.current?.stored.release();
     this.previous?.stored.release();
     this.#lastState?.release();

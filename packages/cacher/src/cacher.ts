@@ -55,6 +55,8 @@ export interface CacherOptions<T extends KubernetesObject> {
    * the nearest, with a warning when it is less than asked. Default `minHistory`.
    */
   readonly initialHistory?: number;
+  /** Most bytes of past states that are kept for watches that resume, however short their time. Default 33 554 432. */
+  readonly maxHistoryBytes?: number;
   /**
    * Least time between two comparisons with the storage below, in milliseconds; up to half of it comes on top.
    * 0 = none. Default 300 000.
@@ -99,10 +101,11 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
     this.#storage = storage;
     this.#logger = logger;
     const indexedFields = options.indexedFields ?? [];
-    const { minHistory, initialHistory } = options;
+    const { minHistory, initialHistory, maxHistoryBytes } = options;
     const capacities = {
       ...(minHistory === undefined ? {} : { minCapacity: minHistory }),
       ...(initialHistory === undefined ? {} : { initialCapacity: initialHistory }),
+      ...(maxHistoryBytes === undefined ? {} : { maxBytes: maxHistoryBytes }),
     };
     this.#cache = new WatchCache<T>({
       clock,

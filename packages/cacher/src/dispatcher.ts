@@ -76,6 +76,7 @@ export class Dispatcher<T extends KubernetesObject> {
     this.#fields = indexedFields;
     this.#index = new WatcherIndex<T>(indexedFields);
     this.#next = ring.end;
+    ring.unread = () => this.#next;
   }
 
   get watcherCount(): number {
@@ -143,7 +144,7 @@ export class Dispatcher<T extends KubernetesObject> {
     this.#openTurn();
     if (this.#spentMs < turnBudgetMs) this.#deliver(turnBudgetMs - this.#spentMs);
     // The next event would push out one that nobody got yet (I3).
-    else if (this.backlog >= this.#ring.maxCapacity) this.#deliver(Number.POSITIVE_INFINITY);
+    else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
   }
 
   /** Ends all watches: what they saw may have gaps from now on. */

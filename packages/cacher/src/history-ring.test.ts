@@ -1,4 +1,5 @@
 import type { Revision } from '@kapstan/api';
+import { Stored } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
 import { CacheEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions, maxCapacityFor } from './history-ring.ts';
@@ -53,6 +54,47 @@ describe('HistoryRing', () => {
     expect(ring.capacity).toBe(expected);
     // One slot was needed for the event itself.
     expect(ring.start).toBe(start + 1);
+  });
+
+  /** An update of an object of so many bytes. */
+  function update(revision: number, size: number, timeMs = 0): CacheEvent<never> {
+    const key = `/k${revision}`;
+    const stored = Object.assign(new Stored<never>(key, revision as Revision, {} as never), { storedBytes: size });
+    const previous = { key, stored, attributes: { labels: {}, fields: {} } };
+    return new CacheEvent<never>({ key, revision: revision as Revision, timeMs, previous });
+  }
+
+  it('I5: keeps no more bytes of past states than it may, and the newest event in any case', () => {
+    const ring = new HistoryRing<never>({ maxBytes: 100 });
+    for (let revision = 1; revision <= 10; revision++) ring.push(update(revision, 40));
+    expect([revisions(ring), ring.bytes, ring.hasEvicted]).toEqual([[9, 10], 80, true]);
+    ring.push(update(11, 1_000));
+    expect([revisions(ring), ring.bytes]).toEqual([[11], 1_000]);
+    ring.push(update(12, 1));
+    expect([revisions(ring), ring.bytes]).toEqual([[12], 1]);
+    ring.clear();
+    expect([ring.size, ring.bytes]).toEqual([0, 0]);
+  });
+
+  it('drops nothing for its bytes that live watchers have yet to get, and says so', () => {
+    const ring = new HistoryRing<never>({ maxBytes: 100 });
+    ring.unread = () => 2;
+    for (let revision = 1; revision <= 5; revision++) ring.push(update(revision, 40));
+    expect([revisions(ring), ring.isOverfull]).toEqual([[3, 4, 5], true]);
+    ring.unread = () => ring.end;
+    ring.push(update(6, 40));
+    expect([revisions(ring), ring.isOverfull]).toEqual([[5, 6], false]);
+  });
+
+  it('lets go of what is older than its window when it is trimmed, but for a little', () => {
+    const ring = new HistoryRing<never>();
+    for (let revision = 1; revision <= 10; revision++) ring.push(update(revision, 1_000_000, revision * 1_000));
+    ring.trim(fresh + 1_000);
+    expect(ring.size).toBe(10);
+    ring.trim(fresh + 5_500);
+    expect(revisions(ring)).toEqual([6, 7, 8, 9, 10]);
+    ring.trim(2 * fresh);
+    expect([revisions(ring), ring.bytes]).toEqual([[10], 1_000_000]);
   });
 
   it('tells of every event that made room, one at a time and when it shrinks', () => {

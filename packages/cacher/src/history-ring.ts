@@ -1,4 +1,4 @@
-// HistoryRing: the newest events in a ring whose capacity follows their rate. Filled by watch-cache.ts, read by watchers.
+// HistoryRing: the newest events in a ring whose capacity follows their rate, bounded in bytes too. Filled by watch-cache.ts, read by watchers.
 // Source: apiserver storage/cacher (resizeCacheLocked).
 import type { KubernetesObject, Revision } from '@kapstan/api';
 import type { CacheEvent } from './cache-entry.ts';
@@ -7,6 +7,9 @@ const lowerBound = 100;
 const upperBound = 102_400;
 const maxDoublings = 14;
 export const defaultHistoryWindowMs = 75_000;
+export const defaultHistoryBytes = 33_554_432;
+/** Bytes of events older than the window that may stay: nobody was promised them. */
+const oldBytes = 1_048_576;
 
 export interface HistoryRingOptions {
   /** How long an event should stay, in milliseconds. At least 75 000, the default. */
@@ -17,6 +20,8 @@ export interface HistoryRingOptions {
   readonly initialCapacity?: number;
   /** Most slots. Default 102 400, doubled as often as the window is doubled. */
   readonly maxCapacity?: number;
+  /** Most bytes of past states that the events keep, whatever the window. Default 32 MiB. */
+  readonly maxBytes?: number;
 }
 
 /** Told of each event that had to make room, the oldest first. Not of those that {@link HistoryRing.clear} forgets. */
@@ -40,11 +45,15 @@ export class HistoryRing<T extends KubernetesObject> {
   readonly #windowMs: number;
   readonly #minCapacity: number;
   readonly #maxCapacity: number;
+  readonly #maxBytes: number;
+  /** Position of the first event that live watchers have not been offered. It and those after it are not dropped for their bytes. */
+  unread: () => number = () => this.#end;
   readonly #onDropped: OnDropped<T>;
   // Invariant: as many slots as `minCapacity` to `maxCapacity`.
   #slots: (CacheEvent<T> | undefined)[];
   #start = 0;
   #end = 0;
+  #bytes = 0;
   #hasEvicted = false;
   #increases = 0;
   #decreases = 0;
@@ -55,6 +64,7 @@ export class HistoryRing<T extends KubernetesObject> {
     this.#windowMs = options.windowMs ?? defaultHistoryWindowMs;
     this.#minCapacity = options.minCapacity ?? lowerBound;
     this.#maxCapacity = options.maxCapacity ?? maxCapacityFor(this.#windowMs);
+    this.#maxBytes = options.maxBytes ?? defaultHistoryBytes;
     if (this.#minCapacity > this.#maxCapacity) {
       const most = `the ${this.#maxCapacity} events that a history may grow to`;
       throw new TypeError(`minHistory (${this.#minCapacity}) must not be above ${most}`);
@@ -75,6 +85,16 @@ export class HistoryRing<T extends KubernetesObject> {
   /** How often it grew and shrank. */
   get resizes(): { readonly increases: number; readonly decreases: number } {
     return { increases: this.#increases, decreases: this.#decreases };
+  }
+
+  /** Bytes of past states that the events keep. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** True: more bytes wait for live watchers than may be kept. Their delivery must not be put off any further. */
+  get isOverfull(): boolean {
+    return this.#bytes > this.#maxBytes;
   }
 
   get size(): number {
@@ -107,20 +127,36 @@ export class HistoryRing<T extends KubernetesObject> {
 
   push(event: CacheEvent<T>): void {
     this.#adapt(event.timeMs);
-    if (this.#isFull) {
-      this.#dropped(this.oldest);
-      this.#slots[this.#start % this.capacity] = undefined;
-      this.#start++;
-      this.#hasEvicted = true;
-    }
+    if (this.#isFull) this.#dropOldest();
     this.#slots[this.#end % this.capacity] = event;
     this.#end++;
+    this.#bytes += event.historyBytes;
+    while (this.isOverfull && this.#mayDrop) this.#dropOldest();
+  }
+
+  /** Lets go of what is older than the window, but for a little. To be called now and then: without new events nothing else does. */
+  trim(nowMs: number): void {
+    const oldestMs = nowMs - this.#windowMs;
+    while (this.#bytes > oldBytes && this.#mayDrop && this.#timeAt(this.#start) < oldestMs) this.#dropOldest();
+  }
+
+  /** The newest event stays: the ring has to know where its history begins. */
+  get #mayDrop(): boolean {
+    return this.size > 1 && this.#start < this.unread();
+  }
+
+  #dropOldest(): void {
+    this.#dropped(this.oldest);
+    this.#slots[this.#start % this.capacity] = undefined;
+    this.#start++;
+    this.#hasEvicted = true;
   }
 
   /** Forgets all events. Positions go on from where they are. */
   clear(): void {
     this.#slots = new Array(this.capacity);
     this.#start = this.#end;
+    this.#bytes = 0;
     this.#hasEvicted = false;
   }
 
@@ -153,7 +189,9 @@ export class HistoryRing<T extends KubernetesObject> {
   }
 
   #dropped(event: CacheEvent<T> | undefined): void {
-    if (event !== undefined) this.#onDropped(event);
+    if (event === undefined) return;
+    this.#bytes -= event.historyBytes;
+    this.#onDropped(event);
   }
 
   #timeAt(position: number): number {

@@ -25,10 +25,11 @@ export interface WatchCacheOptions<T extends KubernetesObject> {
 }
 
 /**
- * So many of the newest changes stay parsed: what is written again and again is at hand, and of 20,000 objects that were made
- * one after the other 120 MB of parsed pods are not kept.
+ * So many of the newest changes stay parsed, and so many bytes of their objects: what is written again and again is at hand,
+ * and of 20,000 objects that were made one after the other 120 MB of parsed pods are not kept.
  */
 const parsedChanges = 2_000;
+const parsedBytes = 8_388_608;
 
 const noAttributes: Attributes = { labels: {}, fields: {} };
 
@@ -43,12 +44,15 @@ export class WatchCache<T extends KubernetesObject> {
   #forgottenRevision = 0 as Revision;
   #pastStates = true;
   #trustedRevision = 0 as Revision;
+  /** Ring position of the first event whose objects are still parsed, and the bytes of the objects from there on. */
+  #parsedFrom = 0;
+  #parsedBytes = 0;
 
   constructor(options: WatchCacheOptions<T>) {
     this.#options = options;
     this.store = new IndexedStore<T>(options.indexedFields);
     // What nobody will be told of any more is looked at as seldom as what was only listed.
-    this.ring = new HistoryRing<T>(options.history, (event) => event.release());
+    this.ring = new HistoryRing<T>(options.history, (event) => this.#release(event));
     this.#undone = new UndoneHistory<T>(this.ring);
   }
 
@@ -77,6 +81,8 @@ export class WatchCache<T extends KubernetesObject> {
   /** Everything up to this revision has been applied. */
   progress(revision: Revision): void {
     if (revision > this.#revision) this.#revision = revision;
+    this.ring.trim(this.#options.clock.monotonicNow());
+    this.#undone.trim();
   }
 
   /** An entry for {@link replace}. Of what is only listed the bytes are kept: nobody looks at most of it (decision 0013). */
@@ -90,6 +96,8 @@ export class WatchCache<T extends KubernetesObject> {
   replace(entries: readonly CacheEntry<T>[], revision: Revision): void {
     this.store.replace(entries);
     this.ring.clear();
+    this.#parsedFrom = this.ring.end;
+    this.#parsedBytes = 0;
     this.#undone.trim();
     this.#trustedRevision = 0 as Revision;
     this.#listRevision = revision;
@@ -192,9 +200,27 @@ export class WatchCache<T extends KubernetesObject> {
 
   #record(event: CacheEvent<T>): CacheEvent<T> {
     this.ring.push(event);
-    this.ring.at(this.ring.end - 1 - parsedChanges)?.release();
+    this.#parsedBytes += event.bytes;
+    this.#releaseOld();
     this.#undone.trim();
     this.#revision = event.revision;
     return event;
+  }
+
+  /** What live watchers have yet to get stays parsed: its encodings are made once for all of them. */
+  #releaseOld(): void {
+    const { ring } = this;
+    const unread = ring.unread();
+    this.#parsedFrom = Math.max(this.#parsedFrom, ring.start);
+    for (; this.#parsedFrom < unread; this.#parsedFrom++) {
+      if (ring.end - this.#parsedFrom <= parsedChanges && this.#parsedBytes <= parsedBytes) return;
+      const event = ring.at(this.#parsedFrom);
+      if (event !== undefined) this.#release(event);
+    }
+  }
+
+  #release(event: CacheEvent<T>): void {
+    if (!event.isReleased) this.#parsedBytes -= event.bytes;
+    event.release();
   }
 }

@@ -57,6 +57,10 @@ export interface ControlPlaneOptions {
   readonly storageInitializationTimeoutMs?: number;
   /** Further settings of the server; 'off' = none is started, and what belongs to it (url, token, …) is empty. */
   readonly http?: 'off' | Pick<ApiServerOptions, 'onRequest' | 'maxWatchBufferBytes' | 'drainMs'>;
+  /** Bytes that may wait in all watches of one user for clients that do not read. 0 = no bound. Default 64 MiB. */
+  readonly maxUserWatchBufferBytes?: number;
+  /** Bytes that may wait in all watches of the server. 0 = no bound. Default 128 MiB. */
+  readonly maxServerWatchBufferBytes?: number;
   /** Default 127.0.0.1. */
   readonly bindAddress?: string;
   /** 0 = any free one. Default 0. */

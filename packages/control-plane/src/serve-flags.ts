@@ -57,6 +57,8 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
   /** Seconds, as in kube-apiserver. */
   readonly 'min-request-timeout': number;
   readonly 'goaway-chance': number;
+  readonly 'user-watch-buffer-bytes': number;
+  readonly 'watch-buffer-bytes': number;
   readonly 'livez-grace-period': number;
   readonly 'shutdown-delay-duration': number;
   readonly 'shutdown-send-retry-after': boolean;
@@ -137,6 +139,15 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'goaway-chance': goawayChanceFlag(
     'Share of requests after which an HTTP/2 client is asked to connect anew, at most 0.02; 0 = none.',
   ),
+  'user-watch-buffer-bytes': intFlag(
+    'Most bytes that wait in all watches of one user for clients that do not read; beyond it the largest watch is cut. 0 = no limit.',
+    { default: 67_108_864, min: 0, max: Number.MAX_SAFE_INTEGER },
+  ),
+  'watch-buffer-bytes': intFlag('The same for all watches of the server.', {
+    default: 134_217_728,
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+  }),
   'livez-grace-period': anyDurationFlag(
     'How long a start may last: until then /livez takes control loops that have not come up for healthy.',
     0,

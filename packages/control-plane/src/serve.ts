@@ -204,6 +204,8 @@ function limitOptions(flags: ServeFlags): Partial<ControlPlaneOptions> {
       : { maxConcurrentStreams: flags['http2-max-streams-per-connection'] }),
     requestTimeoutMs: flags['request-timeout'],
     goawayChance: flags['goaway-chance'],
+    maxUserWatchBufferBytes: flags['user-watch-buffer-bytes'],
+    maxServerWatchBufferBytes: flags['watch-buffer-bytes'],
     livezGraceMs: flags['livez-grace-period'],
     shutdown: {
       delayMs: flags['shutdown-delay-duration'],

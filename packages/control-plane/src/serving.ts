@@ -101,6 +101,8 @@ const passedOn = [
   'allowsUnsafeDeletion',
   'kubelet',
   'minWatchMs',
+  'maxUserWatchBufferBytes',
+  'maxServerWatchBufferBytes',
 ] as const;
 
 /** Those of the members that are there. */

@@ -28,6 +28,8 @@ export class Stored<T extends KubernetesObject> {
   // Apart from the others: nearly every value has it and no other, and a Map is larger than an object.
   #json: Uint8Array | undefined;
   #encodings: Map<string, Uint8Array> | undefined;
+  /** Long encodings of a released object, for as long as somebody else holds them: many who read at once share one. */
+  #borrowed: Map<string, WeakRef<Uint8Array>> | undefined;
 
   constructor(key: string, revision: Revision, object: DeepReadonly<T>) {
     this.key = key;
@@ -69,14 +71,23 @@ export class Stored<T extends KubernetesObject> {
 
   /** Bytes in the given encoding. Shared: do not write into them. */
   encoded(encoding: Encoding<T>): Uint8Array {
-    const known = encoding.name === jsonEncoding.name ? this.#json : this.#encodings?.get(encoding.name);
+    const known = this.#known(encoding.name);
     if (known !== undefined) return known;
     const wasReleased = this.#object === undefined;
     const bytes = encoding.encode(this);
     if (wasReleased) this.release();
     // Of a released object the next reader is far: keeping more than one form would keep the whole cache twice.
     if (!wasReleased || encoding.name === jsonEncoding.name) this.rememberEncoded(encoding.name, bytes);
+    else if (bytes.length >= longBytes) {
+      this.#borrowed ??= new Map();
+      this.#borrowed.set(encoding.name, new WeakRef(bytes));
+    }
     return bytes;
+  }
+
+  #known(name: string): Uint8Array | undefined {
+    if (name === jsonEncoding.name) return this.#json;
+    return this.#encodings?.get(name) ?? this.#borrowed?.get(name)?.deref();
   }
 
   /** The wire JSON where it is at hand: asking makes nothing. */
@@ -120,6 +131,9 @@ function versioned<T extends KubernetesObject>(object: DeepReadonly<T>, revision
   }
   return copy as DeepReadonly<T>;
 }
+
+/** From this size on a copy for each reader costs more than the reference that avoids it. */
+const longBytes = 16_384;
 
 const encoder = new TextEncoder();
 function encodeText(text: string): Uint8Array {

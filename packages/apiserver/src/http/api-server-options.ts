@@ -57,6 +57,13 @@ export interface ApiServerOptions {
    * that may wait for one that reads slowly; then its watch ends in peace. Default 4 194 304.
    */
   readonly maxWatchBufferBytes?: number;
+  /**
+   * What may wait in all watches of one user whose sockets are full, in bytes; shared bytes count once. The watch with the most is
+   * cut first. 0 = no bound. Default 67 108 864.
+   */
+  readonly maxUserWatchBufferBytes?: number;
+  /** The same for all watches of the server. 0 = no bound. Default 134 217 728. */
+  readonly maxServerWatchBufferBytes?: number;
   /** How kubelets are reached. Default: with any certificate, showing none. */
   readonly kubelet?: KubeletOptions;
   /** Longest silence on the upgraded connection of an exec, a port-forward, …, in milliseconds; 0 = without end. Default 14 400 000. */
@@ -102,6 +109,8 @@ type DefaultedOption =
   | 'requestTimeoutMs'
   | 'minWatchMs'
   | 'maxWatchBufferBytes'
+  | 'maxUserWatchBufferBytes'
+  | 'maxServerWatchBufferBytes'
   | 'tunnelIdleMs';
 
 /** What options that are absent stand for. */
@@ -112,6 +121,8 @@ export const apiServerDefaults: Readonly<Record<DefaultedOption, number>> = {
   requestTimeoutMs: 60_000,
   minWatchMs: 1_800_000,
   maxWatchBufferBytes: 4_194_304,
+  maxUserWatchBufferBytes: 67_108_864,
+  maxServerWatchBufferBytes: 134_217_728,
   // As long as a kubelet keeps a silent stream. Source: streamingConnectionIdleTimeout.
   tunnelIdleMs: 14_400_000,
 };

@@ -32,6 +32,7 @@ import { TunnelRegistry } from './tunnel-registry.ts';
 import { TunnelTransport } from './tunnel-transport.ts';
 import { TurnFlusher } from './turn-flusher.ts';
 import { WarningRecorder } from './warning-recorder.ts';
+import { WatchBudget } from './watch-budget.ts';
 import { WatchRegistry } from './watch-registry.ts';
 import { isWebSocketRequest } from './websocket-watch.ts';
 import { YamlBodies } from './yaml-bodies.ts';
@@ -271,6 +272,10 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     turns: new RequestTurns(clock),
     yamlBodies: new YamlBodies(clock),
     watches: new WatchRegistry(),
+    watchBudget: new WatchBudget({
+      userBytes: options.maxUserWatchBufferBytes ?? defaults.maxUserWatchBufferBytes,
+      serverBytes: options.maxServerWatchBufferBytes ?? defaults.maxServerWatchBufferBytes,
+    }),
     tunnels: new TunnelRegistry(),
     transport: new TunnelTransport({
       ...options.kubelet,

@@ -30,6 +30,7 @@ import type { TunnelRegistry } from './tunnel-registry.ts';
 import type { TunnelTransport } from './tunnel-transport.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
 import type { WarningRecorder } from './warning-recorder.ts';
+import type { WatchBudget } from './watch-budget.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 import { managerOrUserAgent, type WriteOptions } from './write-options.ts';
 import type { YamlBodies } from './yaml-bodies.ts';
@@ -48,6 +49,7 @@ export interface HandlerPorts {
   readonly turns: RequestTurns;
   readonly yamlBodies: YamlBodies;
   readonly watches: WatchRegistry;
+  readonly watchBudget: WatchBudget;
   readonly tunnels: TunnelRegistry;
   readonly transport: TunnelTransport;
   /** Longest silence on an upgraded connection, in milliseconds; 0 = without end. */

@@ -18,6 +18,8 @@ export interface ResponseStream {
    * one of the two ways.
    */
   writeShared(frames: readonly Uint8Array[]): boolean;
+  /** False: each frame is a message, so it is written whole. */
+  readonly takesPieces: boolean;
   /** Resolves when more can be written, and when the stream is closed. */
   drained(): Promise<void>;
   /** Bytes accepted and not yet handed to the system. */
@@ -64,6 +66,7 @@ export function responseStream(
       onWrite?.(length);
       return 'stream' in response ? response.stream.write(joined(frames)) : writeChunk(response, frames);
     },
+    takesPieces: true,
     drained: () => waitForDrain(sink, isClosed),
     get bufferedBytes() {
       return sink.writableLength;

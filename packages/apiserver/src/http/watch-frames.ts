@@ -1,5 +1,5 @@
 // WatchFrames: the events of one watch as bytes, in the form its client asked for. Frames of whole objects and of
-// metadata are shared between all watchers of an event; Tables are made for each, because ages move on.
+// metadata are shared between all watchers of an event; Tables are shared within one second, because ages move on.
 import {
   type Clock,
   formatApiVersion,
@@ -25,6 +25,16 @@ import {
 import type { OutputForm } from './negotiation.ts';
 import { statusOf, wireStatus } from './status-response.ts';
 import { type IncludeObject, tableFields, tableRow } from './table-response.ts';
+
+/** The last Table made of an object, for as long as a watch holds it: what it shows holds good for one second. */
+const lastTables = new WeakMap<StoredObject, LastTable>();
+
+interface LastTable {
+  readonly definition: ResourceDefinition;
+  /** All else that the frame depends on. */
+  readonly name: string;
+  readonly frame: WeakRef<Uint8Array>;
+}
 
 export type WatchItem = StorageEvent<UnstructuredObject> | { readonly type: 'ERROR'; readonly error: Error };
 
@@ -56,12 +66,28 @@ export class WatchFrames {
   #json(type: EventType, stored: StoredObject): Uint8Array {
     const { target } = this.#options.form;
     if (target === undefined) return objectFrame(type, stored);
-    if (target.kind === 'Table')
-      return this.#valueFrame(
-        type,
-        stored.view((object) => this.#table(object)),
-      );
+    if (target.kind === 'Table') return this.#tableFrame(type, stored);
     return metadataFrame(type, stored, target.version);
+  }
+
+  #tableFrame(type: EventType, stored: StoredObject): Uint8Array {
+    const { definition, form, includeObject, clock } = this.#options;
+    const { format, target } = form;
+    const second = Math.floor(clock.now() / 1000);
+    const name = `${type} ${format.name} ${target?.version} ${includeObject} ${this.#hasSentColumns} ${second}`;
+    const known = lastTables.get(stored);
+    const isSame = known?.name === name && known.definition === definition;
+    const shared = isSame ? known.frame.deref() : undefined;
+    if (shared !== undefined) {
+      this.#hasSentColumns = true;
+      return shared;
+    }
+    const frame = this.#valueFrame(
+      type,
+      stored.view((object) => this.#table(object)),
+    );
+    lastTables.set(stored, { definition, name, frame: new WeakRef(frame) });
+    return frame;
   }
 
   #protobuf(type: EventType, stored: StoredObject): Uint8Array {

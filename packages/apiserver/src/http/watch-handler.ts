@@ -33,6 +33,8 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
     frames: new WatchFrames({ definition, form, includeObject, clock: ports.clock }),
     allowBookmarks: options.allowWatchBookmarks,
     maxBufferedBytes: ports.maxWatchBufferBytes,
+    budget: ports.watchBudget,
+    userName: call.user.name,
     flusher: ports.flusher,
     clock: ports.clock,
     sizes: counts.sizes,
@@ -40,7 +42,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
       const scope = selectedScopeOf(call.info, options.select.fieldSelector);
       observeInitialTime(counts, scope, ports.clock.monotonicNow() - startMs);
     },
-    onOverflow: () => ports.watches.countOverflow(definition),
+    onOverflow: (reason) => ports.watches.countOverflow(definition, reason),
     onEnding: () => {
       // Nobody is left to take anything; and "close", which would end the timer, may be under way already.
       if (exchange.signal.aborted) return;

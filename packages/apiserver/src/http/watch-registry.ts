@@ -2,10 +2,11 @@
 import { type Clock, delay, formatGroupResource, type GroupResource, type GroupVersionResource } from '@kapstan/api';
 import { DurationHistogram, Histogram, type MetricFamily } from '@kapstan/storage';
 import type { RequestScope } from './request-labels.ts';
-import type { WatchResponse } from './watch-response.ts';
+import type { OverflowReason, WatchResponse } from './watch-response.ts';
 
 interface Overflows extends GroupResource {
   readonly count: number;
+  readonly reasons: ReadonlyMap<OverflowReason, number>;
 }
 
 /** What the watches of one resource have sent. Plain numbers: a library's counters cost more than the event. */
@@ -41,10 +42,11 @@ export class WatchRegistry {
     return this.#overflows.values();
   }
 
-  countOverflow({ group, resource }: GroupResource): void {
+  countOverflow({ group, resource }: GroupResource, reason: OverflowReason): void {
     const key = formatGroupResource({ group, resource });
-    const count = (this.#overflows.get(key)?.count ?? 0) + 1;
-    this.#overflows.set(key, { group, resource, count });
+    const { count = 0, reasons = new Map<OverflowReason, number>() } = this.#overflows.get(key) ?? {};
+    const more = new Map(reasons).set(reason, (reasons.get(reason) ?? 0) + 1);
+    this.#overflows.set(key, { group, resource, count: count + 1, reasons: more });
   }
 
   /** Those of a resource, to be added to. */
@@ -62,6 +64,14 @@ export class WatchRegistry {
     const all = [...this.#counts.values()].map(({ of, counts }) => ({ labels: { ...of }, counts }));
     const sizes = all.map(({ labels, counts }) => ({ labels, value: counts.sizes.counts() }));
     return [
+      {
+        name: 'kapstan_slow_watches_ended_total',
+        help: 'Watches ended because their client read too slowly, by reason: stuck, behind, or the bound of its user or of the server.',
+        type: 'counter',
+        samples: [...this.#overflows.values()].flatMap(({ group, resource, reasons }) =>
+          [...reasons].map(([reason, value]) => ({ labels: { group, resource, reason }, value })),
+        ),
+      },
       {
         name: 'apiserver_watch_events_total',
         help: 'Events sent to the clients of watches.',

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { testDefinition } from '../testing/store-fixture.ts';
 import type { ResponseStream } from './response-stream.ts';
 import { TurnFlusher } from './turn-flusher.ts';
+import { WatchBudget } from './watch-budget.ts';
 import { WatchFrames } from './watch-frames.ts';
 import { WatchResponse } from './watch-response.ts';
 
@@ -12,6 +13,7 @@ type Line = { readonly type: string; readonly object: UnstructuredObject & { rea
 
 /** A socket that takes `roomBytes` at a time, each time that it is drained. */
 class FakeStream implements ResponseStream {
+  readonly takesPieces: boolean = true;
   bufferedBytes = 0;
   end_: 'open' | 'ended' | 'aborted' = 'open';
   written = 0;
@@ -97,6 +99,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 
 const flusher = new TurnFlusher();
 let clock: VirtualClock;
+let budget: WatchBudget;
 let sizes = new Histogram([100, 1000]);
 let initialEnds = 0;
 let overflows = 0;
@@ -104,6 +107,7 @@ let ends = 0;
 let endings = 0;
 beforeEach(() => {
   clock = new VirtualClock();
+  budget = new WatchBudget({ userBytes: 0, serverBytes: 0 });
   sizes = new Histogram([100, 1000]);
   initialEnds = 0;
   overflows = 0;
@@ -116,6 +120,8 @@ function watchOf(maxBufferedBytes = 4 * mebibyte): WatchResponse {
     frames: new WatchFrames({ definition, form, includeObject: 'None', clock }),
     allowBookmarks: true,
     maxBufferedBytes,
+    budget,
+    userName: 'alice',
     flusher,
     clock,
     sizes,
@@ -230,10 +236,62 @@ describe('what a watch has sent', () => {
   });
 });
 
+describe('a long event', () => {
+  it('is written in pieces that the socket takes one by one, and is one event for its reader', async () => {
+    const stream = new FakeStream(kibibyte);
+    const watch = liveWatch(stream);
+    watch.onEvent(added('long', mebibyte));
+    await nextTurn();
+    expect(stream.written).toBe(64 * kibibyte);
+    watch.onEvent(added('next'));
+    watch.finish();
+    for (let turns = 0; turns < 40; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+    expect(shown(stream)).toEqual(['ADDED long', 'ADDED next']);
+    expect([stream.end_, sizes.counts().count]).toEqual(['ended', 2]);
+  });
+
+  it('is cut, not ended, when its watch is closed in the middle of it', async () => {
+    const stream = new FakeStream(kibibyte);
+    const watch = liveWatch(stream);
+    watch.onEvent(added('long', mebibyte));
+    await nextTurn();
+    watch.close();
+    expect([stream.end_, ends]).toEqual(['aborted', 1]);
+  });
+});
+
+describe('the budget of all watches', () => {
+  it('ends the greediest of a user, and no other, when their sockets are full', async () => {
+    budget = new WatchBudget({ userBytes: 300 * kibibyte, serverBytes: 0 });
+    const streams = [new FakeStream(kibibyte), new FakeStream(kibibyte), new FakeStream(mebibyte)];
+    const [greedy, modest, quick] = streams.map((stream) => liveWatch(stream));
+    for (let n = 0; n < 10; n++) {
+      const event = added(`${n}`, 16 * kibibyte);
+      greedy?.onEvent(event);
+      quick?.onEvent(event);
+      if (n < 3) modest?.onEvent(event);
+      await nextTurn();
+      streams[2]?.drain();
+    }
+    greedy?.onEvent(added('more', 300 * kibibyte));
+    expect(streams.map(({ end_ }) => end_)).toEqual(['aborted', 'open', 'open']);
+    expect([overflows, ends, endings]).toEqual([1, 1, 1]);
+    expect(shown(streams[2] as FakeStream)).toHaveLength(10);
+    // What is left belongs to the watch that still waits: two events and what its socket holds.
+    expect(budget.bytes).toBeLessThan(3 * 17 * kibibyte);
+    modest?.abort();
+    quick?.abort();
+    expect([budget.bytes, budget.users]).toEqual([0, 0]);
+  });
+});
+
 describe('bursts that a healthy reader survives', () => {
   /** Room for one write a turn: the reader reads, the events come faster for a while. */
   async function drainAll(stream: FakeStream): Promise<void> {
-    for (let turns = 0; turns < 200; turns++) {
+    for (let turns = 0; turns < 1_000; turns++) {
       stream.drain();
       await nextTurn();
     }

@@ -3,15 +3,23 @@
 // Source: apiserver endpoints/handlers/watch.go.
 import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
 import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import { pieceBytes, piecesOf } from './frame-pieces.ts';
 import type { ResponseStream } from './response-stream.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
+import type { BudgetedWatch, BudgetReason, WatchAccount, WatchBudget } from './watch-budget.ts';
 import type { WatchFrames, WatchItem } from './watch-frames.ts';
+
+/** Why a watch was too slow: its socket took nothing; too much waits in it; or in all watches of its user or of the server. */
+export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
 
 export interface WatchResponseOptions {
   readonly frames: WatchFrames;
   readonly allowBookmarks: boolean;
   /** Bytes of live events that may wait for the peer; the initial events do not count. */
   readonly maxBufferedBytes: number;
+  readonly budget: WatchBudget;
+  /** Whose watch it is. */
+  readonly userName: string;
   readonly flusher: TurnFlusher;
   readonly clock: Clock;
   /** Told the bytes of each event that is written. */
@@ -19,7 +27,7 @@ export interface WatchResponseOptions {
   /** The bookmark that ends the initial events goes out. Called once, where bookmarks are allowed. */
   onInitialEventsSent(): void;
   /** The peer was too slow and its watch is ended. */
-  onOverflow(): void;
+  onOverflow(reason: OverflowReason): void;
   /** No more events are taken; what waits is still sent. Called once, before `onEnd`. */
   onEnding(): void;
   /** The stream is over, for whatever reason. Called once. */
@@ -44,12 +52,19 @@ const stuckMs = 500;
  * - behind: the socket takes bytes, but several bounds of them wait. No more events are taken, what waits is sent, then
  *   the stream ends in peace, as when kube-apiserver's cache terminates a watcher. The client has got further, so a
  *   resume from its last version makes progress however much there is to replay.
+ * What waits also counts in the budget of all watches, which aborts the greediest of them.
  */
-export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
+export class WatchResponse implements StorageWatchSink<UnstructuredObject>, BudgetedWatch {
   readonly #options: WatchResponseOptions;
   #stream: ResponseStream | undefined;
   #queue: Pending[] = [];
   #head = 0;
+  /** Pieces of a long frame that are still to be written, the next one last. */
+  #pieces: Uint8Array[] = [];
+  /** There is one from the opening of the stream to its end. */
+  #account: WatchAccount | undefined;
+  /** The live events in the queue are in the account: since the socket was first full, until the queue is empty. */
+  #isAccounted = false;
   /** Size of the live events in the queue. */
   #waitingBytes = 0;
   /** The socket has had no room since the last flush. */
@@ -78,6 +93,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   /** Sends what has come so far and what will come. */
   open(stream: ResponseStream): void {
     this.#stream = stream;
+    if (!this.#isEnded) this.#account = this.#options.budget.open(this.#options.userName, this);
     this.#schedule();
   }
 
@@ -122,9 +138,14 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     this.#queue.push(bytes);
     this.#waitingBytes += bytes.length;
     if (this.#isBlocked) this.#bytesWhileBlocked += bytes.length;
-    if (this.#isInitial) return;
-    if (this.#isStuck()) this.#overflow(() => this.abort());
-    else if (this.#isBehind()) this.#overflow(() => this.finish());
+    if (this.#isAccounted) this.#account?.hold(bytes);
+    if (this.#isInitial || this.#isEnding) return;
+    if (this.#isStuck()) this.#overflow('stuck', () => this.abort());
+    else if (this.#isBehind()) this.#overflow('behind', () => this.finish());
+  }
+
+  endForBudget(reason: BudgetReason): void {
+    this.#overflow(reason, () => this.abort());
   }
 
   #isStuck(): boolean {
@@ -140,8 +161,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     return buffered > this.#options.maxBufferedBytes * boundsInAll;
   }
 
-  #overflow(end: () => void): void {
-    this.#options.onOverflow();
+  #overflow(reason: OverflowReason, end: () => void): void {
+    this.#options.onOverflow(reason);
     end();
   }
 
@@ -159,6 +180,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
 
   /** Ends the stream after what is written: the peer is gone or the form asked for has no events. */
   close(): void {
+    // The peer would take a part of a frame for the whole.
+    if (this.#pieces.length > 0) return this.abort();
     this.#drop();
     this.#end();
   }
@@ -172,8 +195,24 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
 
   #drop(): void {
     this.#beginEnd();
+    this.#releaseQueue();
+    this.#empty();
+    this.#pieces = [];
+  }
+
+  #empty(): void {
     this.#queue = [];
     this.#head = 0;
+    this.#isAccounted = false;
+  }
+
+  #releaseQueue(): void {
+    if (!this.#isAccounted) return;
+    for (const item of this.#waiting()) this.#account?.release(item);
+  }
+
+  #waiting(): Uint8Array[] {
+    return this.#queue.slice(this.#head).filter((item) => item instanceof Uint8Array);
   }
 
   #beginEnd(): void {
@@ -195,10 +234,9 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     if (stream.isClosed) return this.close();
     const hasRoom = this.#writeSlice(stream);
     if (this.#isEnded) return;
-    const isEmpty = this.#head === this.#queue.length;
+    const isEmpty = this.#head === this.#queue.length && this.#pieces.length === 0;
     if (isEmpty) {
-      this.#queue = [];
-      this.#head = 0;
+      this.#empty();
       if (this.#isEnding) return this.#end();
     }
     if (!hasRoom) this.#resumeWhenDrained(stream);
@@ -213,20 +251,30 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     this.#bytesWhileBlocked = 0;
     void stream.drained().then(() => {
       this.#isBlocked = false;
+      this.#account?.holdOwn(0);
       this.#flush();
     });
+    this.#accountFor(stream);
+  }
+
+  /** May end this watch. */
+  #accountFor(stream: ResponseStream): void {
+    if (!this.#isAccounted) {
+      this.#isAccounted = true;
+      this.#account?.begin(this.#waiting());
+    }
+    this.#account?.holdOwn(stream.bufferedBytes);
   }
 
   #writeSlice(stream: ResponseStream): boolean {
     const frames: Uint8Array[] = [];
     let size = 0;
     let hasForm = true;
-    while (hasForm && size < sliceBytes && this.#head < this.#queue.length) {
-      const frame = this.#take();
+    while (hasForm && size < sliceBytes && (this.#pieces.length > 0 || this.#head < this.#queue.length)) {
+      const frame = this.#pieces.pop() ?? this.#takeFrame(stream);
       if (frame === undefined) hasForm = false;
       else {
         size += frame.length;
-        this.#options.sizes.observe(frame.length);
         frames.push(frame);
       }
     }
@@ -235,10 +283,22 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
     return hasRoom;
   }
 
+  /** The next frame, or the first piece of one that is long. */
+  #takeFrame({ takesPieces }: ResponseStream): Uint8Array | undefined {
+    const frame = this.#take();
+    if (frame === undefined) return undefined;
+    this.#options.sizes.observe(frame.length);
+    if (!takesPieces || frame.length <= pieceBytes) return frame;
+    const [first, ...rest] = piecesOf(frame);
+    this.#pieces = rest.reverse();
+    return first;
+  }
+
   #take(): Uint8Array | undefined {
     const item = this.#queue[this.#head++] as Pending;
     if (!(item instanceof Uint8Array)) return this.#encode(item);
     this.#waitingBytes -= item.length;
+    if (this.#isAccounted) this.#account?.release(item);
     return item;
   }
 
@@ -249,6 +309,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
       return this.#options.frames.of(item);
     } catch (error) {
       this.#beginEnd();
+      this.#releaseQueue();
       this.#queue.length = this.#head;
       return this.#options.frames.of({ type: 'ERROR', error: newInternalError(error) });
     }
@@ -257,6 +318,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject> {
   #end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#account?.close();
+    this.#account = undefined;
     this.#stream?.end();
     this.#options.onEnd();
   }

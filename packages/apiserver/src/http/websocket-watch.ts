@@ -122,6 +122,7 @@ function webSocketStream(webSocket: WebSocket, socket: Socket, content: 'text' |
       socket.uncork();
       return !socket.writableNeedDrain;
     },
+    takesPieces: false,
     drained: () => waitForDrain(socket, isClosed),
     get bufferedBytes() {
       return socket.writableLength;

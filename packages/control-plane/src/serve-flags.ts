@@ -59,6 +59,7 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
   readonly 'goaway-chance': number;
   readonly 'user-watch-buffer-bytes': number;
   readonly 'watch-buffer-bytes': number;
+  readonly 'release-idle-memory': boolean;
   readonly 'livez-grace-period': number;
   readonly 'shutdown-delay-duration': number;
   readonly 'shutdown-send-retry-after': boolean;
@@ -148,6 +149,10 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
   }),
+  'release-idle-memory': booleanFlag(
+    'Collect garbage once when the server has become idle after a burst, so that it gives memory back.',
+    true,
+  ),
   'livez-grace-period': anyDurationFlag(
     'How long a start may last: until then /livez takes control loops that have not come up for healthy.',
     0,

@@ -8,6 +8,7 @@ import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import { formatFlags } from './flag-set.ts';
 import { flagWarnings } from './flag-warnings.ts';
+import { releaseMemoryWhenIdle } from './idle-memory.ts';
 import { kubeletOptions } from './kubelet-flags.ts';
 import { printIntoLog } from './library-output.ts';
 import type { LogStream } from './log-stream.ts';
@@ -39,9 +40,11 @@ async function run(args: readonly string[], stop: StopSignal): Promise<number> {
   const log = standardErrorLog();
   const logger = consoleLogger(flags.v >= debugVerbosity ? 'debug' : 'info', log);
   const restore = printIntoLog(logger);
+  const stopReleasing = flags['release-idle-memory'] ? releaseMemoryWhenIdle() : undefined;
   try {
     return await serving(flags, { log, logger, stop });
   } finally {
+    stopReleasing?.();
     restore();
     log.close();
   }

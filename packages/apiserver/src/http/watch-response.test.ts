@@ -236,6 +236,25 @@ describe('what a watch has sent', () => {
   });
 });
 
+describe('initial events for a slow reader', () => {
+  it('are held back while much waits, and asked for again when the socket has taken it', async () => {
+    const stream = new FakeStream(64 * kibibyte);
+    const watch = watchOf();
+    let asked = 0;
+    for (let n = 0; n < 5 && !watch.isFull; n++) watch.onEvent(added(`${n}`, 300 * kibibyte));
+    expect(watch.isFull).toBe(false);
+    for (let n = 5; n < 1_000 && !watch.isFull; n++) watch.onEvent(added(`${n}`));
+    expect(watch.isFull).toBe(true);
+    watch.onRoom = () => asked++;
+    watch.open(stream);
+    for (let turns = 0; turns < 100; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+    expect([asked, watch.isFull, stream.lines.length]).toEqual([1, false, 500]);
+  });
+});
+
 describe('a long event', () => {
   it('is written in pieces that the socket takes one by one, and is one event for its reader', async () => {
     const stream = new FakeStream(kibibyte);

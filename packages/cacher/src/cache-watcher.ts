@@ -77,6 +77,16 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     return this.#isClosed;
   }
 
+  /** True: initial objects wait here, as their reader is slow. What happens meanwhile waits in the ring. */
+  get isHeldBack(): boolean {
+    return this.#start !== undefined && this.#sink.isFull === true;
+  }
+
+  /** Calls back once, when the reader of a watch that is held back takes more. */
+  whenRoom(callback: () => void): void {
+    this.#sink.onRoom = callback;
+  }
+
   begin(start: WatchStart<T>): void {
     this.#start = start;
     this.#position = start.position;
@@ -100,7 +110,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
    */
   catchUp(ring: HistoryRing<T>, { limit, until }: { readonly limit: number; readonly until: number }): number {
     let looked = this.#sendInitial(limit);
-    while (looked < limit && !this.#isClosed && this.#position < until) {
+    while (looked < limit && this.#start === undefined && !this.#isClosed && this.#position < until) {
       const event = ring.at(this.#position++);
       looked++;
       if (event === undefined) continue;
@@ -163,7 +173,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     const start = this.#start;
     if (start === undefined) return 0;
     let looked = 0;
-    for (; looked < limit && this.#sent < start.initial.length && !this.#isClosed; looked++) {
+    for (; looked < limit && this.#sent < start.initial.length && !this.#isClosed && !this.isHeldBack; looked++) {
       const entry = start.initial[this.#sent++];
       if (entry !== undefined && this.#selects(entry)) this.#emit({ type: 'ADDED', stored: entry.stored });
     }

@@ -355,6 +355,7 @@ export class Cacher<T extends KubernetesObject> implements Storage<T> {
 
   #onProgress(revision: Revision): void {
     this.#cache.progress(revision);
+    this.#dispatcher.endOverrun();
     this.#freshness.advanced();
   }
 

@@ -63,6 +63,8 @@ export class Dispatcher<T extends KubernetesObject> {
   readonly #watchers = new Set<CacheWatcher<T>>();
   /** With the time of their start. */
   readonly #catchingUp = new Map<CacheWatcher<T>, number>();
+  /** Those whose readers are too slow for their initial events. */
+  readonly #heldBack = new Set<CacheWatcher<T>>();
   // Invariant: live watchers were offered every event before this ring position, and none from it on.
   #next: number;
   #isDelivering = false;
@@ -84,7 +86,7 @@ export class Dispatcher<T extends KubernetesObject> {
   }
 
   get catchingUpCount(): number {
-    return this.#catchingUp.size;
+    return this.#catchingUp.size + this.#heldBack.size;
   }
 
   /** Events in the ring that the live watchers have yet to get. */
@@ -129,6 +131,7 @@ export class Dispatcher<T extends KubernetesObject> {
     if (reason !== undefined) this.counters.ended[reason]++;
     this.#watchers.delete(watcher);
     this.#catchingUp.delete(watcher);
+    this.#heldBack.delete(watcher);
     this.#index.remove(watcher);
   }
 
@@ -145,6 +148,14 @@ export class Dispatcher<T extends KubernetesObject> {
     if (this.#spentMs < turnBudgetMs) this.#deliver(turnBudgetMs - this.#spentMs);
     // The next event would push out one that nobody got yet (I3).
     else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
+<<<<<<< HEAD
+=======
+  }
+
+  /** Ends watches that are held back where the ring has moved past them, so that they do not keep the objects of the past. */
+  endOverrun(): void {
+    for (const watcher of this.#heldBack) if (watcher.isOverrun(this.#ring)) watcher.end('overrun');
+>>>>>>> b5e79b598b7c77910d5c89d27def44bb07615c73
   }
 
   /** Ends all watches: what they saw may have gaps from now on. */
@@ -192,6 +203,7 @@ export class Dispatcher<T extends KubernetesObject> {
 
   #onNextTurn(): void {
     this.#isTurnOpen = false;
+    this.endOverrun();
     if (this.backlog === 0 && this.#catchingUp.size === 0) return;
     this.#openTurn();
     if (this.backlog > 0 && !this.#isDelivering) this.#deliver(turnBudgetMs);
@@ -210,9 +222,19 @@ export class Dispatcher<T extends KubernetesObject> {
       const looked = watcher.catchUp(this.#ring, { limit: eventsPerSlice, until: this.#next });
       this.counters.initEvents += looked;
       if (watcher.isLive) this.#goLive(watcher, startedMs);
+      else if (watcher.isHeldBack) this.#holdBack(watcher, startedMs);
       else if (!watcher.isClosed) this.#catchingUp.set(watcher, startedMs);
       if (this.#clock.monotonicNow() - begin >= turnBudgetMs) return;
     }
+  }
+
+  #holdBack(watcher: CacheWatcher<T>, startedMs: number): void {
+    this.#heldBack.add(watcher);
+    watcher.whenRoom(() => {
+      if (!this.#heldBack.delete(watcher)) return;
+      this.#catchingUp.set(watcher, startedMs);
+      this.#openTurn();
+    });
   }
 
   #goLive(watcher: CacheWatcher<T>, startedMs: number): void {

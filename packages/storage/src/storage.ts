@@ -126,6 +126,10 @@ export interface StorageWatchSink<T extends KubernetesObject> {
   onEvent(event: StorageEvent<T>): void;
   /** The watch is over. With an error (StatusError or StorageError) or, when the store ends it in peace, without. Called at most once, last. */
   onEnd(error?: Error): void;
+  /** True while so much waits for a slow reader that initial events had better wait where they are. Absent: never. */
+  readonly isFull?: boolean;
+  /** Set by a storage that holds initial events back. The sink calls it once, when it is no longer full. */
+  onRoom?: (() => void) | undefined;
 }
 
 export interface StorageWatch {

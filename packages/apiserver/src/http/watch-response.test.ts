@@ -236,6 +236,28 @@ describe('what a watch has sent', () => {
   });
 });
 
+<<<<<<< HEAD
+=======
+describe('initial events for a slow reader', () => {
+  it('are held back while much waits, and asked for again when the socket has taken it', async () => {
+    const stream = new FakeStream(64 * kibibyte);
+    const watch = watchOf();
+    let asked = 0;
+    for (let n = 0; n < 5 && !watch.isFull; n++) watch.onEvent(added(`${n}`, 300 * kibibyte));
+    expect(watch.isFull).toBe(false);
+    for (let n = 5; n < 1_000 && !watch.isFull; n++) watch.onEvent(added(`${n}`));
+    expect(watch.isFull).toBe(true);
+    watch.onRoom = () => asked++;
+    watch.open(stream);
+    for (let turns = 0; turns < 100; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+    expect([asked, watch.isFull, stream.lines.length]).toEqual([1, false, 500]);
+  });
+});
+
+>>>>>>> b5e79b598b7c77910d5c89d27def44bb07615c73
 describe('a long event', () => {
   it('is written in pieces that the socket takes one by one, and is one event for its reader', async () => {
     const stream = new FakeStream(kibibyte);

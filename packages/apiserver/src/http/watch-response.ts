@@ -39,6 +39,9 @@ type Pending = WatchItem | Uint8Array;
 
 /** Bytes written to a socket at once; then it has to take them, and others get their turn. */
 const sliceBytes = 32 * 1024;
+/** From here on initial events wait in the cache, where they cost nothing: so many of them, or so many bytes of encoded ones. */
+const fullEvents = 500;
+const fullBytes = 1_048_576;
 /** What may wait for a reader that goes on reading, in bounds of one that does not. */
 const boundsInAll = 8;
 /** A socket that has taken nothing for so long is stuck. A burst within one turn says nothing about its reader. */
@@ -77,10 +80,15 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   #isEnding = false;
   #isEnded = false;
   #hasBegun = false;
+  onRoom: (() => void) | undefined;
   readonly #flushLater = (): void => this.#flush();
 
   constructor(options: WatchResponseOptions) {
     this.#options = options;
+  }
+
+  get isFull(): boolean {
+    return this.#queue.length - this.#head >= fullEvents || this.#waitingBytes >= fullBytes;
   }
 
   /** The failure that came before the stream was opened, if any: it can still be a plain answer. */
@@ -239,8 +247,16 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
       this.#empty();
       if (this.#isEnding) return this.#end();
     }
+    this.#tellOfRoom();
     if (!hasRoom) this.#resumeWhenDrained(stream);
     else if (!isEmpty) this.#schedule();
+  }
+
+  #tellOfRoom(): void {
+    const { onRoom } = this;
+    if (onRoom === undefined || this.isFull || this.#isEnding) return;
+    this.onRoom = undefined;
+    onRoom();
   }
 
   /** Keeps `#isScheduled` set, so that events that come meanwhile only queue up. */

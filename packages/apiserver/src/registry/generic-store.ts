@@ -211,6 +211,12 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
   #answering(sink: StorageWatchSink<T>): StorageWatchSink<T> {
     return {
       onEvent: (event) => sink.onEvent(event.type === 'BOOKMARK' ? event : this.#decorated(event)),
+      get isFull() {
+        return sink.isFull ?? false;
+      },
+      set onRoom(callback: (() => void) | undefined) {
+        sink.onRoom = callback;
+      },
       onEnd: (error) =>
         sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' })),
     };

@@ -148,14 +148,11 @@ export class Dispatcher<T extends KubernetesObject> {
     if (this.#spentMs < turnBudgetMs) this.#deliver(turnBudgetMs - this.#spentMs);
     // The next event would push out one that nobody got yet (I3).
     else if (this.backlog >= this.#ring.maxCapacity || this.#ring.isOverfull) this.#deliver(Number.POSITIVE_INFINITY);
-<<<<<<< HEAD
-=======
   }
 
   /** Ends watches that are held back where the ring has moved past them, so that they do not keep the objects of the past. */
   endOverrun(): void {
     for (const watcher of this.#heldBack) if (watcher.isOverrun(this.#ring)) watcher.end('overrun');
->>>>>>> b5e79b598b7c77910d5c89d27def44bb07615c73
   }
 
   /** Ends all watches: what they saw may have gaps from now on. */

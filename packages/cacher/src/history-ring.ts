@@ -7,11 +7,7 @@ const lowerBound = 100;
 const upperBound = 102_400;
 const maxDoublings = 14;
 export const defaultHistoryWindowMs = 75_000;
-<<<<<<< HEAD
-export const defaultHistoryBytes = 33_554_432;
-=======
 const defaultHistoryBytes = 33_554_432;
->>>>>>> b5e79b598b7c77910d5c89d27def44bb07615c73
 /** Bytes of events older than the window that may stay: nobody was promised them. */
 const oldBytes = 1_048_576;
 

@@ -236,8 +236,6 @@ describe('what a watch has sent', () => {
   });
 });
 
-<<<<<<< HEAD
-=======
 describe('initial events for a slow reader', () => {
   it('are held back while much waits, and asked for again when the socket has taken it', async () => {
     const stream = new FakeStream(64 * kibibyte);
@@ -257,7 +255,6 @@ describe('initial events for a slow reader', () => {
   });
 });
 
->>>>>>> b5e79b598b7c77910d5c89d27def44bb07615c73
 describe('a long event', () => {
   it('is written in pieces that the socket takes one by one, and is one event for its reader', async () => {
     const stream = new FakeStream(kibibyte);

@@ -76,6 +76,8 @@ class Measure {
       return this.#characters >= 0;
     }
     if (typeof value !== 'object' || value === null) return true;
+    // Not by for…in, which makes a text of each index first.
+    if (Array.isArray(value)) return value.length <= this.#nodes && value.every((item) => this.fits(item));
     for (const key in value) if (!this.fits((value as Record<string, unknown>)[key])) return false;
     return true;
   }

@@ -21,8 +21,10 @@ export interface JobThreadOptions<Job> {
   sizeOf(job: Job): number;
   /** What the thread is given for one job. */
   readonly maxJobMs: number;
+  /** What it is given besides for its start, which is a part of its first job. Default 0. */
+  readonly maxStartMs?: number;
   /** What a job is answered with that takes longer. */
-  tooSlow(): Error;
+  readonly tooSlow: () => Error;
   /** What a job is answered with at whose work the thread failed. */
   failureOf(error: Error & { readonly code?: string }): Error;
 }
@@ -89,6 +91,7 @@ export class JobThread<Job, Answer> {
   /** Never throws: whose job cannot be done is told, and the next is done. */
   #post(): void {
     this.#cancelEnd();
+    const isStarting = this.#worker === undefined;
     do {
       this.#doing = this.#least();
       if (this.#doing === undefined) {
@@ -97,8 +100,9 @@ export class JobThread<Job, Answer> {
       }
       this.#waiting.delete(this.#doing);
     } while (!this.#isGiven(this.#doing));
-    const { maxJobMs } = this.#options;
-    this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#replace(this.#options.tooSlow()), maxJobMs);
+    const { clock, maxJobMs, maxStartMs = 0, tooSlow } = this.#options;
+    const maxMs = isStarting ? maxStartMs + maxJobMs : maxJobMs;
+    this.#cancelEnd = clock.setBackgroundTimer(() => this.#replace(tooSlow()), maxMs);
   }
 
   #least(): Waiting<Job, Answer> | undefined {

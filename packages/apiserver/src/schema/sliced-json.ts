@@ -33,7 +33,8 @@ function* writeMembers(
     if (member === undefined && open === '{') continue;
     parts.push(open === '[' ? separator : `${separator}${JSON.stringify(key)}:`);
     separator = ',';
-    yield* write(member, parts);
+    if (fitsOneSlice(member)) parts.push(stringifyJson(member) ?? 'null');
+    else yield* write(member, parts);
     written += 1;
     if (written % membersPerSlice === 0) yield;
   }

@@ -11,6 +11,8 @@ import { jsonInSlices } from '../schema/sliced-json.ts';
 
 /** What the thread is given for one object. The slowest of 3 MiB takes some two seconds of one core. */
 const maxValidationMs = 20_000;
+/** To load the kinds takes a second of one core, and many times as long where many share it. */
+const maxStartMs = 60_000;
 /** Of the thread, in MiB. Its code takes 50 of them, the largest object some 300. */
 const maxHeap = 768;
 
@@ -41,6 +43,7 @@ export class LargeObjectValidation implements LargeValidation {
       newThread,
       sizeOf: ({ object, old }) => object.length + (old?.length ?? 0),
       maxJobMs: maxValidationMs,
+      maxStartMs,
       tooSlow: () => newRequestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
       failureOf,
     });

@@ -169,6 +169,14 @@ export {
 } from './resource-version.ts';
 export { Scheme } from './scheme.ts';
 export { type EmitterListener, SerialEmitter, type SerialEmitterOptions } from './serial-emitter.ts';
+export {
+  eachInSlices,
+  fitsOneSlice,
+  flatMapInSlices,
+  membersPerSlice,
+  runWhole,
+  type SlicedWork,
+} from './sliced-work.ts';
 export type { Status, StatusCause, StatusDetails, StatusReason } from './status.ts';
 export {
   isAlreadyExists,

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { eachInSlices, fitsOneSlice, flatMapInSlices, runWhole, type SlicedWork } from './sliced-work.ts';
+
+function steps(work: SlicedWork<unknown>): number {
+  let count = 0;
+  while (work.next().done !== true) count++;
+  return count;
+}
+
+describe('sliced work', () => {
+  it('is done at once by runWhole', () => {
+    const seen: number[] = [];
+    runWhole(eachInSlices([5, 6, 7], (item, index) => seen.push(item * 10 + index), 2));
+    expect(seen).toEqual([50, 61, 72]);
+    expect(runWhole(flatMapInSlices([1, 2, 3], (item) => (item === 2 ? [] : [item, -item]), 1))).toEqual([
+      1, -1, 3, -3,
+    ]);
+  });
+
+  it('throws what the work throws', () => {
+    const failing = eachInSlices([1], () => {
+      throw new RangeError('no');
+    });
+    expect(() => runWhole(failing)).toThrow(RangeError);
+  });
+
+  it('yields after so many items, and never for few', () => {
+    const items = Array.from({ length: 1000 }, (_, index) => index);
+    expect(steps(eachInSlices(items, () => undefined, 100))).toBe(10);
+    expect(steps(flatMapInSlices(items, () => [], 100))).toBe(10);
+    expect(steps(eachInSlices(items.slice(0, 99), () => undefined, 100))).toBe(0);
+  });
+});
+
+describe('fitsOneSlice', () => {
+  it.each([
+    ['a text', 'x', true],
+    ['null', null, true],
+    ['500 items', Array(500).fill(1), true],
+    ['512 items', Array(512).fill(1), false],
+    ['few items with many members', [Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`k${i}`, i]))], false],
+    ['100 objects of three members', Array(100).fill({ a: 1, b: 2, c: 3 }), true],
+    ['200 objects of three members', Array(200).fill({ a: 1, b: 2, c: 3 }), false],
+  ])('says of %s: %#', (_, value, fits) => {
+    expect(fitsOneSlice(value)).toBe(fits);
+  });
+
+  it('looks at a few nodes of a large value only', () => {
+    let looks = 0;
+    const ownKeys = () => {
+      looks++;
+      return [];
+    };
+    const item = new Proxy({}, { ownKeys });
+    fitsOneSlice({ a: Array(400).fill(item), b: Array(400).fill(item) });
+    expect(looks).toBeLessThan(513);
+  });
+});

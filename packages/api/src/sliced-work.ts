@@ -1,0 +1,73 @@
+// SlicedWork: work on large values that can be laid down between any two steps, so that others have their turn of the event
+// loop. A step is a `yield`; who runs the work decides whether it goes on at once (runWhole, small values) or later
+// (runInTurns of @kapstan/storage). Decision 0017.
+
+/**
+ * A generator that yields after each few hundred microseconds of work and returns the result. Nothing that others may change
+ * meanwhile may be relied on across a `yield`.
+ */
+export type SlicedWork<T> = Generator<undefined, T, undefined>;
+
+/** Members of a list or map between two yields, where one takes a microsecond or so. */
+export const membersPerSlice = 256;
+
+/** Does all of the work now. Throws what the work throws. */
+export function runWhole<T>(work: SlicedWork<T>): T {
+  let step = work.next();
+  while (step.done !== true) step = work.next();
+  return step.value;
+}
+
+/** Calls `visit` for each item, and yields after each `perSlice` of them: as many as take some hundred microseconds. */
+export function* eachInSlices<T>(
+  items: Iterable<T>,
+  visit: (item: T, index: number) => void,
+  perSlice: number = membersPerSlice,
+): SlicedWork<void> {
+  let index = 0;
+  for (const item of items) {
+    visit(item, index);
+    index++;
+    if (index % perSlice === 0) yield;
+  }
+}
+
+/** As `items.flatMap(map)`, with a yield after each `perSlice` items. */
+export function* flatMapInSlices<T, R>(
+  items: readonly T[],
+  map: (item: T, index: number) => readonly R[],
+  perSlice: number = membersPerSlice,
+): SlicedWork<R[]> {
+  const results: R[] = [];
+  for (const [index, item] of items.entries()) {
+    for (const result of map(item, index)) results.push(result);
+    if (index % perSlice === perSlice - 1) yield;
+  }
+  return results;
+}
+
+/** Nodes that one step of a walk may visit without asking. */
+const nodesPerSlice = 512;
+
+/**
+ * Whether a JSON value has so few nodes that a walk of all of it is one step. Looks at 512 nodes at most, so a walk in slices
+ * may ask it of each child: `fitsOneSlice(child) ? walk(child) : yield* walkInSlices(child)`.
+ */
+export function fitsOneSlice(value: unknown): boolean {
+  return nodesLeft(value, nodesPerSlice) >= 0;
+}
+
+function nodesLeft(value: unknown, most: number): number {
+  let left = most - 1;
+  if (typeof value !== 'object' || value === null || left < 0) return left;
+  if (Array.isArray(value)) {
+    if (value.length > left) return -1;
+    for (let index = 0; index < value.length && left >= 0; index++) left = nodesLeft(value[index], left);
+    return left;
+  }
+  for (const key in value) {
+    if (left < 0) return left;
+    left = nodesLeft((value as Record<string, unknown>)[key], left);
+  }
+  return left;
+}

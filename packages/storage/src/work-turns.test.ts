@@ -1,0 +1,84 @@
+import type { Clock, SlicedWork } from '@kapstan/api';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { WorkTurns } from './work-turns.ts';
+
+let nowMs = 0;
+let looks = 0;
+const clock = {
+  monotonicNow: () => {
+    looks++;
+    return nowMs;
+  },
+} as Clock;
+let turns: WorkTurns;
+
+beforeEach(() => {
+  nowMs = 0;
+  looks = 0;
+  turns = new WorkTurns(clock);
+});
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Work of so many steps of a millisecond each, which writes down its name at each. */
+function* work(name: string, steps: number, log: string[] = []): SlicedWork<string> {
+  for (let step = 0; step < steps; step++) {
+    nowMs += 1;
+    log.push(name);
+    yield;
+  }
+  return `${name} done`;
+}
+
+describe('WorkTurns', () => {
+  it('gives the result of small work at once, without a look at the clock', () => {
+    expect(turns.run(work('a', 0))).toBe('a done');
+    expect(looks).toBe(0);
+    expect(turns.run(work('a', 3))).toBe('a done');
+  });
+
+  it('gives way after eight milliseconds', async () => {
+    const log: string[] = [];
+    const result = turns.run(work('a', 20, log));
+    expect(result).toBeInstanceOf(Promise);
+    expect(log.length).toBeLessThan(11);
+    await nextTurn();
+    expect(log.length).toBeLessThan(20);
+    expect(await result).toBe('a done');
+  });
+
+  it('shares the time of a turn among all, and each gets on', async () => {
+    const log: string[] = [];
+    const results = ['a', 'b', 'c'].map((name) => turns.run(work(name, 16, log)));
+    // Each makes its first step to find out whether it is small.
+    expect(nowMs).toBeLessThan(12);
+    expect(await Promise.all(results)).toEqual(['a done', 'b done', 'c done']);
+    expect(log.indexOf('c')).toBeLessThan(log.lastIndexOf('a'));
+    expect(log.lastIndexOf('b')).toBeGreaterThan(log.lastIndexOf('a') - 20);
+  });
+
+  it('lets others run between two turns, and never gives up its share for long', async () => {
+    const result = turns.run(work('a', 100));
+    let others = 0;
+    let isDone = false;
+    void Promise.resolve(result).then(() => (isDone = true));
+    while (!isDone && others < 1000) {
+      others++;
+      await nextTurn();
+    }
+    expect(others).toBeGreaterThan(8);
+    expect(others).toBeLessThan(30);
+  });
+
+  it('passes on what the work throws, at once and later, and goes on with others', async () => {
+    function* failing(steps: number): SlicedWork<never> {
+      yield* work('f', steps);
+      throw new RangeError('no');
+    }
+    expect(() => turns.run(failing(2))).toThrow(RangeError);
+    const late = turns.run(failing(50));
+    const other = turns.run(work('a', 50));
+    await expect(late).rejects.toThrow(RangeError);
+    expect(await other).toBe('a done');
+  });
+});

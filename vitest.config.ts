@@ -40,6 +40,7 @@ export default defineConfig({
       whole('wire'),
       whole('e2e'),
       whole('reliability'),
+      project('load', { include: 'test/load/**/*.test.ts', timeoutMs: 600_000, isSerial: true }),
     ],
   },
 });

@@ -1,0 +1,13 @@
+// All cases, in the order in which they run.
+import type { GrowthCase } from '../growth-case.ts';
+import { metadataCases } from './metadata-cases.ts';
+import { patchCases } from './patch-cases.ts';
+import { selectorCases } from './selector-cases.ts';
+import { validationCases } from './validation-cases.ts';
+
+export const growthCases: readonly GrowthCase[] = [
+  ...metadataCases,
+  ...patchCases,
+  ...selectorCases,
+  ...validationCases,
+];

@@ -1,0 +1,114 @@
+// GrowthServer: the measured process, and requests to it with what they cost its main thread. Used by growth.test.ts.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { GrowthRequest } from './growth-case.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly bytes: number;
+  /** At most so many characters of it as a failed assertion shows. */
+  readonly start: string;
+}
+
+export interface Cost {
+  /** Of the main thread, until the server is idle again. */
+  readonly cpuMs: number;
+  /** The most that one turn of the event loop took. */
+  readonly turnMs: number;
+}
+
+const serviceAccounts = '/api/v1/namespaces/default/serviceaccounts';
+
+/** A server that takes longer is taken for one that does not come back. */
+const answerWithinMs = 120_000;
+
+export class GrowthServer {
+  readonly #child: ChildProcess;
+  readonly #folder: string;
+  readonly #agent: Agent;
+  readonly #url: string;
+  readonly #token: string;
+
+  private constructor(child: ChildProcess, folder: string, ready: Record<string, string>) {
+    this.#child = child;
+    this.#folder = folder;
+    this.#url = ready.url ?? '';
+    this.#token = ready.token ?? '';
+    this.#agent = new Agent({ keepAlive: true, maxSockets: 1, ca: ready.caCert });
+  }
+
+  static async start(): Promise<GrowthServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'kapstan-growth-'));
+    const here = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+    const flags = (process.env.KAPSTAN_GROWTH_NODE_FLAGS ?? '').split(' ').filter((flag) => flag !== '');
+    const child = spawn(
+      process.execPath,
+      ['--expose-gc', '--import', here('source.mjs'), ...flags, here('server.mjs'), folder],
+      { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
+    );
+    const failed = once(child, 'exit').then(([code]) => {
+      throw new Error(`the measured server ended with ${code}`);
+    });
+    const [ready] = (await Promise.race([once(child, 'message'), failed])) as [Record<string, string>];
+    failed.catch(() => undefined);
+    const server = new GrowthServer(child, folder, ready);
+    // Pods want it, and the loop that makes it does not run here.
+    await server.send({ method: 'POST', path: serviceAccounts, body: { metadata: { name: 'default' } } });
+    return server;
+  }
+
+  async measure(sent: GrowthRequest): Promise<{ readonly answer: Answer; readonly cost: Cost }> {
+    await this.#ask('begin');
+    const answer = await this.send(sent);
+    return { answer, cost: (await this.#ask('end')) as unknown as Cost };
+  }
+
+  async heapMb(): Promise<number> {
+    return (await this.#ask('heap')).heapMb ?? Number.NaN;
+  }
+
+  send({ method, path, contentType = 'application/json', body }: GrowthRequest): Promise<Answer> {
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+    const bytes = body === undefined ? undefined : Buffer.from(isRaw ? body : JSON.stringify(body));
+    const headers: Record<string, string | number> = { authorization: `Bearer ${this.#token}` };
+    if (bytes !== undefined) {
+      headers['content-type'] = contentType;
+      headers['content-length'] = bytes.length;
+    }
+    return new Promise((resolve, reject) => {
+      const options = { agent: this.#agent, method, headers, timeout: answerWithinMs };
+      const sending = request(`${this.#url}${path}`, options, (answer) => {
+        const pieces: Buffer[] = [];
+        answer.on('data', (piece: Buffer) => pieces.push(piece));
+        answer.on('error', reject);
+        answer.on('end', () => {
+          const whole = Buffer.concat(pieces);
+          resolve({ status: answer.statusCode ?? 0, bytes: whole.length, start: whole.toString('utf8', 0, 400) });
+        });
+      });
+      sending.on('timeout', () => sending.destroy(new Error(`no answer within ${answerWithinMs} ms`)));
+      sending.on('error', reject);
+      sending.end(bytes);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#agent.destroy();
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await ended;
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #ask(name: string): Promise<Record<string, number>> {
+    const answered = once(this.#child, 'message');
+    this.#child.send(name);
+    const [values] = (await answered) as [Record<string, number>];
+    return values;
+  }
+}

@@ -1,0 +1,12 @@
+// npm run test:growth: the whole growth test. `-- --grep X` runs the cases with X in their names.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const args = process.argv.slice(2).map((arg) => (arg === '--grep' ? '-t' : arg));
+const vitest = fileURLToPath(new URL('../../../node_modules/vitest/vitest.mjs', import.meta.url));
+const env = { ...process.env, KAPSTAN_GROWTH: process.env.KAPSTAN_GROWTH ?? 'whole' };
+const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'load', ...args], {
+  ...{ cwd: root, env, stdio: 'inherit' },
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,17 @@
+// Hooks of source.mjs: @kapstan/* are their sources, written down to what the oldest Node that is supported reads: `using` is newer.
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true };
+
+export function resolve(specifier, context, next) {
+  return next(specifier, { ...context, conditions: ['@kapstan/source', ...context.conditions] });
+}
+
+export async function load(url, context, next) {
+  if (!url.endsWith('.ts')) return next(url, context);
+  const text = await readFile(fileURLToPath(url), 'utf8');
+  const { outputText } = ts.transpileModule(text, { compilerOptions });
+  return { format: 'module', source: outputText, shortCircuit: true };
+}

@@ -86,6 +86,7 @@ export {
   jsonSyntaxFault,
   type MemberList,
   maxJsonDepth,
+  readJsonInSlices,
   readJsonSlowly,
   type SlowRead,
 } from './json-syntax.ts';

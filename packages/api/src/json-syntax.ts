@@ -1,6 +1,7 @@
 // The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used where a text that JSON.parse refuses
 // needs Go's reason, where members repeat, and where a number must keep its spelling.
 import { ExactNumber, setOwn } from './json.ts';
+import { runWhole, type SlicedWork } from './sliced-work.ts';
 
 /** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
 export const maxJsonDepth = 1000;
@@ -24,19 +25,29 @@ export interface SlowRead {
 
 /** Reads a whole text. Numbers that do not print as they are written become {@link ExactNumber}. Throws JsonSyntaxError. */
 export function readJsonSlowly(text: string): SlowRead {
+  return runWhole(readJsonInSlices(text));
+}
+
+/** The same for a text that takes more than a moment: of a body of 3 MiB a tenth of a second. */
+export function readJsonInSlices(text: string): SlicedWork<SlowRead> {
   return new Scanner(text).document();
 }
 
 /** What Go says of bytes that are no JSON, or undefined. It goes byte by byte, whatever their encoding. */
 export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   try {
-    new Scanner(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''), 'bytes').document();
+    runWhole(new Scanner(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''), 'bytes').document());
     return undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return error.message;
     throw error;
   }
 }
+
+const beginning = 'looking for beginning of value';
+const valuesPerSlice = 512;
+/** Escapes of a longer string are left to JSON.parse: a text of escapes alone would be half a million steps. */
+const shortString = 256;
 
 const whitespace = /[ \t\r\n]*/y;
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -60,27 +71,42 @@ class Scanner {
   readonly #repeats = new Map<object, MemberList>();
   #at = 0;
   #depth = 0;
+  #values = 0;
 
   constructor(text: string, units: 'characters' | 'bytes' = 'characters') {
     this.#text = text;
     this.#units = units;
   }
 
-  document(): SlowRead {
-    const value = this.#value('looking for beginning of value');
+  *document(): SlicedWork<SlowRead> {
+    const value = yield* this.#value(beginning);
     this.#skipWhitespace();
     if (this.#at < this.#text.length) this.#refuse('after top-level value');
     return { value, repeats: this.#repeats };
   }
 
-  #value(where: string): unknown {
+  *#value(where: string): SlicedWork<unknown> {
     this.#skipWhitespace();
     const char = this.#text[this.#at];
+    if (char === '{') return yield* this.#nested(this.#object());
+    if (char === '[') return yield* this.#nested(this.#array());
+    return this.#scalar(char, where);
+  }
+
+  /** A member or an item: only those that hold others need a generator of their own. */
+  #isNested(): boolean {
+    this.#skipWhitespace();
+    const char = this.#text[this.#at];
+    return char === '{' || char === '[';
+  }
+
+  /** True after so many values that others should have their turn. */
+  #isLong(): boolean {
+    return ++this.#values % valuesPerSlice === 0;
+  }
+
+  #scalar(char: string | undefined, where: string): unknown {
     switch (char) {
-      case '{':
-        return this.#nested(() => this.#object());
-      case '[':
-        return this.#nested(() => this.#array());
       case '"':
         return this.#string();
       case 't':
@@ -94,15 +120,15 @@ class Scanner {
     }
   }
 
-  #nested<T>(read: () => T): T {
-    if (++this.#depth > maxJsonDepth) throw new JsonSyntaxError('exceeded max depth');
+  *#nested<T>(reading: SlicedWork<T>): SlicedWork<T> {
+    if (++this.#depth > maxJsonDepth) this.#refuse('exceeded max depth');
     this.#at++;
-    const value = read();
+    const value = yield* reading;
     this.#depth--;
     return value;
   }
 
-  #object(): Record<string, unknown> {
+  *#object(): SlicedWork<Record<string, unknown>> {
     const object: Record<string, unknown> = {};
     const members: [string, unknown][] = [];
     let repeated = false;
@@ -114,7 +140,8 @@ class Scanner {
       const name = this.#string();
       this.#skipWhitespace();
       if (!this.#take(':')) this.#refuse('after object key');
-      const value = this.#value('looking for beginning of value');
+      const value = this.#isNested() ? yield* this.#value(beginning) : this.#scalar(this.#text[this.#at], beginning);
+      if (this.#isLong()) yield;
       repeated ||= Object.hasOwn(object, name);
       members.push([name, value]);
       setOwn(object, name, value);
@@ -126,12 +153,13 @@ class Scanner {
     return object;
   }
 
-  #array(): unknown[] {
+  *#array(): SlicedWork<unknown[]> {
     const items: unknown[] = [];
     this.#skipWhitespace();
     if (this.#take(']')) return items;
     for (;;) {
-      items.push(this.#value('looking for beginning of value'));
+      items.push(this.#isNested() ? yield* this.#value(beginning) : this.#scalar(this.#text[this.#at], beginning));
+      if (this.#isLong()) yield;
       this.#skipWhitespace();
       if (this.#take(']')) return items;
       if (!this.#take(',')) this.#refuse('after array element');
@@ -139,6 +167,8 @@ class Scanner {
   }
 
   #string(): string {
+    const whole = this.#longString();
+    if (whole !== undefined) return whole;
     let result = '';
     let start = ++this.#at;
     for (;;) {
@@ -152,6 +182,22 @@ class Scanner {
       start = this.#at;
     }
     return result + this.#text.slice(start, this.#at++);
+  }
+
+  /** A long string with escapes, if it is one that JSON.parse takes. */
+  #longString(): string | undefined {
+    const open = this.#at;
+    if (this.#units === 'bytes') return undefined;
+    const close = endOfString(this.#text, open);
+    if (close - open < shortString || close === this.#text.length) return undefined;
+    try {
+      const text = JSON.parse(this.#text.slice(open, close + 1)) as string;
+      this.#at = close + 1;
+      return text;
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined;
+      throw error;
+    }
   }
 
   #escape(): string {
@@ -223,6 +269,19 @@ class Scanner {
     const byte = this.#units === 'bytes' ? char.charCodeAt(0) : (new TextEncoder().encode(char)[0] ?? 0);
     throw new JsonSyntaxError(`invalid character ${quoteByte(byte)} ${where}`);
   }
+}
+
+/** Index of the quote that closes the string opened at `open`, or the end of the text. */
+function endOfString(text: string, open: number): number {
+  let close = text.indexOf('"', open + 1);
+  while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
+  return close === -1 ? text.length : close;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let at = quote - 1;
+  while (text.charCodeAt(at) === 0x5c) at--;
+  return (quote - at) % 2 === 0;
 }
 
 function isDigit(char: string): boolean {

@@ -9,6 +9,8 @@ import {
   newBadRequest,
   newInvalid,
   parseApiVersion,
+  runWhole,
+  type SlicedWork,
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
@@ -22,11 +24,11 @@ import {
 } from './field-validation.ts';
 import { normalizeGoForm } from './go-form.ts';
 import { jsonKind } from './go-types.ts';
-import { decodeText, type JsonDocument, readJson } from './json-reader.ts';
-import { pruneUnknownFields } from './pruning.ts';
+import { decodeText, type JsonDocument, readJsonText } from './json-reader.ts';
+import { pruneInSlices } from './pruning.ts';
 import { isRetiredKind } from './retired-kinds.ts';
 import type { SchemaNode } from './schema-node.ts';
-import { DecodeError, decodeTyped } from './typed-decoder.ts';
+import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';
 import { YamlSyntaxError } from './yaml-reader.ts';
 
@@ -53,9 +55,14 @@ export interface DecodeObjectOptions extends DocumentForm {
  * with their texts; 422 for a custom resource of another kind.
  */
 export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): UnstructuredObject {
-  const read = readBody(body, options);
+  return runWhole(decodeObjectInSlices(body, options));
+}
+
+/** The same for a body of any size. */
+export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<UnstructuredObject> {
+  const read = yield* readBody(body, options);
   try {
-    const object = decodeKind(read, options);
+    const object = yield* decodeKind(read, options);
     judge(read.strict.texts(), options);
     refuseOtherVersion(read.gvk, options);
     return object;
@@ -75,10 +82,10 @@ interface ReadBody {
   readonly strict: StrictErrors;
 }
 
-function readBody(body: Uint8Array, options: DecodeObjectOptions): ReadBody {
+function* readBody(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<ReadBody> {
   const strict = new StrictErrors();
   try {
-    const document = readDocument(decodeText(body), options, strict);
+    const document = yield* readDocumentInSlices(decodeText(body), options, strict);
     const gvk = interpretKind(document.value, options.gvk);
     if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
     return { document, gvk, strict };
@@ -107,18 +114,23 @@ export function documentForm(readYaml: YamlReading | undefined): DocumentForm {
 }
 
 /** Reads JSON or YAML. Throws {@link DecodeError} and {@link YamlSyntaxError} with Go's words. */
-export function readDocument(
+export function readDocument(text: string, form: DocumentForm, strict: StrictErrors): JsonDocument {
+  return runWhole(readDocumentInSlices(text, form, strict));
+}
+
+/** The same for a text of any length. */
+export function* readDocumentInSlices(
   text: string,
   { mediaType, readYaml = () => readYamlBody(text) }: DocumentForm,
   strict: StrictErrors,
-): JsonDocument {
+): SlicedWork<JsonDocument> {
   if (mediaType === 'application/yaml') {
     const { document, duplicates } = readYaml();
     if (duplicates.length > 0) strict.add(yamlDuplicatesText(duplicates));
     return document;
   }
   try {
-    return readJson(text);
+    return yield* readJsonText(text);
   } catch (error) {
     throw new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
   }
@@ -167,11 +179,14 @@ export function summarizeBody(body: Uint8Array): string {
   return body.length > longest ? `${text} ...` : text;
 }
 
-function decodeKind({ document, gvk, strict }: ReadBody, options: DecodeObjectOptions): UnstructuredObject {
+function* decodeKind(
+  { document, gvk, strict }: ReadBody,
+  options: DecodeObjectOptions,
+): SlicedWork<UnstructuredObject> {
   const schema = options.schema ?? builtinSchema(formatApiVersion(options.gvk), options.gvk.kind);
   if (schema === undefined) throw new TypeError(`no schema for ${formatApiVersion(options.gvk)} ${options.gvk.kind}`);
   const isTaken = gvk.kind === options.gvk.kind && options.acceptsVersion?.(gvk) === true;
-  return decodeDocument(document, { schema, gvk, strict, expected: isTaken ? gvk : options.gvk });
+  return yield* decodeDocumentInSlices(document, { schema, gvk, strict, expected: isTaken ? gvk : options.gvk });
 }
 
 export interface DocumentDecoding {
@@ -184,25 +199,34 @@ export interface DocumentDecoding {
 
 /** Pours a document into its kind. Throws {@link DecodeError}; StatusError 422 for a custom resource of another kind. */
 export function decodeDocument(document: JsonDocument, decoding: DocumentDecoding): UnstructuredObject {
+  return runWhole(decodeDocumentInSlices(document, decoding));
+}
+
+/** The same for a document of any size. */
+export function* decodeDocumentInSlices(
+  document: JsonDocument,
+  decoding: DocumentDecoding,
+): SlicedWork<UnstructuredObject> {
   const isCustom = decoding.schema.goType === undefined;
-  const decoded = isCustom ? decodeCustom(document, decoding) : decodeBuiltin(document, decoding);
+  const decoded = yield* isCustom ? decodeCustom(document, decoding) : decodeBuiltin(document, decoding);
   return { ...decoded, apiVersion: formatApiVersion(decoding.gvk), kind: decoding.gvk.kind };
 }
 
 /** Where Go registers its kinds, as it stands in an error. */
 export const kindRegistry = 'in scheme "pkg/runtime/scheme.go:111"';
 
-function decodeBuiltin(
+function* decodeBuiltin(
   document: JsonDocument,
   { schema, gvk, expected, strict }: DocumentDecoding,
-): UnstructuredObject {
+): SlicedWork<UnstructuredObject> {
   const apiVersion = formatApiVersion(gvk);
   const isExpected = gvk.kind === expected.kind && apiVersion === formatApiVersion(expected);
   const target = isExpected ? schema : (builtinSchema(apiVersion, gvk.kind) ?? retiredSchema(gvk, expected, schema));
   if (target === undefined)
     throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const value = document.value ?? {};
-  const decoded = decodeTyped(value, { schema: target, strict, repeats: document.repeats, words: 'json' });
+  const typed = { schema: target, strict, repeats: document.repeats, words: 'json' } as const;
+  const decoded = yield* decodeTypedInSlices(value, typed);
   if (gvk.kind !== expected.kind) {
     const internal = `${internalPackage(expected.group)}.${expected.kind}`;
     throw new DecodeError(`converting (${target.goType}) to (${internal}): unknown conversion`);
@@ -222,16 +246,19 @@ function internalPackage(group: string): string {
 }
 
 /** Wrong types outside of metadata are validation's. */
-function decodeCustom(document: JsonDocument, { schema, gvk, expected, strict }: DocumentDecoding): UnstructuredObject {
+function* decodeCustom(
+  document: JsonDocument,
+  { schema, gvk, expected, strict }: DocumentDecoding,
+): SlicedWork<UnstructuredObject> {
   const untyped = { schema: {}, strict, repeats: document.repeats, words: 'json' } as const;
-  const object = (decodeTyped(document.value, untyped) ?? {}) as UnstructuredObject;
+  const object = ((yield* decodeTypedInSlices(document.value, untyped)) ?? {}) as UnstructuredObject;
   coerceMetadata(object, '', strict);
   if (gvk.kind !== expected.kind) {
     throw newInvalid({ group: expected.group, kind: gvk.kind }, object.metadata?.name ?? '', [
       invalidField('kind', gvk.kind, `must be ${expected.kind}`),
     ]);
   }
-  const pruned = pruneUnknownFields(object, schema);
+  const pruned = yield* pruneInSlices(object, schema);
   for (const path of pruned.unknown) strict.unknownField(path);
   for (const embedded of pruned.embedded) coerceMetadata(embedded.object, `${embedded.path}.`, strict);
   return object;

@@ -1,6 +1,13 @@
 // JSON of clients: the engine's own parser, checked in one pass over the text for what it hides (repeated names, spelling
 // of numbers, depth). Texts that hide something are read again by json-syntax.ts.
-import { JsonSyntaxError, type MemberList, maxJsonDepth, readJsonSlowly } from '@kapstan/api';
+import {
+  JsonSyntaxError,
+  type MemberList,
+  maxJsonDepth,
+  readJsonInSlices,
+  readJsonSlowly,
+  type SlicedWork,
+} from '@kapstan/api';
 
 const noRepeats: ReadonlyMap<object, MemberList> = new Map();
 
@@ -26,15 +33,44 @@ export function readJson(sent: string): JsonDocument {
   }
 }
 
+/** Longer texts are read in slices: JSON.parse of a list of small objects takes a millisecond for so many bytes. */
+const sliceChars = 64 * 1024;
+
+/** As {@link readJson}, for texts of any length. */
+export function* readJsonText(sent: string): SlicedWork<JsonDocument> {
+  if (sent.length < sliceChars) return readJson(sent);
+  const text = mayHoldSurrogates(sent) ? yield* withoutSurrogatesInSlices(sent) : sent;
+  return yield* readJsonInSlices(text);
+}
+
 // A pair, half of one, or any other escape.
 const escapes = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)/gs;
 
 /** Half of an escaped pair is U+FFFD, as in Go: no UTF-8 has it. */
 function withoutLoneSurrogates(text: string): string {
-  if (!text.includes('\\ud') && !text.includes('\\uD')) return text;
+  if (!mayHoldSurrogates(text)) return text;
   return text.replaceAll(escapes, (whole: string, half: string | undefined) =>
     half === undefined ? whole : '\\ufffd',
   );
+}
+
+function mayHoldSurrogates(text: string): boolean {
+  return text.includes('\\ud') || text.includes('\\uD');
+}
+
+const escapesPerSlice = 4096;
+
+function* withoutSurrogatesInSlices(text: string): SlicedWork<string> {
+  let result = '';
+  let end = 0;
+  let count = 0;
+  for (const { 1: half, index } of text.matchAll(escapes)) {
+    if (++count % escapesPerSlice === 0) yield;
+    if (half === undefined) continue;
+    result += `${text.slice(end, index)}\\ufffd`;
+    end = index + 6;
+  }
+  return result + text.slice(end);
 }
 
 /** Decodes a body; bytes that are no UTF-8 become U+FFFD, as in Go. A byte order mark stays and is refused. */

@@ -1,6 +1,6 @@
 // Unknown fields of custom resources: found by the schema, taken out, named. Used by decode-object.ts; built-in kinds
 // lose theirs in typed-decoder.ts.
-import { isJsonObject } from '@kapstan/api';
+import { fitsOneSlice, isJsonObject, membersPerSlice, runWhole, type SlicedWork } from '@kapstan/api';
 import type { SchemaNode } from './schema-node.ts';
 
 const objectMembers: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
@@ -18,8 +18,15 @@ export interface Pruned {
  * itself and of embedded objects stay as they are. Source: structural pruning.PruneWithOptions.
  */
 export function pruneUnknownFields(object: Record<string, unknown>, schema: SchemaNode): Pruned {
+  return runWhole(pruneInSlices(object, schema));
+}
+
+/** The same for an object of any size. */
+export function* pruneInSlices(object: Record<string, unknown>, schema: SchemaNode): SlicedWork<Pruned> {
   const found: Found = { unknown: [], embedded: [] };
-  pruneObject(object, { node: schema, path: '', isResourceRoot: true, found });
+  const place = { node: schema, path: '', isResourceRoot: true, found };
+  if (fitsOneSlice(object)) pruneObject(object, place);
+  else yield* pruneObjectInSlices(object, place);
   found.unknown.sort();
   return found;
 }
@@ -38,31 +45,68 @@ interface Place {
 
 function prune(value: unknown, place: Place): void {
   if (Array.isArray(value)) {
-    const node = place.node.items ?? nothing;
-    const keeps = place.node.items === undefined && place.node.preserveUnknownFields === true;
-    if (keeps) return;
-    value.forEach((item, index) => {
-      prune(item, { ...place, node, path: `${place.path}[${index}]`, isResourceRoot: node.embeddedResource === true });
-    });
+    if (keepsItems(place)) return;
+    for (const [index, item] of value.entries()) prune(item, placeOfItem(place, index));
   } else if (isJsonObject(value)) pruneObject(value, place);
+}
+
+function* pruneValueInSlices(value: unknown, place: Place): SlicedWork<void> {
+  if (fitsOneSlice(value)) return prune(value, place);
+  if (isJsonObject(value)) return yield* pruneObjectInSlices(value, place);
+  if (!Array.isArray(value) || keepsItems(place)) return;
+  for (const [index, item] of value.entries()) {
+    if (typeof item === 'object') yield* pruneValueInSlices(item, placeOfItem(place, index));
+    if (index % itemsPerSlice === itemsPerSlice - 1) yield;
+  }
+}
+
+const itemsPerSlice = 32;
+
+function keepsItems({ node }: Place): boolean {
+  return node.items === undefined && node.preserveUnknownFields === true;
+}
+
+function placeOfItem(place: Place, index: number): Place {
+  const node = place.node.items ?? nothing;
+  return { ...place, node, path: `${place.path}[${index}]`, isResourceRoot: node.embeddedResource === true };
 }
 
 const nothing: SchemaNode = {};
 
 function pruneObject(object: Record<string, unknown>, place: Place): void {
-  const { node, found } = place;
-  if (place.isResourceRoot && place.path !== '') found.embedded.push({ path: place.path, object });
+  enter(object, place);
   for (const name of Object.keys(object)) {
-    if (place.isResourceRoot && objectMembers.has(name)) continue;
-    const path = place.path === '' ? name : `${place.path}.${name}`;
-    const member = node.properties?.get(name) ?? valuesOf(node);
-    if (member !== undefined) {
-      prune(object[name], { node: member, path, isResourceRoot: member.embeddedResource === true, found });
-    } else if (node.preserveUnknownFields !== true) {
-      delete object[name];
-      found.unknown.push(path);
-    }
+    const below = placeOfMember(object, name, place);
+    if (below !== undefined) prune(object[name], below);
   }
+}
+
+function* pruneObjectInSlices(object: Record<string, unknown>, place: Place): SlicedWork<void> {
+  enter(object, place);
+  let count = 0;
+  for (const name of Object.keys(object)) {
+    const below = placeOfMember(object, name, place);
+    const member = object[name];
+    if (below !== undefined && typeof member === 'object') yield* pruneValueInSlices(member, below);
+    if (++count % membersPerSlice === 0) yield;
+  }
+}
+
+function enter(object: Record<string, unknown>, { path, isResourceRoot, found }: Place): void {
+  if (isResourceRoot && path !== '') found.embedded.push({ path, object });
+}
+
+/** Where a member stands; undefined when there is nothing to look for in it, or it is not known and has been taken out. */
+function placeOfMember(object: Record<string, unknown>, name: string, place: Place): Place | undefined {
+  const { node, found } = place;
+  if (place.isResourceRoot && objectMembers.has(name)) return undefined;
+  const path = place.path === '' ? name : `${place.path}.${name}`;
+  const member = node.properties?.get(name) ?? valuesOf(node);
+  if (member !== undefined) return { node: member, path, isResourceRoot: member.embeddedResource === true, found };
+  if (node.preserveUnknownFields === true) return undefined;
+  delete object[name];
+  found.unknown.push(path);
+  return undefined;
 }
 
 const anything: SchemaNode = { preserveUnknownFields: true };

@@ -1,6 +1,15 @@
 // A JSON value poured into the Go types of a built-in kind: wrong types get Go's words, unknown and repeated fields are
 // noted and dropped, null counts as absent. Between the readers (json-reader.ts, yaml-reader.ts) and decode-object.ts.
-import { ExactNumber, getOwn, isJsonObject, type MemberList, setOwn } from '@kapstan/api';
+import {
+  ExactNumber,
+  fitsOneSlice,
+  getOwn,
+  isJsonObject,
+  type MemberList,
+  membersPerSlice,
+  type SlicedWork,
+  setOwn,
+} from '@kapstan/api';
 import { StrictErrors } from './field-validation.ts';
 import { canonicalTime, GoTimeError } from './go-time.ts';
 import {
@@ -38,6 +47,14 @@ export interface TypedDecodeOptions {
 export function decodeTyped(value: unknown, options: TypedDecodeOptions): unknown {
   const decoder = new TypedDecoder(options);
   const decoded = decoder.decode(value, options.schema);
+  decoder.throwSaved();
+  return decoded;
+}
+
+/** The same for a value of any size. */
+export function* decodeTypedInSlices(value: unknown, options: TypedDecodeOptions): SlicedWork<unknown> {
+  const decoder = new TypedDecoder(options);
+  const decoded = yield* decoder.decodeInSlices(value, options.schema);
   decoder.throwSaved();
   return decoded;
 }
@@ -102,29 +119,119 @@ class TypedDecoder {
     // Names repeat only where the reader has noted it.
     const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
     for (const [name, member] of this.#membersOf(value)) {
-      this.#path.push(this.#path.length === 0 ? name : `.${name}`);
+      this.#enter(name);
       const property = properties.get(name);
-      if (property !== undefined) this.#field(result, seen, [name, member, property]);
-      else if (node.preserveUnknownFields === true) setOwn(result, name, member);
-      else this.#options.strict.unknownField(this.#path.join(''));
+      if (property === undefined) this.#unknown(result, [name, member, node]);
+      else if (this.#opens(name, member, seen))
+        this.#close(result, seen, [name, this.decode(member, property), property]);
       this.#path.pop();
     }
     this.#structs.pop();
     return result;
   }
 
-  #field(
-    result: Record<string, unknown>,
-    seen: Set<string> | undefined,
-    [name, member, node]: readonly [string, unknown, SchemaNode],
-  ): void {
+  #enter(name: string): void {
+    this.#path.push(this.#path.length === 0 ? name : `.${name}`);
+  }
+
+  #unknown(result: Record<string, unknown>, [name, member, node]: readonly [string, unknown, SchemaNode]): void {
+    if (node.preserveUnknownFields === true) setOwn(result, name, member);
+    else this.#options.strict.unknownField(this.#path.join(''));
+  }
+
+  /** False for null, which counts as absent. */
+  #opens(name: string, member: unknown, seen: Set<string> | undefined): boolean {
     if (seen?.has(name) === true) this.#options.strict.duplicateField(this.#path.join(''));
     seen?.add(name);
-    if (member === null) return;
+    if (member === null) return false;
     this.#fields.push(name);
-    const decoded = this.decode(member, node);
+    return true;
+  }
+
+  #close(
+    result: Record<string, unknown>,
+    seen: Set<string> | undefined,
+    [name, decoded, node]: readonly [string, unknown, SchemaNode],
+  ): void {
     setOwn(result, name, seen === undefined ? decoded : mergeRepeated(getOwn(result, name), decoded, node));
     this.#fields.pop();
+  }
+
+  /** As {@link decode}, which it leaves all to that is small. */
+  *decodeInSlices(value: unknown, node: SchemaNode): SlicedWork<unknown> {
+    const isPlain = value === null || isCustomType(node) || isJsonSchemaUnion(node) || fitsOneSlice(value);
+    if (isPlain) return this.decode(value, node);
+    if (Array.isArray(value)) return yield* this.#listInSlices(value, node);
+    if (!isJsonObject(value)) return this.decode(value, node);
+    if (node.properties !== undefined) return yield* this.#structInSlices(value, node, node.properties);
+    const isTaken = node.additionalProperties !== undefined || takesAnything(node);
+    return isTaken ? yield* this.#mapInSlices(value, node.additionalProperties) : this.decode(value, node);
+  }
+
+  *#structInSlices(
+    value: Record<string, unknown>,
+    node: SchemaNode,
+    properties: ReadonlyMap<string, SchemaNode>,
+  ): SlicedWork<unknown> {
+    const result: Record<string, unknown> = {};
+    this.#structs.push(node);
+    const seen = this.#options.repeats?.has(value) === true ? new Set<string>() : undefined;
+    let count = 0;
+    for (const [name, member] of this.#membersOneByOne(value)) {
+      this.#enter(name);
+      const property = properties.get(name);
+      if (property === undefined) this.#unknown(result, [name, member, node]);
+      else if (this.#opens(name, member, seen))
+        this.#close(result, seen, [name, yield* this.decodeInSlices(member, property), property]);
+      this.#path.pop();
+      if (++count % membersPerSlice === 0) yield;
+    }
+    this.#structs.pop();
+    return result;
+  }
+
+  *#mapInSlices(value: Record<string, unknown>, node: SchemaNode | true | undefined): SlicedWork<unknown> {
+    const values = node === true || node === undefined ? anything : node;
+    const result: Record<string, unknown> = {};
+    let count = 0;
+    for (const [key, member] of this.#membersOneByOne(value)) {
+      this.#enter(key);
+      if (Object.hasOwn(result, key)) this.#options.strict.duplicateField(this.#path.join(''));
+      const isScalar = typeof member !== 'object' || member === null;
+      setOwn(result, key, isScalar ? this.decode(member, values) : yield* this.decodeInSlices(member, values));
+      this.#path.pop();
+      if (++count % membersPerSlice === 0) yield;
+    }
+    return result;
+  }
+
+  *#listInSlices(value: readonly unknown[], node: SchemaNode): SlicedWork<unknown> {
+    const { items } = node;
+    const isTaken = items !== undefined || node.type === 'array' || takesAnything(node);
+    if (!isTaken) return this.decode(value, node);
+    const result: unknown[] = [];
+    let nodes = 0;
+    for (const [index, item] of value.entries()) {
+      this.#path.push(`[${index}]`);
+      const isScalar = typeof item !== 'object' || item === null;
+      result.push(
+        isScalar ? this.decode(item, items ?? anything) : yield* this.decodeInSlices(item, items ?? anything),
+      );
+      this.#path.pop();
+      nodes += isScalar ? 1 : nodesOfItem;
+      if (nodes >= membersPerSlice) {
+        nodes = 0;
+        yield;
+      }
+    }
+    return result;
+  }
+
+  /** No list of all of them: of a map of 100,000 keys it takes as long as all the rest. */
+  *#membersOneByOne(value: Record<string, unknown>): Iterable<readonly [string, unknown]> {
+    const repeated = this.#options.repeats?.get(value);
+    if (repeated !== undefined) yield* repeated;
+    else for (const name of Object.keys(value)) yield [name, value[name]];
   }
 
   #map(value: unknown, node: SchemaNode): unknown {
@@ -255,6 +362,20 @@ class TypedDecoder {
   #save(text: string): void {
     this.#saved ??= new DecodeError(text);
   }
+}
+
+/** What an object counts for among the items of a slice. */
+const nodesOfItem = 8;
+const anything: SchemaNode = {};
+
+/** Whether a place takes any value: what {@link TypedDecoder} reads as such. */
+function takesAnything(node: SchemaNode): boolean {
+  return (
+    node.properties === undefined &&
+    node.additionalProperties === undefined &&
+    node.items === undefined &&
+    (node.type === undefined || node.type === 'object')
+  );
 }
 
 /** A member that stands twice in the text is decoded twice into the same Go value: structs and maps add up. */

@@ -72,6 +72,7 @@ export {
 } from './group-version.ts';
 export { guardedCall, immediate } from './guarded-call.ts';
 export {
+  copyInSlices,
   type DeepWritable,
   deepCopy,
   ExactNumber,
@@ -79,6 +80,7 @@ export {
   isJsonObject,
   parseJson,
   setOwn,
+  stringifyInSlices,
   stringifyJson,
 } from './json.ts';
 export {
@@ -86,6 +88,7 @@ export {
   jsonSyntaxFault,
   type MemberList,
   maxJsonDepth,
+  parseJsonInSlices,
   readJsonInSlices,
   readJsonSlowly,
   type SlowRead,

@@ -1,6 +1,6 @@
 // The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used where a text that JSON.parse refuses
 // needs Go's reason, where members repeat, and where a number must keep its spelling.
-import { ExactNumber, setOwn } from './json.ts';
+import { ExactNumber, isExactAsDouble, setOwn } from './json.ts';
 import { runWhole, type SlicedWork } from './sliced-work.ts';
 
 /** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
@@ -33,6 +33,12 @@ export function readJsonInSlices(text: string): SlicedWork<SlowRead> {
   return new Scanner(text).document();
 }
 
+/** What parseJson makes of a text of any length, in slices. Throws JsonSyntaxError. */
+export function* parseJsonInSlices(text: string): SlicedWork<unknown> {
+  const { value } = yield* new Scanner(text, 'characters', 'nearest').document();
+  return value;
+}
+
 /** What Go says of bytes that are no JSON, or undefined. It goes byte by byte, whatever their encoding. */
 export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
   try {
@@ -46,8 +52,8 @@ export function jsonSyntaxFault(bytes: Uint8Array): string | undefined {
 
 const beginning = 'looking for beginning of value';
 const valuesPerSlice = 512;
-/** Escapes of a longer string are left to JSON.parse: a text of escapes alone would be half a million steps. */
-const shortString = 256;
+/** JSON.parse copies longer strings, where a slice would keep the whole text in memory, and is faster with escapes. */
+const shortString = 12;
 
 const whitespace = /[ \t\r\n]*/y;
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -68,14 +74,21 @@ const escapes: ReadonlyMap<string, string> = new Map([
 class Scanner {
   readonly #text: string;
   readonly #units: 'characters' | 'bytes';
+  /** 'nearest': a number that a double holds in all its digits is one, however it is written. */
+  readonly #numbers: 'as written' | 'nearest';
   readonly #repeats = new Map<object, MemberList>();
   #at = 0;
   #depth = 0;
   #values = 0;
 
-  constructor(text: string, units: 'characters' | 'bytes' = 'characters') {
+  constructor(
+    text: string,
+    units: 'characters' | 'bytes' = 'characters',
+    numbers: 'as written' | 'nearest' = 'as written',
+  ) {
     this.#text = text;
     this.#units = units;
+    this.#numbers = numbers;
   }
 
   *document(): SlicedWork<SlowRead> {
@@ -227,7 +240,8 @@ class Scanner {
     this.#at += token.length;
     this.#refuseBrokenNumber(token);
     const value = Number(token);
-    return String(value) === token ? value : new ExactNumber(token);
+    const isKept = String(value) === token || (this.#numbers === 'nearest' && isExactAsDouble(token));
+    return isKept ? value : new ExactNumber(token);
   }
 
   #refuseBrokenNumber(token: string): void {

@@ -1,4 +1,5 @@
 // JSON in which numbers survive digit for digit. Used wherever objects of users are read or written.
+import { fitsOneSlice, membersPerSlice, type SlicedWork } from './sliced-work.ts';
 
 /** A number whose text JavaScript's doubles cannot hold; kept as written. */
 export class ExactNumber {
@@ -106,6 +107,88 @@ function copyValue(value: unknown): unknown {
   return copy;
 }
 
+/** {@link deepCopy} of a value of any size. */
+export function* copyInSlices<T>(value: T): SlicedWork<DeepWritable<T>> {
+  return (yield* copyLarge(value)) as DeepWritable<T>;
+}
+
+function* copyLarge(value: unknown): SlicedWork<unknown> {
+  if (fitsOneSlice(value)) return copyValue(value);
+  if (Array.isArray(value)) return yield* copyItems(value);
+  return isJsonObject(value) ? yield* copyMembers(value) : value;
+}
+
+function* copyItems(list: readonly unknown[]): SlicedWork<unknown[]> {
+  const copy: unknown[] = [];
+  for (const item of list) {
+    copy.push(isLeaf(item) ? item : yield* copyLarge(item));
+    if (copy.length % itemsPerSlice === 0) yield;
+  }
+  return copy;
+}
+
+function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string, unknown>> {
+  const copy: Record<string, unknown> = {};
+  let count = 0;
+  for (const key of Object.keys(object)) {
+    const member = object[key];
+    setOwn(copy, key, isLeaf(member) ? member : yield* copyLarge(member));
+    if (++count % membersPerSlice === 0) yield;
+  }
+  return copy;
+}
+
+/** Items of a list between two yields: each may be an object of some members. */
+const itemsPerSlice = 64;
+
+function isLeaf(value: unknown): boolean {
+  return typeof value !== 'object' || value === null;
+}
+
+/** {@link stringifyJson} of a value of any size. */
+export function* stringifyInSlices(value: unknown): SlicedWork<string> {
+  if (fitsOneSlice(value)) return stringifyJson(value);
+  if (Array.isArray(value)) return `[${yield* joinLarge(itemTexts(value))}]`;
+  if (!isJsonObject(value)) return stringifyJson(value);
+  return `{${yield* joinLarge(memberTexts(value))}}`;
+}
+
+function* joinLarge(texts: SlicedWork<string[]>): SlicedWork<string> {
+  return (yield* texts).join(',');
+}
+
+function* itemTexts(list: readonly unknown[]): SlicedWork<string[]> {
+  const texts: string[] = [];
+  let run: unknown[] = [];
+  for (const item of list) {
+    if (isLeaf(item) || fitsOneSlice(item)) run.push(item);
+    else {
+      if (run.length > 0) texts.push(stringifyJson(run).slice(1, -1));
+      run = [];
+      texts.push(yield* stringifyInSlices(item));
+    }
+    if (run.length < itemsPerSlice) continue;
+    texts.push(stringifyJson(run).slice(1, -1));
+    run = [];
+    yield;
+  }
+  if (run.length > 0) texts.push(stringifyJson(run).slice(1, -1));
+  return texts;
+}
+
+function* memberTexts(object: Record<string, unknown>): SlicedWork<string[]> {
+  const texts: string[] = [];
+  for (const [index, key] of Object.keys(object).entries()) {
+    const member = object[key];
+    if (member !== undefined)
+      texts.push(
+        `${JSON.stringify(key)}:${isLeaf(member) ? JSON.stringify(member) : yield* stringifyInSlices(member)}`,
+      );
+    if (index % membersPerSlice === membersPerSlice - 1) yield;
+  }
+  return texts;
+}
+
 /** Sets an own property whatever its name: `copy['__proto__'] = x` would set the prototype instead. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') target[key] = value;
@@ -122,7 +205,8 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
 
-function isExactAsDouble(token: string): boolean {
+/** Whether a number token has no more digits than a double keeps, or prints as its double. */
+export function isExactAsDouble(token: string): boolean {
   const digits = token
     .replace(/^-/, '')
     .replace(/[eE].*$/, '')

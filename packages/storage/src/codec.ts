@@ -1,14 +1,26 @@
 // The codec port: objects to stored bytes and back. JSON here; apiserver brings YAML and protobuf.
 import { isDeepStrictEqual } from 'node:util';
-import { type KubernetesObject, parseJson, type Revision, stringifyJson } from '@kapstan/api';
+import {
+  type KubernetesObject,
+  parseJson,
+  parseJsonInSlices,
+  type Revision,
+  type SlicedWork,
+  stringifyInSlices,
+  stringifyJson,
+} from '@kapstan/api';
 import { spliceResourceVersion } from './json-splice.ts';
 
 export interface Codec<T extends KubernetesObject> {
   readonly mediaType: string;
   /** Bytes to store. The object carries neither resourceVersion nor selfLink. Throws TypeError when it cannot be encoded. */
   encode(object: T): Uint8Array;
+  /** {@link encode} of an object of any size. Absent: it is encoded in one turn. */
+  encodeInSlices?(object: T): SlicedWork<Uint8Array>;
   /** Throws when the bytes are no object of this kind. `revision` is written into the object as its resourceVersion. */
   decode(bytes: Uint8Array, revision: Revision): T;
+  /** {@link decode} of bytes of any size. Absent: they are decoded in one turn. */
+  decodeInSlices?(bytes: Uint8Array, revision: Revision): SlicedWork<T>;
   /** Wire JSON of what {@link decode} gives, when that is cheap to know from the bytes. */
   wireJson?(bytes: Uint8Array, revision: Revision): Uint8Array | undefined;
   /** True when two encodings differ in nothing but their form (the order of members), so that no write is needed. Default: equal bytes. */
@@ -23,13 +35,12 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
   return {
     mediaType: 'application/json',
     encode: (object) => encoder.encode(`${stringifyJson(object)}\n`),
-    decode: (bytes, revision) => {
-      const value = parseJson(decoder.decode(bytes));
-      if (typeof value !== 'object' || value === null || Array.isArray(value))
-        throw new TypeError('the stored value is not an object');
-      const object = value as T;
-      object.metadata = { ...object.metadata, resourceVersion: String(revision) };
-      return object;
+    encodeInSlices: function* (object) {
+      return encoder.encode(`${yield* stringifyInSlices(object)}\n`);
+    },
+    decode: (bytes, revision) => versioned<T>(parseJson(decoder.decode(bytes)), revision),
+    decodeInSlices: function* (bytes, revision) {
+      return versioned<T>(yield* parseJsonInSlices(decoder.decode(bytes)), revision);
     },
     wireJson: (bytes, revision) => spliceResourceVersion(bytes, String(revision)),
     // kube-apiserver's encoders order members by name or by struct field, so a mere reordering by a client writes
@@ -37,6 +48,14 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
     isSameContent: (a, b) =>
       hasSameBytes(a, b) && isDeepStrictEqual(parseJson(decoder.decode(a)), parseJson(decoder.decode(b))),
   };
+}
+
+function versioned<T extends KubernetesObject>(value: unknown, revision: Revision): T {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TypeError('the stored value is not an object');
+  const object = value as T;
+  object.metadata = { ...object.metadata, resourceVersion: String(revision) };
+  return object;
 }
 
 /** How many more there are of each byte in one than in the other; all 0 between two calls. */

@@ -1,6 +1,6 @@
 // DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage.
 // Source: apiserver registry/generic/registry/dryrun.go.
-import { deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+import { copyInSlices, deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
 import { checkPreconditions } from './preconditions.ts';
 import type {
   GuaranteedUpdateOptions,
@@ -20,6 +20,7 @@ import type {
 import { StorageError } from './storage-error.ts';
 import { Stored } from './stored.ts';
 import { plainStatusError, revisionOf } from './versioner.ts';
+import { largeObjectBytes, runInTurns } from './work-turns.ts';
 
 /** Reads pass through; writes are checked as the wrapped storage would check them, then answered without being done. */
 export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
@@ -37,10 +38,10 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   }
 
   /** The object comes back without a resourceVersion: it has none. */
-  async create(key: string, object: T, _options?: StorageCreateOptions): Promise<Stored<T>> {
+  async create(key: string, object: T, options: StorageCreateOptions = {}): Promise<Stored<T>> {
     if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
     if ((await this.#storage.get(key)) !== undefined) throw new StorageError({ code: 'KeyExists', key });
-    return storedAs(key, 0 as Revision, object);
+    return storedAs(key, 0 as Revision, { object, ...options });
   }
 
   /** The object as it would have been deleted, at the version that it has. */
@@ -77,9 +78,13 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
     if (stored === undefined && options.ignoreNotFound !== true) throw new StorageError({ code: 'KeyNotFound', key });
     checkPreconditions(this.#shown(key), options.preconditions, stored?.object);
     const revision = stored?.revision ?? (0 as Revision);
-    const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
-    const result = await tryUpdate(copy, { ttlSeconds: 0, revision });
-    return storedAs(key, revision, result.object);
+    if (stored === undefined || stored.storedBytes < largeObjectBytes) {
+      const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
+      return storedAs(key, revision, await tryUpdate(copy, { ttlSeconds: 0, revision }));
+    }
+    await stored.restore();
+    const copy = (await runInTurns(copyInSlices(stored.object))) as T;
+    return storedAs(key, revision, await tryUpdate(copy, { ttlSeconds: 0, revision, isLarge: true }));
   }
 
   get(key: string, options?: StorageGetOptions<T>): Promise<Stored<T> | undefined> {
@@ -124,8 +129,12 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   }
 }
 
-function storedAs<T extends KubernetesObject>(key: string, revision: Revision, object: T): Stored<T> {
-  const copy = deepCopy(object);
+async function storedAs<T extends KubernetesObject>(
+  key: string,
+  revision: Revision,
+  { object, isLarge }: { readonly object: T; readonly isLarge?: boolean },
+): Promise<Stored<T>> {
+  const copy = isLarge === true ? await runInTurns(copyInSlices(object)) : deepCopy(object);
   const { resourceVersion: _old, ...meta } = copy.metadata ?? {};
   copy.metadata = revision === 0 ? meta : { ...meta, resourceVersion: formatRevision(revision) };
   return new Stored<T>(key, revision, copy as Stored<T>['object']);

@@ -75,4 +75,4 @@ export { secretboxTransformer } from './transform/secretbox-transformer.ts';
 export { identityTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
 export { TurnBudget } from './turn-budget.ts';
 export { parseResourceVersion } from './versioner.ts';
-export { runInTurns, WorkTurns } from './work-turns.ts';
+export { largeObjectBytes, runInTurns, WorkTurns } from './work-turns.ts';

@@ -7,6 +7,7 @@ import { StorageError } from './storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { withoutVersion } from './versioner.ts';
+import { largeObjectBytes, runInTurns } from './work-turns.ts';
 
 /** An object as it was read for an update: with the plain bytes, to tell a no-op. */
 export interface ReadState<T extends KubernetesObject> {
@@ -35,6 +36,10 @@ export class ObjectCoder<T extends KubernetesObject> {
   readonly #onDecodeError: (() => void) | undefined;
   /** What was read from the engine in this turn, by revision: a watch hears of a write just before its writer does. */
   readonly #fresh = new Map<Revision, Stored<T>>();
+  /** Large values that are being decoded, or were in this turn, by revision and key: a writer and all watches share one. */
+  readonly #decoding = new Map<string, Promise<Stored<T> | undefined>>();
+  /** What {@link prepare} has decoded. */
+  readonly #prepared = new WeakMap<KeyValue, Stored<T>>();
 
   constructor(options: ObjectCoderOptions<T>) {
     this.#codec = options.codec;
@@ -49,14 +54,55 @@ export class ObjectCoder<T extends KubernetesObject> {
   }
 
   /**
-   * Fetches what is needed to read a value; undefined when nothing is. To be awaited before {@link read} and its like, in
-   * the same turn. Never rejects.
+   * Fetches what is needed to read a value, and decodes a large one; undefined when nothing is to be done. To be awaited before
+   * {@link read} and its like, in the same turn. Never rejects.
    */
   prepare(kv: KeyValue): Promise<void> | undefined {
-    return this.#transformer.prepare?.(kv.value);
+    const fetching = this.#transformer.prepare?.(kv.value);
+    if (kv.value.length < largeObjectBytes) return fetching;
+    return this.#prepareLarge(kv, fetching);
+  }
+
+  async #prepareLarge(kv: KeyValue, fetching: Promise<void> | undefined): Promise<void> {
+    await fetching;
+    let bytes: Uint8Array;
+    try {
+      ({ bytes } = this.#transformer.fromStorage(kv.value, kv.key));
+    } catch (error) {
+      if (error instanceof Error) return; // Told by the read that follows.
+      throw error;
+    }
+    const stored = await this.#decodeLarge(kv.key, kv.modRevision, bytes);
+    if (stored !== undefined) this.#prepared.set(kv, stored);
+  }
+
+  /** Undefined for what cannot be decoded: the read that follows tells why. */
+  #decodeLarge(key: string, revision: Revision, plain: Uint8Array): Promise<Stored<T> | undefined> {
+    const id = `${revision} ${key}`;
+    let decoding = this.#decoding.get(id);
+    if (decoding === undefined) {
+      decoding = this.#decodeInTurns(key, revision, plain);
+      this.#decoding.set(id, decoding);
+      void decoding.then(() => setImmediate(() => this.#decoding.delete(id)));
+    }
+    return decoding;
+  }
+
+  async #decodeInTurns(key: string, revision: Revision, plain: Uint8Array): Promise<Stored<T> | undefined> {
+    const { decodeInSlices } = this.#codec;
+    if (decodeInSlices === undefined) return undefined;
+    try {
+      const object = await runInTurns(decodeInSlices(plain, revision));
+      return this.#storedOf({ key, revision, plain }, this.#shared(object));
+    } catch (error) {
+      if (error instanceof Error) return undefined;
+      throw error;
+    }
   }
 
   read(kv: KeyValue): Stored<T> {
+    const prepared = this.#prepared.get(kv);
+    if (prepared !== undefined) return prepared;
     const { bytes } = this.#plain(kv);
     return this.#decode(kv.key, kv.modRevision, bytes);
   }
@@ -73,7 +119,7 @@ export class ObjectCoder<T extends KubernetesObject> {
 
   readState(kv: KeyValue): ReadState<T> {
     const { bytes, isStale } = this.#plain(kv);
-    const stored = this.#decode(kv.key, kv.modRevision, bytes);
+    const stored = this.#prepared.get(kv) ?? this.#decode(kv.key, kv.modRevision, bytes);
     return { stored, plain: bytes, revision: kv.modRevision, isStale };
   }
 
@@ -92,6 +138,12 @@ export class ObjectCoder<T extends KubernetesObject> {
     return this.#codec.encode(withoutVersion(object));
   }
 
+  /** {@link encode} of an object of any size; a promise only where it takes several turns. */
+  encodeLarge(object: T): Uint8Array | Promise<Uint8Array> {
+    const { encodeInSlices } = this.#codec;
+    return encodeInSlices === undefined ? this.encode(object) : runInTurns(encodeInSlices(withoutVersion(object)));
+  }
+
   isSameContent(a: Uint8Array, b: Uint8Array): boolean {
     return Buffer.compare(a, b) === 0 || (this.#codec.isSameContent?.(a, b) ?? false);
   }
@@ -104,6 +156,11 @@ export class ObjectCoder<T extends KubernetesObject> {
   written(key: string, plain: Uint8Array, revision: Revision): Stored<T> {
     const fresh = this.#fresh.get(revision);
     return fresh?.key === key ? fresh : this.#decode(key, revision, plain);
+  }
+
+  /** {@link written} of an object of any size. */
+  async writtenLarge(key: string, plain: Uint8Array, revision: Revision): Promise<Stored<T>> {
+    return (await this.#decodeLarge(key, revision, plain)) ?? this.written(key, plain, revision);
   }
 
   #plain(kv: KeyValue): { readonly bytes: Uint8Array; readonly isStale: boolean } {
@@ -122,20 +179,36 @@ export class ObjectCoder<T extends KubernetesObject> {
       this.#onDecodeError?.();
       throw corrupt(key, `object not decodable revision=${revision}`, error);
     }
+    return this.#storedOf({ key, revision, plain }, object);
+  }
+
+  #storedOf({ key, revision, plain }: Written, object: DeepReadonly<T>): Stored<T> {
     const wire = this.#codec.wireJson?.(plain, revision);
     // What was decoded once can be decoded again; of the two forms only one is kept.
     const kept = wire ?? withoutNeighbours(plain);
     const stored = new Stored<T>(key, revision, object);
-    stored.rememberParser(() => this.#parse(kept, revision));
+    const { decodeInSlices } = this.#codec;
+    const isLarge = plain.length >= largeObjectBytes && decodeInSlices !== undefined;
+    const inTurns = isLarge ? async () => this.#shared(await runInTurns(decodeInSlices(kept, revision))) : undefined;
+    stored.rememberParser(() => this.#parse(kept, revision), inTurns);
     stored.storedBytes = plain.length;
     if (wire !== undefined) stored.rememberEncoded(jsonEncoding.name, wire);
     return stored;
   }
 
   #parse(plain: Uint8Array, revision: Revision): DeepReadonly<T> {
-    const object = this.#codec.decode(plain, revision);
+    return this.#shared(this.#codec.decode(plain, revision));
+  }
+
+  #shared(object: T): DeepReadonly<T> {
     return this.#freeze ? deepFreeze(object) : (object as DeepReadonly<T>);
   }
+}
+
+interface Written {
+  readonly key: string;
+  readonly revision: Revision;
+  readonly plain: Uint8Array;
 }
 
 /** Bytes that keep no larger buffer in memory: an engine may read a whole page into one. */

@@ -41,6 +41,7 @@ import { type SpanAttributes, type StoreTrace, StoreTracer } from './store-trace
 import type { Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { parseResourceVersion, plainStatusError, requireNotOlder, revisionOf } from './versioner.ts';
+import { largeObjectBytes } from './work-turns.ts';
 import { WriteTurns } from './write-turns.ts';
 
 export interface ObjectStoreOptions<T extends KubernetesObject> {
@@ -264,7 +265,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     this.#open(this.keys.single(key));
     if (revisionOf(object) !== 0) throw plainStatusError('resourceVersion should not be set on objects to be created');
     trace.step('About to Encode');
-    const plain = this.#coder.encode(object);
+    const plain = options.isLarge === true ? await this.#coder.encodeLarge(object) : this.#coder.encode(object);
     trace.step('Encode succeeded', plain.length);
     const value = this.#coder.transform(key, plain);
     trace.step('TransformToStorage succeeded');
@@ -275,7 +276,10 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
     const outcome = await this.#counters.request('create', send);
     trace.step('Txn call succeeded');
     if (!outcome.succeeded) throw new StorageError({ code: 'KeyExists', key });
-    const stored = this.#coder.written(key, plain, outcome.revision);
+    const isLarge = plain.length >= largeObjectBytes;
+    const stored = isLarge
+      ? await this.#coder.writtenLarge(key, plain, outcome.revision)
+      : this.#coder.written(key, plain, outcome.revision);
     trace.step('decode succeeded', plain.length);
     return stored;
   }

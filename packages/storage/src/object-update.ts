@@ -1,5 +1,5 @@
 // The compare-and-set loop of updates: etcd3/store.go GuaranteedUpdate.
-import { deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
+import { copyInSlices, deepCopy, isConflict, type KubernetesObject, type Revision } from '@kapstan/api';
 import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
@@ -9,6 +9,7 @@ import { StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import { largeObjectBytes, runInTurns } from './work-turns.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 export interface UpdateContext<T extends KubernetesObject> {
@@ -62,7 +63,8 @@ export class UpdateLoop<T extends KubernetesObject> {
       const result = await this.#call();
       if (result === undefined) continue;
       this.#trace.step('About to Encode');
-      const plain = this.#coder.encode(result.object);
+      const { object, isLarge } = result;
+      const plain = isLarge === true ? await this.#coder.encodeLarge(object) : this.#coder.encode(object);
       this.#trace.step('Encode succeeded', plain.length);
       const unchanged = await this.#unchanged(plain);
       if (unchanged === 'retry') continue;
@@ -86,9 +88,15 @@ export class UpdateLoop<T extends KubernetesObject> {
   /** Undefined: the callback refused a state that was out of date; try again. */
   async #call(): Promise<UpdateResult<T> | undefined> {
     const { stored, revision } = this.#state;
-    const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
+    const isLarge = stored !== undefined && stored.storedBytes >= largeObjectBytes;
+    if (isLarge) await stored.restore();
     try {
-      return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision });
+      if (!isLarge) {
+        const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
+        return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision });
+      }
+      const copy = (await runInTurns(copyInSlices(stored.object))) as T;
+      return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision, isLarge });
     } catch (error) {
       if (this.#isCurrent) throw this.#refusal(error);
       await this.#refresh();
@@ -142,7 +150,10 @@ export class UpdateLoop<T extends KubernetesObject> {
       return undefined;
     }
     this.#trace.step('Transaction committed');
-    const stored = this.#coder.written(key, plain, outcome.revision);
+    const isLarge = plain.length >= largeObjectBytes;
+    const stored = isLarge
+      ? await this.#coder.writtenLarge(key, plain, outcome.revision)
+      : this.#coder.written(key, plain, outcome.revision);
     this.#trace.step('decode succeeded', plain.length);
     return stored;
   }

@@ -18,7 +18,7 @@ export interface StorageCallOptions {
   readonly auditId?: string;
 }
 
-export interface StorageCreateOptions extends StorageCallOptions {
+export interface StorageCreateOptions extends StorageCallOptions, WriteHints {
   /** Expiry in seconds. 0 or absent = never. */
   readonly ttlSeconds?: number;
 }
@@ -67,10 +67,18 @@ export interface ResponseMeta {
   readonly ttlSeconds: number;
   /** 0 for an absent object. */
   readonly revision: Revision;
+  /** True: the present object is large, so what is done with all of it goes in slices. */
+  readonly isLarge?: boolean;
+}
+
+/** Hints of a writer. */
+export interface WriteHints {
+  /** True: the object may be large, so it is encoded and decoded in slices. Default false. */
+  readonly isLarge?: boolean;
 }
 
 /** What an update callback decides. `ttlSeconds` absent = the object does not expire (any more). */
-export interface UpdateResult<T extends KubernetesObject> {
+export interface UpdateResult<T extends KubernetesObject> extends WriteHints {
   readonly object: T;
   readonly ttlSeconds?: number;
 }

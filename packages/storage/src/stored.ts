@@ -25,6 +25,7 @@ export class Stored<T extends KubernetesObject> {
   storedBytes = 0;
   #object: DeepReadonly<T> | undefined;
   #parse: (() => DeepReadonly<T>) | undefined;
+  #parseInTurns: (() => Promise<DeepReadonly<T>>) | undefined;
   // Apart from the others: nearly every value has it and no other, and a Map is larger than an object.
   #json: Uint8Array | undefined;
   #encodings: Map<string, Uint8Array> | undefined;
@@ -43,8 +44,16 @@ export class Stored<T extends KubernetesObject> {
   }
 
   /** How to make the object anew; with it {@link release} can let go of the object. */
-  rememberParser(parse: () => DeepReadonly<T>): void {
+  rememberParser(parse: () => DeepReadonly<T>, parseInTurns?: () => Promise<DeepReadonly<T>>): void {
     this.#parse = parse;
+    this.#parseInTurns = parseInTurns;
+  }
+
+  /** Makes a large object anew, in several turns, if it was released: what looks at {@link object} next need not parse it in one. */
+  async restore(): Promise<void> {
+    if (this.#object !== undefined || this.#parseInTurns === undefined) return;
+    const object = await this.#parseInTurns();
+    this.#object ??= object;
   }
 
   /**

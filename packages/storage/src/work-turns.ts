@@ -66,6 +66,9 @@ export class WorkTurns {
   }
 }
 
+/** Objects whose encoded form is longer are worked on in slices: each stage of a write takes a millisecond or more for them. */
+export const largeObjectBytes: number = 32 * 1024;
+
 /** There is one event loop, and so one budget for all servers and stores of this process. */
 const turnsOfThread = new WorkTurns(systemClock);
 

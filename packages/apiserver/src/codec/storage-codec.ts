@@ -7,6 +7,7 @@ import {
   isJsonObject,
   parseApiVersion,
   type Revision,
+  type SlicedWork,
   type UnstructuredObject,
 } from '@kapstan/api';
 import { storageKeyFacts } from '@kapstan/kinds/facts';
@@ -46,8 +47,13 @@ export function storageCodec(
 ): ObjectCodec {
   const json = jsonCodec<UnstructuredObject>();
   const apiVersion = formatApiVersion(kind);
-  const decode = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
-    const object = decodeAny(bytes, revision);
+  const decode = (bytes: Uint8Array, revision: Revision): UnstructuredObject =>
+    ofKind(decodeAny(bytes, revision), bytes);
+  function* decodeInSlices(bytes: Uint8Array, revision: Revision): SlicedWork<UnstructuredObject> {
+    const inSlices = startsWithBrace(bytes) ? json.decodeInSlices?.(bytes, revision) : undefined;
+    return ofKind(inSlices === undefined ? decodeAny(bytes, revision) : yield* inSlices, bytes);
+  }
+  const ofKind = (object: UnstructuredObject, bytes: Uint8Array): UnstructuredObject => {
     if (object.kind === kind.kind && object.apiVersion === apiVersion) return object;
     const upgrade = object.kind === kind.kind ? upgrades.get(object.apiVersion ?? '') : undefined;
     if (upgrade === undefined) checkStoredKind(object, kind);
@@ -66,6 +72,7 @@ export function storageCodec(
       return {
         ...json,
         decode,
+        decodeInSlices,
         wireJson: (bytes, revision) => (isPlain(bytes) ? json.wireJson?.(bytes, revision) : undefined),
         isSameContent: (a, b) => isPlain(a) && isPlain(b) && (json.isSameContent?.(a, b) ?? false),
       };
@@ -88,9 +95,17 @@ export function storageCodecOf(definition: ResourceDefinition, options: Resource
   const mediaType = isAlwaysJson(definition) ? 'application/json' : options.mediaType;
   const codec = storageCodec(mediaType, kind, definition.upgrades);
   if (!options.isShared) return codec;
-  if (definition.isCustom === true) return { ...codec, encode: encodeSorted };
+  // The order of its members is made of all of them at once.
+  if (definition.isCustom === true) return { ...codec, encode: encodeSorted, encodeInSlices: wholeOf(encodeSorted) };
   // What is converted when it is read gets its defaults there.
   return definition.convert === undefined ? withDefaults(codec, definition) : codec;
+}
+
+function wholeOf(encode: (object: UnstructuredObject) => Uint8Array): NonNullable<ObjectCodec['encodeInSlices']> {
+  return function* (object) {
+    yield;
+    return encode(object);
+  };
 }
 
 /** The bytes of a kube-apiserver: either server finds that an update of what the other wrote changes nothing. */
@@ -99,8 +114,10 @@ function encodeSorted(object: UnstructuredObject): Uint8Array {
 }
 
 function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceDefinition): ObjectCodec {
+  // Values of shared stores are protobuf, as a rule, which is read at once.
+  const { decodeInSlices: _, ...rest } = codec;
   return {
-    ...codec,
+    ...rest,
     decode: (bytes, revision) => {
       const object = codec.decode(bytes, revision);
       applyDefaults(object);

@@ -8,6 +8,7 @@ import {
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../authz/authorizer.ts';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { messageOfKind } from '../codec/protobuf-messages.ts';
@@ -73,9 +74,6 @@ export type ResourceHandler = (call: ResourceCall) => Promise<void> | void;
 
 const readOptions: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: false };
 
-/** From so many bytes on an object is not written in one turn: to decode, track, check and encode it takes milliseconds each. */
-const largeBytes = 128 * 1024;
-
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** `bodyBytes`: length of what is written, for writes. */
@@ -93,7 +91,7 @@ export function contextOf(
     fieldValidation: options.fieldValidation,
     signal: exchange.signal,
     auditId: exchange.auditId,
-    ...(bodyBytes >= largeBytes && { nextTurn }),
+    ...(bodyBytes >= largeObjectBytes && { nextTurn }),
     ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
     warn: (text) => warnings.add(text),
     ...(exchange.audit !== undefined && { annotate: (key, value) => exchange.audit?.annotate(key, value) }),
@@ -138,7 +136,7 @@ export async function readObject(
   await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
-  const object = decodeBody(target, json, documentForm(readYaml));
+  const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)));
   if (call.exchange.audit !== undefined) recordObject(call, object);
   await target.context.nextTurn?.();
   return { object, target };

@@ -1,6 +1,7 @@
 // Create: from a decoded object to the stored one.
 // Source: apiserver registry/generic/registry/store.go (Create) and endpoints/handlers/create.go.
 import {
+  copyInSlices,
   type DeepReadonly,
   deepCopy,
   isAlreadyExists,
@@ -9,7 +10,7 @@ import {
   StatusError,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { isStorageError, type Stored } from '@kapstan/storage';
+import { isStorageError, runInTurns, type Stored } from '@kapstan/storage';
 import { objectKeyOf } from './key-functions.ts';
 import { generateName, maxNameAttempts } from './name-generator.ts';
 import { dropEmptyMetadata, ensureNamespace, fillSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
@@ -91,11 +92,16 @@ async function createNamed<T extends KubernetesObject>(
   if (meta.name || !meta.generateName) return createOnce(parts, context, object);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createOnce(parts, context, deepCopy(object) as T);
+      return await createOnce(parts, context, await copyFor(context, object));
     } catch (error) {
       if (!isAlreadyExists(error) || attempt >= maxNameAttempts) throw error;
     }
   }
+}
+
+/** A copy to be changed; of a large object in several turns. */
+export async function copyFor<T extends object>(context: RequestContext, object: T): Promise<T> {
+  return (context.nextTurn === undefined ? deepCopy(object) : await runInTurns(copyInSlices(object))) as T;
 }
 
 async function createOnce<T extends KubernetesObject>(
@@ -181,8 +187,9 @@ async function write<T extends KubernetesObject>(
   const key = objectKeyOf(parts.keys, context.namespace, name);
   forgiveVersion(object, context);
   const ttl = ttlOf(parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false));
+  const hints = { ...ttl, ...signalOf(context), isLarge: context.nextTurn !== undefined };
   try {
-    return await storageFor(parts, context).create(key, object, { ...ttl, ...signalOf(context) });
+    return await storageFor(parts, context).create(key, object, hints);
   } catch (error) {
     if (isTooLarge(error)) throw error;
     const status = statusOf(parts, error, { verb: 'create', name });

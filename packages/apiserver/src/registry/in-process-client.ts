@@ -28,6 +28,7 @@ import {
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
 import { withinTime } from './call-time.ts';
 import type { ResourceCatalog, ServedResource } from './catalog.ts';
 import { InProcessListerWatcher, requireListOptions } from './in-process-lister-watcher.ts';
@@ -135,7 +136,7 @@ export class InProcessClient implements ResourceClient {
       return this.#written<T>(
         token,
         context,
-        await createAt(target, decodeBody(target, jsonOf(typed(token, object)), json)),
+        await createAt(target, await runInTurns(decodeBody(target, jsonOf(typed(token, object)), json))),
       );
     });
   }
@@ -150,7 +151,8 @@ export class InProcessClient implements ResourceClient {
       const target = this.#item(token, nameOf(object), { verb: 'update', ...timed });
       requireOptions(timed, 'UpdateOptions', 'other');
       const body = jsonOf(typed(token, object, options.subresource));
-      return this.#written<T>(token, target.context, await updateAt(target, decodeBody(target, body, json)));
+      const decoded = await runInTurns(decodeBody(target, body, json));
+      return this.#written<T>(token, target.context, await updateAt(target, decoded));
     });
   }
 
@@ -244,7 +246,7 @@ export class InProcessClient implements ResourceClient {
       const item = this.#item(token, target, { verb: 'create', subresource, ...timed });
       if (item.part?.type === 'object' && item.part.connect !== undefined) throw leadsElsewhere(item.part.name);
       if (item.part?.type !== 'object') throw methodNotAllowed();
-      const answer = await createAt(item, decodeBody(item, jsonOf(timed.body), json));
+      const answer = await createAt(item, await runInTurns(decodeBody(item, jsonOf(timed.body), json)));
       return answer.type === 'object' ? answer.object : ownCopy(answer.stored.object);
     });
   }

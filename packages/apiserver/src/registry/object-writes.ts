@@ -1,21 +1,22 @@
 // ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
 // The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
 import {
-  deepCopy,
   formatApiVersion,
   type GroupVersionKind,
   type KubernetesObject,
   newConflict,
   newNotImplemented,
   type Patch,
+  type SlicedWork,
   type UnstructuredObject,
 } from '@kapstan/api';
 import type { Stored } from '@kapstan/storage';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
-import { type DocumentForm, decodeObject } from '../schema/decode-object.ts';
+import { type DocumentForm, decodeObjectInSlices } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import type { ServedResource } from './catalog.ts';
+import { copyFor } from './create-flow.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { checkNamespace, checkObjectName } from './object-name.ts';
 import type { RequestContext } from './request-context.ts';
@@ -78,11 +79,11 @@ export function decodeBody(
   target: Omit<WriteTarget, 'name'>,
   body: Uint8Array,
   form: DocumentForm,
-): UnstructuredObject {
+): SlicedWork<UnstructuredObject> {
   const { served, part, context } = target;
   const schema = part?.type === 'object' ? part.schema : served.definition.schema;
   const gvk = kindOf(target);
-  return decodeObject(body, {
+  return decodeObjectInSlices(body, {
     ...form,
     ...(schema === undefined ? {} : { schema }),
     gvk,
@@ -115,9 +116,9 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
   const uid = object.metadata?.uid ?? '';
   const preconditions = uid === '' ? {} : { preconditions: { uid } };
   if (part?.type === 'object')
-    return updatePart(target, { next: () => deepCopy(object), fields: 'tracked', ...preconditions });
+    return updatePart(target, { next: () => copyFor(context, object), fields: 'tracked', ...preconditions });
   served.definition.applyDefaults(object);
-  return updateStored(target, { transform: () => deepCopy(object), ...preconditions });
+  return updateStored(target, { transform: () => copyFor(context, object), ...preconditions });
 }
 
 /** Throws 501 for an apply to a part that cannot be applied. */
@@ -181,7 +182,7 @@ async function updateStored(
 }
 
 interface PartUpdate {
-  readonly next: (present: UnstructuredObject) => UnstructuredObject;
+  readonly next: (present: UnstructuredObject) => UnstructuredObject | Promise<UnstructuredObject>;
   /** 'given': an apply, which has written the managedFields. */
   readonly fields: 'given' | 'tracked';
   readonly preconditions?: { readonly uid: string };
@@ -193,7 +194,7 @@ async function updatePart(
 ): Promise<WriteAnswer> {
   if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
   const change: SubresourceChange = async (present, track) => {
-    const changed = next(present);
+    const changed = await next(present);
     if (fields === 'tracked' && part.isApplicable === true) track?.(changed, present, part);
     return changed;
   };

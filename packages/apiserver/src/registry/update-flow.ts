@@ -1,6 +1,7 @@
 // Update: PUT, PATCH, apply and status alike, as one compare-and-set loop.
 // Source: apiserver registry/generic/registry/store.go (Update).
 import {
+  copyInSlices,
   type DeepReadonly,
   deepCopy,
   type FieldError,
@@ -15,7 +16,7 @@ import {
   type Preconditions,
   type Revision,
 } from '@kapstan/api';
-import { checkPreconditions, type ResponseMeta, Stored, type UpdateResult } from '@kapstan/storage';
+import { checkPreconditions, type ResponseMeta, runInTurns, Stored, type UpdateResult } from '@kapstan/storage';
 import { admitCreate, metadataRules, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
 import { membersEqual } from './json-equality.ts';
 import { objectKeyOf } from './key-functions.ts';
@@ -132,7 +133,9 @@ class Update<T extends KubernetesObject> {
       return this.#createInstead();
     }
     const old = existing as DeepReadonly<T>;
-    const next = await this.#request.transform(deepCopy(existing) as T, this.#trackPart);
+    const isLarge = response.isLarge === true || this.#context.nextTurn !== undefined;
+    const copy = isLarge ? await runInTurns(copyInSlices(existing)) : deepCopy(existing);
+    const next = await this.#request.transform(copy as T, this.#trackPart);
     await this.#context.nextTurn?.();
     await this.#admit(next, old);
     await this.#context.nextTurn?.();
@@ -143,7 +146,7 @@ class Update<T extends KubernetesObject> {
     if (changesOnlyTimes(next, existing)) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
-    return { object: next, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
+    return { object: next, isLarge, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
   }
 
   /** A subresource changes nothing that has to be reserved. Source: the status stores, which have no BeginUpdate. */
@@ -274,7 +277,12 @@ class Update<T extends KubernetesObject> {
     delete metaOf(object).resourceVersion;
     this.#finish = await reserveForCreate(this.#parts, this.#context, object);
     await prepareCreate(this.#parts, this.#context, { object, subresource: this.#subresource });
-    return { object, ...ttlOf(this.#parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false)) };
+    const isLarge = this.#context.nextTurn !== undefined;
+    return {
+      object,
+      isLarge,
+      ...ttlOf(this.#parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false)),
+    };
   }
 }
 

@@ -1,5 +1,5 @@
 // The stored form of a resource and the form in which one of its versions serves it. Between a media type's codec and ObjectStore.
-import { formatApiVersion, formatRevision, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, formatRevision, type Revision, type UnstructuredObject } from '@kapstan/api';
 import type { Codec } from '@kapstan/storage';
 import type { ResourceDefinition } from './resource-definition.ts';
 
@@ -16,19 +16,27 @@ export function versionedCodec(
   const { convert } = definition;
   // Bytes that were read and needed no conversion: their wire form can be taken from them.
   const plain = new WeakSet<Uint8Array>();
+  const storedForm = (object: UnstructuredObject): UnstructuredObject =>
+    convert === undefined ? { ...object, apiVersion: stored } : convert.toStored(object);
+  const { encodeInSlices, decodeInSlices } = base;
+  const servedForm = (object: UnstructuredObject, bytes: Uint8Array, revision: Revision): UnstructuredObject => {
+    const isOfVersion = object.apiVersion === served;
+    const converted = convert === undefined ? object : convert.fromStored(object);
+    if (isOfVersion && converted === object) plain.add(bytes);
+    if (convert === undefined) object.apiVersion = served;
+    if (converted === object && object.apiVersion === served) return object;
+    return { ...converted, metadata: { ...converted.metadata, resourceVersion: formatRevision(revision) } };
+  };
   return {
     ...base,
-    encode: (object) =>
-      base.encode(convert === undefined ? { ...object, apiVersion: stored } : convert.toStored(object)),
-    decode: (bytes, revision) => {
-      const object = base.decode(bytes, revision);
-      const isOfVersion = object.apiVersion === served;
-      const converted = convert === undefined ? object : convert.fromStored(object);
-      if (isOfVersion && converted === object) plain.add(bytes);
-      if (convert === undefined) object.apiVersion = served;
-      if (converted === object && object.apiVersion === served) return object;
-      return { ...converted, metadata: { ...converted.metadata, resourceVersion: formatRevision(revision) } };
-    },
+    encode: (object) => base.encode(storedForm(object)),
+    ...(encodeInSlices && { encodeInSlices: (object) => encodeInSlices(storedForm(object)) }),
+    decode: (bytes, revision) => servedForm(base.decode(bytes, revision), bytes, revision),
+    ...(decodeInSlices && {
+      decodeInSlices: function* (bytes, revision) {
+        return servedForm(yield* decodeInSlices(bytes, revision), bytes, revision);
+      },
+    }),
     wireJson: (bytes, revision) => (plain.has(bytes) ? base.wireJson?.(bytes, revision) : undefined),
   };
 }

@@ -10,6 +10,7 @@ import {
   stringifyJson,
 } from '@kapstan/api';
 import { spliceResourceVersion } from './json-splice.ts';
+import { isSameJson } from './same-content.ts';
 
 export interface Codec<T extends KubernetesObject> {
   readonly mediaType: string;
@@ -25,6 +26,8 @@ export interface Codec<T extends KubernetesObject> {
   wireJson?(bytes: Uint8Array, revision: Revision): Uint8Array | undefined;
   /** True when two encodings differ in nothing but their form (the order of members), so that no write is needed. Default: equal bytes. */
   isSameContent?(a: Uint8Array, b: Uint8Array): boolean;
+  /** {@link isSameContent} of bytes of any length. Absent: they are compared in one turn. */
+  isSameContentInSlices?(a: Uint8Array, b: Uint8Array): SlicedWork<boolean>;
 }
 
 const encoder = new TextEncoder();
@@ -47,6 +50,11 @@ export function jsonCodec<T extends KubernetesObject>(): Codec<T> {
     // nothing there. Equal length first: white space or a number in another form still counts as a change.
     isSameContent: (a, b) =>
       hasSameBytes(a, b) && isDeepStrictEqual(parseJson(decoder.decode(a)), parseJson(decoder.decode(b))),
+    isSameContentInSlices: function* (a, b) {
+      if (!hasSameBytes(a, b)) return false;
+      const before = yield* parseJsonInSlices(decoder.decode(a));
+      return yield* isSameJson(before, yield* parseJsonInSlices(decoder.decode(b)));
+    },
   };
 }
 

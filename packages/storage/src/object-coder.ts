@@ -148,6 +148,13 @@ export class ObjectCoder<T extends KubernetesObject> {
     return Buffer.compare(a, b) === 0 || (this.#codec.isSameContent?.(a, b) ?? false);
   }
 
+  /** {@link isSameContent} of values of any length; a promise only where it takes several turns. */
+  isSameLargeContent(a: Uint8Array, b: Uint8Array): boolean | Promise<boolean> {
+    const { isSameContentInSlices } = this.#codec;
+    if (isSameContentInSlices === undefined) return this.isSameContent(a, b);
+    return Buffer.compare(a, b) === 0 || runInTurns(isSameContentInSlices(a, b));
+  }
+
   transform(key: string, plain: Uint8Array): Uint8Array {
     return this.#transformer.toStorage(plain, key);
   }

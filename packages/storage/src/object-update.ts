@@ -112,24 +112,31 @@ export class UpdateLoop<T extends KubernetesObject> {
 
   /** The stored object when the update changes nothing, decided on what is stored now. */
   async #unchanged(plain: Uint8Array): Promise<Stored<T> | 'changed' | 'retry'> {
-    if (!this.#equals(plain)) return 'changed';
+    if (!(await this.#equals(plain))) return 'changed';
     if (!this.#isCurrent) {
       await this.#refresh();
-      if (!this.#hasContent(plain)) return 'retry';
+      if (!(await this.#hasContent(plain))) return 'retry';
     }
     return this.#state.isStale || this.#state.stored === undefined ? 'changed' : this.#state.stored;
   }
 
-  #equals(plain: Uint8Array): boolean {
+  #equals(plain: Uint8Array): boolean | Promise<boolean> {
     return !this.#state.isStale && this.#hasContent(plain);
   }
 
-  #hasContent(plain: Uint8Array): boolean {
+  #hasContent(plain: Uint8Array): boolean | Promise<boolean> {
     const { stored } = this.#state;
     if (stored === undefined) return false;
     // The same content has the same length: most changes are told by it.
     if (stored.storedBytes !== 0 && stored.storedBytes !== plain.length) return false;
-    return this.#coder.isSameContent(plain, this.#coder.plainOf(this.#state));
+    if (plain.length < largeObjectBytes) return this.#coder.isSameContent(plain, this.#coder.plainOf(this.#state));
+    return this.#isSameLarge(plain);
+  }
+
+  async #isSameLarge(plain: Uint8Array): Promise<boolean> {
+    const { plain: known, stored } = this.#state;
+    const present = known ?? (await this.#coder.encodeLarge((stored as Stored<T>).object as T));
+    return this.#coder.isSameLargeContent(plain, present);
   }
 
   /** Undefined: someone else wrote; their state is the new one. */

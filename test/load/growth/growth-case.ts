@@ -21,6 +21,8 @@ export interface GrowthCase {
   readonly request: (n: number) => GrowthRequest;
   /** Codes that the answer may have. Absent: any below 500. */
   readonly codes?: readonly number[];
+  /** 'schema': one of hundreds that are made from schemas; the short run takes them at one size, with a bound of its own. */
+  readonly tags?: readonly 'schema'[];
   /** Paths of what the request or its preparation made, deleted afterwards; what is not there is no fault. */
   readonly made?: readonly string[];
 }

@@ -6,6 +6,7 @@ import { Agent, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { customDefinition, customResources } from './cases/custom-resource-cases.ts';
 import type { GrowthRequest } from './growth-case.ts';
 
 export interface Answer {
@@ -59,7 +60,15 @@ export class GrowthServer {
     const server = new GrowthServer(child, folder, ready);
     // Pods want it, and the loop that makes it does not run here.
     await server.send({ method: 'POST', path: serviceAccounts, body: { metadata: { name: 'default' } } });
+    await server.#installDefinition();
     return server;
+  }
+
+  /** Resolves when its resources are served. */
+  async #installDefinition(): Promise<void> {
+    const { status, start } = await this.send(customDefinition);
+    if (status !== 201) throw new Error(`the definition was not created: ${status} ${start}`);
+    for (;;) if ((await this.send({ method: 'GET', path: customResources })).status === 200) return;
   }
 
   async measure(sent: GrowthRequest): Promise<{ readonly answer: Answer; readonly cost: Cost }> {

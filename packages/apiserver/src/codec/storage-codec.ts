@@ -75,6 +75,10 @@ export function storageCodec(
         decodeInSlices,
         wireJson: (bytes, revision) => (isPlain(bytes) ? json.wireJson?.(bytes, revision) : undefined),
         isSameContent: (a, b) => isPlain(a) && isPlain(b) && (json.isSameContent?.(a, b) ?? false),
+        isSameContentInSlices: function* (a, b) {
+          const comparing = isPlain(a) && isPlain(b) ? json.isSameContentInSlices?.(a, b) : undefined;
+          return comparing !== undefined && (yield* comparing);
+        },
       };
     case 'application/yaml':
       return { mediaType, decode, encode: (object) => encoder.encode(encodeYaml(object)) };

@@ -19,7 +19,7 @@ import {
 import type { GetAttributes } from '@kapstan/storage';
 import { builtinDefinitionName, builtinSchema } from '../schema/builtin-schemas.ts';
 import { applySchemaDefaults } from '../schema/defaulting.ts';
-import { normalizeGoForm } from '../schema/go-form.ts';
+import { normalizeGoForm, normalizeGoFormInSlices } from '../schema/go-form.ts';
 import { builtinTable } from '../table/builtin-table.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
 import { builtinStatusStrategy, builtinStrategy, type KindFacts } from './builtin-strategy.ts';
@@ -75,6 +75,16 @@ export function defineBuiltin<T extends KubernetesObject>(
       kind.setDefaults?.(object);
       normalizeGoForm(kindFacts.definition, object as Record<string, unknown>);
       // The one empty list that says something: whoever sends it gives up all ownership.
+      if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
+    },
+    applyDefaultsInSlices: function* (object) {
+      const isReset = object.metadata?.managedFields?.length === 0;
+      yield* normalizeGoFormInSlices(kindFacts.definition, object as Record<string, unknown>);
+      applySchemaDefaults(schema, object);
+      yield;
+      kind.setDefaults?.(object);
+      yield;
+      yield* normalizeGoFormInSlices(kindFacts.definition, object as Record<string, unknown>);
       if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
     },
     ...(kind.indexedFields === undefined ? {} : { indexedFields: kind.indexedFields }),

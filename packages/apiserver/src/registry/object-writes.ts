@@ -10,7 +10,7 @@ import {
   type SlicedWork,
   type UnstructuredObject,
 } from '@kapstan/api';
-import type { Stored } from '@kapstan/storage';
+import { runInTurns, type Stored } from '@kapstan/storage';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
 import { type DocumentForm, decodeObjectInSlices } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -103,13 +103,14 @@ export async function createAt(target: WriteTarget, object: UnstructuredObject):
     await served.store.admitPart?.(context, { name, subresource: part.name, kind: part.kind, object });
     return { type: 'object', object: await part.create(served.store, context, { name, body: object }), created: true };
   }
-  served.definition.applyDefaults(object);
+  const defaulting = applyDefaults(target, object);
+  if (defaulting !== undefined) await defaulting;
   return { type: 'stored', stored: await served.store.create(context, object), created: true };
 }
 
 /** Takes the object over and changes it. */
 export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
-  const { served, part, context, name } = target;
+  const { part, context, name } = target;
   checkObjectName(object, { name, namespace: context.namespace });
   // What a patch repeats is told when admission is through. Source: handlers/update.go, patch.go.
   dedupeOwners(object, context, '');
@@ -117,8 +118,17 @@ export async function updateAt(target: WriteTarget, object: UnstructuredObject):
   const preconditions = uid === '' ? {} : { preconditions: { uid } };
   if (part?.type === 'object')
     return updatePart(target, { next: () => copyFor(context, object), fields: 'tracked', ...preconditions });
-  served.definition.applyDefaults(object);
+  const defaulting = applyDefaults(target, object);
+  if (defaulting !== undefined) await defaulting;
   return updateStored(target, { transform: () => copyFor(context, object), ...preconditions });
+}
+
+/** In place; a large object in several turns. */
+function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObject): void | Promise<void> {
+  const { definition } = served;
+  if (context.nextTurn === undefined || definition.applyDefaultsInSlices === undefined)
+    return definition.applyDefaults(object);
+  return runInTurns(definition.applyDefaultsInSlices(object));
 }
 
 /** Throws 501 for an apply to a part that cannot be applied. */

@@ -1,6 +1,13 @@
 // ResourceDefinition: everything the server knows of one resource in one group version. One folder a built-in resource
 // makes one (registry/<group>/<resource>), crd/ makes them for custom resources; the catalog turns them into stores.
-import type { DeepReadonly, GroupKind, GroupVersionKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type {
+  DeepReadonly,
+  GroupKind,
+  GroupVersionKind,
+  KubernetesObject,
+  SlicedWork,
+  UnstructuredObject,
+} from '@kapstan/api';
 import type { GetAttributes } from '@kapstan/storage';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { TableConvertor } from '../table/table.ts';
@@ -165,6 +172,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly allocation?: ResourceAllocation<T>;
   /** Fills defaults in place, after decoding and after every patch. */
   applyDefaults(object: T): void;
+  /** {@link applyDefaults} to an object of any size. Absent: they are applied in one turn. */
+  applyDefaultsInSlices?(object: T): SlicedWork<void>;
   /** Fills in place what is computed on read and not stored. Absent = nothing. */
   decorate?(object: T): void;
   /**

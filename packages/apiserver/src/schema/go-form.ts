@@ -1,6 +1,6 @@
 // The one JSON form of a built-in object: what decoding into Kubernetes' Go types and encoding again would give. Empty
 // optional fields go, required ones appear with their zero value. Made from the struct tags in the protobuf facts.
-import { getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api';
 import { type ProtobufField, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
 
@@ -41,6 +41,63 @@ export function normalizeGoForm(definition: string, object: Record<string, unkno
     else if (next !== value) setOwn(object, key, next);
   }
   for (const [key, field] of always) if (!Object.hasOwn(object, key)) setOwn(object, key, absentValue(field));
+}
+
+/** The same for an object of any size. */
+export function* normalizeGoFormInSlices(definition: string, object: Record<string, unknown>): SlicedWork<void> {
+  if (fitsOneSlice(object)) return normalizeGoForm(definition, object);
+  const { fields } = formOf(definition);
+  for (const key of Object.keys(object)) {
+    const field = fields.get(key);
+    if (field !== undefined && !fitsOneSlice(object[key])) yield* normalizeLarge(field, object[key]);
+  }
+  normalizeMembers(definition, object);
+}
+
+/** Members that were normal before are looked at again, but not what is in them. */
+function normalizeMembers(definition: string, object: Record<string, unknown>): void {
+  const { fields, always } = formOf(definition);
+  for (const key in object) {
+    const field = fields.get(key);
+    const value = object[key];
+    if (field !== undefined && !fitsOneSlice(value)) continue;
+    const next = field === undefined || value === undefined || value === null ? undefined : presentValue(field, value);
+    if (next === undefined) delete object[key];
+    else if (next !== value) setOwn(object, key, next);
+  }
+  for (const [key, field] of always) if (!Object.hasOwn(object, key)) setOwn(object, key, absentValue(field));
+}
+
+const itemsPerSlice = 32;
+
+/** A value of more than one slice, so neither a scalar nor empty: in place. */
+function* normalizeLarge(field: FormField, value: unknown): SlicedWork<void> {
+  if (field.shape === 'single' && isJsonObject(value)) return yield* normalizeStruct(field, value);
+  if (field.shape === 'list' && Array.isArray(value)) yield* normalizeList(field, value);
+  else if (field.shape === 'map' && isJsonObject(value)) yield* normalizeMap(field, value);
+}
+
+function* normalizeList(field: FormField, list: unknown[]): SlicedWork<void> {
+  for (const [index, item] of list.entries()) {
+    if (fitsOneSlice(item)) list[index] = itemValue(field, item);
+    else if (isJsonObject(item)) yield* normalizeStruct(field, item);
+    if (index % itemsPerSlice === itemsPerSlice - 1) yield;
+  }
+}
+
+function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWork<void> {
+  for (const [index, key] of Object.keys(map).entries()) {
+    const item = map[key];
+    const next = fitsOneSlice(item) ? itemValue(field, item) : item;
+    if (next !== item) setOwn(map, key, next);
+    else if (isJsonObject(item)) yield* normalizeStruct(field, item);
+    if (index % membersPerSlice === membersPerSlice - 1) yield;
+  }
+}
+
+/** What is no struct has no members to bring into form. */
+function* normalizeStruct({ message }: FormField, value: Record<string, unknown>): SlicedWork<void> {
+  if (message !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(message, value);
 }
 
 /** The zero value of a definition: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */

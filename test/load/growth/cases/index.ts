@@ -1,7 +1,9 @@
 // All cases, in the order in which they run.
 import type { GrowthCase } from '../growth-case.ts';
+import { customResourceCases } from './custom-resource-cases.ts';
 import { metadataCases } from './metadata-cases.ts';
 import { patchCases } from './patch-cases.ts';
+import { schemaCases } from './schema-cases.ts';
 import { selectorCases } from './selector-cases.ts';
 import { validationCases } from './validation-cases.ts';
 
@@ -10,4 +12,6 @@ export const growthCases: readonly GrowthCase[] = [
   ...patchCases,
   ...selectorCases,
   ...validationCases,
+  ...customResourceCases,
+  ...schemaCases,
 ];

@@ -1,0 +1,89 @@
+// A custom resource with every keyword of its schema, each list, map and text of it grown, valid and not.
+import type { GrowthCase, GrowthRequest } from '../growth-case.ts';
+import { members, times } from '../growth-case.ts';
+
+const group = 'growth.example.com';
+const definitionPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+export const customResources: string = `/apis/${group}/v1/namespaces/default/growths`;
+
+const text = { type: 'string' };
+const entry = { type: 'object', required: ['name'], properties: { name: text, port: { type: 'integer', default: 1 } } };
+const spec: Record<string, object> = {
+  atomic: { type: 'array', items: text },
+  set: { type: 'array', items: text, 'x-kubernetes-list-type': 'set' },
+  map: { type: 'array', items: entry, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] },
+  unique: { type: 'array', items: text, maxItems: 1_000_000, minItems: 0 },
+  bounded: { type: 'array', items: { type: 'string', maxLength: 3, minLength: 2, pattern: '^[a-z]+$' } },
+  numbers: { type: 'array', items: { type: 'number', minimum: 5, exclusiveMaximum: true, maximum: 9, multipleOf: 2 } },
+  enums: { type: 'array', items: { type: 'string', enum: ['a', 'b', 'c'] } },
+  formats: { type: 'array', items: { type: 'string', format: 'date-time' } },
+  anyOf: { type: 'array', items: { type: 'string', anyOf: [{ pattern: '^a' }, { maxLength: 1 }, { enum: ['x'] }] } },
+  oneOf: { type: 'array', items: { type: 'string', oneOf: [{ pattern: '^a' }, { pattern: 'b$' }] } },
+  allOf: { type: 'array', items: { type: 'string', allOf: [{ pattern: '^a' }, { not: { pattern: 'b$' } }] } },
+  values: { type: 'object', additionalProperties: { type: 'integer' }, maxProperties: 1_000_000 },
+  free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  either: { type: 'array', items: { 'x-kubernetes-int-or-string': true } },
+  nullable: { type: 'array', items: { ...entry, nullable: true } },
+  embedded: { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
+  text: { type: 'string', pattern: '^(a|b)*$', maxLength: 3_000_000 },
+};
+
+const definition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `growths.${group}` },
+  spec: {
+    group,
+    scope: 'Namespaced',
+    names: { plural: 'growths', kind: 'Growth' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } },
+      },
+    ],
+  },
+};
+
+/** Sent once, before the first case. */
+export const customDefinition: GrowthRequest = { method: 'POST', path: definitionPath, body: definition };
+
+const custom = (name: string, full: number, of: (n: number) => object): GrowthCase => ({
+  name: `custom resource: ${name}`,
+  full,
+  request: (n) => ({
+    ...{ method: 'POST', path: customResources },
+    body: { apiVersion: `${group}/v1`, kind: 'Growth', metadata: { name: 'growth' }, spec: of(n) },
+  }),
+  made: [`${customResources}/growth`],
+});
+
+const words = (n: number) => times(n, (i) => `v${i}`);
+
+export const customResourceCases: readonly GrowthCase[] = [
+  custom('atomic list', 200_000, (n) => ({ atomic: words(n) })),
+  custom('list of type set', 200_000, (n) => ({ set: words(n) })),
+  custom('list of type set of doubles', 200_000, (n) => ({ set: times(n, () => 'a') })),
+  custom('list of type map', 90_000, (n) => ({ map: times(n, (i) => ({ name: `n${i}` })) })),
+  custom('list of type map of doubles', 90_000, (n) => ({ map: times(n, () => ({ name: 'a' })) })),
+  custom('bounded texts', 200_000, (n) => ({ bounded: words(n) })),
+  custom('numbers', 300_000, (n) => ({ numbers: times(n, (i) => i + 0.5) })),
+  custom('enums', 300_000, (n) => ({ enums: times(n, () => 'z') })),
+  custom('formats', 100_000, (n) => ({ formats: times(n, () => 'no time') })),
+  custom('anyOf', 200_000, (n) => ({ anyOf: words(n) })),
+  custom('oneOf', 200_000, (n) => ({ oneOf: words(n) })),
+  custom('allOf', 200_000, (n) => ({ allOf: words(n) })),
+  custom('map of values', 150_000, (n) => ({ values: members(n, (i) => i) })),
+  custom('map of wrong values', 150_000, (n) => ({ values: members(n, () => 'x') })),
+  custom('fields of no schema', 150_000, (n) => ({ free: members(n, () => 'x') })),
+  custom('unknown fields', 150_000, (n) => members(n, () => 'x', 'u')),
+  custom('int or string', 300_000, (n) => ({ either: times(n, (i) => (i % 2 === 0 ? i : 'x')) })),
+  custom('nulls', 300_000, (n) => ({ nullable: times(n, () => null) })),
+  custom('embedded resource', 150_000, (n) => ({
+    embedded: { apiVersion: 'v1', kind: 'X', data: members(n, () => 1) },
+  })),
+  custom('long text with a pattern', 2_000_000, (n) => ({ text: 'ab'.repeat(n / 2) })),
+  custom('deep nesting', 900, (n) => ({ free: JSON.parse(`${'{"a":'.repeat(n)}1${'}'.repeat(n)}`) as object })),
+];

@@ -8,10 +8,20 @@ const maxBoundBytes = maxKeyBytes + 16;
 
 /** Throws `InvalidKey` for a key that is empty, longer than 1900 bytes as stored, or no Unicode text. */
 export function checkKey(key: string): void {
+  checkText(key);
+  if (isTooLong(key)) throw refusal(key, `key is longer than ${maxKeyBytes} bytes`);
+}
+
+/** Throws `InvalidKey` for a key that is empty or no Unicode text. */
+export function checkText(key: string): void {
   if (key === '') throw refusal(key, 'key is empty');
   // A lone surrogate would be stored as U+FFFD.
   if (/\p{Surrogate}/u.test(key)) throw refusal(key, 'key is not valid Unicode');
-  if (storedBytes(key) > maxKeyBytes) throw refusal(key, `key is longer than ${maxKeyBytes} bytes`);
+}
+
+/** Whether a key is longer than any that is stored, so that nothing is there. */
+export function isTooLong(key: string): boolean {
+  return key.length > maxKeyBytes || storedBytes(key) > maxKeyBytes;
 }
 
 /** Throws `InvalidKey` for bounds that LMDB cannot look for. An empty bound is one. */

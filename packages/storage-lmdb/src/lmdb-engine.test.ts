@@ -144,13 +144,22 @@ describe('limits', () => {
   it.each([
     ['an empty key', ''],
     ['a lone surrogate', '/\ud800'],
-    ['a key of 1901 bytes', `/${'x'.repeat(1_900)}`],
-    ['a key that is too long only in UTF-8', `/${'€'.repeat(700)}`],
-    ['a key that is too long only as stored', `/${'\0'.repeat(951)}`],
   ])('refuses %s as InvalidKey', async (_, key) => {
     const engine = await openEngine();
     await expect(put(engine, key)).rejects.toSatisfy(withCode('InvalidKey'));
     await expect(engine.get(key)).rejects.toSatisfy(withCode('InvalidKey'));
+  });
+
+  it.each([
+    ['a key of 1901 bytes', `/${'x'.repeat(1_900)}`],
+    ['a key that is too long only in UTF-8', `/${'€'.repeat(700)}`],
+    ['a key that is too long only as stored', `/${'\0'.repeat(951)}`],
+    ['a key of a megabyte', `/${'x'.repeat(1_000_000)}`],
+  ])('stores nothing at %s, and finds nothing there', async (_, key) => {
+    const engine = await openEngine();
+    const { revision } = await put(engine, '/a');
+    await expect(put(engine, key)).rejects.toSatisfy(withCode('InvalidKey'));
+    expect(await engine.get(key)).toEqual({ revision });
   });
 
   it('stores and finds the longest key', async () => {

@@ -22,7 +22,7 @@ import { Compactor } from './compactor.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { isOutOfSpace } from './disk-space.ts';
 import { type Durability, dataFileName, Environment } from './environment.ts';
-import { checkKey, checkRange } from './key-check.ts';
+import { checkKey, checkRange, checkText, isTooLong } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
 import { ensurePrivateDirectory } from './private-directory.ts';
 import { RangeReader } from './range-reader.ts';
@@ -176,8 +176,10 @@ export class LmdbEngine implements Engine {
 
   async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
     this.#refuseIfClosed();
-    checkKey(key);
+    checkText(key);
     options.signal?.throwIfAborted();
+    // A name that a client refers to may have any length.
+    if (isTooLong(key)) return { revision: this.#committer.revision };
     return this.#reader.get(key, options);
   }
 

@@ -29,7 +29,8 @@ function creatable(): { place: Place; definition: string }[] {
     const cut = id.lastIndexOf('/');
     const [apiVersion, resource] = [id.slice(0, cut), id.slice(cut + 1)];
     const definition = definitionOf(apiVersion, facts.kind);
-    if (facts.optIn === true || definition === undefined) return [];
+    // A Binding is an action, and its faults are answered with 500, as by kube-apiserver.
+    if (facts.optIn === true || definition === undefined || facts.kind === 'Binding') return [];
     if (!(facts.verbs ?? standardVerbs).includes('create')) return [];
     const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
     const path = facts.namespaced ? `${root}/namespaces/default/${resource}` : `${root}/${resource}`;

@@ -5,14 +5,15 @@ import { pathSegmentErrors } from '../names.ts';
 import type { Field } from '../validation/field.ts';
 
 interface TypedReference {
-  readonly apiGroup?: string;
+  /** Go writes null for a group that nobody set. */
+  readonly apiGroup?: string | null;
   readonly kind?: string;
   readonly name?: string;
 }
 
 export function validateTypedReference(at: Field, reference: DeepReadonly<TypedReference>): void {
   const { apiGroup, kind = '', name = '' } = reference;
-  if (apiGroup !== undefined) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
+  if (apiGroup != null) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
   for (const [field, text] of Object.entries({ kind, name })) {
     if (at.child(field).present(text)) at.child(field).invalidAll(text, pathSegmentErrors(text));
   }

@@ -72,14 +72,14 @@ describe('the cost is linear', { timeout: 60_000 }, () => {
     const nested = (depth: number, leaf: string) => {
       let value: unknown = leaf;
       // The change comes last at each level: whoever compares each level anew passes all the others each time.
-      for (let level = 0; level < depth; level++) value = { ...members(20, () => 'x'), z: value };
+      for (let level = 0; level < depth; level++) value = { ...members(200, () => 'x'), z: value };
       return { any: value };
     };
     const work = (depth: number) => {
       const [old, next] = [nested(depth, 'old'), nested(depth, 'new')];
       return () => runWhole(compareTyped(old, next, schema));
     };
-    expect(cpuGrowth(work, 100)).toBeLessThan(9);
+    expect(cpuGrowth(work, 60)).toBeLessThan(9);
   });
 
   it('of comparing sets: that of the smaller one', () => {
@@ -125,8 +125,8 @@ describe('updaters beyond the tenth', () => {
   it('go into an ancient-changes that is the oldest', () => {
     const oldest = [entry('ancient-changes', 0, ['k20']), entry('m1', 1, ['k1']), entry('m2', 2, ['k2'])];
     expect(shown(capped([...oldest, ...younger])).slice(0, 2)).toEqual([
-      'ancient-changes: f:k1 f:k2 f:k20',
-      'n0: f:k3',
+      'ancient-changes: f:k1 f:k2 f:k20 f:k3',
+      'n1: f:k4',
     ]);
   });
 });

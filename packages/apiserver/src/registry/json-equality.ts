@@ -47,8 +47,7 @@ interface DifferenceSearch {
  * once a level: values may be a thousand levels deep.
  */
 export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearch): SlicedWork<boolean> {
-  if (a === b) return true;
-  if (typeof b !== 'object' || b === null) return jsonEqual(a, b);
+  if (a === b || typeof b !== 'object' || b === null) return jsonEqual(a, b);
   const alike = areAlike(a, b);
   let areEqual = alike ? hasNamesOf(b as Members, a as Members) : jsonEqual(a, b);
   const names = Array.isArray(b) ? undefined : Object.keys(b);
@@ -56,11 +55,15 @@ export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearc
   for (let index = 0; index < count; index++) {
     if (search.pace.isDue()) yield;
     const name = names === undefined ? index : (names[index] as string);
-    const [was, is] = [Object.hasOwn(a as Members, name) ? (a as Members)[name] : undefined, (b as Members)[name]];
-    if (was !== is && (typeof is !== 'object' || !(yield* findDifferences(was, is, search)))) areEqual = false;
+    const [was, is] = [ownMember(a as Members, name), (b as Members)[name]];
+    if (was !== is && !(yield* findDifferences(was, is, search))) areEqual = false;
   }
   if (!areEqual) search.found.set(b, a);
   return areEqual;
+}
+
+function ownMember(object: Members, name: string | number): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 function areAlike(a: unknown, b: unknown): boolean {

@@ -25,7 +25,7 @@ export function* createdFields(object: object, options: CreatedFieldsOptions): S
   const { schema, zero, ignored, unowned } = options;
   const fields: FieldsV1 = {};
   const place = { zero, node: schema, ignored, unowned, pace: new SlicePace() };
-  return (yield* addMembers(fields, object as JsonObject, place)) ? fields : undefined;
+  return (yield* addParts(fields, object, place)) ? fields : undefined;
 }
 
 interface Place {
@@ -49,75 +49,74 @@ interface Step {
 /** A place without owned parts, as most are: shared by all of them. */
 const whole: FieldsV1 = Object.freeze({});
 
-// Each of the functions that add is true when there was something to add.
-
-function* addMembers(fields: FieldsV1, value: JsonObject, place: Place): SlicedWork<boolean> {
-  const { node, pace } = place;
-  const zeros = isJsonObject(place.zero) ? place.zero : undefined;
+/**
+ * Adds what is in a map or list; true when there was something to add. The one function that calls itself: objects may be a
+ * thousand levels deep, and each frame on the way costs stack.
+ */
+function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<boolean> {
+  const { pace } = place;
   let hasAdded = false;
-  for (const name of yield* sortInSlices(Object.keys(value))) {
+  for (const step of yield* stepsInto(value, place)) {
     if (pace.isDue()) yield;
-    const member = value[name];
-    const zero = zeros && getOwn(zeros, name);
-    if (member === undefined || (zero !== undefined && jsonEqual(zero, member))) continue;
-    const step = { element: fieldElement(name), value: member, zero, node: memberSchema(node, name) ?? deduced };
-    if (isWholeStep(step, place)) fields[step.element] = whole;
-    else if (!(yield* addStep(fields, step, place))) continue;
+    const { isOwned, hasParts } = ownershipAt(step, place);
+    const below: FieldsV1 = isOwned ? { '.': whole } : {};
+    const hasBelow = hasParts && (yield* addParts(below, step.value, placeBelow(step, place)));
+    if (!hasBelow && !isOwned) continue;
+    fields[step.element] = hasBelow ? below : whole;
     hasAdded = true;
   }
   return hasAdded;
 }
 
-function* addItems(fields: FieldsV1, items: readonly unknown[], place: Place): SlicedWork<boolean> {
-  const { pace } = place;
-  const byElement = yield* itemsByElement(items, place.node, pace);
-  let hasAdded = false;
+function ownershipAt(
+  { element, value, zero, node }: Step,
+  { ignored, unowned }: Place,
+): { readonly isOwned: boolean; readonly hasParts: boolean } {
+  if (ignored?.members.has(element) === true) return { isOwned: false, hasParts: false };
+  const isPart = zero !== undefined && isTakenApart(value, zero, node);
+  const isOwned = !isPart && unowned?.members.has(element) !== true;
+  // What was another thing before is owned as a whole.
+  return { isOwned, hasParts: typeof value === 'object' && (zero === undefined || isPart) };
+}
+
+function placeBelow({ element, zero, node }: Step, { ignored, unowned, pace }: Place): Place {
+  return { zero, node, ignored: ignored?.children.get(element), unowned: unowned?.children.get(element), pace };
+}
+
+/** Where a map or list goes on, in order, but to members that are as in its zero value. */
+function* stepsInto(value: unknown, place: Place): SlicedWork<readonly Step[]> {
+  const ownership = ownershipOf(place.node, value);
+  if (ownership === 'map') return isJsonObject(value) ? yield* memberSteps(value, place) : [];
+  return ownership === 'list' && Array.isArray(value) ? yield* itemSteps(value, place) : [];
+}
+
+function* memberSteps(map: JsonObject, { node, pace, ...place }: Place): SlicedWork<Step[]> {
+  const zeros = isJsonObject(place.zero) ? place.zero : undefined;
+  const steps: Step[] = [];
+  for (const name of yield* sortInSlices(Object.keys(map))) {
+    if (pace.isDue()) yield;
+    const value = map[name];
+    const zero = zeros && getOwn(zeros, name);
+    if (value === undefined || (zero !== undefined && jsonEqual(zero, value))) continue;
+    steps.push({ element: fieldElement(name), value, zero, node: memberSchema(node, name) ?? deduced });
+  }
+  return steps;
+}
+
+function* itemSteps(items: readonly unknown[], { node, pace }: Place): SlicedWork<Step[]> {
+  const byElement = yield* itemsByElement(items, node, pace);
+  const steps: Step[] = [];
   for (const element of yield* sortInSlices([...byElement.keys()])) {
     if (pace.isDue()) yield;
     const same = byElement.get(element) ?? [];
     // Items with the same key are owned together, and not by their parts.
-    const item = same.length === 1 ? { value: same[0], node: itemSchema(place.node) } : { value: same, node: atomic };
-    const step = { element, zero: undefined, ...item };
-    if (isWholeStep(step, place)) fields[element] = whole;
-    else if (!(yield* addStep(fields, step, place))) continue;
-    hasAdded = true;
+    const item = same.length === 1 ? { value: same[0], node: itemSchema(node) } : { value: same, node: atomic };
+    steps.push({ element, zero: undefined, ...item });
   }
-  return hasAdded;
-}
-
-/** A new scalar, as most steps are: owned, without parts. */
-function isWholeStep({ value, zero }: Step, { ignored, unowned }: Place): boolean {
-  return typeof value !== 'object' && zero === undefined && ignored === undefined && unowned === undefined;
+  return steps;
 }
 
 const atomic: SchemaNode = { type: 'array', items: deduced };
-
-function* addStep(
-  fields: FieldsV1,
-  { element, value, zero, node }: Step,
-  { ignored, unowned, pace }: Place,
-): SlicedWork<boolean> {
-  if (ignored?.members.has(element) === true) return false;
-  const isPart = zero !== undefined && isTakenApart(value, zero, node);
-  const isOwned = !isPart && unowned?.members.has(element) !== true;
-  let below: FieldsV1 | undefined;
-  // What was another thing before is owned as a whole.
-  if (typeof value === 'object' && (zero === undefined || isPart)) {
-    const [ignoredHere, unownedHere] = [ignored?.children.get(element), unowned?.children.get(element)];
-    const place = { zero, node, ignored: ignoredHere, unowned: unownedHere, pace };
-    const parts: FieldsV1 = isOwned ? { '.': whole } : {};
-    if (yield* addParts(parts, value, place)) below = parts;
-  }
-  if (below === undefined && !isOwned) return false;
-  fields[element] = below ?? whole;
-  return true;
-}
-
-function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<boolean> {
-  const ownership = ownershipOf(place.node, value);
-  if (ownership === 'map') return isJsonObject(value) && (yield* addMembers(fields, value, place));
-  return ownership === 'list' && Array.isArray(value) && (yield* addItems(fields, value, place));
-}
 
 /** A map or list that had its place before, and keeps it: only what is in it is owned. */
 function isTakenApart(value: unknown, zero: unknown, node: SchemaNode): boolean {

@@ -16,66 +16,74 @@ import {
 /** All fields of a value: leaves, items of associative lists, keys of maps; named fields only where nothing is below. */
 export function* fieldSetOf(value: unknown, schema: SchemaNode): SlicedWork<FieldSet> {
   const set = new FieldSet();
-  yield* new Collector().collect(value, schema, set);
+  yield* collect(value, { node: schema, set, pace: new SlicePace() });
   return set;
 }
 
-class Collector {
-  readonly #pace = new SlicePace();
+interface Place {
+  readonly node: SchemaNode;
+  /** Gets what is below. */
+  readonly set: FieldSet;
+  readonly pace: SlicePace;
+}
 
-  /** Adds what is below a place to `set`; false = the place itself is to be owned. */
-  *collect(value: unknown, node: SchemaNode, set: FieldSet): SlicedWork<boolean> {
-    const ownership = ownershipOf(node, value);
-    if (ownership === 'map' && (isJsonObject(value) || value === null)) {
-      for (const name of Object.keys(value ?? {})) {
-        if (this.#pace.isDue()) yield;
-        yield* this.#collectMember({ name, member: value?.[name] }, node, set);
-      }
-      return true;
-    }
-    if (ownership === 'list' && (Array.isArray(value) || value === null)) {
-      yield* this.#collectItems(value ?? [], node, set);
-      return true;
-    }
-    return false;
-  }
+/** From a map or list to what is in it. */
+interface Step {
+  readonly element: PathElement;
+  readonly value: unknown;
+  readonly node: SchemaNode;
+  /** Whether the step itself is a path of the set where nothing is below it, or always. */
+  readonly isMember: 'always' | 'when whole';
+}
 
-  *#collectMember(
-    { name, member }: { readonly name: string; readonly member: unknown },
-    node: SchemaNode,
-    set: FieldSet,
-  ): SlicedWork<void> {
-    const element = fieldElement(name);
-    const isWhole = !(yield* this.#collectBelow(set, element, {
-      value: member,
-      node: memberSchema(node, name) ?? deduced,
-    }));
-    const isEmpty = member === null || (isJsonObject(member) && hasNoMembers(member));
-    if (isWhole || isEmpty || !isNamedField(node, name)) set.members.add(element);
-  }
-
-  *#collectItems(items: readonly unknown[], node: SchemaNode, set: FieldSet): SlicedWork<void> {
-    const item = itemSchema(node);
-    for (const [element, same] of yield* itemsByElement(items, node, this.#pace)) {
-      if (this.#pace.isDue()) yield;
-      set.members.add(element);
-      // Items with the same key are owned together, and not by their parts.
-      if (same.length === 1) yield* this.#collectBelow(set, element, { value: same[0], node: item });
-    }
-  }
-
-  *#collectBelow(
-    set: FieldSet,
-    element: PathElement,
-    { value, node }: { readonly value: unknown; readonly node: SchemaNode },
-  ): SlicedWork<boolean> {
-    // A scalar has nothing below it.
-    if (typeof value !== 'object') return false;
+/** The one function that calls itself, once a level: objects may be a thousand levels deep. */
+function* collect(value: unknown, { node, set, pace }: Place): SlicedWork<void> {
+  for (const { element, isMember, ...step } of yield* stepsInto(value, node, pace)) {
+    if (pace.isDue()) yield;
+    const isWhole = !isTakenApart(step.value, step.node);
+    if (isWhole || isMember === 'always') set.members.add(element);
+    if (isWhole) continue;
     const child = new FieldSet();
-    const result = yield* this.collect(value, node, child);
+    yield* collect(step.value, { node: step.node, set: child, pace });
     if (!child.isEmpty) set.children.set(element, child);
-    return result;
   }
+}
+
+/** Whether a value is owned by what is in it. Scalars have nothing in them. */
+function isTakenApart(value: unknown, node: SchemaNode): boolean {
+  if (typeof value !== 'object') return false;
+  const ownership = ownershipOf(node, value);
+  if (ownership === 'map') return isJsonObject(value) || value === null;
+  return ownership === 'list' && (Array.isArray(value) || value === null);
+}
+
+function* stepsInto(value: unknown, node: SchemaNode, pace: SlicePace): SlicedWork<Step[]> {
+  const ownership = ownershipOf(node, value);
+  if (ownership === 'map' && isJsonObject(value)) return yield* memberSteps(value, node, pace);
+  return ownership === 'list' && Array.isArray(value) ? yield* itemSteps(value, node, pace) : [];
+}
+
+function* memberSteps(map: Readonly<Record<string, unknown>>, node: SchemaNode, pace: SlicePace): SlicedWork<Step[]> {
+  const steps: Step[] = [];
+  for (const name of Object.keys(map)) {
+    if (pace.isDue()) yield;
+    const value = map[name];
+    const isEmpty = value === null || (isJsonObject(value) && hasNoMembers(value));
+    const isMember = isEmpty || !isNamedField(node, name) ? 'always' : 'when whole';
+    steps.push({ element: fieldElement(name), value, node: memberSchema(node, name) ?? deduced, isMember });
+  }
+  return steps;
+}
+
+function* itemSteps(items: readonly unknown[], node: SchemaNode, pace: SlicePace): SlicedWork<Step[]> {
+  const steps: Step[] = [];
+  for (const [element, same] of yield* itemsByElement(items, node, pace)) {
+    if (pace.isDue()) yield;
+    // Items with the same key are owned together, and not by their parts.
+    const value = same.length === 1 ? same[0] : undefined;
+    steps.push({ element, value, node: itemSchema(node), isMember: 'always' });
+  }
+  return steps;
 }
 
 function hasNoMembers(map: Readonly<Record<string, unknown>>): boolean {

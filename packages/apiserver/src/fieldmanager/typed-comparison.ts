@@ -79,96 +79,98 @@ class Comparer {
   /** The maps and lists that were found to differ: from the next value's to the old value's. */
   readonly #differences = new Map<unknown, unknown>();
 
-  /** Compares a pair that was not looked at as part of another one. */
   *start(place: Place): SlicedWork<void> {
     const { old, next } = place;
-    if (old !== undefined && (yield* findDifferences(old, next, { found: this.#differences, pace: this.#pace })))
-      return;
-    yield* this.#compareDifferent(place);
+    const search = { found: this.#differences, pace: this.#pace };
+    if (old === undefined || !(yield* findDifferences(old, next, search))) yield* this.#compareDifferent(place);
   }
 
-  #differ(old: unknown, next: unknown): boolean {
-    return isContainer(next) && isContainer(old) ? this.#differences.get(next) === old : !jsonEqual(old, next);
-  }
-
+  /** The one function that calls itself, once a level: objects may be a thousand levels deep. */
   *#compareDifferent(place: Place): SlicedWork<void> {
     const { old, next, node, branch } = place;
     const ownership = ownershipOf(node, next ?? old);
     const isReplaced = ownershipOf(node, old ?? next) !== ownership || ownership === 'leaf';
-    if (isReplaced || !(yield* this.#descend(place)) || next === undefined) branch.report(next);
+    const pairs = isReplaced ? undefined : yield* this.#pairsIn(place);
+    if (pairs === undefined || next === undefined) branch.report(next);
+    for (const { element, ...pair } of pairs ?? []) {
+      if (this.#pace.isDue()) yield;
+      if (pair.old === undefined) yield* addWhole(branch.changed, element, { ...pair, pace: this.#pace });
+      else yield* this.#compareDifferent({ ...pair, branch: new Branch({ above: branch, element }) });
+    }
   }
 
-  /** False when both sides are empty or of no such form: the place itself is compared, which tells empty from null. */
-  *#descend(place: Place): SlicedWork<boolean> {
-    const { old, next, node } = place;
+  /**
+   * The parts that differ. Undefined when both sides are empty or of no such form: the place itself is compared then, which tells
+   * empty from null.
+   */
+  *#pairsIn({ old, next, node }: Place): SlicedWork<readonly Pair[] | undefined> {
     if (ownershipOf(node, next ?? old) === 'list') {
-      return isListOrNull(old) && isListOrNull(next) && (yield* this.#descendList(old ?? [], next ?? [], place));
+      return isListOrNull(old) && isListOrNull(next) ? yield* this.#itemPairs(old ?? [], next ?? [], node) : undefined;
     }
-    return isMapOrNull(old) && isMapOrNull(next) && (yield* this.#descendMap(old ?? {}, next ?? {}, place));
+    return isMapOrNull(old) && isMapOrNull(next) ? yield* this.#memberPairs(old ?? {}, next ?? {}, node) : undefined;
   }
 
-  *#descendMap(
-    old: Readonly<Record<string, unknown>>,
-    next: Readonly<Record<string, unknown>>,
-    place: Place,
-  ): SlicedWork<boolean> {
-    let isEmpty = true;
-    for (const name of Object.keys(next)) {
-      isEmpty = false;
-      if (this.#pace.isDue()) yield;
-      const [was, is] = [getOwn(old, name), next[name]];
-      if (was !== is) yield* this.#compareMember(name, { old: was, next: is }, place);
-    }
+  *#memberPairs(old: Members, next: Members, node: SchemaNode): SlicedWork<Pair[] | undefined> {
+    const pairs: Pair[] = [];
+    const names = Object.keys(next);
     for (const name of Object.keys(old)) {
-      isEmpty = false;
       if (this.#pace.isDue()) yield;
-      if (!Object.hasOwn(next, name)) yield* this.#compareMember(name, { old: old[name], next: undefined }, place);
+      if (!Object.hasOwn(next, name)) names.push(name);
     }
-    return !isEmpty;
+    for (const name of names) {
+      if (this.#pace.isDue()) yield;
+      const [was, is] = [getOwn(old, name), getOwn(next, name)];
+      if (was !== is && this.#differ(was, is))
+        pairs.push({ element: fieldElement(name), old: was, next: is, node: memberSchema(node, name) ?? deduced });
+    }
+    return names.length === 0 ? undefined : pairs;
   }
 
-  *#compareMember(name: string, pair: Pick<Place, 'old' | 'next'>, { node, branch: above }: Place): SlicedWork<void> {
-    const { old, next } = pair;
-    if (old !== undefined && next !== undefined && !this.#differ(old, next)) return;
-    const element = fieldElement(name);
-    const member = memberSchema(node, name) ?? deduced;
-    if (old === undefined) yield* addWhole(above.changed, element, { next, node: member, pace: this.#pace });
-    else yield* this.#compareDifferent({ old, next, node: member, branch: new Branch({ above, element }) });
+  /** Members that both maps have were looked at with the maps. */
+  #differ(old: unknown, next: unknown): boolean {
+    return isContainer(next) && isContainer(old) ? this.#differences.get(next) === old : !jsonEqual(old, next);
   }
 
-  *#descendList(old: readonly unknown[], next: readonly unknown[], place: Place): SlicedWork<boolean> {
-    const before = yield* itemsByElement(old, place.node, this.#pace);
-    const after = yield* itemsByElement(next, place.node, this.#pace);
+  *#itemPairs(old: readonly unknown[], next: readonly unknown[], node: SchemaNode): SlicedWork<Pair[] | undefined> {
+    const before = yield* itemsByElement(old, node, this.#pace);
+    const after = yield* itemsByElement(next, node, this.#pace);
+    const pairs: Pair[] = [];
     for (const [element, is] of after) {
       if (this.#pace.isDue()) yield;
-      yield* this.#compareItems(element, { was: before.get(element) ?? [], is }, place);
+      const pair = itemPair(element, { was: before.get(element) ?? [], is, node });
+      if (yield* this.#itemsDiffer(pair)) pairs.push(pair);
     }
     for (const [element, was] of before) {
       if (this.#pace.isDue()) yield;
-      if (!after.has(element)) yield* this.#compareItems(element, { was, is: [] }, place);
+      if (!after.has(element)) pairs.push(itemPair(element, { was, is: [], node }));
     }
-    return before.size + after.size > 0;
+    return before.size + after.size === 0 ? undefined : pairs;
   }
 
-  *#compareItems(
-    element: PathElement,
-    { was, is }: { readonly was: readonly unknown[]; readonly is: readonly unknown[] },
-    { node, branch: above }: Place,
-  ): SlicedWork<void> {
-    // Items with the same key are owned together, and not by their parts.
-    const isOne = was.length <= 1 && is.length <= 1;
-    const pair = isOne
-      ? { old: was[0], next: is[0], node: itemSchema(node) }
-      : { old: listOrAbsent(was), next: listOrAbsent(is), node: whole };
-    const { old, next } = pair;
-    if (old === next) return;
-    if (old === undefined) return yield* addWhole(above.changed, element, { ...pair, pace: this.#pace });
-    const place = { ...pair, branch: new Branch({ above, element }) };
-    // Items that keep their place in the list were compared with it.
-    if (isContainer(next) && this.#differences.get(next) === old) yield* this.#compareDifferent(place);
-    else yield* this.start(place);
+  /** Only items that keep their place in the list were looked at with the list. */
+  *#itemsDiffer({ old, next }: Pair): SlicedWork<boolean> {
+    if (old === next) return false;
+    if (old === undefined || (isContainer(next) && this.#differences.get(next) === old)) return true;
+    return !(yield* findDifferences(old, next, { found: this.#differences, pace: this.#pace }));
   }
 }
+
+interface Pair extends Omit<Place, 'branch'> {
+  readonly element: PathElement;
+}
+
+function itemPair(
+  element: PathElement,
+  { was, is, node }: { readonly was: readonly unknown[]; readonly is: readonly unknown[]; readonly node: SchemaNode },
+): Pair {
+  const isOne = was.length <= 1 && is.length <= 1;
+  // Items with the same key are owned together, and not by their parts.
+  return isOne
+    ? { element, old: was[0], next: is[0], node: itemSchema(node) }
+    : { element, old: listOrAbsent(was), next: listOrAbsent(is), node: whole };
+}
+
+type Members = Readonly<Record<string, unknown>>;
 
 interface Addition {
   readonly next: unknown;

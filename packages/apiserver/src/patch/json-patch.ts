@@ -14,7 +14,7 @@ import {
   sortInSlices,
   stringifyJson,
 } from '@kapstan/api';
-import { jsonEqual } from '../registry/json-equality.ts';
+import { findDifferences } from '../registry/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -128,7 +128,6 @@ class JsonPatcher {
   readonly #pace = new SlicePace();
   /** Objects and lists that a path led into. */
   readonly #opened = new Set<unknown>();
-  readonly #counts = new MemberCounts();
 
   constructor(document: unknown) {
     this.document = document;
@@ -185,30 +184,9 @@ class JsonPatcher {
     return sorted;
   }
 
-  /** As jsonEqual, at a cost that the size of the patch bounds, however large the document is. */
+  /** Costs what the value in the patch costs where they are equal, and all of both once where they are not: the patch fails then. */
   *#equals(present: unknown, wanted: unknown): SlicedWork<boolean> {
-    if (this.#pace.isDue()) yield;
-    if (Array.isArray(present) && Array.isArray(wanted)) return yield* this.#equalLists(present, wanted);
-    if (isJsonObject(present) && isJsonObject(wanted)) return yield* this.#equalMaps(present, wanted);
-    return jsonEqual(present, wanted);
-  }
-
-  *#equalLists(present: readonly unknown[], wanted: readonly unknown[]): SlicedWork<boolean> {
-    if (present.length !== wanted.length) return false;
-    for (const [index, item] of wanted.entries()) if (!(yield* this.#equals(present[index], item))) return false;
-    return true;
-  }
-
-  *#equalMaps(
-    present: Readonly<Record<string, unknown>>,
-    wanted: Readonly<Record<string, unknown>>,
-  ): SlicedWork<boolean> {
-    const names = Object.keys(wanted);
-    if (names.length !== this.#counts.of(present)) return false;
-    for (const name of names) {
-      if (!Object.hasOwn(present, name) || !(yield* this.#equals(present[name], wanted[name]))) return false;
-    }
-    return true;
+    return yield* findDifferences(present, wanted, { found: new Map(), pace: this.#pace });
   }
 
   *#copy(value: unknown): SlicedWork<unknown> {
@@ -231,7 +209,7 @@ class JsonPatcher {
 
   #add(path: string, value: unknown): void {
     const { container, key } = this.#locate(path);
-    if (!Array.isArray(container)) this.#set(container, key, value);
+    if (!Array.isArray(container)) setOwn(container, key, value);
     else if (key === '-') container.push(value);
     else container.splice(this.#shift(container, indexIn(key, container.length + 1)), 0, value);
   }
@@ -239,18 +217,8 @@ class JsonPatcher {
   #remove(path: string | undefined): void {
     const { container, key } = this.#locate(path);
     if (Array.isArray(container)) container.splice(this.#shift(container, indexIn(key, container.length)), 1);
-    else if (Object.hasOwn(container, key)) this.#delete(container, key);
+    else if (Object.hasOwn(container, key)) delete container[key];
     else refuse();
-  }
-
-  #set(object: Record<string, unknown>, name: string, value: unknown): void {
-    if (!Object.hasOwn(object, name)) this.#counts.add(object, 1);
-    setOwn(object, name, value);
-  }
-
-  #delete(object: Record<string, unknown>, name: string): void {
-    this.#counts.add(object, -1);
-    delete object[name];
   }
 
   /** The index, if the items behind it may still be shifted. */
@@ -266,7 +234,7 @@ class JsonPatcher {
     }
     const { container, key } = this.#locate(path);
     if (Array.isArray(container)) container[indexIn(key, container.length)] = value;
-    else this.#set(container, key, value);
+    else setOwn(container, key, value);
   }
 
   #open(container: unknown): void {
@@ -289,25 +257,6 @@ class JsonPatcher {
       this.#open(container);
     }
     return isContainer(container) ? { container, key: unescapePart(parts.at(-1) ?? '') } : refuse();
-  }
-}
-
-/** How many members the objects have that a test looked at: each of them is counted once, not by each test. */
-class MemberCounts {
-  readonly #counts = new WeakMap<object, number>();
-
-  of(object: Readonly<Record<string, unknown>>): number {
-    let count = this.#counts.get(object);
-    if (count === undefined) {
-      count = Object.keys(object).length;
-      this.#counts.set(object, count);
-    }
-    return count;
-  }
-
-  add(object: object, more: number): void {
-    const count = this.#counts.get(object);
-    if (count !== undefined) this.#counts.set(object, count + more);
   }
 }
 

@@ -42,40 +42,39 @@ interface DifferenceSearch {
   readonly pace: SlicePace;
 }
 
-/** {@link jsonEqual} of all parts of two values at once: looks at each part once, however deep the differences lie. */
+/**
+ * {@link jsonEqual} of all parts of two values at once: looks at each part once, however deep the differences lie. Calls itself
+ * once a level: values may be a thousand levels deep.
+ */
 export function* findDifferences(a: unknown, b: unknown, search: DifferenceSearch): SlicedWork<boolean> {
-  if (a === b) return true;
-  if (typeof b !== 'object' || b === null) return jsonEqual(a, b);
-  let areEqual: boolean;
-  if (Array.isArray(a) && Array.isArray(b)) areEqual = yield* findInLists(a, b, search);
-  else if (isJsonObject(a) && isJsonObject(b)) areEqual = yield* findInMaps(a, b, search);
-  else areEqual = jsonEqual(a, b);
+  if (a === b || typeof b !== 'object' || b === null) return jsonEqual(a, b);
+  const alike = areAlike(a, b);
+  let areEqual = alike ? hasNamesOf(b as Members, a as Members) : jsonEqual(a, b);
+  const names = Array.isArray(b) ? undefined : Object.keys(b);
+  const count = alike ? ((names ?? b) as { readonly length: number }).length : 0;
+  for (let index = 0; index < count; index++) {
+    if (search.pace.isDue()) yield;
+    const name = names === undefined ? index : (names[index] as string);
+    const [was, is] = [ownMember(a as Members, name), (b as Members)[name]];
+    if (was !== is && !(yield* findDifferences(was, is, search))) areEqual = false;
+  }
   if (!areEqual) search.found.set(b, a);
   return areEqual;
 }
 
-function* findInLists(a: readonly unknown[], b: readonly unknown[], search: DifferenceSearch): SlicedWork<boolean> {
-  let areEqual = a.length === b.length;
-  for (let index = 0; index < b.length && index < a.length; index++) {
-    if (search.pace.isDue()) yield;
-    const [was, is] = [a[index], b[index]];
-    if (was !== is && (typeof is !== 'object' || !(yield* findDifferences(was, is, search)))) areEqual = false;
-  }
-  return areEqual;
+function ownMember(object: Members, name: string | number): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-function* findInMaps(a: Members, b: Members, search: DifferenceSearch): SlicedWork<boolean> {
-  let areEqual = true;
-  for (const name in b) {
-    if (search.pace.isDue()) yield;
-    const [was, is] = [Object.hasOwn(a, name) ? a[name] : undefined, b[name]];
-    if (was !== is && (typeof is !== 'object' || !(yield* findDifferences(was, is, search)))) areEqual = false;
-  }
-  for (const name in a) {
-    if (search.pace.isDue()) yield;
-    if (a[name] !== undefined && !Object.hasOwn(b, name)) areEqual = false;
-  }
-  return areEqual;
+function areAlike(a: unknown, b: unknown): boolean {
+  return (Array.isArray(a) && Array.isArray(b)) || (isJsonObject(a) && isJsonObject(b));
 }
 
-type Members = Readonly<Record<string, unknown>>;
+/** Whether the first has all members of the second. Lists have to be as long. */
+function hasNamesOf(a: Members, b: Members): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length;
+  for (const name in b) if (b[name] !== undefined && !Object.hasOwn(a, name)) return false;
+  return true;
+}
+
+type Members = Readonly<Record<string | number, unknown>>;

@@ -198,11 +198,6 @@ export interface DocumentDecoding {
 }
 
 /** Pours a document into its kind. Throws {@link DecodeError}; StatusError 422 for a custom resource of another kind. */
-export function decodeDocument(document: JsonDocument, decoding: DocumentDecoding): UnstructuredObject {
-  return runWhole(decodeDocumentInSlices(document, decoding));
-}
-
-/** The same for a document of any size. */
 export function* decodeDocumentInSlices(
   document: JsonDocument,
   decoding: DocumentDecoding,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { KubernetesObject } from '@kapstan/api';
+import type { KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { builtinTable } from './builtin-table.ts';
@@ -20,9 +20,10 @@ const { cases } = read('defaults.json') as {
 
 /** Has what some kind requires, and nothing more. */
 const reference = { kind: 'Kind', name: 'b' };
-const leastObject = {
+const template = { spec: { containers: [] } };
+const leastObject: UnstructuredObject = {
   metadata: { name: 'a' },
-  spec: { scaleTargetRef: reference, containers: [], template: { spec: { containers: [] } } },
+  spec: { scaleTargetRef: reference, containers: [], template, source: {}, jobTemplate: { spec: { template } } },
   status: {},
   roleRef: reference,
   involvedObject: reference,
@@ -79,7 +80,7 @@ describe('tables of the built-in resources', () => {
   it('every served resource has a row as wide as its columns', () => {
     for (const { group, version, resource, table } of builtinResources()) {
       const id = group === '' ? `${version}/${resource}` : `${group}/${version}/${resource}`;
-      const row = table.cells(leastObject as KubernetesObject);
+      const row = table.cells(leastObject);
       expect(row.length, id).toBe(cellsBesideColumns[id] ?? table.columns.length);
       expect(row.length, id).toBeGreaterThan(1);
     }

@@ -23,7 +23,16 @@ const reference = { kind: 'Kind', name: 'b' };
 const template = { spec: { containers: [] } };
 const leastObject: UnstructuredObject = {
   metadata: { name: 'a' },
-  spec: { scaleTargetRef: reference, containers: [], template, source: {}, jobTemplate: { spec: { template } } },
+  spec: {
+    scaleTargetRef: reference,
+    containers: [],
+    template,
+    source: {},
+    priorityLevelConfiguration: reference,
+    pool: reference,
+    parentRef: reference,
+    jobTemplate: { spec: { template } },
+  },
   status: {},
   roleRef: reference,
   involvedObject: reference,
@@ -78,11 +87,12 @@ describe('tables of the built-in resources', () => {
   });
 
   it('every served resource has a row as wide as its columns', () => {
+    const others: string[] = [];
     for (const { group, version, resource, table } of builtinResources()) {
       const id = group === '' ? `${version}/${resource}` : `${group}/${version}/${resource}`;
       const row = table.cells(leastObject);
-      expect(row.length, id).toBe(cellsBesideColumns[id] ?? table.columns.length);
-      expect(row.length, id).toBeGreaterThan(1);
+      if (row.length !== (cellsBesideColumns[id] ?? table.columns.length) || row.length < 2) others.push(id);
     }
+    expect(others).toEqual([]);
   });
 });

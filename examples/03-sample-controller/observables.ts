@@ -48,13 +48,18 @@ export async function runObservables(
   // What failed comes back as a change, later and later: meanwhile others have its place.
   const again$ = new Subject<ObjectChange<Foo>>();
   const backoff = new ExponentialFailureRateLimiter<string>({ baseMs: 5, maxMs: 1_000_000 });
+  /** The signal ended the pause: nothing comes back any more. */
+  const stopped = (): void => undefined;
   const syncOrRetry = async (change: ObjectChange<Foo>): Promise<void> => {
     try {
       await sync(change);
       backoff.forget(change.key);
-    } catch {
-      const comeBack = (): void => again$.next(change);
-      delay(clock, backoff.when(change.key), signal).then(comeBack, () => undefined);
+    } catch (error) {
+      const delayMs = backoff.when(change.key);
+      process.stderr.write(
+        `${change.key} could not be synced, and is tried again in ${delayMs} ms: ${String(error)}\n`,
+      );
+      delay(clock, delayMs, signal).then(() => again$.next(change), stopped);
     }
   };
   const synced$ = merge(foos.events$, changesOfOwners$, again$).pipe(

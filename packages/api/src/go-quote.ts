@@ -19,7 +19,25 @@ function escaped(char: string): string {
   const short = shortEscapes.get(char);
   if (short !== undefined) return short;
   const code = char.codePointAt(0) ?? 0;
+  if (isEscapedByte(code)) return `\\x${(code - byteBase).toString(16)}`;
   const hex = code.toString(16);
   if (code < 0x80) return `\\x${hex.padStart(2, '0')}`;
   return code < 0x1_00_00 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}
+
+/** A byte of a URL that is no UTF-8 is kept as a lone surrogate, so that it can be told: U+DC80 for 0x80 and so on. */
+const byteBase = 0xdc00;
+
+function isEscapedByte(code: number): boolean {
+  return code >= byteBase + 0x80 && code <= byteBase + 0xff;
+}
+
+/** The text that stands for bytes of which some are no UTF-8, see {@link withoutEscapedBytes}. */
+export function escapeByte(byte: number): string {
+  return String.fromCharCode(byteBase + byte);
+}
+
+/** As Go's encoding/json shows such a text: U+FFFD for each byte that is no UTF-8. */
+export function withoutEscapedBytes(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }

@@ -62,7 +62,7 @@ export {
   typeInvalidField,
 } from './field-error.ts';
 export { everyField, type FieldRequirement, FieldSelector, parseFieldSelector } from './field-selector.ts';
-export { goQuote } from './go-quote.ts';
+export { escapeByte, goQuote } from './go-quote.ts';
 export {
   formatApiVersion,
   formatGroupKind,

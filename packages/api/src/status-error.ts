@@ -1,7 +1,7 @@
 // The API's error family: an Error that is a Status, its constructors with Kubernetes' texts, and its predicates.
 
 import { type FieldError, shownText, type ToldErrors, tellFieldErrors } from './field-error.ts';
-import { goQuote } from './go-quote.ts';
+import { goQuote, withoutEscapedBytes } from './go-quote.ts';
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from './group-version.ts';
 import type { Status, StatusDetails, StatusReason } from './status.ts';
 
@@ -121,7 +121,7 @@ export function newNotFound(resource: GroupResource, name: string): StatusError 
     code: 404,
     reason: 'NotFound',
     message: `${formatGroupResource(resource)} ${goQuote(name)} not found`,
-    details: resourceDetails(resource, name),
+    details: resourceDetails(resource, withoutEscapedBytes(name)),
   });
 }
 

@@ -37,6 +37,7 @@ describe('Feed', () => {
   let progressRequests: number;
   let supportsProgressRequests: boolean;
   let told: string[];
+  let failsOnListed: boolean;
   let feed: Feed<TestPod>;
 
   function open(options: { readonly supportsProgressRequests?: boolean } = {}): void {
@@ -48,6 +49,7 @@ describe('Feed', () => {
     progressRequests = 0;
     supportsProgressRequests = options.supportsProgressRequests ?? true;
     told = [];
+    failsOnListed = false;
     const storage: Pick<Storage<TestPod>, 'getList' | 'watch' | 'requestWatchProgress' | 'supportsProgressRequests'> = {
       get supportsProgressRequests() {
         return supportsProgressRequests;
@@ -74,7 +76,10 @@ describe('Feed', () => {
     feed = new Feed<TestPod>(
       { storage: storage as Storage<TestPod>, prefix: '/p/', clock, random: () => 0, logger: silentLogger },
       {
-        onListed: (stored) => ({ key: stored.key, stored, attributes: { labels: {}, fields: {} } }),
+        onListed: (stored) => {
+          if (failsOnListed) throw new Error('attributes of this object cannot be had');
+          return { key: stored.key, stored, attributes: { labels: {}, fields: {} } };
+        },
         onReplace: (items, listed) => told.push(`replace ${items.length}@${listed}`),
         onChange: (event) => told.push(`${event.type} ${event.stored.revision}`),
         onProgress: (reached) => told.push(`progress ${reached}`),
@@ -109,6 +114,22 @@ describe('Feed', () => {
     expect(watches.map(({ options }) => options)).toMatchObject([
       { resourceVersion: '10', progressNotify: true, recursive: true },
     ]);
+    feed.close();
+  });
+
+  it('lists again after a pause when its sink fails on an object, instead of never again', async () => {
+    pages = [
+      { items: [stored('a', 3), stored('b', 4)], continue: '' },
+      { items: [stored('a', 3)], continue: '' },
+    ];
+    failsOnListed = true;
+    feed.start();
+    await settle();
+    expect([lists.length, told]).toEqual([1, []]);
+    failsOnListed = false;
+    await clock.advance(60_000);
+    await settle();
+    expect([lists.length, told]).toEqual([2, ['replace 1@10']]);
     feed.close();
   });
 

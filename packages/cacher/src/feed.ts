@@ -25,6 +25,7 @@ import {
   type StorageEvent,
   type StorageWatch,
   type Stored,
+  type StoredList,
 } from '@kapstan/storage';
 import type { CacheEntry, ChangeEvent } from './cache-entry.ts';
 import { DurationHistogram, initializationBounds } from './duration-histogram.ts';
@@ -148,15 +149,24 @@ export class Feed<T extends KubernetesObject> {
     const predicate = { ...everything<T>(), limit: effect.limit, continue: effect.continue ?? '' };
     const { storage, prefix } = this.#options;
     storage.getList(prefix, { predicate, recursive: true, signal: this.#abort.signal }).then(
-      (page) => {
-        for (const item of page.items) this.#staged.push(this.#sink.onListed(item));
-        this.#input({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
-      },
-      (error: unknown) => {
-        this.#listErrors++;
-        this.#input({ type: 'listFailed', failure: failureOf(error) });
-      },
+      (page) => this.#onPage(page),
+      (error: unknown) => this.#onListFailure(error),
     );
+  }
+
+  /** A sink that throws costs this list, which is tried again, and not the feed: nobody would ever list again. */
+  #onPage(page: StoredList<T>): void {
+    try {
+      for (const item of page.items) this.#staged.push(this.#sink.onListed(item));
+    } catch (error) {
+      return this.#onListFailure(error);
+    }
+    this.#input({ type: 'listed', resourceVersion: page.resourceVersion, continue: page.continue });
+  }
+
+  #onListFailure(error: unknown): void {
+    this.#listErrors++;
+    this.#input({ type: 'listFailed', failure: failureOf(error) });
   }
 
   #replace(resourceVersion: string): void {

@@ -145,6 +145,11 @@ export interface ControlPlaneOptions {
    */
   readonly registersApiServices?: boolean;
   /**
+   * Whether whoever creates or changes what this server keeps without enforcing it (webhook configurations, admission policies,
+   * quotas, limit ranges) is told so in a warning. Default false.
+   */
+  readonly warnsWithoutEffect?: boolean;
+  /**
    * Names of control loops, as kube-controller-manager has them; "*" = all, "-name" = but this one. Default none. Without
    * HTTP there is no authority to publish and nobody to take tokens, so root-ca-certificate-publisher-controller and
    * serviceaccount-token-controller are left out. With `etcd` they run in one of the servers on it, see `leaderElection`; which

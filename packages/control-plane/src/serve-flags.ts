@@ -48,6 +48,7 @@ export interface ServeFlags extends AuditFlags, StoreFlags, ServiceAccountFlags,
   readonly 'tls-private-key-file': string;
   readonly 'authorization-mode': readonly AuthorizationMode[];
   readonly 'anonymous-auth': boolean;
+  readonly 'warn-without-effect': boolean;
   readonly 'enable-admission-plugins': readonly string[];
   readonly 'disable-admission-plugins': readonly string[];
   readonly 'max-requests-inflight': number;
@@ -117,6 +118,10 @@ export const serveFlags: { readonly [K in keyof ServeFlags]: Flag<ServeFlags[K]>
   'tls-private-key-file': stringFlag('Key of --tls-cert-file.'),
   'authorization-mode': authorizationModeFlag('Who decides, in this order: RBAC, AlwaysAllow (for tests).'),
   'anonymous-auth': booleanFlag('Let requests without credentials in as system:anonymous.', true),
+  'warn-without-effect': booleanFlag(
+    'Warn whoever creates or changes webhook configurations, admission policies, quotas or limit ranges that they are not enforced.',
+    true,
+  ),
   'enable-admission-plugins': listFlag('Admission plug-ins to turn on beside the default ones.'),
   'disable-admission-plugins': listFlag('Admission plug-ins to turn off.'),
   'max-requests-inflight': intFlag('Reads served at once; 0 = no limit.', { default: 400, min: 0, max: maxInt }),

@@ -187,6 +187,7 @@ export async function toOptions(flags: ServeFlags): Promise<ControlPlaneOptions>
     endpointReconciler: flags['endpoint-reconciler-type'],
     identity: flags['feature-gates'].APIServerIdentity ? 'on' : 'without lease',
     registersApiServices: true,
+    warnsWithoutEffect: flags['warn-without-effect'],
     controlLoops: flags['control-loops'],
     leaderElection: flags['leader-elect']
       ? {

@@ -20,6 +20,7 @@ import type { Resources } from './resources.ts';
 import { StartError } from './start-error.ts';
 import type { StoreEngines } from './store-engines.ts';
 import { storePages } from './store-pages.ts';
+import { unenforcedWarnings } from './unenforced-resources.ts';
 
 export interface ServerParts {
   readonly engines: StoreEngines;
@@ -82,6 +83,7 @@ function serverOptions(options: ControlPlaneOptions, parts: ServerParts): ApiSer
       ...storePages({ engines, workDir: resolve(options.dataDir), forgetBefore: resources.forgetBefore }),
       ...issuerPages(resources.access.serviceAccountTokens),
     ],
+    ...(options.warnsWithoutEffect === true ? { writeWarnings: unenforcedWarnings() } : {}),
     ...given(options, passedOn),
     ...(options.http === 'off' ? {} : options.http),
     clock,

@@ -9,26 +9,51 @@ const maxBoundBytes = maxKeyBytes + 16;
 /** Throws `InvalidKey` for a key that is empty, longer than 1900 bytes as stored, or no Unicode text. */
 export function checkKey(key: string): void {
   checkText(key);
-  if (isTooLong(key)) throw refusal(key, `key is longer than ${maxKeyBytes} bytes`);
+  if (storedBytes(key) > maxKeyBytes) throw refusal(key, `key is longer than ${maxKeyBytes} bytes`);
 }
 
-/** Throws `InvalidKey` for a key that is empty or no Unicode text. */
-export function checkText(key: string): void {
+/**
+ * The key to look for: of one that cannot be there, too long or no Unicode text, another that is not there either. Throws
+ * `InvalidKey` for an empty key.
+ */
+export function findableKey(key: string): string {
   if (key === '') throw refusal(key, 'key is empty');
-  // A lone surrogate would be stored as U+FFFD.
-  if (/\p{Surrogate}/u.test(key)) throw refusal(key, 'key is not valid Unicode');
+  return isText(key) ? findableBound(key) : absentKey;
 }
 
-/** Whether a key is longer than any that is stored, so that nothing is there. */
-export function isTooLong(key: string): boolean {
-  return key.length > maxKeyBytes || storedBytes(key) > maxKeyBytes;
+/** Longer than every key. */
+const absentKey = '\xff'.repeat(Math.ceil((maxKeyBytes + 2) / 2));
+
+/** A range that LMDB can look for and that holds the same keys: a client may go on behind a name of any length. */
+export function findableRange(range: KeyRange): KeyRange {
+  const [start, end] = [findableBound(range.start), findableBound(range.end)];
+  return start === range.start && end === range.end ? range : { start, end };
 }
 
-/** Throws `InvalidKey` for bounds that LMDB cannot look for. An empty bound is one. */
-export function checkRange({ start, end }: KeyRange): void {
-  for (const bound of [start, end]) {
-    if (storedBytes(bound) > maxBoundBytes) throw refusal(bound, `range bound is longer than ${maxBoundBytes} bytes`);
+/**
+ * A bound that is too long for LMDB is cut where it becomes longer than the longest key. So no key begins with what is left, and
+ * every key lies on the same side of both.
+ */
+function findableBound(bound: string): string {
+  if (storedBytes(bound) <= maxBoundBytes) return bound;
+  let bytes = 0;
+  let units = 0;
+  for (const char of bound) {
+    units += char.length;
+    bytes += char === '\0' ? 2 : Buffer.byteLength(char);
+    if (bytes > maxKeyBytes) break;
   }
+  return bound.slice(0, units);
+}
+
+function checkText(key: string): void {
+  if (key === '') throw refusal(key, 'key is empty');
+  if (!isText(key)) throw refusal(key, 'key is not valid Unicode');
+}
+
+/** A lone surrogate would be stored as U+FFFD. */
+function isText(key: string): boolean {
+  return !/\p{Surrogate}/u.test(key);
 }
 
 function storedBytes(key: string): number {

@@ -147,7 +147,6 @@ describe('limits', () => {
   ])('refuses %s as InvalidKey', async (_, key) => {
     const engine = await openEngine();
     await expect(put(engine, key)).rejects.toSatisfy(withCode('InvalidKey'));
-    await expect(engine.get(key)).rejects.toSatisfy(withCode('InvalidKey'));
   });
 
   it.each([
@@ -162,13 +161,35 @@ describe('limits', () => {
     expect(await engine.get(key)).toEqual({ revision });
   });
 
+  it.each([
+    ['x', 1_900],
+    ['x', 51_200],
+    ['€', 20_000],
+    ['\0', 20_000],
+  ])(
+    'finds nothing under a key that is too long to be there, and goes on behind it: %j, %d times',
+    async (char, times) => {
+      const engine = await openEngine();
+      await put(engine, `/${char}`);
+      await put(engine, '/~');
+      const key = `/${char.repeat(times)}`;
+      expect(await engine.get(key)).toEqual({ revision: 3 });
+      const behind = char === '€' ? [] : ['/~'];
+      const keysOf = async (start: string, end: string) =>
+        (await engine.range({ start, end })).kvs.map(({ key }) => key);
+      expect(await keysOf(key, '0')).toEqual(behind);
+      expect(await keysOf('/', key)).toEqual(behind.length === 0 ? ['/~', `/${char}`] : [`/${char}`]);
+      expect(await engine.count({ start: key, end: '0' })).toBe(behind.length);
+    },
+  );
+
   it('stores and finds the longest key', async () => {
     const engine = await openEngine();
     const key = `/${'x'.repeat(1_899)}`;
     await put(engine, key);
     await put(engine, `${key.slice(0, -1)}a`);
     expect((await engine.range({ start: key, end: `${key}\0` })).count).toBe(1);
-    await expect(engine.range({ start: key.repeat(2), end: '0' })).rejects.toSatisfy(withCode('InvalidKey'));
+    expect((await engine.range({ start: key.repeat(2), end: '0' })).count).toBe(0);
   });
 
   it('refuses a lease that was never granted', async () => {

@@ -22,7 +22,7 @@ import { Compactor } from './compactor.ts';
 import { DataDirLock } from './data-dir-lock.ts';
 import { isOutOfSpace } from './disk-space.ts';
 import { type Durability, dataFileName, Environment } from './environment.ts';
-import { checkKey, checkRange, checkText, isTooLong } from './key-check.ts';
+import { checkKey, findableKey, findableRange } from './key-check.ts';
 import { LeaseBook } from './lease-book.ts';
 import { ensurePrivateDirectory } from './private-directory.ts';
 import { RangeReader } from './range-reader.ts';
@@ -176,11 +176,9 @@ export class LmdbEngine implements Engine {
 
   async get(key: string, options: RangeOptions = {}): Promise<EngineRead> {
     this.#refuseIfClosed();
-    checkText(key);
+    const findable = findableKey(key);
     options.signal?.throwIfAborted();
-    // A name that a client refers to may have any length.
-    if (isTooLong(key)) return { revision: this.#committer.revision };
-    return this.#reader.get(key, options);
+    return this.#reader.get(findable, options);
   }
 
   isNewest(key: string, revision: Revision): boolean {
@@ -189,14 +187,12 @@ export class LmdbEngine implements Engine {
 
   async range(range: KeyRange, options: RangeOptions = {}): Promise<RangeResult> {
     this.#refuseIfClosed();
-    checkRange(range);
-    return this.#reader.range(range, options);
+    return this.#reader.range(findableRange(range), options);
   }
 
   async count(range: KeyRange): Promise<number> {
     this.#refuseIfClosed();
-    checkRange(range);
-    return this.#reader.count(range);
+    return this.#reader.count(findableRange(range));
   }
 
   async commit(commit: Commit): Promise<CommitResult> {

@@ -5,6 +5,7 @@ import { checkPreconditions } from './preconditions.ts';
 import type {
   GuaranteedUpdateOptions,
   Storage,
+  StorageCallOptions,
   StorageCreateOptions,
   StorageDeleteOptions,
   StorageGetOptions,
@@ -22,8 +23,8 @@ import { Stored } from './stored.ts';
 import { plainStatusError, revisionOf } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';
 
-/** Reads pass through; writes are checked as the wrapped storage would check them, then answered without being done. */
-export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
+/** Reads pass through, those by optional members too; writes are checked as the wrapped storage would check them, then answered without being done. */
+export class DryRunStorage<T extends KubernetesObject> implements Required<Storage<T>> {
   readonly #storage: Storage<T>;
   readonly #keyPrefix: string;
 
@@ -31,6 +32,10 @@ export class DryRunStorage<T extends KubernetesObject> implements Storage<T> {
   constructor(storage: Storage<T>, options: { readonly keyPrefix?: string } = {}) {
     this.#storage = storage;
     this.#keyPrefix = options.keyPrefix ?? '';
+  }
+
+  isNewest(known: Stored<T>, options?: StorageCallOptions): boolean {
+    return this.#storage.isNewest?.(known, options) === true;
   }
 
   #shown(key: string): string {

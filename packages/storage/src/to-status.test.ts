@@ -78,7 +78,7 @@ describe('toStatus', () => {
     ['Full', '507 InsufficientStorage'],
     ['NotReady', '503 ServiceUnavailable'],
     ['Closed', '503 ServiceUnavailable'],
-    ['InvalidKey', '500 InternalError'],
+    ['InvalidKey', '400 BadRequest'],
   ])('%s, whatever the verb', (code, expected) => {
     for (const verb of ['get', 'list', 'create', 'update', 'delete', 'watch'] as const)
       expect(answer(verb, code)).toBe(expected);
@@ -94,6 +94,15 @@ describe('toStatus', () => {
     expect((status as StatusError).message).toBe(
       'Operation cannot be fulfilled on configmaps "one": StorageError: invalid object, Code: 4, Key: /registry/configmaps/ns/one, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID',
     );
+  });
+
+  it('tells nobody under which key an object is stored when something is wrong inside', () => {
+    for (const code of ['Corrupt', 'InvalidKey', 'Timeout'] as const) {
+      const error = new StorageError({ code, key: '/registry/secrets/ns/one', message: 'details' });
+      const status = toStatus(error, { verb: 'get', resource, name: 'one' }) as StatusError;
+      expect(JSON.stringify(status.status)).not.toContain('/registry');
+      expect(status.message).toContain('details');
+    }
   });
 
   it('says when to come back after a ServerTimeout', () => {

@@ -2,6 +2,7 @@
 import {
   type GroupResource,
   newAlreadyExists,
+  newBadRequest,
   newConflict,
   newInsufficientStorage,
   newInternalError,
@@ -68,11 +69,18 @@ const anyVerb: Partial<Record<StorageErrorCode, Answer>> = {
   Full: (error) => newInsufficientStorage(error.detail || error.message),
   NotReady: (error) => newServiceUnavailable(error.detail || error.message),
   Closed: (error) => newServiceUnavailable(error.detail || error.message),
+  InvalidKey: (error) => newBadRequest(`an object of this name cannot be stored: ${error.detail}`),
 };
 
 /** The StatusError for a failure of storage. What is no StorageError passes unchanged. */
 export function toStatus(error: unknown, context: ToStatusContext): unknown {
   if (!isStorageError(error)) return error;
   const answer = rows[context.verb][error.code] ?? anyVerb[error.code];
-  return answer === undefined ? newInternalError(error) : answer(error, context);
+  return answer === undefined ? newInternalError(withoutKey(error)) : answer(error, context);
+}
+
+/** Where objects are stored is nothing for clients, and a key may be as long as they like. */
+function withoutKey({ message, key, cause }: StorageError): Error {
+  const text = key === '' ? message : message.replace(`Key: ${key}, `, '');
+  return new Error(text, { cause });
 }

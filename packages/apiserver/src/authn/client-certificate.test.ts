@@ -55,7 +55,7 @@ beforeAll(async () => {
     tls: { cert: serving.cert, key: serving.key, clientCa: [serving.cert, authority.certificate.toString('pem')] },
     authentication: { authenticators: [certificateAuthenticator], anonymous: false },
     authorizer: {
-      authorize: (asked) => {
+      authorize: (asked: { readonly user: RequestContext['user'] }) => {
         user = asked.user;
         return { decision: 'allow', reason: '' };
       },

@@ -5,6 +5,7 @@ import {
   type DeepReadonly,
   deepCopy,
   goQuote,
+  isNotFound,
   newBadRequest,
   newForbidden,
   newNotFound,
@@ -15,8 +16,10 @@ import type { ClusterRole, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
 import type { ServedResource } from '../registry/catalog.ts';
 import { jsonEqual } from '../registry/json-equality.ts';
+import { requireKeyName } from '../registry/key-functions.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import type {
+  CreatedPart,
   DeleteAnswer,
   DeleteRequest,
   ResourceStore,
@@ -61,7 +64,8 @@ interface Attempt {
   readonly requestName: string;
 }
 
-class GuardedStore implements ResourceStore {
+/** Every member, the optional ones too: what a wrapper leaves out, its store would no longer be asked. */
+class GuardedStore implements Required<ResourceStore> {
   readonly #store: ResourceStore;
   readonly #options: EscalationGuardOptions & { readonly kind: RbacKind };
   readonly #resource: string;
@@ -100,6 +104,22 @@ class GuardedStore implements ResourceStore {
     options?: { readonly resourceVersion?: string },
   ): Promise<Stored<UnstructuredObject>> {
     return this.#store.get(context, name, options);
+  }
+
+  async find(
+    context: RequestContext,
+    name: string,
+    options?: { readonly resourceVersion?: string },
+  ): Promise<Stored<UnstructuredObject> | undefined> {
+    if (this.#store.find !== undefined) return this.#store.find(context, name, options);
+    return this.#store.get(context, name, options).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  }
+
+  async admitPart(context: RequestContext, part: CreatedPart): Promise<void> {
+    await this.#store.admitPart?.(context, part);
   }
 
   list(context: RequestContext, request: SelectRequest): Promise<StoredList<UnstructuredObject>> {
@@ -151,6 +171,7 @@ class GuardedStore implements ResourceStore {
     const policy = await this.#livePolicy(context.namespace);
     const rules = policy.roleRules(roleRef, context.namespace);
     // Under the name of the resource that is written: so Kubernetes' store, which is asked for the role meanwhile, names it.
+    if (rules === undefined) requireKeyName(roleRef.name ?? '');
     if (rules === undefined) throw newNotFound({ group, resource: this.#resource }, roleRef.name);
     const refusal = refusalOf(policy, context, rules);
     if (refusal !== undefined) throw this.#forbidden(next, refusal);

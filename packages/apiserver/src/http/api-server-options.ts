@@ -18,6 +18,11 @@ export interface ApiServerOptions {
   readonly catalog: ResourceCatalog;
   readonly authentication: AuthenticationOptions;
   readonly authorizer: Authorizer;
+  /**
+   * Resources that this server keeps and shows but does not act on, as "resource.group", each with what whoever creates or changes one
+   * is warned of. Default none.
+   */
+  readonly writeWarnings?: ReadonlyMap<string, string>;
   /** Of the field manager that the stores of the catalog track managed fields with. */
   readonly patching: ObjectPatching;
   /** Absent = plain HTTP/1.1, for tests. */

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Clock,
+  formatGroupResource,
   isStatusError,
   type Logger,
   newTimeout,
@@ -26,6 +27,7 @@ import { isLongRunning, parseRequestInfo, type RequestInfo } from './request-inf
 import { RequestTurns } from './request-turns.ts';
 import type { HandlerPorts, ResourceCall } from './resource-call.ts';
 import { routeResource } from './resource-router.ts';
+import type { Route } from './route.ts';
 import { ServerMetrics } from './server-metrics.ts';
 import { sendError, sendPageNotFound, sendText } from './status-response.ts';
 import { TunnelRegistry } from './tunnel-registry.ts';
@@ -36,6 +38,8 @@ import { WatchBudget } from './watch-budget.ts';
 import { WatchRegistry } from './watch-registry.ts';
 import { isWebSocketRequest } from './websocket-watch.ts';
 import { YamlBodies } from './yaml-bodies.ts';
+
+const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
 /** Longest wait for a place among the requests in flight. Source: flowcontrol's request wait limit. */
 const maxWaitMs = 60_000;
@@ -198,8 +202,8 @@ class RequestChain {
 
   async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
     if (info.type === 'path') return this.#paths.serve(exchange);
-    // "//api/…" is read as a resource by authorisation, but no path begins so.
-    const isRooted = /^\/apis?\//.test(exchange.path);
+    // "//api/…" and "/apis//…" are read as resources by authorisation, but no path begins so.
+    const isRooted = /^\/(?:api\/|apis\/(?!\/))/.test(exchange.path);
     const route = isRooted ? routeResource(this.#options.catalog, info, exchange.method) : 'unknown';
     if (route === 'unknown') return sendPageNotFound(exchange);
     const warnings = earlyWarnings(exchange);
@@ -212,11 +216,20 @@ class RequestChain {
       warnings.add(deprecation);
       exchange.audit?.annotate('k8s.io/deprecated', 'true');
     }
+    this.#warnOfWrite(route, info, warnings);
     exchange.beforeHead(() => {
       const headers = warnings.headers();
       if (headers.length > 0) exchange.setHeader('Warning', headers);
     });
     await route.handler(call);
+  }
+
+  /** What is written here may be enforced by nobody. */
+  #warnOfWrite({ served, subresource }: Route, { verb }: RequestInfo, warnings: WarningRecorder): void {
+    const { writeWarnings } = this.#options;
+    if (writeWarnings === undefined || subresource !== undefined || !writeVerbs.has(verb)) return;
+    const text = writeWarnings.get(formatGroupResource(served.definition));
+    if (text !== undefined) warnings.add(text);
   }
 
   /**

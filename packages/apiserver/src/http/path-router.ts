@@ -75,6 +75,7 @@ export class PathRouter {
     }
     if (await this.#health.serve(exchange)) return;
     if (await serveOpenApi(exchange, this.#openApi, this.#clock)) return;
+    if (/^\/version\/+$/.test(path)) return serveVersion(exchange);
     // Below a route that go-restful serves it answers itself.
     if (path.startsWith('/version/')) throw resourceNotFound();
     if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
@@ -84,6 +85,9 @@ export class PathRouter {
   #serveDiscovery(exchange: Exchange): void {
     const [root = '', ...rest] = trimSlashes(exchange.path).split('/');
     const index = this.#discovery.current();
+    // The aggregator knows these two spellings and no third; go-restful passes over slashes at the end.
+    const isGroupList = root === 'apis' && rest.length === 0;
+    if (isGroupList && !/^\/apis\/?$/.test(exchange.path)) return sendPageNotFound(exchange);
     if (root === 'apis' && rest[0] === '') return sendPageNotFound(exchange);
     if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
     if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;

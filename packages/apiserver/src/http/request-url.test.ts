@@ -6,7 +6,10 @@ describe('the URL of a request', () => {
     ['/api', '/api', []],
     ['/api?', '/api', []],
     ['/a%2Fb%20c?x=1', '/a/b c', [['x', '1']]],
-    ['/%ff', '/%ff', []],
+    // What is no UTF-8 stays apart from all that is.
+    ['/%ff', '/\udcff', []],
+    ['/a%c3%28%c3%a4', '/a\udcc3(ä', []],
+    ['/%ed%a0%80%f0%9f%98%80', '/\udced\udca0\udc80😀', []],
     [
       '/a?x=1&x=2&y',
       '/a',

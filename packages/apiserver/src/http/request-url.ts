@@ -1,6 +1,8 @@
 // The URL of a request as Go's net/url reads it, which decides what kube-apiserver sees of it. Used by exchange.ts and
 // http-server.ts.
 
+import { escapeByte } from '@kapstan/api';
+
 export interface RequestUrl {
   /** Decoded, without the query. */
   readonly path: string;
@@ -40,13 +42,28 @@ function readableParts(query: string): string {
   return parts.join('&');
 }
 
-/** What is no UTF-8 is taken as it is and found nowhere. */
+/** A byte that is no UTF-8 is kept, as Go keeps it: nothing has that name, and the answer can say which it was. */
 function decodePath(path: string): string {
   if (!path.includes('%')) return path;
   try {
     return decodeURIComponent(path);
   } catch (error) {
-    if (error instanceof URIError) return path;
+    if (error instanceof URIError) return decodeParts(path);
     throw error;
   }
+}
+
+const escapes = /(?:%[0-9a-f]{2})+/gi;
+/** One character of UTF-8 beyond ASCII, or one byte that begins none. */
+const characters =
+  /[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\x80-\xff]/g;
+
+function decodeParts(path: string): string {
+  return path.replace(escapes, (run) => {
+    const bytes = Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1');
+    return bytes.replace(characters, (one) => {
+      const byte = one.charCodeAt(0);
+      return one.length === 1 && byte >= 0x80 ? escapeByte(byte) : Buffer.from(one, 'latin1').toString('utf8');
+    });
+  });
 }

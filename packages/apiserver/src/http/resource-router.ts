@@ -1,6 +1,6 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
 // Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
-import { newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
 import type { ObjectSubresource, Verb } from '../registry/resource-definition.ts';
 import {
@@ -53,6 +53,7 @@ export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, m
   const [, name = '', subresourceName = ''] = info.parts;
   if (info.verb === 'proxy') throw resourceNotFound();
   const connecter = connecterOf(served, subresourceName);
+  refuseNoName(served, info, method);
   const ownParts = connecter?.connect?.takesPath === true ? info.parts.slice(0, 3) : info.parts;
   if (ownParts.length > 3 || ownParts.some((part) => part === '')) throw resourceNotFound();
   if (info.isWatchPath) return watchPathRoute(served, info, method);
@@ -61,6 +62,15 @@ export function routeResource(catalog: ResourceCatalog, info: ResourceRequest, m
   if (subresourceName === '') return itemRoute(served, name, method);
   if (connecter !== undefined) return connectRoute(served, { name, connecter }, method);
   return subresourceRoute(served, { name, subresource: subresourceName }, method);
+}
+
+/** A route of a subresource takes an empty name, and its handler refuses it. Throws 400. */
+function refuseNoName(served: ServedResource, { parts, isNamespacedPath }: ResourceRequest, method: string): void {
+  const [, name, subresource = ''] = parts;
+  if (parts.length !== 3 || name !== '' || served.definition.namespaced !== isNamespacedPath) return;
+  const found = served.definition.subresources.find((candidate) => candidate.name === subresource);
+  const verb = method === 'POST' ? 'create' : itemHandlers.get(method)?.verb;
+  if (verb !== undefined && found?.verbs.includes(verb) === true) throw newBadRequest('name must be provided');
 }
 
 /** Collections of namespaced resources are also served across namespaces. */

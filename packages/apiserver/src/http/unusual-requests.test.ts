@@ -22,6 +22,23 @@ describe('a path', () => {
     ['/apis/apps/v1/watch/', 500, text, noKind('/apis/apps/v1/watch/')],
     ['/version/x', 404, json, '"message":"the server could not find the requested resource"'],
     ['/apis//v1', 404, text, '404 page not found\n'],
+    ['/apis//', 404, text, '404 page not found\n'],
+    ['/apis///', 404, text, '404 page not found\n'],
+    ['/apis//apps/v1', 404, text, '404 page not found\n'],
+    ['/apis//apps/v1/deployments', 404, text, '404 page not found\n'],
+    ['/apis/', 200, json, '"kind":"APIGroupList"'],
+    ['/api//', 200, json, '"kind":"APIVersions"'],
+    ['/version//', 200, json, '"major":"1"'],
+    ['/api/v1/namespaces/default/pods//log', 400, json, '"message":"name must be provided"'],
+    [
+      '/api/v1/namespaces/default/pods/x//log',
+      404,
+      json,
+      '"message":"the server could not find the requested resource"',
+    ],
+    ['/api/v1/namespaces/default/configmaps/a%ffb', 404, json, '"message":"configmaps \\"a\\\\xffb\\" not found"'],
+    ['/api/v1/namespaces/default/configmaps/%c3%28', 404, json, '"name":"\ufffd("'],
+    ['/api/v1/namespaces/default/configmaps/%zz', 400, text, ''],
     ['/healthz/log', 200, text, 'ok'],
     ['/livez/log', 200, text, 'ok'],
     ['/metrics/slis', 200, 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores', ''],
@@ -132,5 +149,33 @@ it('who is nobody is refused what he asked for, and told that a token behind two
     expect((await strict.send('GET', '/api/v1//configmaps', { headers })).json.details).toEqual({ name: 'configmaps' });
   } finally {
     await strict.close();
+  }
+});
+
+it('who writes what nobody enforces is warned of it, and who reads it or writes another part is not', async () => {
+  const writeWarnings = new Map([['resourcequotas', 'resourcequotas have no effect']]);
+  const on = await startTestServer(openLmdbEngine, { writeWarnings });
+  try {
+    const path = '/api/v1/namespaces/default/resourcequotas';
+    const body = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec: { hard: { pods: '1' } } };
+    const merge = {
+      body: { metadata: { labels: { a: 'b' } } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    };
+    const answers = {
+      created: await on.send('POST', path, { body }),
+      patched: await on.send('PATCH', `${path}/q`, merge),
+      read: await on.send('GET', `${path}/q`),
+      status: await on.send('PATCH', `${path}/q/status`, merge),
+      other: await on.send('POST', '/api/v1/namespaces/default/configmaps', {
+        body: { ...body, kind: 'ConfigMap', spec: undefined },
+      }),
+      deleted: await on.send('DELETE', `${path}/q`),
+    };
+    const warning = '299 - "resourcequotas have no effect"';
+    const seen = Object.entries(answers).map(([name, { headers }]) => [name, headers.warning]);
+    expect(Object.fromEntries(seen)).toEqual({ created: warning, patched: warning });
+  } finally {
+    await on.close();
   }
 });

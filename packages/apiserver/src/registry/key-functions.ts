@@ -17,8 +17,13 @@ export function collectionKey(scope: KeyScope, namespace: string): string {
 /** Key of one object. Throws a 400 StatusError for a missing namespace and for a name that no key can hold. */
 export function objectKeyOf(scope: KeyScope, namespace: string, name: string): string {
   if (scope.namespaced && namespace === '') throw newBadRequest('Namespace parameter required.');
+  requireKeyName(name);
+  return `${collectionKey(scope, namespace)}/${name}`;
+}
+
+/** Throws a 400 StatusError for a name that no key can hold. */
+export function requireKeyName(name: string): void {
   if (name === '') throw newBadRequest('Name parameter required.');
   const errors = pathSegmentErrors(name);
   if (errors.length > 0) throw newBadRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${errors.join(';')}`);
-  return `${collectionKey(scope, namespace)}/${name}`;
 }

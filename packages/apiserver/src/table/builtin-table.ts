@@ -41,6 +41,7 @@ const printers: ReadonlyMap<string, Cells<never>> = new Map<string, Cells<never>
   ['admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', policy.webhookConfigurationCells],
   ['admissionregistration.k8s.io/v1/validatingwebhookconfigurations', policy.webhookConfigurationCells],
   ['admissionregistration.k8s.io/v1/validatingadmissionpolicies', policy.admissionPolicyCells],
+  ['admissionregistration.k8s.io/v1/mutatingadmissionpolicies', policy.mutatingPolicyCells],
   ['admissionregistration.k8s.io/v1/validatingadmissionpolicybindings', policy.admissionBindingCells],
   ['admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings', policy.admissionBindingCells],
   ['apiregistration.k8s.io/v1/apiservices', policy.apiServiceCells],

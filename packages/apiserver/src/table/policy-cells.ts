@@ -2,6 +2,7 @@
 // Source: pkg/printers/internalversion/printers.go.
 import type { DeepReadonly } from '@kapstan/api';
 import type {
+  MutatingAdmissionPolicy,
   MutatingWebhookConfiguration,
   ValidatingAdmissionPolicy,
   ValidatingAdmissionPolicyBinding,
@@ -167,6 +168,16 @@ export const admissionPolicyCells: Cells<ValidatingAdmissionPolicy> = (object) =
   return [
     nameOf(object),
     object.spec?.validations?.length ?? 0,
+    param === undefined ? '<unset>' : `${param.apiVersion ?? ''}/${param.kind ?? ''}`,
+    ageOf(object),
+  ];
+};
+
+export const mutatingPolicyCells: Cells<MutatingAdmissionPolicy> = (object) => {
+  const param = object.spec?.paramKind;
+  return [
+    nameOf(object),
+    object.spec?.mutations?.length ?? 0,
     param === undefined ? '<unset>' : `${param.apiVersion ?? ''}/${param.kind ?? ''}`,
     ageOf(object),
   ];

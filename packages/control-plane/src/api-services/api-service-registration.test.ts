@@ -57,7 +57,9 @@ const condition = async (name: string) => (await client.get(APIService, { name }
 const ownHook = /aggregator|apiservice|autoregistration/;
 const unfinished = async (hooks: PostStartHooks): Promise<string[]> => {
   const checks = hooks.healthChecks.filter(({ name }) => ownHook.test(name));
-  const failed = await Promise.all(checks.map(async ({ name, check }) => ((await check()) === undefined ? [] : [name])));
+  const failed = await Promise.all(
+    checks.map(async ({ name, check }) => ((await check()) === undefined ? [] : [name])),
+  );
   return failed.flat();
 };
 

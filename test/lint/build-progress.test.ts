@@ -1,6 +1,22 @@
 // What npm start says while it builds.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BuildProgress } from '../../scripts/build-progress.mjs';
+
+interface Progress {
+  line(text: string): void;
+  tick(): void;
+  end(): void;
+}
+interface ProgressOptions {
+  readonly write: (text: string) => void;
+  readonly isTty: boolean;
+  readonly now: () => number;
+}
+
+// Plain JavaScript, as it runs before anything is installed.
+const script = new URL('../../scripts/build-progress.mjs', import.meta.url).href;
+const { BuildProgress } = (await import(script)) as {
+  readonly BuildProgress: new (options: ProgressOptions) => Progress;
+};
 
 const report = [
   '12:31:23 AM - Projects in this build: ',

@@ -48,7 +48,8 @@ export interface ManagerOptions {
   readonly registry?: Registry;
   /**
    * How long reconciles may go on after the stop before their signal aborts, in milliseconds. Default 30 000. Those that are aborted
-   * have 2000 ms more to end, then the run rejects; events that wait to be written have as much. So in a pod let it be 5000 or more
+   * have 2000 ms more to end, then the run rejects. Events that wait are written in the same time, as long as that makes headway,
+   * and have 2000 ms at least; a warning counts those that are not. So in a pod let it be 5000 or more
    * below `terminationGracePeriodSeconds`, which is 30 s by default: when that is over, the kubelet ends the process.
    */
   readonly gracePeriodMs?: number;
@@ -66,8 +67,8 @@ export interface ManagerOptions {
   /** Uniform in [0, 1). Default Math.random. */
   readonly random?: () => number;
   /**
-   * Errors are in the field `error`, as they were thrown; without their stack where a line of the same text has shown it in the last
-   * 10 minutes, with the field `repeated` then. Default: errors and warnings are warnings of the process.
+   * Errors are in the field `error`, their stacks cut down to the program's own lines where they have any; without a stack where a line
+   * of the same text has shown it in the last 10 minutes, with the field `repeated` then. Default: errors and warnings are warnings of the process.
    */
   readonly logger?: Logger;
 }

@@ -2,8 +2,8 @@
 import { silentLogger } from '@kapstan/api';
 import { controller, Manager } from '@kapstan/controller';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
+import { type TestCluster, testCluster } from '@kapstan/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type TestCluster, testCluster } from './index.ts';
 
 describe('a manager that does not lead', () => {
   let cluster: TestCluster;

@@ -72,7 +72,7 @@ export interface ResponseMeta {
 }
 
 /** Hints of a writer. */
-export interface WriteHints {
+interface WriteHints {
   /** True: the object may be large, so it is encoded and decoded in slices. Default false. */
   readonly isLarge?: boolean;
 }

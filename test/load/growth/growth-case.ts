@@ -28,7 +28,7 @@ export interface GrowthCase {
 }
 
 /** The same path for all: what a case makes is deleted before the next. */
-export const namespacePath = '/api/v1/namespaces/default';
+const namespacePath = '/api/v1/namespaces/default';
 export const configMaps: string = `${namespacePath}/configmaps`;
 export const pods: string = `${namespacePath}/pods`;
 

@@ -119,7 +119,7 @@ export function readDocument(text: string, form: DocumentForm, strict: StrictErr
 }
 
 /** The same for a text of any length. */
-export function* readDocumentInSlices(
+function* readDocumentInSlices(
   text: string,
   { mediaType, readYaml = () => readYamlBody(text) }: DocumentForm,
   strict: StrictErrors,

@@ -71,6 +71,11 @@ export interface ObjectStoreOptions<T extends KubernetesObject> {
   /** Random numbers in [0, 1), for retry times. Default Math.random. */
   readonly random?: () => number;
   /**
+   * True: after a conflict, readers of the newest state of that key are let through one by one, so that no writer loses again and
+   * again (decision 0020). Default: true with the system's clock, false with one of a test, which may stand still while they wait.
+   */
+  readonly queuesReaders?: boolean;
+  /**
    * True: a list with unreadable objects is refused with a StorageReadError that names up to 100 of them. Default false: the
    * first one refuses it with its own error, as while the feature gate AllowUnsafeMalformedObjectDeletion is off.
    */
@@ -128,7 +133,7 @@ export class ObjectStore<T extends KubernetesObject> implements Storage<T> {
       freeze: options.freeze ?? false,
       onDecodeError: () => counters.decodeErrors++,
     });
-    this.#turns = new WriteTurns(clock);
+    this.#turns = new WriteTurns({ clock, hasQueues: options.queuesReaders ?? clock === systemClock });
     this.#reading = {
       engine: options.engine,
       coder: this.#coder,

@@ -18,7 +18,7 @@ let first: Stored<TestPod>;
 beforeEach(async () => {
   clock = new VirtualClock();
   engine = new MemoryEngine({ clock });
-  store = new ObjectStore<TestPod>({ ...podStoreOptions(engine), clock });
+  store = new ObjectStore<TestPod>({ ...podStoreOptions(engine), clock, queuesReaders: true });
   first = await store.create(key, podOf('a'));
   await store.create(keyOf('b'), podOf('b'));
   held = [];
@@ -226,4 +226,17 @@ describe('after a conflict', () => {
     await settle();
     expect(reads.map(({ isDone }) => isDone)).toEqual([true, true]);
   });
+});
+
+it('a reader waits for no other one under the clock of a test, which may stand still', async () => {
+  const plain = new ObjectStore<TestPod>({ ...podStoreOptions(engine), clock });
+  const refused = () => {
+    throw newConflict({ group: '', resource: 'pods' }, 'a', 'the object has been modified');
+  };
+  await expect(plain.guaranteedUpdate(key, refused, {})).rejects.toThrow('the object has been modified');
+  const reads = [watched(plain.get(key)), watched(plain.get(key))];
+  await settle();
+  expect(reads.map(({ isDone }) => isDone)).toEqual([true, true]);
+  expect(clock.pendingTimers).toBe(0);
+  await plain.close();
 });

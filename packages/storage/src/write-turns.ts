@@ -39,10 +39,13 @@ interface Turns {
  */
 export class WriteTurns {
   readonly #clock: Clock;
+  readonly #hasQueues: boolean;
   readonly #byKey = new Map<string, Turns>();
 
-  constructor(clock: Clock) {
+  /** `hasQueues`: false = a read waits for a commit that is under way, but never for another reader. */
+  constructor({ clock, hasQueues }: { readonly clock: Clock; readonly hasQueues: boolean }) {
     this.#clock = clock;
+    this.#hasQueues = hasQueues;
   }
 
   /** False: a read of the key need not wait. */
@@ -68,6 +71,7 @@ export class WriteTurns {
 
   /** A write of the key was refused because it was based on an older state: for some time its readers take turns. */
   contended(key: string): void {
+    if (!this.#hasQueues) return;
     const turns = this.#of(key);
     turns.contendedUntilMs = this.#clock.monotonicNow() + contendedMs;
     if (!turns.isCommitting && !turns.isTaken) this.#rest(key, turns);

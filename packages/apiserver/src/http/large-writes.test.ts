@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => server.close());
 
 const configMaps = '/api/v1/namespaces/default/configmaps';
-const kib128 = 131_072;
+const largeBytes = 32 * 1024;
 const ofSize = (name: string, bytes: number) => {
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { k: '' } };
   body.data.k = 'x'.repeat(bytes - JSON.stringify(body).length);
@@ -44,11 +44,11 @@ function countTurns(): { readonly turns: number[] } {
   return { turns };
 }
 
-it('a body of 128 KiB or more is written in several turns, a smaller one in one', async () => {
+it('a body of 32 KiB or more is written in several turns, a smaller one in one', async () => {
   const { turns } = countTurns();
   for (const [name, bytes] of [
-    ['a', kib128 - 1],
-    ['b', kib128],
+    ['a', largeBytes - 1],
+    ['b', largeBytes],
   ] as const) {
     expect((await server.send('POST', configMaps, { body: ofSize(name, bytes) })).status).toBe(201);
     expect((await server.send('PUT', `${configMaps}/${name}`, { body: ofSize(name, bytes) })).status).toBe(200);
@@ -61,7 +61,7 @@ it('a body of 128 KiB or more is written in several turns, a smaller one in one'
 it('what was due before a pause is done in it', async () => {
   const { store } = server.catalog.find('', 'v1', 'configmaps') as ServedResource;
   const create = vi.spyOn(store, 'create');
-  await server.send('POST', configMaps, { body: ofSize('c', kib128) });
+  await server.send('POST', configMaps, { body: ofSize('c', largeBytes) });
   let isDone = false;
   setImmediate(() => {
     isDone = true;

@@ -178,7 +178,7 @@ describe('a server that lacks a key', () => {
     expect(JSON.parse(read.text)).toMatchObject({
       reason: 'InternalError',
       message: expect.stringMatching(
-        /^Internal error occurred: StorageError: corrupt object, Code: 7, Key: \/registry\/secrets\/default\/pass, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=\d+: no matching key was found for the provided AES transformer$/,
+        /^Internal error occurred: StorageError: corrupt object, Code: 7, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=\d+: no matching key was found for the provided AES transformer$/,
       ),
     });
     expect((await call(plane, 'DELETE', path)).status).toBe(500);

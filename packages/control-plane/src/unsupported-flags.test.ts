@@ -61,6 +61,10 @@ const own = [
   'leader-elect-renew-deadline',
   'leader-elect-retry-period',
   'ready-file',
+  'release-idle-memory',
+  'user-watch-buffer-bytes',
+  'warn-without-effect',
+  'watch-buffer-bytes',
 ];
 const message = (...args: string[]): string => {
   try {

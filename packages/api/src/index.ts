@@ -184,6 +184,7 @@ export {
   fitsOneSlice,
   flatMapInSlices,
   membersPerSlice,
+  rememberSize,
   runWhole,
   type SlicedWork,
 } from './sliced-work.ts';

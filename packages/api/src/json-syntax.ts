@@ -163,7 +163,7 @@ class Scanner {
       if (!this.#take(',')) this.#refuse('after object key:value pair');
     }
     if (repeated) this.#repeats.set(object, members);
-    else rememberSize(object, members.length);
+    rememberSize(object, members.length);
     return object;
   }
 

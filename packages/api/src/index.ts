@@ -183,6 +183,7 @@ export {
   eachInSlices,
   fitsOneSlice,
   flatMapInSlices,
+  knownSize,
   membersPerSlice,
   rememberSize,
   runWhole,

@@ -50,14 +50,19 @@ export function* flatMapInSlices<T, R>(
 const nodesPerSlice = 512;
 
 /**
- * Maps with so many members that they never fit. To ask how many members a map has is to list the names of all, which takes
- * 60 ms for 200,000; so it is asked once of each map, and not again by each level above it and each stage.
+ * How many members large maps have at least. To ask a map is to list the names of all, which takes 60 ms for 200,000; so it is asked
+ * once of each map, and not again by each level above it and each stage.
  */
-const largeMaps = new WeakSet<object>();
+const largeMaps = new WeakMap<object, number>();
 
 /** Tells {@link fitsOneSlice} that a map of so many members need not be looked at. For who has just made it, and so counted them. */
 export function rememberSize(map: object, members: number): void {
-  if (members > nodesPerSlice) largeMaps.add(map);
+  if (members > nodesPerSlice) largeMaps.set(map, members);
+}
+
+/** So many members a map is known to have, without a look at it: 0 of one that is small, or that nobody has counted. */
+export function knownSize(map: object): number {
+  return largeMaps.get(map) ?? 0;
 }
 
 /**
@@ -84,6 +89,6 @@ function nodesLeft(value: unknown, most: number): number {
     left = nodesLeft((value as Record<string, unknown>)[key], left);
   }
   // Half as many members are enough to be remembered: what came before in the same walk has used up the rest.
-  if (left < 0 && members > nodesPerSlice / 2) largeMaps.add(value);
+  if (left < 0 && members > nodesPerSlice / 2) largeMaps.set(value, members);
   return left;
 }

@@ -183,7 +183,9 @@ export {
   eachInSlices,
   fitsOneSlice,
   flatMapInSlices,
+  knownSize,
   membersPerSlice,
+  rememberSize,
   runWhole,
   type SlicedWork,
 } from './sliced-work.ts';

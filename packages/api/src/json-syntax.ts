@@ -1,7 +1,7 @@
 // The grammar of JSON read as Go's scanner reads it: same refusals, same words. Used where a text that JSON.parse refuses
 // needs Go's reason, where members repeat, and where a number must keep its spelling.
 import { ExactNumber, isExactAsDouble, setOwn } from './json.ts';
-import { runWhole, type SlicedWork } from './sliced-work.ts';
+import { rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
 
 /** Deepest nesting that is read. Go stops at 10,000; here every later walk of the value recurses. */
 export const maxJsonDepth = 1000;
@@ -163,6 +163,7 @@ class Scanner {
       if (!this.#take(',')) this.#refuse('after object key:value pair');
     }
     if (repeated) this.#repeats.set(object, members);
+    rememberSize(object, members.length);
     return object;
   }
 

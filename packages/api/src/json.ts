@@ -1,5 +1,5 @@
 // JSON in which numbers survive digit for digit. Used wherever objects of users are read or written.
-import { fitsOneSlice, membersPerSlice, type SlicedWork } from './sliced-work.ts';
+import { fitsOneSlice, membersPerSlice, rememberSize, type SlicedWork } from './sliced-work.ts';
 
 /** A number whose text JavaScript's doubles cannot hold; kept as written. */
 export class ExactNumber {
@@ -135,6 +135,7 @@ function* copyMembers(object: Record<string, unknown>): SlicedWork<Record<string
     setOwn(copy, key, isLeaf(member) ? member : yield* copyLarge(member));
     if (++count % membersPerSlice === 0) yield;
   }
+  rememberSize(copy, count);
   return copy;
 }
 

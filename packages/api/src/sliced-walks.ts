@@ -1,6 +1,6 @@
 // Walks over large JSON values as SlicedWork: copying, sorting, and the pace at which a walk of many nodes yields.
 import { type DeepWritable, ExactNumber, setOwn } from './json.ts';
-import type { SlicedWork } from './sliced-work.ts';
+import { rememberSize, type SlicedWork } from './sliced-work.ts';
 
 /** Members of maps and lists that a walk visits between two yields, where one takes a third of a microsecond or so. */
 const stepsPerSlice = 1024;
@@ -33,11 +33,13 @@ function* copyContainer(value: unknown, pace: SlicePace): SlicedWork<unknown> {
   }
   const map = value as Record<string, unknown>;
   const copy: Record<string, unknown> = {};
-  for (const name of Object.keys(map)) {
+  const names = Object.keys(map);
+  for (const name of names) {
     const member = map[name];
     setOwn(copy, name, isContainer(member) ? yield* copyContainer(member, pace) : member);
     if (pace.isDue()) yield;
   }
+  rememberSize(copy, names.length);
   return copy;
 }
 

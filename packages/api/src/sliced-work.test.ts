@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { eachInSlices, fitsOneSlice, flatMapInSlices, runWhole, type SlicedWork } from './sliced-work.ts';
+import { eachInSlices, fitsOneSlice, flatMapInSlices, rememberSize, runWhole, type SlicedWork } from './sliced-work.ts';
 
 function steps(work: SlicedWork<unknown>): number {
   let count = 0;
@@ -54,5 +54,27 @@ describe('fitsOneSlice', () => {
     const item = new Proxy({}, { ownKeys });
     fitsOneSlice({ a: Array(400).fill(item), b: Array(400).fill(item) });
     expect(looks).toBeLessThan(513);
+  });
+
+  it('lists the names of a large map once, whoever asks, and never when its size is known', () => {
+    let lists = 0;
+    const members = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`k${index}`, index]));
+    const ownKeys = (map: object) => {
+      lists++;
+      return Reflect.ownKeys(map);
+    };
+    const map = new Proxy(members, { ownKeys });
+    expect([map, { map }, { data: { map } }, map].map(fitsOneSlice)).toEqual([false, false, false, false]);
+    expect(lists).toBe(1);
+    const known = new Proxy(members, { ownKeys });
+    rememberSize(known, 1000);
+    expect(fitsOneSlice({ known })).toBe(false);
+    expect(lists).toBe(1);
+  });
+
+  it('looks at a map that was said to be small', () => {
+    const map = { a: 1 };
+    rememberSize(map, 1);
+    expect(fitsOneSlice(map)).toBe(true);
   });
 });

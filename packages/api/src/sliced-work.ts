@@ -50,6 +50,22 @@ export function* flatMapInSlices<T, R>(
 const nodesPerSlice = 512;
 
 /**
+ * How many members large maps have at least. To ask a map is to list the names of all, which takes 60 ms for 200,000; so it is asked
+ * once of each map, and not again by each level above it and each stage.
+ */
+const largeMaps = new WeakMap<object, number>();
+
+/** Tells {@link fitsOneSlice} that a map of so many members need not be looked at. For who has just made it, and so counted them. */
+export function rememberSize(map: object, members: number): void {
+  if (members > nodesPerSlice) largeMaps.set(map, members);
+}
+
+/** So many members a map is known to have, without a look at it: 0 of one that is small, or that nobody has counted. */
+export function knownSize(map: object): number {
+  return largeMaps.get(map) ?? 0;
+}
+
+/**
  * Whether a JSON value has so few nodes that a walk of all of it is one step. Looks at 512 nodes at most, so a walk in slices
  * may ask it of each child: `fitsOneSlice(child) ? walk(child) : yield* walkInSlices(child)`.
  */
@@ -65,9 +81,14 @@ function nodesLeft(value: unknown, most: number): number {
     for (let index = 0; index < value.length && left >= 0; index++) left = nodesLeft(value[index], left);
     return left;
   }
+  if (largeMaps.has(value)) return -1;
+  let members = 0;
   for (const key in value) {
-    if (left < 0) return left;
+    if (left < 0) break;
+    members++;
     left = nodesLeft((value as Record<string, unknown>)[key], left);
   }
+  // Half as many members are enough to be remembered: what came before in the same walk has used up the rest.
+  if (left < 0 && members > nodesPerSlice / 2) largeMaps.set(value, members);
   return left;
 }

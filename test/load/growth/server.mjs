@@ -2,6 +2,7 @@
 // with source-hooks by growth-server.ts; `begin` and `end` are the marks of one measurement, `heap` collects first.
 import { startControlPlane } from '@kapstan/control-plane';
 import { threadCpuMs } from '../../../bench/parts/turns.mjs';
+import { TurnProfile } from './turn-profile.mjs';
 
 /** Time between two looks: each counts as a turn what came since the one before. */
 const lookMs = 1;
@@ -15,10 +16,14 @@ let last = threadCpuMs();
 let began = last;
 let turnMs = 0;
 let timer;
+/** Turns that took as much are printed with what ran in them. It costs some of the time which it measures. */
+const leastPrintedMs = Number(process.env.KAPSTAN_GROWTH_PROFILE ?? 0);
+const profile = leastPrintedMs > 0 ? new TurnProfile() : undefined;
 
 function look() {
   const now = threadCpuMs();
   turnMs = Math.max(turnMs, now - last);
+  profile?.look(now - last);
   last = now;
 }
 
@@ -27,6 +32,7 @@ const messages = {
     // A young collection: an old one takes longer than most requests.
     globalThis.gc({ type: 'minor' });
     turnMs = 0;
+    profile?.start();
     last = threadCpuMs();
     began = last;
     timer = setInterval(look, lookMs);
@@ -36,6 +42,7 @@ const messages = {
     for (let turn = 0; turn < turnsToSettle; turn++) await new Promise((resolve) => setImmediate(resolve));
     look();
     clearInterval(timer);
+    profile?.stop(leastPrintedMs);
     return { cpuMs: last - began, turnMs };
   },
   heap: () => {

@@ -1,6 +1,6 @@
 // What the creator of an object owns, written straight as FieldsV1. Tells what updater.ts would tell of an object that was
 // nothing before, without the sets that only comparing with other managers needs. Used by field-manager.ts.
-import { getOwn, isJsonObject, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api';
+import { getOwn, isJsonObject, rememberSize, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
@@ -55,7 +55,7 @@ const whole: FieldsV1 = Object.freeze({});
  */
 function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<boolean> {
   const { pace } = place;
-  let hasAdded = false;
+  let added = 0;
   for (const step of yield* stepsInto(value, place)) {
     if (pace.isDue()) yield;
     const { isOwned, hasParts } = ownershipAt(step, place);
@@ -63,9 +63,10 @@ function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<b
     const hasBelow = hasParts && (yield* addParts(below, step.value, placeBelow(step, place)));
     if (!hasBelow && !isOwned) continue;
     fields[step.element] = hasBelow ? below : whole;
-    hasAdded = true;
+    added++;
   }
-  return hasAdded;
+  rememberSize(fields, added);
+  return added > 0;
 }
 
 function ownershipAt(

@@ -1,11 +1,19 @@
 // The strategies of a built-in kind and of its /status endpoint, from the facts and what its BuiltinKind adds.
 // Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
-import { type DeepReadonly, deepCopy, getOwn, type KubernetesObject } from '@kapstan/api';
+import {
+  copyInSlices,
+  type DeepReadonly,
+  deepCopy,
+  getOwn,
+  type KubernetesObject,
+  type SlicedWork,
+} from '@kapstan/api';
 import type { ResourceBehaviour } from '@kapstan/kinds/facts';
-import { normalizeGoForm } from '../schema/go-form.ts';
+import { normalizeGoForm, normalizeGoFormInSlices } from '../schema/go-form.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
-import { jsonEqual } from './json-equality.ts';
+import { jsonEqual, jsonEqualInSlices } from './json-equality.ts';
 import { metaOf } from './object-meta.ts';
+import type { RequestContext } from './request-context.ts';
 import type { ResourceStrategy } from './strategy.ts';
 import { collectFieldErrors, type Field, type ValidationPolicy } from './validation/field.ts';
 
@@ -26,28 +34,16 @@ export function builtinStrategy<T extends KubernetesObject>(
   kind: BuiltinKind<T>,
   facts: KindFacts,
 ): ResourceStrategy<T> {
-  const { behaviour, definition } = facts;
+  const { behaviour } = facts;
   return {
     allowCreateOnUpdate: behaviour.createOnUpdate,
     allowUnconditionalUpdate: behaviour.updateWithoutVersion,
-    prepareForCreate: (object, context) => {
-      if (facts.hasStatus && kind.keepsStatusOnCreate !== true) delete (object as Fields).status;
-      if (behaviour.generation) object.metadata = { ...object.metadata, generation: 1 };
-      if (behaviour.finalizers !== undefined) addFinalizers(object, behaviour.finalizers);
-      kind.prepareForCreate?.(object, context);
-      normalizeGoForm(definition, object as Fields);
-    },
+    ...preparationOf(kind, facts),
     validateCreate: (object) =>
       collectFieldErrors((root) => {
         kind.validateCreate?.(root, object);
         kind.validate?.(root, object, undefined);
       }, facts.policy),
-    prepareForUpdate: (next, old, context) => {
-      if (facts.hasStatus) takeOver(next, old, ['status']);
-      kind.prepareForUpdate?.(next, old, context);
-      normalizeGoForm(definition, next as Fields);
-      keepGeneration(next, old, isContentChanged(kind, behaviour, { next, old }));
-    },
     validateUpdate: (next, old) =>
       collectFieldErrors((root) => {
         kind.validate?.(root, next, old);
@@ -58,6 +54,49 @@ export function builtinStrategy<T extends KubernetesObject>(
     ...(facts.hasStatus ? { resetFields: [['status']] } : {}),
     ...(kind.validateName === undefined ? {} : { validateName: kind.validateName }),
     ...kind.strategy,
+  };
+}
+
+type Preparation<T extends KubernetesObject> = Pick<
+  ResourceStrategy<T>,
+  'prepareForCreate' | 'prepareForCreateInSlices' | 'prepareForUpdate' | 'prepareForUpdateInSlices'
+>;
+
+function preparationOf<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: KindFacts): Preparation<T> {
+  const { behaviour, definition, hasStatus } = facts;
+  const fill = (object: T, context: RequestContext): void => {
+    if (hasStatus && kind.keepsStatusOnCreate !== true) delete (object as Fields).status;
+    if (behaviour.generation) object.metadata = { ...object.metadata, generation: 1 };
+    if (behaviour.finalizers !== undefined) addFinalizers(object, behaviour.finalizers);
+    kind.prepareForCreate?.(object, context);
+  };
+  return {
+    prepareForCreate: (object, context) => {
+      fill(object, context);
+      normalizeGoForm(definition, object as Fields);
+    },
+    prepareForCreateInSlices: function* (object, context) {
+      fill(object, context);
+      yield;
+      yield* normalizeGoFormInSlices(definition, object as Fields);
+    },
+    prepareForUpdate: (next, old, context) => {
+      if (hasStatus) takeOver(next, old, ['status']);
+      kind.prepareForUpdate?.(next, old, context);
+      normalizeGoForm(definition, next as Fields);
+      const counted = countedPairs(kind, behaviour, { next, old });
+      keepGeneration(next, old, !counted.every(([is, was]) => jsonEqual(is, was)));
+    },
+    prepareForUpdateInSlices: function* (next, old, context) {
+      if (hasStatus) yield* takeOverInSlices(next, old, 'status');
+      kind.prepareForUpdate?.(next, old, context);
+      yield;
+      yield* normalizeGoFormInSlices(definition, next as Fields);
+      let isRaised = false;
+      for (const [is, was] of countedPairs(kind, behaviour, { next, old }))
+        isRaised ||= !(yield* jsonEqualInSlices(is, was));
+      keepGeneration(next, old, isRaised);
+    },
   };
 }
 
@@ -127,23 +166,32 @@ function takeOver(next: object, old: object, keys: readonly string[]): void {
   }
 }
 
+function* takeOverInSlices(next: object, old: object, key: string): SlicedWork<void> {
+  const value = getOwn(old, key);
+  if (value === undefined) delete (next as Fields)[key];
+  else (next as Fields)[key] = yield* copyInSlices(value);
+}
+
 function contentKeys(next: object, old: object): string[] {
   return [...new Set([...Object.keys(next), ...Object.keys(old)])].filter((key) => !notContent.has(key));
 }
 
-function isContentChanged<T extends KubernetesObject>(
+/** What raises the generation of the object when it changes, with what it was. */
+function countedPairs<T extends KubernetesObject>(
   kind: BuiltinKind<T>,
   behaviour: ResourceBehaviour,
   { next, old }: { readonly next: T; readonly old: DeepReadonly<T> },
-): boolean {
+): (readonly [is: unknown, was: unknown])[] {
   const isCounted = kind.raisesGeneration ?? (behaviour.generation && kind.keepsGeneration !== true);
-  if (!isCounted) return false;
-  if (!isSameIn(next, old, contentKeys(next, old))) return true;
+  if (!isCounted) return [];
   const metadataKeys = [
     ...(behaviour.labelsRaiseGeneration ? ['labels'] : []),
     ...(kind.annotationsRaiseGeneration ? ['annotations'] : []),
   ];
-  return !isSameIn(next.metadata ?? {}, old.metadata ?? {}, metadataKeys);
+  return [
+    ...contentKeys(next, old).map((key) => [getOwn(next, key), getOwn(old, key)] as const),
+    ...metadataKeys.map((key) => [getOwn(next.metadata ?? {}, key), getOwn(old.metadata ?? {}, key)] as const),
+  ];
 }
 
 function isSameIn(next: object, old: object, keys: readonly string[]): boolean {

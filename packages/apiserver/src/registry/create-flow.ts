@@ -145,7 +145,9 @@ export async function prepareCreate<T extends KubernetesObject>(
 ): Promise<void> {
   const { strategy } = parts.definition;
   ensureNamespace(metaOf(object), requestNamespace(parts, context));
-  strategy.prepareForCreate(object, context);
+  const slices = context.nextTurn === undefined ? undefined : strategy.prepareForCreateInSlices?.(object, context);
+  if (slices === undefined) strategy.prepareForCreate(object, context);
+  else await runInTurns(slices);
   const meta = metaOf(object);
   delete meta.deletionTimestamp;
   delete meta.deletionGracePeriodSeconds;

@@ -27,6 +27,8 @@ export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStra
       keepField(next, old, 'status');
       strategy.prepareForUpdate(next, old, context);
     },
+    prepareForCreateInSlices: undefined,
+    prepareForUpdateInSlices: undefined,
     resetFields: [...(strategy.resetFields ?? []), ['status']],
   };
 }
@@ -48,6 +50,7 @@ export function statusStrategy<T extends KubernetesObject>(
       }
       if (options.keeps === 'all') next.metadata = keptMetadata(metaOf(next), old.metadata ?? {});
     },
+    prepareForUpdateInSlices: undefined,
     resetFields: [['spec']],
   };
 }

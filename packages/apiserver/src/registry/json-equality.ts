@@ -1,5 +1,5 @@
 // Equality of JSON data whatever the order of keys: what decides that an update changes nothing.
-import { ExactNumber, isJsonObject, type SlicedWork, type SlicePace } from '@kapstan/api';
+import { ExactNumber, fitsOneSlice, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api';
 
 /** Own enumerable keys only; a member that is undefined counts as absent. Numbers too long for doubles compare by their digits. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
@@ -34,6 +34,12 @@ export function membersEqual(
   }
   for (const key in b) if (key !== except && b[key] !== undefined) surplus--;
   return surplus === 0;
+}
+
+/** {@link jsonEqual} of values of any size. */
+export function* jsonEqualInSlices(a: unknown, b: unknown): SlicedWork<boolean> {
+  if (fitsOneSlice(a) || fitsOneSlice(b)) return jsonEqual(a, b);
+  return yield* findDifferences(a, b, { found: new Map(), pace: new SlicePace() });
 }
 
 interface DifferenceSearch {

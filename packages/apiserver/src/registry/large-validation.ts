@@ -1,6 +1,6 @@
 // LargeValidation: where large objects are validated, so that others are served meanwhile. The port of the flows; made by
 // validation/large-object-validation.ts.
-import type { CallSignal, DeepReadonly, KubernetesObject, ToldErrors } from '@kapstan/api';
+import { type CallSignal, type DeepReadonly, type KubernetesObject, knownSize, type ToldErrors } from '@kapstan/api';
 import type { DefinitionOrigin } from './definition-origin.ts';
 import type { ResourceDefinition, StrategySubresource } from './resource-definition.ts';
 import type { ValidationCall } from './validation-run.ts';
@@ -78,6 +78,7 @@ class Measure {
     if (typeof value !== 'object' || value === null) return true;
     // Not by for…in, which makes a text of each index first.
     if (Array.isArray(value)) return value.length <= this.#nodes && value.every((item) => this.fits(item));
+    if (knownSize(value) > this.#nodes) return false;
     for (const key in value) if (!this.fits((value as Record<string, unknown>)[key])) return false;
     return true;
   }

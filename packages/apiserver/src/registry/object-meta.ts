@@ -4,6 +4,7 @@ import {
   type DeepReadonly,
   formatTime,
   type KubernetesObject,
+  knownSize,
   newBadRequest,
   type ObjectMeta,
   type OwnerReference,
@@ -42,7 +43,8 @@ export function dropEmptyMetadata(meta: ObjectMeta): void {
 function isEmpty(value: unknown, key: string): boolean {
   if (value === undefined || value === null || value === '') return true;
   if (value === 0) return key === 'generation';
-  return typeof value === 'object' && Object.keys(value).length === 0;
+  if (typeof value !== 'object') return false;
+  return Array.isArray(value) ? value.length === 0 : knownSize(value) === 0 && Object.keys(value).length === 0;
 }
 
 /**

@@ -1,6 +1,6 @@
 // ResourceStrategy: what is particular to one kind, called by the generic store at fixed points.
 // Source: apiserver registry/rest (RESTCreateStrategy, RESTUpdateStrategy, RESTDeleteStrategy).
-import type { DeepReadonly, FieldError, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, FieldError, KubernetesObject, SlicedWork, UnstructuredObject } from '@kapstan/api';
 import type { RequestContext } from './request-context.ts';
 
 /**
@@ -23,6 +23,12 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   validateCreate(object: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
   prepareForUpdate(next: T, old: DeepReadonly<T>, context: RequestContext): void;
   validateUpdate(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
+  /** What prepareForCreate does, for an object of any size. Who replaces the one replaces the other. Absent = there is only the one. */
+  readonly prepareForCreateInSlices?: ((object: T, context: RequestContext) => SlicedWork<void>) | undefined;
+  /** What prepareForUpdate does, likewise. */
+  readonly prepareForUpdateInSlices?:
+    | ((next: T, old: DeepReadonly<T>, context: RequestContext) => SlicedWork<void>)
+    | undefined;
   warningsOnCreate?(object: DeepReadonly<T>, context: RequestContext): readonly string[];
   warningsOnUpdate?(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly string[];
   /** Brings a valid object into its one stored form. */

@@ -14,10 +14,11 @@ import {
   type ObjectMeta,
   type Preconditions,
   type Revision,
+  type SlicedWork,
 } from '@kapstan/api';
 import { checkPreconditions, type ResponseMeta, runInTurns, Stored, type UpdateResult } from '@kapstan/storage';
 import { admitCreate, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
-import { membersEqual } from './json-equality.ts';
+import { jsonEqualInSlices, membersEqual } from './json-equality.ts';
 import { objectKeyOf } from './key-functions.ts';
 import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
 import { dropEmptyMetadata, ensureNamespace, keepSystemMetadata, metaOf, wipeSystemMetadata } from './object-meta.ts';
@@ -133,11 +134,12 @@ class Update<T extends KubernetesObject> {
     await this.#context.nextTurn?.();
     this.#takeVersion(next, response.revision);
     this.#finish = await this.#reserve(next, old);
-    const validating = this.#prepare(next, old);
-    if (validating !== undefined) await validating;
+    const preparing = this.#prepare(next, old, isLarge);
+    if (preparing !== undefined) await preparing;
     this.#strategy.canonicalize?.(next);
     await this.#context.nextTurn?.();
-    if (changesOnlyTimes(next, existing)) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
+    const isKept = isLarge ? await runInTurns(timesOnlyInSlices(next, existing)) : changesOnlyTimes(next, existing);
+    if (isKept) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
     return { object: next, isLarge, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
@@ -204,14 +206,24 @@ class Update<T extends KubernetesObject> {
   }
 
   /** Undefined when the object is known to be valid. Source: rest.BeforeUpdate. */
-  #prepare(next: T, old: DeepReadonly<T>): Promise<void> | undefined {
+  #prepare(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
     const oldMeta = old.metadata ?? {};
     ensureNamespace(metaOf(next), requestNamespace(this.#parts, this.#context));
     keepSystemMetadata(metaOf(next), oldMeta);
     metaOf(next).name ??= this.#request.name;
+    const slices = isLarge ? this.#strategy.prepareForUpdateInSlices?.(next, old, this.#context) : undefined;
+    if (slices !== undefined) return this.#prepareLarge(next, old, slices);
     this.#strategy.prepareForUpdate(next, old, this.#context);
-    const meta = metaOf(next);
-    dropEmptyMetadata(meta);
+    return this.#requireValid(next, old);
+  }
+
+  async #prepareLarge(next: T, old: DeepReadonly<T>, slices: SlicedWork<void>): Promise<void> {
+    await runInTurns(slices);
+    await this.#requireValid(next, old);
+  }
+
+  #requireValid(next: T, old: DeepReadonly<T>): Promise<void> | undefined {
+    dropEmptyMetadata(metaOf(next));
     const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old };
     return requireValid(this.#parts, call, this.#subresource);
   }
@@ -276,6 +288,21 @@ function changesOnlyTimes<T extends KubernetesObject>(next: T, existing: T): boo
     membersEqual(nextMeta as Members, meta as Members, 'managedFields') &&
     nextEntries.every((entry, index) => membersEqual(entry as Members, entries[index] as Members, 'time'))
   );
+}
+
+/** {@link changesOnlyTimes} of objects of any size. */
+function* timesOnlyInSlices<T extends KubernetesObject>(next: T, existing: T): SlicedWork<boolean> {
+  const [{ managedFields: nextEntries = [], ...nextMeta }, { managedFields: entries = [], ...meta }] = [
+    next.metadata ?? {},
+    existing.metadata ?? {},
+  ];
+  if (nextEntries.length === 0 || nextEntries.length !== entries.length) return false;
+  if (!(yield* jsonEqualInSlices({ ...next, metadata: nextMeta }, { ...existing, metadata: meta }))) return false;
+  for (const [index, { time: _, ...entry }] of nextEntries.entries()) {
+    const { time: __, ...was } = entries[index] ?? {};
+    if (!(yield* jsonEqualInSlices(entry, was))) return false;
+  }
+  return true;
 }
 
 type Members = Readonly<Record<string, unknown>>;

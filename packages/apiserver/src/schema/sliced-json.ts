@@ -28,7 +28,10 @@ function* writeMembers(
 ): SlicedWork<void> {
   let separator: string = open;
   let written = 0;
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  // The list of the names of a large map takes as long as many of its members.
+  if (keys.length > manyMembers) yield;
+  for (const key of keys) {
     const member = memberOf(key);
     if (member === undefined && open === '{') continue;
     parts.push(open === '[' ? separator : `${separator}${JSON.stringify(key)}:`);
@@ -44,3 +47,5 @@ function* writeMembers(
 
 /** Most are of a few values; of the largest that fit, so many take a millisecond. */
 const membersPerSlice = 64;
+
+const manyMembers = 4096;

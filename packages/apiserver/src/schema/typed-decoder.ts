@@ -7,6 +7,7 @@ import {
   isJsonObject,
   type MemberList,
   membersPerSlice,
+  rememberSize,
   type SlicedWork,
   setOwn,
 } from '@kapstan/api';
@@ -202,6 +203,7 @@ class TypedDecoder {
       this.#path.pop();
       if (++count % membersPerSlice === 0) yield;
     }
+    rememberSize(result, count);
     return result;
   }
 

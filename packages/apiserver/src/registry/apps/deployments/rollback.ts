@@ -51,7 +51,10 @@ export function deploymentRollbacks({ definition, store }: ServedResource): Serv
 
 function rollbackSubresource(strategy: ResourceStrategy): ObjectSubresource<UnstructuredObject> {
   // The note is no change of what is wanted: no generation, no rules of deployments, no owner of its field.
-  const noting = { ...strategy, prepareForUpdate: () => undefined, validateUpdate: () => [] };
+  const noting = {
+    ...{ ...strategy, prepareForUpdate: () => undefined, prepareForUpdateInSlices: undefined },
+    validateUpdate: () => [],
+  };
   return {
     type: 'object',
     name: 'rollback',

@@ -98,10 +98,9 @@ const asciiAlone = (code) =>
   code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 for (const bundle of bundles) await make(bundle);
-for (const { name } of bundles)
-  execFileSync(process.execPath, [fileURLToPath(new URL('compile-bundle.mjs', import.meta.url)), name], {
-    stdio: 'inherit',
-  });
+const compiler = fileURLToPath(new URL('compile-bundle.mjs', import.meta.url));
+// What the servers log on the way is of no interest to a build; an error that ends them has it in its message.
+for (const { name } of bundles) execFileSync(process.execPath, [compiler, name], { stdio: 'pipe' });
 
 /** What the bundle requires has to be found from where it is installed, and not only from the package that used it. */
 function requireDependencies(folder, chunks) {

@@ -1,4 +1,4 @@
-// Programs that a test needs beside Node: found, or installed where that is asked for. Used by tests of test/.
+// Programs that a test needs beside what `npm ci` brings: found, or installed where that is asked for. Used by tests of test/.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -11,7 +11,7 @@ export interface Tool {
 /** Path of a program: on PATH, or installed now if CI or KAPSTAN_TEST_INSTALL asks for it; undefined when it is not to be had. */
 export function findTool(tool: Tool): string | undefined {
   const found = onPath(tool.command);
-  if (found !== undefined || !mayInstall()) return found;
+  if (found !== undefined || !mayInstallDebianPackages()) return found;
   try {
     // A machine that never ran the first of the two knows no packages.
     for (const args of [
@@ -32,7 +32,9 @@ function onPath(command: string): string | undefined {
   return folders.map((folder) => join(folder, command)).find((file) => existsSync(file));
 }
 
-function mayInstall(): boolean {
-  const isAsked = process.env.CI === 'true' || process.env.KAPSTAN_TEST_INSTALL === '1';
-  return isAsked && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+/** Whether tests may install what they need. */
+export const installsTools: boolean = process.env.CI === 'true' || process.env.KAPSTAN_TEST_INSTALL === '1';
+
+function mayInstallDebianPackages(): boolean {
+  return installsTools && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
 }

@@ -88,6 +88,7 @@ export {
   stringifyJson,
 } from './json.ts';
 export {
+  endOfJsonString,
   JsonSyntaxError,
   jsonSyntaxFault,
   type MemberList,

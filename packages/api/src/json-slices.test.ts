@@ -45,6 +45,11 @@ describe('JSON in slices', () => {
     expect(runWhole(stringifyInSlices(value))).toBe(stringifyJson(value));
   });
 
+  it('writes items that are undefined as null', () => {
+    const value = { list: Array.from({ length: 2_000 }, () => undefined) };
+    expect(runWhole(stringifyInSlices(value))).toBe(stringifyJson(value));
+  });
+
   it('makes no exact number of one that a double holds', () => {
     expect(runWhole(parseJsonInSlices('[1.50,1e2,0.1,-0]'))).toEqual(parseJson('[1.50,1e2,0.1,-0]'));
   });

@@ -202,7 +202,7 @@ class Scanner {
   #longString(): string | undefined {
     const open = this.#at;
     if (this.#units === 'bytes') return undefined;
-    const close = endOfString(this.#text, open);
+    const close = endOfJsonString(this.#text, open);
     if (close - open < shortString || close === this.#text.length) return undefined;
     try {
       const text = JSON.parse(this.#text.slice(open, close + 1)) as string;
@@ -287,7 +287,7 @@ class Scanner {
 }
 
 /** Index of the quote that closes the string opened at `open`, or the end of the text. */
-function endOfString(text: string, open: number): number {
+export function endOfJsonString(text: string, open: number): number {
   let close = text.indexOf('"', open + 1);
   while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
   return close === -1 ? text.length : close;

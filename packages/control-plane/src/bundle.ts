@@ -34,12 +34,8 @@ function modifiedMs(file: URL): number | undefined {
   return existsSync(file) ? statSync(file).mtimeMs : undefined;
 }
 
-/**
- * Runs a bundle and returns what it exports. Undefined where this module does not run in the main context of the process (jest gives
- * each test file a context): what the scripts make would be of other classes than the program's, an `Error` among them.
- */
+/** Runs a bundle and returns what it exports. */
 export function loadBundle(bundle: URL, options: BundleOptions = {}): unknown {
-  if (runInThisContext('Object') !== Object) return undefined;
   return new BundleLoader(options).load(fileURLToPath(bundle));
 }
 
@@ -61,10 +57,15 @@ class BundleLoader {
     if (present !== undefined) return present.exports;
     const module = { exports: {} };
     this.#loaded.set(file, module);
+    const run = isMainContext() ? this.#compiled(file) : compiledInThisContext(file);
+    run(module.exports, this.#requireOf(file), module);
+    return module.exports;
+  }
+
+  #compiled(file: string): BundledScript {
     const script = compiled(file);
     this.#options.onScript?.(file, script);
-    script.runInThisContext()(module.exports, this.#requireOf(file), module);
-    return module.exports;
+    return script.runInThisContext();
   }
 
   #requireOf(file: string): NodeJS.Require {
@@ -81,6 +82,20 @@ class BundleLoader {
     };
     return Object.assign(require, nodeRequire, { importLater });
   }
+}
+
+/** The function that each script of a bundle is. */
+type BundledScript = (exports: unknown, require: NodeJS.Require, module: { exports: unknown }) => void;
+
+/** False in jest, which gives each test file a context with an `Error` and an `Object` of its own. */
+function isMainContext(): boolean {
+  return runInThisContext('Object') === Object;
+}
+
+/** `Script` always runs in the main context, where errors and objects are of other classes than those of this program. */
+function compiledInThisContext(file: string): BundledScript {
+  const source = readFileSync(file, 'latin1');
+  return new Function(`return ${source}\n//# sourceURL=${nameInStacks(file)}`)();
 }
 
 function compiled(file: string): Script {

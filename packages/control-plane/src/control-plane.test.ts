@@ -116,6 +116,12 @@ describe('startControlPlane', () => {
     const live = (await get(plane, '/livez?verbose&exclude=poststarthook/bootstrap-controller')).text;
     expect(live).toContain('[+]poststarthook/bootstrap-controller excluded: ok\n');
     expect(live).not.toContain('[+]informer-sync ');
+    const healthy = await get(plane, '/healthz?verbose');
+    const ofHealth = names.filter((name) => !['etcd-readiness', 'informer-sync', 'shutdown'].includes(name));
+    expect(healthy).toEqual({
+      status: 200,
+      text: `${ofHealth.map((name) => `[+]${name} ok\n`).join('')}healthz check passed\n`,
+    });
   });
 
   it('has a health check and metrics for each control loop, and all pass when it is there', async () => {

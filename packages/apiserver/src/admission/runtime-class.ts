@@ -1,8 +1,17 @@
 // RuntimeClass: a pod gets the overhead and the place of the class that it names, and may claim no other overhead.
 // Source: plugin/pkg/admission/runtimeclass.
-import { type DeepReadonly, deepCopy, type GroupVersionResource, getOwn, StatusError, setOwn } from '@kapstan/api';
+import {
+  copyInSlices,
+  type DeepReadonly,
+  deepCopy,
+  type GroupVersionResource,
+  getOwn,
+  StatusError,
+  setOwn,
+} from '@kapstan/api';
 import type { Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
 import type { RuntimeClass } from '@kapstan/kinds/node.k8s.io/v1';
+import { runInTurns } from '@kapstan/storage';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import { nameIsPathSegment } from '../registry/names.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -25,7 +34,7 @@ export function runtimeClass(reader: ObjectReader): AdmissionPlugin {
       const found = spec === undefined ? undefined : await classOf(reader, attributes, spec);
       if (spec === undefined || found === undefined) return;
       setOverhead(attributes, spec, found);
-      setScheduling(attributes, spec, found);
+      await setScheduling(attributes, spec, found);
     },
     validatedResources: ['pods'],
     validate: async (attributes) => {
@@ -77,7 +86,7 @@ function setOverhead(attributes: AdmissionAttributes, spec: PodSpec, { overhead 
   else spec.overhead = deepCopy(overhead.podFixed) as NonNullable<PodSpec['overhead']>;
 }
 
-function setScheduling(attributes: AdmissionAttributes, spec: PodSpec, { scheduling }: Class): void {
+async function setScheduling(attributes: AdmissionAttributes, spec: PodSpec, { scheduling }: Class): Promise<void> {
   if (scheduling === undefined) return;
   const selector = { ...spec.nodeSelector };
   for (const [key, value] of Object.entries(scheduling.nodeSelector ?? {})) {
@@ -89,8 +98,8 @@ function setScheduling(attributes: AdmissionAttributes, spec: PodSpec, { schedul
     setOwn(selector, key, value);
   }
   if (Object.keys(selector).length > 0) spec.nodeSelector = selector;
-  const tolerations = mergeTolerations(spec.tolerations ?? [], scheduling.tolerations ?? []);
-  if (tolerations.length > 0) spec.tolerations = deepCopy(tolerations) as Toleration[];
+  const tolerations = await runInTurns(mergeTolerations(spec.tolerations ?? [], scheduling.tolerations ?? []));
+  if (tolerations.length > 0) spec.tolerations = (await runInTurns(copyInSlices(tolerations))) as Toleration[];
 }
 
 /** However the amounts are written. */

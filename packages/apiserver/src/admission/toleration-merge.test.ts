@@ -1,4 +1,6 @@
+import { runWhole } from '@kapstan/api';
 import type { Toleration } from '@kapstan/kinds/core/v1';
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { mergeTolerations } from './toleration-merge.ts';
 
@@ -31,5 +33,69 @@ it.each<[Toleration[], Toleration[], Toleration[]]>([
   [[running(0)], [running(10)], [running(10)]],
   [[running()], [scheduling], [running(), scheduling]],
 ])('%#: keeps what no other covers', (first, second, merged) => {
-  expect(mergeTolerations(first, second)).toEqual(merged);
+  expect(runWhole(mergeTolerations(first, second))).toEqual(merged);
+});
+
+/** The definition: each toleration is compared with all others. */
+function mergedByDefinition(first: readonly Toleration[], second: readonly Toleration[]): Toleration[] {
+  const all = [...first, ...second];
+  const merged: Toleration[] = [];
+  for (const [place, each] of all.entries()) {
+    const isCovered = merged.some((other) => covers(other, each));
+    const willBe = all.some((other, at) => at > place && !isSame(other, each) && covers(other, each));
+    if (!isCovered && !willBe) merged.push(each);
+  }
+  return merged;
+}
+
+const isSame = (a: Toleration, b: Toleration): boolean =>
+  (['key', 'operator', 'value', 'effect'] as const).every((name) => (a[name] ?? '') === (b[name] ?? '')) &&
+  a.tolerationSeconds === b.tolerationSeconds;
+
+function covers(wide: Toleration, narrow: Toleration): boolean {
+  if (isSame(wide, narrow)) return true;
+  const { key, operator = '', value = '', effect, tolerationSeconds = Infinity } = wide;
+  if ((key ?? '') !== (narrow.key ?? '') && (key || operator !== 'Exists')) return false;
+  if (effect && effect !== narrow.effect) return false;
+  if (effect === 'NoExecute' && (narrow.tolerationSeconds ?? Infinity) > tolerationSeconds) return false;
+  if (operator === 'Exists') return true;
+  return (operator === 'Equal' || operator === '') && narrow.operator === 'Equal' && value === (narrow.value ?? '');
+}
+
+it('keeps what a comparison of each with all others keeps', () => {
+  const toleration = fc.record(
+    {
+      key: fc.constantFrom('', 'a', 'b'),
+      operator: fc.constantFrom('', 'Exists', 'Equal', 'Gt'),
+      value: fc.constantFrom('', '1', '2'),
+      effect: fc.constantFrom('', 'NoSchedule', 'NoExecute'),
+      tolerationSeconds: fc.constantFrom(-1, 0, 10, 20),
+    },
+    { requiredKeys: [] },
+  ) as fc.Arbitrary<Toleration>;
+  const list = fc.array(toleration, { maxLength: 8 });
+  const same = fc.property(list, list, (first, second) => {
+    expect(runWhole(mergeTolerations(first, second))).toEqual(mergedByDefinition(first, second));
+  });
+  fc.assert(same, { numRuns: 2_000 });
+});
+
+it('takes time in proportion to the tolerations', () => {
+  const cpuMsOf = (count: number): number => {
+    const first = Array.from({ length: count }, (_, index) => exists(`a${index}`));
+    const second = Array.from({ length: count }, (_, index) => ({ ...running(index), key: `b${index % 7}` }));
+    const before = process.cpuUsage();
+    runWhole(mergeTolerations(first, second));
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  };
+  const least = (count: number): number => Math.min(cpuMsOf(count), cpuMsOf(count), cpuMsOf(count));
+  cpuMsOf(1_000);
+  // Four for what is linear, sixteen for what is not.
+  expect(least(4_000)).toBeLessThan(Math.max(20, 9 * least(1_000)));
+});
+
+it('gives way while it goes on', () => {
+  const many = Array.from({ length: 5_000 }, (_, index) => exists(`a${index}`));
+  expect([...mergeTolerations(many, [])].length).toBeGreaterThan(20);
 });

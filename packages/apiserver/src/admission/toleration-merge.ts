@@ -1,45 +1,100 @@
-// Two lists of tolerations as one, without what another of them covers. Read by runtime-class.ts.
+// Merges two lists of tolerations and leaves out those that another one covers. Used by runtime-class.ts. Both lists may be long, so
+// tolerations are looked up by what they cover; MergeTolerations compares each of them with all others.
 // Source: pkg/util/tolerations MergeTolerations.
-import type { DeepReadonly } from '@kapstan/api';
+import { type DeepReadonly, eachInSlices, type SlicedWork } from '@kapstan/api';
 import type { Toleration } from '@kapstan/kinds/core/v1';
 
 type Given = DeepReadonly<Toleration>;
 
-/** In their order; of equal ones the first. */
-export function mergeTolerations(first: readonly Given[], second: readonly Given[]): Given[] {
-  const all = [...first, ...second];
+/** Keeps the order; of equal tolerations the first stays. */
+export function* mergeTolerations(first: readonly Given[], second: readonly Given[]): SlicedWork<Given[]> {
+  const candidates = yield* notCoveredLater([...first, ...second]);
   const merged: Given[] = [];
-  for (const [place, each] of all.entries()) {
-    const isCovered = merged.some((other) => covers(other, each));
-    const willBe = all.some((other, at) => at > place && !isSame(other, each) && covers(other, each));
-    if (!isCovered && !willBe) merged.push(each);
-  }
+  const kept = new Covers();
+  const identities = new Set<string>();
+  yield* eachInSlices(candidates, (each) => {
+    const identity = identityOf(each);
+    if (identities.has(identity) || kept.coversByOther(each)) return;
+    identities.add(identity);
+    kept.add(each);
+    merged.push(each);
+  });
   return merged;
 }
 
-/** Source: isSuperset. */
-function covers(wide: Given, narrow: Given): boolean {
-  if (isSame(wide, narrow)) return true;
-  if (!coversTaints(wide, narrow)) return false;
-  const { operator = '', value = '' } = wide;
-  if (operator === 'Exists') return true;
-  return (operator === 'Equal' || operator === '') && narrow.operator === 'Equal' && value === (narrow.value ?? '');
+/** A toleration that is left out here still covers those before it. */
+function* notCoveredLater(all: Given[]): SlicedWork<Given[]> {
+  const later = new Covers();
+  const left: Given[] = [];
+  yield* eachInSlices(all.reverse(), (each) => {
+    if (!later.coversByOther(each)) left.push(each);
+    later.add(each);
+  });
+  return left.reverse();
 }
 
-/** Keys, effects and times; no key or effect stands for all. */
-function coversTaints({ key, operator, effect, tolerationSeconds = Infinity }: Given, narrow: Given): boolean {
-  const isOfAllKeys = !key && operator === 'Exists';
-  if ((key ?? '') !== (narrow.key ?? '') && !isOfAllKeys) return false;
-  if (effect && effect !== narrow.effect) return false;
-  return effect !== 'NoExecute' || (narrow.tolerationSeconds ?? Infinity) <= tolerationSeconds;
+interface Cover {
+  readonly identity: string;
+  /** How long it tolerates the taint. */
+  readonly seconds: number;
 }
 
-function isSame(a: Given, b: Given): boolean {
-  return (
-    (a.key ?? '') === (b.key ?? '') &&
-    (a.operator ?? '') === (b.operator ?? '') &&
-    (a.value ?? '') === (b.value ?? '') &&
-    (a.effect ?? '') === (b.effect ?? '') &&
-    a.tolerationSeconds === b.tolerationSeconds
-  );
+/** Tolerations by the key, value and effect that they cover. Source: isSuperset. */
+class Covers {
+  /**
+   * The two different tolerations of each slot that tolerate longest. Two are enough: one of them may be the toleration that is
+   * asked about, which does not count, and the other lasts at least as long as all the rest.
+   */
+  readonly #longest = new Map<string, readonly Cover[]>();
+
+  add(toleration: Given): void {
+    const { key, operator = '', value, effect } = toleration;
+    if (!wideOperators.has(operator)) return;
+    const slot = slotOf(key, operator === 'Exists' ? undefined : (value ?? ''), effect);
+    const others = this.#longest.get(slot) ?? [];
+    const cover = { identity: identityOf(toleration), seconds: secondsOf(toleration) };
+    if (others.some(({ identity }) => identity === cover.identity)) return;
+    this.#longest.set(slot, [...others, cover].sort(longestFirst).slice(0, 2));
+  }
+
+  /** Whether a toleration that differs from this one covers it. */
+  coversByOther(narrow: Given): boolean {
+    const { key, operator, value = '', effect } = narrow;
+    const identity = identityOf(narrow);
+    const seconds = secondsOf(narrow);
+    const isCoveredIn = (slot: string, leastSeconds: number): boolean =>
+      this.#longest.get(slot)?.some((wide) => wide.identity !== identity && wide.seconds >= leastSeconds) === true;
+    const isCovered = (wideKey: string | undefined, wideValue: string | undefined): boolean =>
+      isCoveredIn(slotOf(wideKey, wideValue, ''), Number.NEGATIVE_INFINITY) ||
+      isCoveredIn(slotOf(wideKey, wideValue, effect), seconds);
+    // "Exists" without a key covers all keys.
+    return isCovered(key, undefined) || isCovered('', undefined) || (operator === 'Equal' && isCovered(key, value));
+  }
+}
+
+/** Tolerations with other operators cover themselves alone. */
+const wideOperators: ReadonlySet<string> = new Set(['Exists', 'Equal', '']);
+
+/** `value` is undefined for all values; no effect stands for all effects. */
+function slotOf(key = '', value: string | undefined, effect = ''): string {
+  return `${quoted(key)}${quoted(effect)}${value === undefined ? '' : quoted(value)}`;
+}
+
+/** Only "NoExecute" has a time that counts. */
+function secondsOf({ effect, tolerationSeconds }: Given): number {
+  return effect === 'NoExecute' ? (tolerationSeconds ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+}
+
+function longestFirst(a: Cover, b: Cover): number {
+  return a.seconds === b.seconds ? 0 : b.seconds - a.seconds;
+}
+
+function identityOf(toleration: Given): string {
+  const { key = '', operator = '', value = '', effect = '', tolerationSeconds } = toleration;
+  return `${quoted(key)}${quoted(operator)}${quoted(value)}${quoted(effect)}${tolerationSeconds}`;
+}
+
+/** With its length in front, so that texts that follow each other cannot be taken for others. */
+function quoted(text: string): string {
+  return `${text.length}:${text}`;
 }

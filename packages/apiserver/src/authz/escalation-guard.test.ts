@@ -173,9 +173,21 @@ describe('a binding', () => {
     ['Role', 'none', 404, 'rolebindings.rbac.authorization.k8s.io "none" not found'],
     ['Role', 'no\u200bne', 404, 'rolebindings.rbac.authorization.k8s.io "no\\u200bne" not found'],
     ['Foo', 'x', 500, 'unsupported role reference kind: "Foo"'],
+    ['Role', '', 400, 'Name parameter required.'],
+    ['ClusterRole', '', 400, 'Name parameter required.'],
+    ['Role', 'a/b', 400, 'Name parameter invalid: "a/b": may not contain \'/\''],
   ])('to %s %s is answered with %i', async (roleKind, roleName, code, message) => {
     const error = await refusal(createBinding(roleKind, roleName));
     expect([error.code, error.message]).toEqual([code, message]);
+  });
+
+  it('to a role without a name is refused by validation for those who may bind anything', async () => {
+    const object = { ...bindingTo('Role', '', { name: 'b', namespace: 'ns' }), kind: 'RoleBinding' };
+    const error = await refusal(server.client().create(RoleBinding, object));
+    expect([error.code, error.message]).toEqual([
+      422,
+      'RoleBinding.rbac.authorization.k8s.io "b" is invalid: roleRef.name: Required value',
+    ]);
   });
 
   it('of the cluster knows no roles of namespaces', async () => {

@@ -34,6 +34,7 @@ beforeEach(async () => {
     'endpoints',
     'ipaddresses',
     'servicecidrs',
+    'ingresses',
   ];
   for (const definition of builtinResources(server)) {
     if (!wanted.includes(definition.resource)) continue;
@@ -528,5 +529,26 @@ describe('secrets', () => {
     const created = await create('v1/secrets', secret);
     expect(created).toMatchObject({ type: 'Opaque', data: { a: 'Yg==' } });
     expect(created.stringData).toBeUndefined();
+  });
+});
+
+describe('an ingress', () => {
+  const ingress = (resource: object) => ({
+    metadata: { name: 'i' },
+    spec: { defaultBackend: { resource } },
+  });
+  const id = 'networking.k8s.io/v1/ingresses';
+
+  it.each([[{}], [{ apiGroup: null }]])('may name a backend of the group without a name: %j', async (group) => {
+    const { spec } = await create(id, ingress({ ...group, kind: 'Bucket', name: 'b' }));
+    expect(spec).toMatchObject({ defaultBackend: { resource: { kind: 'Bucket', name: 'b' } } });
+  });
+
+  it('is told what its backend lacks, whether or not that has a group', async () => {
+    const error = await refusal(create(id, ingress({ apiGroup: null, kind: '', name: 'a/b' })));
+    expect([error.code, error.status.details?.causes?.map(({ field }) => field)]).toEqual([
+      422,
+      ['spec.defaultBackend.resource.kind', 'spec.defaultBackend.resource.name'],
+    ]);
   });
 });

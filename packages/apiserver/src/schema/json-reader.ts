@@ -1,6 +1,7 @@
 // JSON of clients: the engine's own parser, checked in one pass over the text for what it hides (repeated names, spelling
 // of numbers, depth). Texts that hide something are read again by json-syntax.ts.
 import {
+  endOfJsonString,
   JsonSyntaxError,
   type MemberList,
   maxJsonDepth,
@@ -99,7 +100,7 @@ function surveyTokens(text: string): TokenSurvey {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 0x22) at = endOfString(text, at);
+    if (code === 0x22) at = endOfJsonString(text, at);
     else if (code === 0x3a) survey.members++;
     else if (code === 0x7b || code === 0x5b) noteDepth(survey, ++depth, code);
     else if (code === 0x7d || code === 0x5d) depth--;
@@ -113,19 +114,6 @@ function surveyTokens(text: string): TokenSurvey {
 
 function noteDepth(survey: TokenSurvey, depth: number, bracket: number): void {
   if (depth === maxJsonDepth + 1) survey.tooDeep ??= String.fromCharCode(bracket);
-}
-
-/** Index of the closing quote, or the end of the text. */
-function endOfString(text: string, open: number): number {
-  let close = text.indexOf('"', open + 1);
-  while (close !== -1 && isEscaped(text, close)) close = text.indexOf('"', close + 1);
-  return close === -1 ? text.length : close;
-}
-
-function isEscaped(text: string, quote: number): boolean {
-  let at = quote - 1;
-  while (text.charCodeAt(at) === 0x5c) at--;
-  return (quote - at) % 2 === 0;
 }
 
 function countMembers(value: unknown): number {

@@ -2,12 +2,17 @@
 // functions and others are served meanwhile (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). One a server, handed
 // to its stores.
 import { Worker } from 'node:worker_threads';
-import { type CallSignal, type Clock, newInternalError, newRequestEntityTooLarge } from '@kapstan/api';
+import {
+  type CallSignal,
+  type Clock,
+  newInternalError,
+  newRequestEntityTooLarge,
+  stringifyInSlices,
+} from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
 import type { DefinitionOrigin } from '../registry/definition-origin.ts';
 import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';
 import { JobThread } from '../schema/job-thread.ts';
-import { jsonInSlices } from '../schema/sliced-json.ts';
 
 /** What the thread is given for one object. The slowest of 3 MiB takes some two seconds of one core. */
 const maxValidationMs = 20_000;
@@ -51,13 +56,13 @@ export class LargeObjectValidation implements LargeValidation {
 
   async validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings> {
     const { origin, subresource, namespace, old } = call;
-    const object = await runInTurns(jsonInSlices(call.object));
+    const object = await runInTurns(stringifyInSlices(call.object));
     const job: ValidationJob = {
       origin: origin.type === 'builtin' ? origin : { type: 'custom', json: await this.#textOf(origin) },
       subresource,
       namespace,
       object,
-      old: old === undefined ? undefined : await runInTurns(jsonInSlices(old)),
+      old: old === undefined ? undefined : await runInTurns(stringifyInSlices(old)),
     };
     return this.#thread.ask(job, signal);
   }
@@ -70,7 +75,7 @@ export class LargeObjectValidation implements LargeValidation {
   async #textOf(origin: DefinitionOrigin): Promise<string> {
     const known = this.#customTexts.get(origin);
     if (known !== undefined) return known;
-    const text = await runInTurns(jsonInSlices(origin));
+    const text = await runInTurns(stringifyInSlices(origin));
     this.#customTexts.set(origin, text);
     return text;
   }

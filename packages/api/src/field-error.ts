@@ -22,7 +22,7 @@ export interface FieldError {
   /** What stood there; shown in the message of most types. */
   readonly badValue?: unknown;
   readonly detail: string;
-  /** Set in an entry that stands for so many errors that were found and not kept: {@link omittedErrors}. */
+  /** Number of errors that were found and not kept. Set only in the entry that stands for them: {@link omittedErrors}. */
   readonly omitted?: number;
 }
 
@@ -31,7 +31,7 @@ export interface FieldError {
  * as the request, and nobody reads so many. The longest answer of its own tests has seven.
  */
 export const maxToldErrors = 100;
-/** Characters of all errors of an answer: the errors after them are counted too. */
+/** Most characters of all errors of one answer. Errors beyond them are only counted. */
 const maxToldLength = 128 * 1024;
 /** Characters of a path, of a value or of a detail. All three hold what a client sent, so each could be as long as a request. */
 const maxShownLength = 8 * 1024;

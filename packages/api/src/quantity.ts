@@ -35,7 +35,7 @@ export class Quantity {
   /** Negative, 0 or positive, whatever the formats. */
   compare(other: Quantity): number {
     if (this.sign !== other.sign) return this.sign < other.sign ? -1 : 1;
-    // Neither has so many digits, so the one in the larger unit is the larger one, whatever they are.
+    // Neither amount has so many digits, so the one with the larger unit is larger, whatever its digits are.
     if (Math.abs(this.#scale - other.#scale) > mostDigits) return this.#scale > other.#scale ? this.sign : -this.sign;
     const scale = Math.min(this.#scale, other.#scale);
     const difference = this.#at(scale) - other.#at(scale);
@@ -109,7 +109,7 @@ export class Quantity {
     return this.#unscaled * 10n ** BigInt(Math.min(this.#scale - scale, 2 * mostDigits));
   }
 
-  /** The same amount, no longer as it was written. */
+  /** Returns the same amount without the text that it was read from. */
   #as(format: QuantityFormat): Quantity {
     return new Quantity({ unscaled: this.#unscaled, scale: this.#scale, format });
   }

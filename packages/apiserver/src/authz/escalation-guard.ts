@@ -64,7 +64,7 @@ interface Attempt {
   readonly requestName: string;
 }
 
-/** Every member, the optional ones too: what a wrapper leaves out, its store would no longer be asked. */
+/** Implements the optional members too: callers would take a member that is missing here for one that the store does not have. */
 class GuardedStore implements Required<ResourceStore> {
   readonly #store: ResourceStore;
   readonly #options: EscalationGuardOptions & { readonly kind: RbacKind };

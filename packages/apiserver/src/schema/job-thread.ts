@@ -17,15 +17,15 @@ export interface JobThreadOptions<Job> {
   readonly clock: Clock;
   /** May throw: then who needs the thread is answered with 500. */
   readonly newThread: () => Worker;
-  /** What a job is compared by: the least goes first, so that somebody's few lines do not wait for what is huge. */
+  /** The size of a job. The smallest job goes first, so that a few lines do not wait for a huge text. */
   sizeOf(job: Job): number;
-  /** What the thread is given for one job. */
+  /** Longest time for one job, in milliseconds. */
   readonly maxJobMs: number;
-  /** What it is given besides for its start, which is a part of its first job. Default 0. */
+  /** Further time for the first job of a thread, which includes its start, in milliseconds. Default 0. */
   readonly maxStartMs?: number;
-  /** What a job is answered with that takes longer. */
+  /** The error for a job that takes longer. */
   readonly tooSlow: () => Error;
-  /** What a job is answered with at whose work the thread failed. */
+  /** The error for a job during which the thread failed. */
   failureOf(error: Error & { readonly code?: string }): Error;
 }
 

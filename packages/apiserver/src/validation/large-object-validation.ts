@@ -14,11 +14,11 @@ import type { DefinitionOrigin } from '../registry/definition-origin.ts';
 import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';
 import { JobThread } from '../schema/job-thread.ts';
 
-/** What the thread is given for one object. The slowest of 3 MiB takes some two seconds of one core. */
+/** Longest time for one object. The slowest object of 3 MiB takes some two seconds of one core. */
 const maxValidationMs = 20_000;
-/** To load the kinds takes a second of one core, and many times as long where many share it. */
+/** Longest time for the start. Loading the kinds takes a second of one core, and many times as long on a busy machine. */
 const maxStartMs = 60_000;
-/** Of the thread, in MiB. Its code takes 50 of them, the largest object some 300. */
+/** Largest heap of the thread, in MiB. Its code takes 50 of them, the largest object some 300. */
 const maxHeap = 768;
 
 /** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
@@ -26,7 +26,7 @@ const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('../validation/validation-thread.ts', import.meta.url)
   : new URL('../validation/validation-thread.js', import.meta.url);
 
-/** As it goes to the thread: texts are handed over as they are, where objects would be copied value by value. */
+/** What is posted to the thread. It holds texts, because objects would be copied value by value. */
 export interface ValidationJob {
   readonly origin:
     | Extract<DefinitionOrigin, { readonly type: 'builtin' }>

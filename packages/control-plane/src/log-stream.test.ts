@@ -85,6 +85,16 @@ describe('a log on a full disk', () => {
 });
 
 describe('a log in a pipe', () => {
+  it('waits as for a full one where nothing is taken without an error', async () => {
+    let taken = 0;
+    log = new LogStream({ write: (bytes) => (taken === 0 ? 0 : descriptor.write(bytes)), clock });
+    log.write('line\n');
+    expect(descriptor.text).toBe('');
+    taken = 1;
+    await clock.advance(20);
+    expect(descriptor.text).toBe('line\n');
+  });
+
   it('keeps lines for a reader that is behind, up to its bound, and tries again', async () => {
     descriptor.room = 0;
     const lines = Array.from({ length: 9 }, (_, n) => `line-${n}\n`);

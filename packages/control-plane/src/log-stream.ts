@@ -93,7 +93,9 @@ export class LogStream {
 
   #writeWaiting(): void {
     for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-      this.#begun += this.#options.write(first.subarray(this.#begun));
+      const taken = this.#options.write(first.subarray(this.#begun));
+      if (taken === 0) throw Object.assign(new Error('nothing was taken'), { code: 'EAGAIN' });
+      this.#begun += taken;
       if (this.#begun < first.length) continue;
       this.#waiting.shift();
       this.#waitingBytes -= first.length;

@@ -1,5 +1,12 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
-import { type Clock, formatGroupResource, type Logger, type ResourceClient, type Revision } from '@kapstan/api';
+import {
+  type Clock,
+  formatGroupResource,
+  type Logger,
+  type ResourceClient,
+  type Revision,
+  systemClock,
+} from '@kapstan/api';
 import {
   AdmissionChain,
   ApiEnablement,
@@ -162,7 +169,7 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
   const admission = new AdmissionChain({ catalog, authorizer: access.authorizer, clock, ...options.admission });
   const open = new Set<ResourceStack>();
-  const largeValidation = new LargeObjectValidation(clock);
+  const largeValidation = new LargeObjectValidation(systemClock);
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
     logger,

@@ -7,7 +7,7 @@ import { StorageError } from './storage-error.ts';
 import { jsonEncoding, Stored } from './stored.ts';
 import { identityTransformer, type Transformer } from './transform/transformer.ts';
 import { withoutVersion } from './versioner.ts';
-import { largeObjectBytes, runInTurns } from './work-turns.ts';
+import { largeObjectBytes, runFirstInTurns, runInTurns } from './work-turns.ts';
 
 /** An object as it was read for an update: with the plain bytes, to tell a no-op. */
 export interface ReadState<T extends KubernetesObject> {
@@ -92,7 +92,7 @@ export class ObjectCoder<T extends KubernetesObject> {
     const { decodeInSlices } = this.#codec;
     if (decodeInSlices === undefined) return undefined;
     try {
-      const object = await runInTurns(decodeInSlices(plain, revision));
+      const object = await runFirstInTurns(decodeInSlices(plain, revision));
       return this.#storedOf({ key, revision, plain }, this.#shared(object));
     } catch (error) {
       if (error instanceof Error) return undefined;
@@ -196,7 +196,9 @@ export class ObjectCoder<T extends KubernetesObject> {
     const stored = new Stored<T>(key, revision, object);
     const { decodeInSlices } = this.#codec;
     const isLarge = plain.length >= largeObjectBytes && decodeInSlices !== undefined;
-    const inTurns = isLarge ? async () => this.#shared(await runInTurns(decodeInSlices(kept, revision))) : undefined;
+    const inTurns = isLarge
+      ? async () => this.#shared(await runFirstInTurns(decodeInSlices(kept, revision)))
+      : undefined;
     stored.rememberParser(() => this.#parse(kept, revision), inTurns);
     stored.storedBytes = plain.length;
     if (wire !== undefined) stored.rememberEncoded(jsonEncoding.name, wire);

@@ -57,6 +57,17 @@ describe('WorkTurns', () => {
     expect(log.lastIndexOf('b')).toBeGreaterThan(log.lastIndexOf('a') - 20);
   });
 
+  it('gives half of each turn to what must not wait, however much other work there is, and the rest to that', async () => {
+    const log: string[] = [];
+    const others = Array.from({ length: 50 }, (_, index) => turns.run(work(`other ${index}`, 40, log)));
+    const before = log.length;
+    expect(await turns.runFirst(work('event', 20, log))).toBe('event done');
+    const meanwhile = log.slice(before).filter((name) => name !== 'event');
+    expect(meanwhile.length).toBeGreaterThan(10);
+    expect(meanwhile.length).toBeLessThan(60);
+    await Promise.all(others);
+  });
+
   it('lets others run between two turns, and never gives up its share for long', async () => {
     const result = turns.run(work('a', 100));
     let others = 0;

@@ -13,7 +13,9 @@ interface Waiting {
 
 export class WorkTurns {
   readonly #clock: Clock;
-  readonly #waiting: Waiting[] = [];
+  /** What everybody waits for: events on their way into a cache, objects that are read. */
+  readonly #first: Waiting[] = [];
+  readonly #others: Waiting[] = [];
   /** When the first work of this turn was asked to stop; undefined before. */
   #beganMs: number | undefined;
 
@@ -26,20 +28,29 @@ export class WorkTurns {
    * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws.
    */
   run<T>(work: SlicedWork<T>): T | Promise<T> {
+    return this.#run(work, this.#others);
+  }
+
+  /** As {@link run}, for work that must not wait behind the bodies of requests, however many there are: it gets half of each turn. */
+  runFirst<T>(work: SlicedWork<T>): T | Promise<T> {
+    return this.#run(work, this.#first);
+  }
+
+  #run<T>(work: SlicedWork<T>, queue: Waiting[]): T | Promise<T> {
     const first = work.next();
     if (first.done === true) return first.value;
-    while (this.#waiting.length === 0 && this.#hasTime()) {
+    while (this.#first.length === 0 && queue.length === 0 && this.#hasTime()) {
       const step = work.next();
       if (step.done === true) return step.value;
     }
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, resolve: resolve as (result: unknown) => void, reject });
+      queue.push({ work, resolve: resolve as (result: unknown) => void, reject });
     });
   }
 
-  #hasTime(): boolean {
+  #hasTime(shareMs: number = turnMs): boolean {
     const nowMs = this.#clock.monotonicNow();
-    if (this.#beganMs !== undefined) return nowMs - this.#beganMs < turnMs;
+    if (this.#beganMs !== undefined) return nowMs - this.#beganMs < shareMs;
     this.#beganMs = nowMs;
     setImmediate(() => this.#onNextTurn());
     return true;
@@ -47,21 +58,23 @@ export class WorkTurns {
 
   #onNextTurn(): void {
     this.#beganMs = undefined;
-    while (this.#waiting.length > 0 && this.#hasTime()) this.#advance();
+    const shareMs = this.#others.length > 0 ? turnMs / 2 : turnMs;
+    while (this.#first.length > 0 && this.#hasTime(shareMs)) this.#advance(this.#first, shareMs);
+    while (this.#others.length > 0 && this.#hasTime()) this.#advance(this.#others, turnMs);
   }
 
-  /** Goes on with the work that has waited longest, until it is done or the turn is over; then it waits behind the others. */
-  #advance(): void {
-    const first = this.#waiting.shift();
-    if (first === undefined) return;
+  /** Goes on with the work that has waited longest, until it is done or its time is over; then it waits behind the others. */
+  #advance(queue: Waiting[], shareMs: number): void {
+    const longest = queue.shift();
+    if (longest === undefined) return;
     try {
       do {
-        const step = first.work.next();
-        if (step.done === true) return first.resolve(step.value);
-      } while (this.#hasTime());
-      this.#waiting.push(first);
+        const step = longest.work.next();
+        if (step.done === true) return longest.resolve(step.value);
+      } while (this.#hasTime(shareMs));
+      queue.push(longest);
     } catch (error) {
-      first.reject(error);
+      longest.reject(error);
     }
   }
 }
@@ -75,4 +88,9 @@ const turnsOfThread = new WorkTurns(systemClock);
 /** {@link WorkTurns.run} with the budget of this thread. */
 export function runInTurns<T>(work: SlicedWork<T>): T | Promise<T> {
   return turnsOfThread.run(work);
+}
+
+/** {@link WorkTurns.runFirst} with the budget of this thread. */
+export function runFirstInTurns<T>(work: SlicedWork<T>): T | Promise<T> {
+  return turnsOfThread.runFirst(work);
 }

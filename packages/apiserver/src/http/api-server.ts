@@ -284,7 +284,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
     patching: options.patching,
     flusher: new TurnFlusher(),
     turns: new RequestTurns(clock),
-    yamlBodies: new YamlBodies(clock),
+    yamlBodies: new YamlBodies(systemClock),
     watches: new WatchRegistry(),
     watchBudget: new WatchBudget({
       userBytes: options.maxUserWatchBufferBytes ?? defaults.maxUserWatchBufferBytes,

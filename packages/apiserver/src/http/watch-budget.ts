@@ -132,6 +132,11 @@ export class WatchAccount {
     this.#ports.onMore();
   }
 
+  /** Counts bytes that go on waiting, in parts. Ends nothing. */
+  keep(bytes: Uint8Array): void {
+    this.#add(bytes);
+  }
+
   #add(bytes: Uint8Array): void {
     this.#bytes += bytes.length;
     for (const counter of this.#ports.counters) counter.hold(bytes);

@@ -307,6 +307,44 @@ describe('the budget of all watches', () => {
   });
 });
 
+describe('the budget while a long event is written in pieces', () => {
+  it('counts all of it until its last piece is taken', async () => {
+    const stream = new FakeStream(kibibyte);
+    const watch = liveWatch(stream);
+    watch.onEvent(added('long', mebibyte));
+    await nextTurn();
+    expect(budget.bytes).toBeGreaterThan(mebibyte);
+    watch.onEvent(added('longer', 2 * mebibyte));
+    for (let turns = 0; turns < 17; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+    // The first is through, the second is cut.
+    expect(budget.bytes).toBeGreaterThan(2 * mebibyte);
+    expect(budget.bytes).toBeLessThan(3 * mebibyte);
+    for (let turns = 0; turns < 40; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+    expect(shown(stream)).toEqual(['ADDED long', 'ADDED longer']);
+    expect(budget.bytes).toBe(0);
+    watch.abort();
+  });
+
+  it('lets the greediest go although its event is cut, and nothing of it stays counted', async () => {
+    budget = new WatchBudget({ userBytes: mebibyte, serverBytes: 0 });
+    const streams = [new FakeStream(kibibyte), new FakeStream(kibibyte)];
+    const watches = streams.map((stream) => liveWatch(stream));
+    for (const [index, watch] of watches.entries()) {
+      watch.onEvent(added(`${index}`, 768 * kibibyte));
+      await nextTurn();
+    }
+    expect(streams.filter(({ end_ }) => end_ === 'aborted')).toHaveLength(1);
+    for (const watch of watches) watch.abort();
+    expect([budget.bytes, budget.users]).toEqual([0, 0]);
+  });
+});
+
 describe('bursts that a healthy reader survives', () => {
   /** Room for one write a turn: the reader reads, the events come faster for a while. */
   async function drainAll(stream: FakeStream): Promise<void> {

@@ -64,6 +64,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   #head = 0;
   /** Pieces of a long frame that are still to be written, the next one last. */
   #pieces: Uint8Array[] = [];
+  /** The frame whose pieces these are: they hold all of its memory. */
+  #cut: Uint8Array | undefined;
   /** There is one from the opening of the stream to its end. */
   #account: WatchAccount | undefined;
   /** The live events in the queue are in the account: since the socket was first full, until the queue is empty. */
@@ -206,6 +208,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#releaseQueue();
     this.#empty();
     this.#pieces = [];
+    this.#cut = undefined;
   }
 
   #empty(): void {
@@ -220,7 +223,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   }
 
   #waiting(): Uint8Array[] {
-    return this.#queue.slice(this.#head).filter((item) => item instanceof Uint8Array);
+    const queued = this.#queue.slice(this.#head).filter((item) => item instanceof Uint8Array);
+    return this.#cut === undefined ? queued : [this.#cut, ...queued];
   }
 
   #beginEnd(): void {
@@ -287,7 +291,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     let size = 0;
     let hasForm = true;
     while (hasForm && size < sliceBytes && (this.#pieces.length > 0 || this.#head < this.#queue.length)) {
-      const frame = this.#pieces.pop() ?? this.#takeFrame(stream);
+      const frame = this.#takePiece() ?? this.#takeFrame(stream);
       if (frame === undefined) hasForm = false;
       else {
         size += frame.length;
@@ -307,7 +311,17 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     if (!takesPieces || frame.length <= pieceBytes) return frame;
     const [first, ...rest] = piecesOf(frame);
     this.#pieces = rest.reverse();
+    this.#cut = frame;
+    if (this.#isAccounted) this.#account?.keep(frame);
     return first;
+  }
+
+  #takePiece(): Uint8Array | undefined {
+    const piece = this.#pieces.pop();
+    if (this.#pieces.length > 0 || this.#cut === undefined) return piece;
+    if (this.#isAccounted) this.#account?.release(this.#cut);
+    this.#cut = undefined;
+    return piece;
   }
 
   #take(): Uint8Array | undefined {

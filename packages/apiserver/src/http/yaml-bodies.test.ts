@@ -135,10 +135,22 @@ describe('the thread', () => {
     const first = await started();
     gone.abort(new Error('gone'));
     await expect(slow).rejects.toThrow('gone');
+    await clock.advance(1_000);
     expect((await waiting).document.value).toEqual({ a: 2 });
     expect(threads).toHaveLength(2);
     await bodies.close();
     expect(first.threadId).toBe(-1);
+  });
+
+  it('goes on for a moment with what nobody waits for, because another one costs its start', async () => {
+    const gone = new AbortController();
+    const left = read(`${padding}a: 1`, gone.signal);
+    const waiting = read(`${padding}a: 2`);
+    await started();
+    gone.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    expect((await waiting).document.value).toEqual({ a: 2 });
+    expect(threads).toHaveLength(1);
   });
 
   it('is ended when it reads one text for ten seconds, and another one reads the rest', async () => {
@@ -151,7 +163,7 @@ describe('the thread', () => {
     expect(threads).toHaveLength(2);
   });
 
-  it('reads the least of what waits first', async () => {
+  it('reads the least of what waits first, and every other time what waited longest', async () => {
     const order: string[] = [];
     const note = (name: string, text: string) => read(text).then(() => order.push(name));
     await Promise.all([
@@ -160,7 +172,13 @@ describe('the thread', () => {
       note('small', `${padding}a: 1`),
       note('small too', `${padding}a: 2`),
     ]);
-    expect(order).toEqual(['first', 'small', 'small too', 'large']);
+    expect(order).toEqual(['first', 'small', 'large', 'small too']);
+  });
+
+  it('is not made any more when the server is closed', async () => {
+    await bodies.close();
+    await expect(read(`${padding}a: 1`)).rejects.toMatchObject({ code: 500 });
+    expect(threads).toHaveLength(0);
   });
 
   it('has bounds: of tokens, and of its memory', async () => {
@@ -207,7 +225,13 @@ describe('the thread', () => {
     });
 
     it.each<[string, (gone: AbortController) => unknown]>([
-      ['whose sender has gone', (gone) => gone.abort(new Error('gone'))],
+      [
+        'whose sender has gone',
+        (gone) => {
+          gone.abort(new Error('gone'));
+          return clock.advance(1_000);
+        },
+      ],
       ['whose time is over', () => clock.advance(10_000)],
       ['that died', async () => (await started()).emit('error', new Error('no stack left'))],
     ])('for one %s costs all who wait, and nobody later', async (_what, end) => {

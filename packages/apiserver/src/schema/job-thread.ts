@@ -12,12 +12,18 @@ import {
 } from '@kapstan/api';
 
 const idleMs = 10_000;
+/** A job whose asker has gone may still end by itself for so long: a thread that is ended costs the next job its start. */
+const abandonedMs = 1_000;
 
 export interface JobThreadOptions<Job> {
+  /** The system's outside of tests: what the thread does takes real time. */
   readonly clock: Clock;
   /** May throw: then who needs the thread is answered with 500. */
   readonly newThread: () => Worker;
-  /** The size of a job. The smallest job goes first, so that a few lines do not wait for a huge text. */
+  /**
+   * The size of a job. The smallest job goes first, so that a few lines do not wait for a huge text; every other time the job that
+   * waited longest does, so that small ones keep nobody waiting for ever.
+   */
   sizeOf(job: Job): number;
   /** Longest time for one job, in milliseconds. */
   readonly maxJobMs: number;
@@ -40,6 +46,8 @@ export class JobThread<Job, Answer> {
   readonly #waiting = new Set<Waiting<Job, Answer>>();
   #doing: Waiting<Job, Answer> | undefined;
   #worker: Worker | undefined;
+  #isOldestNext = false;
+  #isClosed = false;
   readonly #ends = new Set<Promise<unknown>>();
   /** Of the time of what is done, or of the idle thread. */
   #cancelEnd: CancelTimer = () => undefined;
@@ -52,6 +60,7 @@ export class JobThread<Job, Answer> {
   ask(job: Job, signal: CallSignal | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
+      if (this.#isClosed) throw newInternalError('the server is closed');
       const onAbort = (): void => {
         this.#forget(waiting);
         reject(signal?.reason);
@@ -72,6 +81,7 @@ export class JobThread<Job, Answer> {
 
   /** Ends the thread, whatever it does. Who waits for it is answered with 500. Resolves when no thread is left. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#cancelEnd();
     const refused = [...(this.#doing ? [this.#doing] : []), ...this.#waiting];
     this.#doing = undefined;
@@ -84,8 +94,8 @@ export class JobThread<Job, Answer> {
   #forget(waiting: Waiting<Job, Answer>): void {
     this.#waiting.delete(waiting);
     if (waiting !== this.#doing) return;
-    this.#doing = undefined;
-    this.#replace();
+    this.#cancelEnd();
+    this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#replace(), abandonedMs);
   }
 
   /** Never throws: whose job cannot be done is told, and the next is done. */
@@ -93,7 +103,7 @@ export class JobThread<Job, Answer> {
     this.#cancelEnd();
     const isStarting = this.#worker === undefined;
     do {
-      this.#doing = this.#least();
+      this.#doing = this.#nextWaiting();
       if (this.#doing === undefined) {
         this.#cancelEnd = this.#options.clock.setBackgroundTimer(() => this.#end(), idleMs);
         return;
@@ -103,6 +113,13 @@ export class JobThread<Job, Answer> {
     const { clock, maxJobMs, maxStartMs = 0, tooSlow } = this.#options;
     const maxMs = isStarting ? maxStartMs + maxJobMs : maxJobMs;
     this.#cancelEnd = clock.setBackgroundTimer(() => this.#replace(tooSlow()), maxMs);
+  }
+
+  #nextWaiting(): Waiting<Job, Answer> | undefined {
+    const [oldest] = this.#waiting;
+    if (this.#waiting.size < 2) return oldest;
+    this.#isOldestNext = !this.#isOldestNext;
+    return this.#isOldestNext ? this.#least() : oldest;
   }
 
   #least(): Waiting<Job, Answer> | undefined {

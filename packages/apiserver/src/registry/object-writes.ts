@@ -1,6 +1,7 @@
 // ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
 // The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
 import {
+  fitsOneSlice,
   formatApiVersion,
   type GroupVersionKind,
   type KubernetesObject,
@@ -163,7 +164,9 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   }
   const defaulted = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
     const next = yield* patched(present);
-    definition.applyDefaults(next);
+    const { applyDefaultsInSlices } = definition;
+    if (applyDefaultsInSlices === undefined || fitsOneSlice(next)) definition.applyDefaults(next);
+    else yield* applyDefaultsInSlices(next);
     return next;
   };
   const transform = (present: UnstructuredObject | undefined): Changed => runInTurns(defaulted(present));

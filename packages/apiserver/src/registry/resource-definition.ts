@@ -166,7 +166,10 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly invalidKind?: GroupKind;
   /** Made by a CustomResourceDefinition: list items carry kind and apiVersion, no strategic merge patch, 404s of its own. */
   readonly isCustom?: boolean;
-  /** Set for definitions that a thread can make too, so that large objects are validated there. Absent: in the turn of the request. */
+  /**
+   * Set for definitions that a thread can make too, so that large objects are validated there. Absent: in the turn of the request.
+   * A copy with a strategy of its own must leave it out, because the thread has the strategy of the original.
+   */
   readonly origin?: DefinitionOrigin;
   /** Warning sent with every answer: a version of a custom resource that is deprecated. */
   readonly deprecationWarning?: string;

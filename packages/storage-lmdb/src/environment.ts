@@ -91,7 +91,7 @@ export class Environment {
   constructor(options: EnvironmentOptions) {
     this.#root = openRoot(options);
     this.#durability = options.durability ?? 'disk';
-    const [log, index, current, leases, meta] = openTables(this.#root, options);
+    const [log, index, current, leases, meta] = openTables(this.#root);
     this.log = log;
     this.index = index;
     this.current = current;
@@ -245,11 +245,13 @@ export const dataFileName = 'data.mdb';
 
 type Tables = [log: Table, index: Table, current: Table, leases: Table, meta: Table];
 
-function openTables(root: RootDatabase<Buffer, Buffer>, { isReadOnly = false }: EnvironmentOptions): Tables {
+/**
+ * Each new table is made in a transaction of its own. Made in one, a write that the disk refuses later corrupts the heap of the
+ * process (test/reliability/refused-page.test.ts).
+ */
+function openTables(root: RootDatabase<Buffer, Buffer>): Tables {
   const names = ['log', 'index', 'current', 'leases', 'meta'];
-  const openAll = (): Tables => names.map((name) => root.openDB<Buffer, Buffer>(name, tableOptions)) as Tables;
-  // In one transaction: each new table would wait for the disk in one of its own.
-  return isReadOnly ? openAll() : root.transactionSync(openAll);
+  return names.map((name) => root.openDB<Buffer, Buffer>(name, tableOptions)) as Tables;
 }
 
 function openRoot(options: EnvironmentOptions): RootDatabase<Buffer, Buffer> {

@@ -60,5 +60,6 @@ export async function runClientGo(
     },
   });
   await loop.run(signal);
+  await recorder.drain();
   await recorder.close();
 }

@@ -67,5 +67,6 @@ export async function runObservables(
     conflateByKey(syncOrRetry, { concurrency: 2 }),
   );
   await lastValueFrom(synced$, { defaultValue: undefined });
+  await recorder.drain();
   await recorder.close();
 }

@@ -82,6 +82,8 @@ export class SampleController {
       logger: this.#logger,
       reconcile: (request) => this.#sync(request),
     }).run(signal);
+    // The last events are still on their way.
+    await this.#recorder.drain();
     await this.#recorder.close();
   }
 

@@ -77,7 +77,7 @@ export class CacheWatcher<T extends KubernetesObject> implements StorageWatch {
     return this.#isClosed;
   }
 
-  /** True: initial objects wait here, as their reader is slow. What happens meanwhile waits in the ring. */
+  /** True while initial objects wait here for a slow reader. Later events wait in the ring meanwhile. */
   get isHeldBack(): boolean {
     return this.#start !== undefined && this.#sink.isFull === true;
   }

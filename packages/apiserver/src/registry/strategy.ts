@@ -23,7 +23,7 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   validateCreate(object: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
   prepareForUpdate(next: T, old: DeepReadonly<T>, context: RequestContext): void;
   validateUpdate(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
-  /** What prepareForCreate does, for an object of any size. Who replaces the one replaces the other. Absent = there is only the one. */
+  /** Does what prepareForCreate does, in slices. A strategy that replaces one of them replaces both. Absent: only the plain one exists. */
   readonly prepareForCreateInSlices?: ((object: T, context: RequestContext) => SlicedWork<void>) | undefined;
   /** What prepareForUpdate does, likewise. */
   readonly prepareForUpdateInSlices?:

@@ -178,7 +178,7 @@ export class ApiServiceRegistration {
       this.#synced.add(name);
       await this.#tellAvailability(name);
     } catch (error) {
-      // Somebody was faster; the cache will tell of it.
+      // Another server made it first; our cache hears of it soon.
       if (!isNotFound(error) && !isConflict(error) && !isAlreadyExists(error)) throw error;
     }
   }

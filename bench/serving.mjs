@@ -7,11 +7,13 @@ import { figure, median } from './parts/figures.mjs';
 import { configMapBody, httpCaller, inParallel, namespaceBody, podBody } from './parts/http-caller.mjs';
 import { hasPeer, startPeer } from './parts/peer-server.mjs';
 import { startProber } from './parts/prober.mjs';
-import { startServer } from './parts/server-process.mjs';
+import { startBareServer, startServer } from './parts/server-process.mjs';
 import { openWatches } from './parts/watch-client.mjs';
 
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 1);
+/** KAPSTAN_BENCH_BARE=1: the bound beside it, a bare node:https server on LMDB (parts/bare-server.mjs). */
+const isBareWanted = process.env.KAPSTAN_BENCH_BARE === '1';
 const only = (process.env.KAPSTAN_BENCH_ONLY ?? '').split(',').filter((key) => key !== '');
 /** A list is repeated for so long: the GETs beside it have to be many. */
 const listMs = 3_000;
@@ -132,14 +134,13 @@ async function measure(server, { caller, prober }, { prepare, work, cleanUp, uni
   return { cpu: (cpuUs - before.cpuUs) / units / perUnit[unit], rate: units / seconds, p99Ms, stallMs, turnMs };
 }
 
-async function measureAll(server) {
+async function measureAll(server, keys = Object.keys(works).filter(isWanted)) {
   const caller = httpCaller(server, 64);
   await caller.call('POST', '/api/v1/namespaces', namespaceBody);
   const prober = await startProber(server, namespace);
   const results = {};
-  for (const [key, work] of Object.entries(works)) {
-    if (!isWanted(key)) continue;
-    results[key] = await measure(server, { caller, prober }, work);
+  for (const key of keys) {
+    results[key] = await measure(server, { caller, prober }, works[key]);
     if (key !== 'createConfigMap') continue;
     await sleep(5_000);
     results.rssMb = (await server.measure()).rssMb;
@@ -150,11 +151,16 @@ async function measureAll(server) {
   return results;
 }
 
+/** What a server that does nothing but carry the bytes can be measured at. */
+const bareKeys = ['createPod', 'createConfigMap', 'get', 'h1few'].filter(isWanted);
 const ours = [];
 const peers = [];
+const bare = [];
 for (let run = 0; run < runs; run += 1) {
-  ours.push(await measureAll(await startServer({ flags: ['--disable-admission-plugins=ServiceAccount'] })));
+  const server = await startServer({ flags: ['--disable-admission-plugins=ServiceAccount'] });
+  ours.push(await measureAll(server));
   if (hasPeer) peers.push(await measureAll(await startPeer()));
+  if (isBareWanted) bare.push(await measureAll(await startBareServer(server), bareKeys));
 }
 
 const bench = 'serving';
@@ -163,6 +169,11 @@ const peerName = 'kube-apiserver + etcd';
 function peerOf(of, recorded) {
   if (hasPeer) return { name: peerName, value: median(peers.map(of)) };
   return recorded === undefined ? undefined : { name: peerName, value: recorded, recorded: true };
+}
+function tellBound(key) {
+  const { what, unit, recorded } = works[key];
+  const peer = peerOf((one) => one[key].cpu, recorded);
+  figure({ bench, what: `the bound, a bare server: CPU per ${what}`, unit, samples: bare.map((one) => one[key].cpu), peer });
 }
 function tell({ what, unit, of, recorded, share, target }) {
   const peer = peerOf(of, recorded);
@@ -188,3 +199,4 @@ tell({
   ...{ what: `RSS with ${objects} pods and ${objects} ConfigMaps`, unit: 'MB', of: (one) => one.rssMb },
   ...{ recorded: 1_139, share: 1 / 2 },
 });
+if (isBareWanted) for (const key of bareKeys) tellBound(key);

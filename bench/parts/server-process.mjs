@@ -86,3 +86,17 @@ export async function startServer({ dataDir = temporaryFolder(), stalls = true, 
     close: () => end('SIGTERM'),
   };
 }
+
+/** The bare server of bare-server.mjs with the certificate of a server that ran before, measured alike. */
+export async function startBareServer({ dataDir, ca }) {
+  const program = fileURLToPath(new URL('bare-server.mjs', import.meta.url));
+  const pki = ['apiserver.crt', 'apiserver.key'].map((file) => join(dataDir, 'pki', file));
+  const flags = ['--import', `${probe}?stalls`, ...nodeFlags, program, ...pki, temporaryFolder()];
+  const { child, end } = startedProcess(spawn(process.execPath, flags, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
+  const [{ port }] = await once(child, 'message');
+  const measure = async () => {
+    child.send('measure');
+    return (await once(child, 'message'))[0];
+  };
+  return { url: `https://127.0.0.1:${port}`, token: 'none', ca, measure, close: () => end('SIGKILL') };
+}

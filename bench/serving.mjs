@@ -173,7 +173,13 @@ function peerOf(of, recorded) {
 function tellBound(key) {
   const { what, unit, recorded } = works[key];
   const peer = peerOf((one) => one[key].cpu, recorded);
-  figure({ bench, what: `the bound, a bare server: CPU per ${what}`, unit, samples: bare.map((one) => one[key].cpu), peer });
+  figure({
+    bench,
+    what: `the bound, a bare server: CPU per ${what}`,
+    unit,
+    samples: bare.map((one) => one[key].cpu),
+    peer,
+  });
 }
 function tell({ what, unit, of, recorded, share, target }) {
   const peer = peerOf(of, recorded);

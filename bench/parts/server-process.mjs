@@ -92,7 +92,9 @@ export async function startBareServer({ dataDir, ca }) {
   const program = fileURLToPath(new URL('bare-server.mjs', import.meta.url));
   const pki = ['apiserver.crt', 'apiserver.key'].map((file) => join(dataDir, 'pki', file));
   const flags = ['--import', `${probe}?stalls`, ...nodeFlags, program, ...pki, temporaryFolder()];
-  const { child, end } = startedProcess(spawn(process.execPath, flags, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }));
+  const { child, end } = startedProcess(
+    spawn(process.execPath, flags, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
+  );
   const [{ port }] = await once(child, 'message');
   const measure = async () => {
     child.send('measure');

@@ -4,11 +4,13 @@ import type { CommitResult, Engine, KeyValue } from './engine.ts';
 import type { LeaseManager } from './lease-manager.ts';
 import type { ObjectCoder, ReadState } from './object-coder.ts';
 import { checkPreconditions } from './preconditions.ts';
+import { surelyDiffer } from './same-content.ts';
 import type { GuaranteedUpdateOptions, TryUpdate, UpdateResult } from './storage.ts';
 import { StorageError } from './storage-error.ts';
 import type { StoreCounters } from './store-counters.ts';
 import type { StoreTrace } from './store-trace.ts';
 import type { Stored } from './stored.ts';
+import { withoutVersion } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';
 import type { WriteTurns } from './write-turns.ts';
 
@@ -66,7 +68,7 @@ export class UpdateLoop<T extends KubernetesObject> {
       const { object, isLarge } = result;
       const plain = isLarge === true ? await this.#coder.encodeLarge(object) : this.#coder.encode(object);
       this.#trace.step('Encode succeeded', plain.length);
-      const unchanged = await this.#unchanged(plain);
+      const unchanged = await this.#unchanged(plain, object);
       if (unchanged === 'retry') continue;
       if (unchanged !== 'changed') return unchanged;
       const written = await this.#write(plain, result.ttlSeconds);
@@ -111,26 +113,24 @@ export class UpdateLoop<T extends KubernetesObject> {
   }
 
   /** The stored object when the update changes nothing, decided on what is stored now. */
-  async #unchanged(plain: Uint8Array): Promise<Stored<T> | 'changed' | 'retry'> {
-    if (!(await this.#equals(plain))) return 'changed';
+  async #unchanged(plain: Uint8Array, object: T): Promise<Stored<T> | 'changed' | 'retry'> {
+    if (this.#state.isStale || !(await this.#hasContent(plain, object))) return 'changed';
     if (!this.#isCurrent) {
       await this.#refresh();
-      if (!(await this.#hasContent(plain))) return 'retry';
+      if (!(await this.#hasContent(plain, object))) return 'retry';
     }
     return this.#state.isStale || this.#state.stored === undefined ? 'changed' : this.#state.stored;
   }
 
-  #equals(plain: Uint8Array): boolean | Promise<boolean> {
-    return !this.#state.isStale && this.#hasContent(plain);
-  }
-
-  #hasContent(plain: Uint8Array): boolean | Promise<boolean> {
-    const { stored } = this.#state;
+  #hasContent(plain: Uint8Array, object: T): boolean | Promise<boolean> {
+    const { stored, plain: present } = this.#state;
     if (stored === undefined) return false;
     // The same content has the same length: most changes are told by it.
     if (stored.storedBytes !== 0 && stored.storedBytes !== plain.length) return false;
-    if (plain.length < largeObjectBytes) return this.#coder.isSameContent(plain, this.#coder.plainOf(this.#state));
-    return this.#isSameLarge(plain);
+    if (plain.length >= largeObjectBytes) return this.#isSameLarge(plain);
+    // A look at both objects is cheaper than encoding the present one, which tells the rest.
+    if (present === undefined && surelyDiffer(withoutVersion(stored.object as T), withoutVersion(object))) return false;
+    return this.#coder.isSameContent(plain, this.#coder.plainOf(this.#state));
   }
 
   async #isSameLarge(plain: Uint8Array): Promise<boolean> {

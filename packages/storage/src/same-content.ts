@@ -1,7 +1,26 @@
-// Whether two JSON values are the same but for the order of their members, in slices: a large object that was only reordered.
-// Used by codec.ts.
+// Whether two JSON values are the same but for the order of their members. Used by codec.ts and object-update.ts.
 import { isDeepStrictEqual } from 'node:util';
 import { fitsOneSlice, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api';
+
+/**
+ * True only if the JSON of two values cannot be the same: both have a text, number or boolean in one place that is not the other's.
+ * False is no answer: members that one of them lacks, and values that JSON writes in a form of its own, are left to a comparison of
+ * the encodings.
+ */
+export function surelyDiffer(a: unknown, b: unknown): boolean {
+  if (a === b) return false;
+  if (typeof a !== 'object' || typeof b !== 'object')
+    return typeof a === typeof b && (typeof a === 'string' || typeof a === 'boolean' || isOtherNumber(a, b));
+  if (Array.isArray(a)) return Array.isArray(b) && a.some((item, index) => surelyDiffer(item, b[index]));
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  for (const name in a) if (surelyDiffer(a[name], b[name])) return true;
+  return false;
+}
+
+/** JSON writes -0 as 0, and what is not finite as null. */
+function isOtherNumber(a: unknown, b: unknown): boolean {
+  return Number.isFinite(a) && Number.isFinite(b) && Number(a) !== Number(b);
+}
 
 const itemsPerSlice = 64;
 

@@ -1,13 +1,14 @@
 // What it is worth that cached objects share their equal parts (decision 0016): 20,000 pods of 5 KB, of ReplicaSets of 1 to 40
-// replicas, listed by an informer and updated in no order, beside JSON.parse of the same with the objects kept, and client-node.
+// replicas and of a population as a cluster has it (parts/cluster-population.mjs), listed by an informer and updated in no order, beside JSON.parse of the same with the objects kept, and client-node.
 import { figure, median } from './parts/figures.mjs';
 import { measureClients } from './parts/sdk-client.mjs';
 
 const objects = Number(process.env.KAPSTAN_BENCH_OBJECTS ?? 20_000);
 const events = Number(process.env.KAPSTAN_BENCH_EVENTS ?? 100_000);
 const runs = Number(process.env.KAPSTAN_BENCH_RUNS ?? 3);
-const libraries = ['kapstan', 'json-parse-kept', 'client-node'];
+const libraries = ['kapstan', 'kapstan-unshared', 'json-parse-kept', 'client-node'];
 const names = [
+  ['kapstan-unshared', 'the same with sharesEqualParts: false'],
   ['json-parse-kept', 'http.get and JSON.parse, each object kept in a Map'],
   ['client-node', 'client-node 1.4'],
 ];
@@ -20,7 +21,8 @@ async function measure(what, key, unit, call) {
   return results;
 }
 
-for (const replicas of [1, 3, 5, 10, 40]) {
+const chosen = process.env.KAPSTAN_BENCH_REPLICAS?.split(',') ?? ['cluster', '1', '3', '5', '10', '40'];
+for (const replicas of chosen) {
   const synced = await measure('CPU per object of a sync', 'cpuUsPerObject', 'us', { replicas });
   const heap = (library) => synced.get(library).map((one) => one.heapMb);
   const peers = names.map(([library, name]) => ({ name, value: median(heap(library)) }));

@@ -1,25 +1,33 @@
 // A process that answers LIST and WATCH of pods with prebuilt bytes, so that the client under test is what takes the time.
 // node canned-pods.mjs OBJECTS EVENTS CHANGES REPLICAS; sends its port when it listens. Pods are about 2.3 KB, as a kube-apiserver
-// answers them; with REPLICAS they are those of controlled-pod.mjs, updated in no order. Who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
+// answers them; with REPLICAS they are those of controlled-pod.mjs, updated in no order: so many a ReplicaSet, or "cluster" for those of
+// cluster-population.mjs. Who asks for metadata alone gets that. Each watch gets EVENTS MODIFIED events as fast as it takes them. Two events of a pod
 // differ in what a kubelet's update of the status changes (version, times; CHANGES "status"), in the version alone ("version"), or also in labels, owner, node and
 // address (CHANGES "all"). Started by sdk-client.mjs.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { clusterPopulation } from './cluster-population.mjs';
 import { controlledPod } from './controlled-pod.mjs';
 import { pod } from './pod.mjs';
 
 const objects = Number(process.argv[2]);
 const events = Number(process.argv[3]);
 const changes = process.argv[4];
-const replicas = Number(process.argv[5] ?? 0);
+const replicas = process.argv[5] ?? '0';
+const isControlled = replicas !== '0';
+const owners = replicas === 'cluster' ? clusterPopulation(objects) : undefined;
 const firstVersion = 1_000_000_000;
 const version = firstVersion + objects;
 const firstTimeMs = Date.UTC(2026, 10, 20);
 
+function ownerOf(index) {
+  return owners?.[index] ?? { set: Math.floor(index / Number(replicas)), kind: 'ReplicaSet' };
+}
+
 /** Pod `index` with all else of the pod that many places on. */
 function podOf(index, from = 0) {
-  if (replicas > 0) return controlledPod(index, replicas);
+  if (isControlled) return controlledPod(index, ownerOf(index));
   const { name, namespace, uid } = pod(index).metadata;
   const { metadata, ...other } = pod(index + from);
   return { metadata: { ...metadata, name, namespace, uid }, ...other };
@@ -64,7 +72,7 @@ const metadataOnly = answers({
 });
 
 // A prime: with it the events go through all objects, far apart from one to the next.
-const stride = replicas > 0 ? 7919 : 1;
+const stride = isControlled ? 7919 : 1;
 
 /** Sends the events, each with a version of its own, in pieces of about 1 MB. */
 async function sendEvents(response, changed) {
@@ -91,7 +99,7 @@ const server = createServer(async (request, response) => {
     response.flushHeaders();
     if (searchParams.get('sendInitialEvents') === 'true') response.write(set.initial);
     // The client finishes its sync before the first event.
-    if (events > 0) await sleep(replicas > 0 ? 5000 : 1000);
+    if (events > 0) await sleep(isControlled ? 12_000 : 1000);
     return void (await sendEvents(response, set.changed));
   }
   const limit = Number(searchParams.get('limit') ?? 0);

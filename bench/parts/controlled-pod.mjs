@@ -130,6 +130,17 @@ function specOf({ env, image, port }, { word, below }) {
   };
 }
 
+/** A pod of a DaemonSet is bound to its node by an affinity, and stays through what would move others. */
+function onItsNode(spec) {
+  const matchFields = [{ key: 'metadata.name', operator: 'In', values: [spec.nodeName] }];
+  const required = { nodeSelectorTerms: [{ matchFields }] };
+  const stays = ['disk-pressure', 'memory-pressure', 'pid-pressure', 'unschedulable'].map((key) => ({
+    ...{ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect: 'NoSchedule' },
+  }));
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
+  return { ...spec, affinity, tolerations: [...spec.tolerations, ...stays] };
+}
+
 function statusOf({ image }, { hex, time, address }, podIp) {
   const types = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled'];
   const conditions = types.map((type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: time() }));
@@ -153,15 +164,16 @@ function statusOf({ image }, { hex, time, address }, podIp) {
   };
 }
 
-/** Number `index` of pods whose ReplicaSets have so many replicas each. */
-export function controlledPod(index, replicas) {
-  const set = replicaSet(Math.floor(index / replicas));
+/** Pod number `index`, owned by controller number `owner.set` of a kind: 'ReplicaSet' or 'DaemonSet'. */
+export function controlledPod(index, { set: setNumber, kind }) {
+  const set = replicaSet(setNumber);
   const own = random(`pod ${index}`);
   const podIp = own.address();
-  const [owner, at] = [`${set.app}-${set.hash}`, own.time()];
+  const owner = kind === 'DaemonSet' ? set.app : `${set.app}-${set.hash}`;
+  const at = own.time();
   const reference = {
     apiVersion: 'apps/v1',
-    kind: 'ReplicaSet',
+    kind,
     name: owner,
     uid: set.uid,
     controller: true,
@@ -172,14 +184,14 @@ export function controlledPod(index, replicas) {
       ...{
         name: `${owner}-${own.word(5)}`,
         generateName: `${owner}-`,
-        namespace: `team-${Math.floor(index / replicas) % 50}`,
+        namespace: kind === 'DaemonSet' ? 'kube-system' : `team-${setNumber % 50}`,
         uid: own.uid(),
       },
       ...{ resourceVersion: String(1_000_000_000 + index), generation: 1, creationTimestamp: at },
       ...{ labels: { app: set.app, 'pod-template-hash': set.hash }, ownerReferences: [reference] },
       managedFields: managedFields(set, { ...own, podIp }),
     },
-    spec: specOf(set, own),
+    spec: kind === 'DaemonSet' ? onItsNode(specOf(set, own)) : specOf(set, own),
     status: statusOf(set, own, podIp),
   };
 }

@@ -14,6 +14,8 @@ export const hasFluent = peersFolder !== undefined;
 export const libraries = {
   kapstan: (url) => kapstan(url, (factory, pods) => factory.informer(pods)),
   'kapstan-list': (url) => kapstan(url, (factory, pods) => factory.informer(pods), { useWatchList: false }),
+  // What sharing equal parts is worth: the same without it.
+  'kapstan-unshared': (url) => kapstan(url, (factory, pods) => factory.informer(pods), {}, { sharesEqualParts: false }),
   'kapstan-metadata': (url) => kapstan(url, (factory, pods) => factory.metadataInformer(pods)),
   'kapstan-metadata-list': (url) =>
     kapstan(url, (factory, pods) => factory.metadataInformer(pods), { useWatchList: false }),
@@ -82,11 +84,11 @@ async function jsonParse(url, keep) {
   };
 }
 
-async function kapstan(url, informerOf, options = {}) {
+async function kapstan(url, informerOf, options = {}, clientOptions = {}) {
   const { connect } = await import('@kapstan/client');
   const { SharedInformerFactory } = await import('@kapstan/informers');
   const { Pod } = await import('@kapstan/kinds/core/v1');
-  const client = await connect({ config: { server: url } });
+  const client = await connect({ config: { server: url }, ...clientOptions });
   await client.raw({ path: '/warm' }).catch(() => undefined);
   return ({ onAdd, onUpdate }) => {
     const informer = informerOf(new SharedInformerFactory(client, options), Pod);

@@ -17,11 +17,16 @@ export function metadataAccept(kind: 'PartialObjectMetadata' | 'PartialObjectMet
   return `${json};as=${kind};g=meta.k8s.io;v=v1,${json}`;
 }
 
-/** Objects hold the same frozen values of what they have in common. */
-export function cacheForms({ metadataOnly }: { readonly metadataOnly: boolean }): Record<'list' | 'watch', AnswerForm> {
+export interface CacheFormOptions {
+  readonly metadataOnly: boolean;
+  /** Whether objects hold the same frozen values of what they have in common. */
+  readonly sharesEqualParts: boolean;
+}
+
+export function cacheForms({ metadataOnly, sharesEqualParts }: CacheFormOptions): Record<'list' | 'watch', AnswerForm> {
+  const list = metadataOnly ? metadataAccept('PartialObjectMetadataList') : json;
+  const watch = metadataOnly ? metadataAccept('PartialObjectMetadata') : json;
+  if (!sharesEqualParts) return { list: { accept: list }, watch: { accept: watch } };
   const { parseObject, parseEvent } = new SharingParser();
-  return {
-    list: { accept: metadataOnly ? metadataAccept('PartialObjectMetadataList') : json, parse: parseObject },
-    watch: { accept: metadataOnly ? metadataAccept('PartialObjectMetadata') : json, parse: parseEvent },
-  };
+  return { list: { accept: list, parse: parseObject }, watch: { accept: watch, parse: parseEvent } };
 }

@@ -81,6 +81,11 @@ export interface ClientOptions {
   readonly maxEventBytes?: number;
   /** Items a page in `list()`. 0 = all at once. Default 500. */
   readonly pageSize?: number;
+  /**
+   * Whether the objects of a cache (`listerWatcher`, informers) hold one frozen value for what they have in common: less CPU and
+   * memory where controllers have many replicas. False: each object is parsed alone. Default true. See decision 0016.
+   */
+  readonly sharesEqualParts?: boolean;
 }
 
 export interface ResolvedClientOptions
@@ -108,6 +113,7 @@ export const clientOptionNames: OptionNames<ClientOptions> = {
   onRequest: true,
   writeObserver: true,
   rateLimit: true,
+  sharesEqualParts: true,
 };
 
 /** Throws TypeError for what does not observe writes. */
@@ -122,6 +128,7 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
   const resolved = {
     clock: systemClock,
     logger: processLogger,
+    sharesEqualParts: true,
     ...clientDefaults,
     ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
   } as ResolvedClientOptions;
@@ -132,6 +139,7 @@ export function resolveClientOptions(options: ClientOptions): ResolvedClientOpti
   requireClock(resolved.clock);
   requireLogger(resolved.logger);
   requireCallbacks(resolved, ['onWarning', 'onRequest']);
+  if (typeof resolved.sharesEqualParts !== 'boolean') throw new TypeError('sharesEqualParts must be a boolean');
   if (resolved.writeObserver !== undefined) requireWriteObserver(resolved.writeObserver);
   return resolved;
 }

@@ -261,7 +261,7 @@ export class Client implements ResourceClient {
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, given: ListerWatcherScope = {}): ListerWatcher<T> {
     callChecks.listerWatcher(token, given);
     const { metadataOnly = false, ...scope } = given;
-    const { list, watch } = cacheForms({ metadataOnly });
+    const { list, watch } = cacheForms({ metadataOnly, sharesEqualParts: this.#options.sharesEqualParts });
     return {
       resource: token,
       list: async (options) => await this.#page(token, scoped(options, scope), list),

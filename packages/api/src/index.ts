@@ -98,6 +98,7 @@ export {
   readJsonSlowly,
   type SlowRead,
 } from './json-syntax.ts';
+export { parseText } from './json-text.ts';
 export { nearestName, type OptionNames, requireKnownOptions } from './known-options.ts';
 export type {
   DeepReadonly,

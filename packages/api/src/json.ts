@@ -1,4 +1,5 @@
 // JSON in which numbers survive digit for digit. Used wherever objects of users are read or written.
+import { parseText } from './json-text.ts';
 import { fitsOneSlice, membersPerSlice, rememberSize, type SlicedWork } from './sliced-work.ts';
 
 /** A number whose text JavaScript's doubles cannot hold; kept as written. */
@@ -41,14 +42,14 @@ const quotedSentinel = new RegExp(`"${sentinel}(-?[0-9.eE+-]+)"`, 'g');
  * Throws SyntaxError. `__proto__` and its like are plain own keys.
  */
 export function parseJson(text: string): unknown {
-  if (!hasLongRun(text) || !manyDigits.test(text)) return JSON.parse(text);
+  if (!hasLongRun(text) || !manyDigits.test(text)) return parseText(text);
   let replaced = false;
   const marked = text.replace(tokens, (token) => {
     if (token.startsWith('"') || isExactAsDouble(token)) return token;
     replaced = true;
     return `"${sentinel}${token}"`;
   });
-  const value: unknown = JSON.parse(replaced ? marked : text);
+  const value = parseText(replaced ? marked : text);
   return replaced ? restoreNumbers(value) : value;
 }
 

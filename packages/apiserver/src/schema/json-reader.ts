@@ -5,6 +5,7 @@ import {
   JsonSyntaxError,
   type MemberList,
   maxJsonDepth,
+  parseText,
   readJsonInSlices,
   readJsonSlowly,
   type SlicedWork,
@@ -27,7 +28,7 @@ export function readJson(sent: string): JsonDocument {
     throw new JsonSyntaxError(`invalid character '${survey.tooDeep}' exceeded max depth`);
   if (!survey.plainNumbers) return readJsonSlowly(text);
   try {
-    const value: unknown = JSON.parse(text);
+    const value = parseText(text);
     return countMembers(value) === survey.members ? { value, repeats: noRepeats } : readJsonSlowly(text);
   } catch (error) {
     return refuse(text, error);

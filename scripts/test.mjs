@@ -10,6 +10,8 @@ import { bin, build, checkNode, install, root, run } from './set-up.mjs';
 const filters = process.argv.slice(2);
 const isWhole = filters.length === 0;
 const node = process.execPath;
+/** How long faults are tried on the packages that changed last; 0 = not at all. */
+const mutantMinutes = Number(process.env.KAPSTAN_TEST_MUTANT_MINUTES ?? 0);
 const report = join(root, 'reports/vitest.json');
 const outcome = { passed: 0, failed: 0, skipped: [], failures: [] };
 
@@ -102,6 +104,10 @@ async function main() {
   }
   const result = await runTests();
   if (isWhole && result !== undefined) checkParity(result);
+  if (isWhole && mutantMinutes > 0) {
+    const args = [join(root, 'test/mutants/run.mjs'), '--changed', `--minutes=${mutantMinutes}`];
+    await step('mutants of the packages that changed', () => run(node, args));
+  }
 }
 
 await main().catch((error) => fail('npm test itself', String(error?.stack ?? error)));

@@ -1,7 +1,7 @@
 // npm run test:mutants: applies each mutant of mutants.json to a private copy of the packages and runs the test that must
 // notice it. A mutant that its test does not notice survives: that is a failure. The sources themselves are never touched.
-//   npm run test:mutants                 all of them, some minutes
-//   npm run test:mutants -- committer    those whose file, test or description holds the text
+//   npm run test:mutants                 all of them: hours
+//   npm run test:mutants -- committer    those whose file, test or description holds the text; select.mjs has more
 import { spawn } from 'node:child_process';
 import {
   cpSync,
@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readOptions, select } from './select.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const longestRunMs = 90_000;
@@ -94,47 +95,56 @@ async function judge(copy, mutant) {
   }
 }
 
-async function checkUnmutated(copy, mutants) {
-  for (const [file, those] of groupByFile(mutants)) {
-    const ids = [...new Set(those.map((mutant) => mutant.test))];
+/** Whether the tests of a file pass as they are, without a mutant; asked once of each file. */
+function unmutatedChecker(copy, mutants) {
+  const checks = new Map();
+  const check = async (file) => {
+    const ids = [...new Set(mutants.filter(({ test }) => fileOf(test) === file).map(({ test }) => test))];
     const states = await runTests(copy, ids);
     if (states.length !== ids.length || states.some((state) => state !== 'passed'))
-      throw new Error(`${file}: of ${ids.length} tests without a mutant ${states.length} ran: ${states.join(', ')}`);
-    console.log(`✓ ${ids.length} tests pass unmutated: ${file}`);
-  }
+      throw new Error(`of ${ids.length} tests of ${file} without a mutant ${states.length} ran: ${states.join(', ')}`);
+  };
+  return ({ test }) => {
+    const file = fileOf(test);
+    if (!checks.has(file)) checks.set(file, check(file));
+    return checks.get(file);
+  };
 }
 
-function groupByFile(mutants) {
-  const files = new Map();
-  for (const mutant of mutants) {
-    const [file] = mutant.test.split(' › ');
-    files.set(file, [...(files.get(file) ?? []), mutant]);
-  }
-  return files;
+const fileOf = (test) => test.split(' › ')[0];
+
+function report(rows, left) {
+  console.log('\n| Mutant | File | Killed by | |\n| --- | --- | --- | --- |');
+  for (const { verdict, mutant } of rows)
+    console.log(`| ${mutant.what} | ${mutant.file} | ${mutant.test.split(' › ')[1]} | ${verdict} |`);
+  const alive = rows.filter(({ verdict }) => verdict !== 'killed').length;
+  const rest = left === 0 ? '' : `; the time was over before ${left} more`;
+  console.log(`\n${rows.length - alive} of ${rows.length} mutants killed${rest}`);
+  process.exitCode = alive > 0 ? 1 : 0;
 }
 
-async function main(filter = '') {
+async function main(args) {
+  const options = readOptions(args);
   const all = JSON.parse(readFileSync(new URL('mutants.json', import.meta.url), 'utf8'));
-  const mutants = all.filter(({ what, file, test }) => `${what} ${file} ${test}`.includes(filter));
-  if (mutants.length === 0) throw new Error(`no mutant holds "${filter}"`);
+  const mutants = select(all, options);
+  if (mutants.length === 0 && options.changed === undefined) throw new Error(`no mutant holds "${options.filter}"`);
+  const endMs = performance.now() + options.minutes * 60_000;
   const copy = copyPackages();
+  const passesUnmutated = unmutatedChecker(copy, mutants);
   const rows = [];
   try {
-    await checkUnmutated(copy, mutants);
     for (const mutant of mutants) {
-      const verdict = await judge(copy, mutant).catch((error) => error.message);
+      if (performance.now() > endMs) break;
+      const verdict = await passesUnmutated(mutant)
+        .then(() => judge(copy, mutant))
+        .catch((error) => error.message);
       rows.push({ verdict, mutant });
       console.log(`${verdict === 'killed' ? '✓' : '✗'} ${mutant.file}: ${mutant.what}: ${verdict}`);
     }
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
-  console.log('\n| Mutant | File | Killed by | |\n| --- | --- | --- | --- |');
-  for (const { verdict, mutant } of rows)
-    console.log(`| ${mutant.what} | ${mutant.file} | ${mutant.test.split(' › ')[1]} | ${verdict} |`);
-  const alive = rows.filter(({ verdict }) => verdict !== 'killed').length;
-  console.log(`\n${rows.length - alive} of ${rows.length} mutants killed`);
-  process.exitCode = alive > 0 ? 1 : 0;
+  report(rows, mutants.length - rows.length);
 }
 
-await main(process.argv[2]);
+await main(process.argv.slice(2));

@@ -2,18 +2,19 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseMarked, parseText } from './json-text.ts';
 
-const names = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '\n', '\u0001', '', '__proto__', 'a'));
+const names = fc.oneof(fc.string(), fc.constantFrom('"', '\\', '\n', '\u0001', '', '__proto__', 'a', 'a\\', 'a\n'));
 const objects = fc.dictionary(names, fc.oneof(fc.jsonValue(), fc.dictionary(names, fc.jsonValue())));
 
 describe.each([
   { name: 'parseText', parse: parseText },
   { name: 'parseMarked', parse: parseMarked },
 ])('$name', ({ parse }) => {
-  it('reads names of one escaped character, which V8 of Node 26 takes for a backslash', () => {
-    expect(parse(String.raw`{"a":0,"\n":1,"x\\":2,"\u0061b":3,"\u0062" : [{"c":4,"\"":5}]}`)).toEqual({
+  it('takes no name for one of another object, as V8 of Node 24 does after a name with a backslash', () => {
+    parse(String.raw`{"a":0,"\\":1,"c\\":2}`);
+    expect(parse(String.raw`{"a":0,"\n":1,"c\"":2,"\u0061b":3,"\u0062" : [{"c":4,"\"":5}]}`)).toEqual({
       a: 0,
       '\n': 1,
-      'x\\': 2,
+      'c"': 2,
       ab: 3,
       b: [{ c: 4, '"': 5 }],
     });

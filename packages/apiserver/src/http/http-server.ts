@@ -125,13 +125,16 @@ function createNodeServer(
   };
   // One more than may come: it shows that there were too many.
   const maxHeadersCount = maxHeaders + 1;
+  // Node 24.9 and newer ask it before they let go of the connection; older ones always do, see attach.
+  const shouldUpgradeCallback = (request: IncomingMessage): boolean => options.upgrades?.(request) === true;
+  const asked = { maxHeadersCount, shouldUpgradeCallback };
   const { tls } = options;
   if (tls === undefined) {
     const server = createServer(
       { ...http1, ...keepAliveProbes },
       (request: IncomingMessage, response: ServerResponse) => listener(request, response),
     );
-    return Object.assign(server, { maxHeadersCount });
+    return Object.assign(server, asked);
   }
   const server = createSecureServer({
     allowHTTP1: true,
@@ -152,7 +155,7 @@ function createNodeServer(
   });
   server.on('request', listener);
   // HTTP/1.1 on this server reads these members, as node:http does.
-  return Object.assign(server, { ...http1, maxHeadersCount });
+  return Object.assign(server, { ...http1, ...asked });
 }
 
 /** The sockets, sessions and running requests of one server. */

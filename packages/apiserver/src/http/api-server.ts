@@ -19,6 +19,7 @@ import type { Exchange } from './exchange.ts';
 import { GracefulShutdown } from './graceful-shutdown.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer } from './http-server.ts';
 import { InflightLimit } from './inflight-limit.ts';
+import { InitialSlices } from './initial-slices.ts';
 import { PathRouter } from './path-router.ts';
 import { RequestAccess, sendInternalError } from './request-access.ts';
 import { endAudit, RequestAudit } from './request-audit.ts';
@@ -102,6 +103,7 @@ class RequestChain {
       watches: this.#ports.watches,
       tunnels: this.#ports.tunnels,
       yamlBodies: this.#ports.yamlBodies,
+      initialSlices: this.#ports.initialSlices,
       clock: this.#clock,
     });
     this.#limit = new InflightLimit({
@@ -290,6 +292,7 @@ function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
       userBytes: options.maxUserWatchBufferBytes ?? defaults.maxUserWatchBufferBytes,
       serverBytes: options.maxServerWatchBufferBytes ?? defaults.maxServerWatchBufferBytes,
     }),
+    initialSlices: new InitialSlices(clock),
     tunnels: new TunnelRegistry(),
     transport: new TunnelTransport({
       ...options.kubelet,

@@ -5,6 +5,7 @@ import { type Clock, delay, newServiceUnavailable } from '@kapstan/api';
 import type { Exchange } from './exchange.ts';
 import type { HealthCheck } from './health.ts';
 import type { HttpServer } from './http-server.ts';
+import type { InitialSlices } from './initial-slices.ts';
 import { isLongRunning, type RequestInfo } from './request-info.ts';
 import { sendText, statusOf } from './status-response.ts';
 import type { TunnelRegistry } from './tunnel-registry.ts';
@@ -42,6 +43,7 @@ export interface GracefulShutdownPorts extends ShutdownOptions {
   readonly watches: WatchRegistry;
   readonly tunnels: TunnelRegistry;
   readonly yamlBodies: YamlBodies;
+  readonly initialSlices: InitialSlices;
   readonly clock: Clock;
 }
 
@@ -84,6 +86,7 @@ export class GracefulShutdown {
   /** All steps, to the end of the last connection. Once. */
   async run(server: HttpServer): Promise<void> {
     await this.#drain(server);
+    this.#ports.initialSlices.clear();
     await this.#ports.yamlBodies.close();
   }
 

@@ -22,6 +22,7 @@ import { documentForm, summarizeBody } from '../schema/decode-object.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
+import type { InitialSlices } from './initial-slices.ts';
 import { negotiateInput, negotiateResourceOutput, type OutputForm } from './negotiation.ts';
 import { attributesOf } from './request-access.ts';
 import type { ResourceRequest } from './request-info.ts';
@@ -51,6 +52,7 @@ export interface HandlerPorts {
   readonly yamlBodies: YamlBodies;
   readonly watches: WatchRegistry;
   readonly watchBudget: WatchBudget;
+  readonly initialSlices: InitialSlices;
   readonly tunnels: TunnelRegistry;
   readonly transport: TunnelTransport;
   /** Longest silence on an upgraded connection, in milliseconds; 0 = without end. */

@@ -22,6 +22,7 @@ import {
   partialMetadata,
   type StoredObject,
 } from './encodings.ts';
+import type { FrameForm } from './initial-slices.ts';
 import type { OutputForm } from './negotiation.ts';
 import { statusOf, wireStatus } from './status-response.ts';
 import { type IncludeObject, tableFields, tableRow } from './table-response.ts';
@@ -61,6 +62,17 @@ export class WatchFrames {
     return this.#options.form.format.name === 'protobuf'
       ? this.#protobuf(item.type, item.stored)
       : this.#json(item.type, item.stored);
+  }
+
+  /** What frames of added objects depend on; undefined until the columns of a Table are out, and where there are no frames. */
+  get addedForm(): FrameForm | undefined {
+    const { definition, form, includeObject, clock } = this.#options;
+    const { format, target } = form;
+    if (target?.kind === 'PartialObjectMetadataList') return undefined;
+    const base = target === undefined ? format.name : `${format.name} ${target.kind} ${target.version}`;
+    if (target?.kind !== 'Table') return { definition, name: base };
+    if (!this.#hasSentColumns) return undefined;
+    return { definition, name: `${base} ${includeObject} ${Math.floor(clock.now() / 1000)}` };
   }
 
   #json(type: EventType, stored: StoredObject): Uint8Array {

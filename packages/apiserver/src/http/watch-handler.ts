@@ -31,6 +31,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   });
   const response = new WatchResponse({
     frames: new WatchFrames({ definition, form, includeObject, clock: ports.clock }),
+    initialSlices: ports.initialSlices,
     allowBookmarks: options.allowWatchBookmarks,
     maxBufferedBytes: ports.maxWatchBufferBytes,
     budget: ports.watchBudget,

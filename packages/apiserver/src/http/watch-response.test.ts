@@ -1,8 +1,12 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { Histogram, type StorageEvent, Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testDefinition } from '../testing/store-fixture.ts';
+import { objectFrame } from './encodings.ts';
+import { InitialSlices } from './initial-slices.ts';
 import type { ResponseStream } from './response-stream.ts';
 import { TurnFlusher } from './turn-flusher.ts';
 import { WatchBudget } from './watch-budget.ts';
@@ -100,6 +104,7 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 const flusher = new TurnFlusher();
 let clock: VirtualClock;
 let budget: WatchBudget;
+let initialSlices: InitialSlices;
 let sizes = new Histogram([100, 1000]);
 let initialEnds = 0;
 let overflows = 0;
@@ -108,6 +113,7 @@ let endings = 0;
 beforeEach(() => {
   clock = new VirtualClock();
   budget = new WatchBudget({ userBytes: 0, serverBytes: 0 });
+  initialSlices = new InitialSlices(clock);
   sizes = new Histogram([100, 1000]);
   initialEnds = 0;
   overflows = 0;
@@ -118,6 +124,7 @@ beforeEach(() => {
 function watchOf(maxBufferedBytes = 4 * mebibyte): WatchResponse {
   return new WatchResponse({
     frames: new WatchFrames({ definition, form, includeObject: 'None', clock }),
+    initialSlices,
     allowBookmarks: true,
     maxBufferedBytes,
     budget,
@@ -252,6 +259,88 @@ describe('initial events for a slow reader', () => {
       await nextTurn();
     }
     expect([asked, watch.isFull, stream.lines.length]).toEqual([1, false, 500]);
+  });
+});
+
+describe('initial events that several watches send', () => {
+  class Counted extends Stored<UnstructuredObject> {
+    encodings = 0;
+    override encoded(...encoding: Parameters<Stored<UnstructuredObject>['encoded']>): Uint8Array {
+      this.encodings++;
+      return super.encoded(...encoding);
+    }
+  }
+  const counted = (name: string) => new Counted(`/configmaps/${name}`, 1 as Revision, objectOf(name, kibibyte));
+
+  async function sent(objects: readonly Counted[]): Promise<string[]> {
+    const stream = new FakeStream(64 * kibibyte);
+    const watch = watchOf();
+    for (const stored of objects) watch.onEvent({ type: 'ADDED', stored });
+    watch.open(stream);
+    for (let turns = 0; turns < 100; turns++) {
+      stream.drain();
+      await nextTurn();
+    }
+    expect(sizes.counts().sum).toBe(stream.written);
+    sizes = new Histogram([100, 1000]);
+    watch.close();
+    return shown(stream);
+  }
+
+  const all = (objects: readonly Counted[]) => objects.map(({ object }) => `ADDED ${object.metadata?.name}`);
+
+  it('are encoded for the first of them, also where the lists differ in a part', async () => {
+    const objects = Array.from({ length: 400 }, (_, n) => counted(`${n}`));
+    expect(await sent(objects)).toEqual(all(objects));
+    const first = objects.map(({ encodings }) => encodings);
+    expect(await sent(objects)).toEqual(all(objects));
+    // The first event of a watch may carry the columns of a Table.
+    expect(objects.slice(1).map(({ encodings }) => encodings)).toEqual(first.slice(1));
+    const changed = objects.with(200, counted('new'));
+    expect(await sent(changed)).toEqual(all(changed));
+    const again = objects.filter(({ encodings }, index) => encodings > (first[index] as number));
+    expect(again.length).toBeLessThan(150);
+  });
+
+  it('are let go of after a few seconds, and before they are too many', async () => {
+    await sent(Array.from({ length: 400 }, (_, n) => counted(`${n}`)));
+    expect(initialSlices.bytes).toBeGreaterThan(300 * kibibyte);
+    await clock.advance(10_000);
+    expect([initialSlices.bytes, clock.pendingTimers]).toEqual([0, 0]);
+    const form = { definition, name: 'json' };
+    for (let n = 0; n < 20; n++) {
+      initialSlices.keep(form, { objects: [counted(`${n}`)], lengths: [mebibyte], bytes: new Uint8Array(mebibyte) });
+    }
+    expect(initialSlices.bytes).toBe(8 * mebibyte);
+    initialSlices.clear();
+    expect([initialSlices.bytes, clock.pendingTimers]).toEqual([0, 0]);
+  });
+});
+
+describe('a reader that is always a little behind', () => {
+  it('holds nothing of what it has taken', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const stream = new FakeStream(kibibyte);
+    const watch = liveWatch(stream);
+    const seen: WeakRef<object>[] = [];
+    const offer = (n: number): void => {
+      const event = added(`${n}`, 40 * kibibyte);
+      if (event.type !== 'BOOKMARK') seen.push(new WeakRef(objectFrame('ADDED', event.stored)));
+      watch.onEvent(event);
+    };
+    for (let n = 0; n < 600; n++) {
+      offer(n);
+      if (n < 2) continue;
+      await nextTurn();
+      stream.drain();
+    }
+    await nextTurn();
+    collectGarbage();
+    await nextTurn();
+    collectGarbage();
+    expect(seen.filter((frame) => frame.deref() !== undefined).length).toBeLessThan(10);
+    watch.abort();
   });
 });
 

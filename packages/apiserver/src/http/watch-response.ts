@@ -3,7 +3,9 @@
 // Source: apiserver endpoints/handlers/watch.go.
 import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
 import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import type { StoredObject } from './encodings.ts';
 import { pieceBytes, piecesOf } from './frame-pieces.ts';
+import type { InitialSlice, InitialSlices } from './initial-slices.ts';
 import type { ResponseStream } from './response-stream.ts';
 import type { TurnFlusher } from './turn-flusher.ts';
 import type { BudgetedWatch, BudgetReason, WatchAccount, WatchBudget } from './watch-budget.ts';
@@ -14,6 +16,7 @@ export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
 
 export interface WatchResponseOptions {
   readonly frames: WatchFrames;
+  readonly initialSlices: InitialSlices;
   readonly allowBookmarks: boolean;
   /** Bytes of live events that may wait for the peer; the initial events do not count. */
   readonly maxBufferedBytes: number;
@@ -37,6 +40,10 @@ export interface WatchResponseOptions {
 /** Live events as bytes, which are shared; initial ones as they came, to be encoded when the socket has room. */
 type Pending = WatchItem | Uint8Array;
 
+/** Stands in the queue for what was taken, so that the queue does not keep it. */
+const taken = new Uint8Array(0);
+/** Slots that may be empty at the head of the queue. */
+const maxTaken = 256;
 /** Bytes written to a socket at once; then it has to take them, and others get their turn. */
 const sliceBytes = 32 * 1024;
 /** From here on initial events wait in the cache, where they cost nothing: so many of them, or so many bytes of encoded ones. */
@@ -251,14 +258,24 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
       this.#empty();
       if (this.#isEnding) return this.#end();
     }
+    this.#shorten();
     this.#tellOfRoom();
     if (!hasRoom) this.#resumeWhenDrained(stream);
     else if (!isEmpty) this.#schedule();
   }
 
+  /** A reader that is always a little behind never empties the queue. */
+  #shorten(): void {
+    if (this.#head < maxTaken || this.#head * 2 < this.#queue.length) return;
+    this.#queue.splice(0, this.#head);
+    this.#head = 0;
+  }
+
+  /** Not before half of it is free: asking for a few events each time costs more than sending them. */
   #tellOfRoom(): void {
     const { onRoom } = this;
-    if (onRoom === undefined || this.isFull || this.#isEnding) return;
+    if (onRoom === undefined || this.#isEnding) return;
+    if (this.#queue.length - this.#head > fullEvents / 2 || this.#waitingBytes > fullBytes / 2) return;
     this.onRoom = undefined;
     onRoom();
   }
@@ -291,7 +308,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     let size = 0;
     let hasForm = true;
     while (hasForm && size < sliceBytes && (this.#pieces.length > 0 || this.#head < this.#queue.length)) {
-      const frame = this.#takePiece() ?? this.#takeFrame(stream);
+      const frame = this.#takePiece() ?? this.#takeInitialSlice(stream) ?? this.#takeFrame(stream);
       if (frame === undefined) hasForm = false;
       else {
         size += frame.length;
@@ -301,6 +318,53 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     const hasRoom = frames.length === 0 || stream.writeShared(frames);
     if (!hasForm) this.close();
     return hasRoom;
+  }
+
+  /** Undefined unless the next event is an initial one whose frame other watches send too. */
+  #takeInitialSlice({ takesPieces }: ResponseStream): Uint8Array | undefined {
+    const first = addedObject(this.#queue[this.#head]);
+    const form = first && takesPieces ? this.#options.frames.addedForm : undefined;
+    if (first === undefined || form === undefined) return undefined;
+    const slices = this.#options.initialSlices;
+    const known = slices.beginningWith(first, form);
+    const slice = known !== undefined && this.#isNext(known) ? known : this.#makeSlice();
+    if (slice === undefined) return undefined;
+    if (slice !== known) slices.keep(form, slice);
+    this.#queue.fill(taken, this.#head, this.#head + slice.objects.length);
+    this.#head += slice.objects.length;
+    for (const length of slice.lengths) this.#options.sizes.observe(length);
+    return slice.bytes;
+  }
+
+  #isNext({ objects }: InitialSlice): boolean {
+    return objects.every((object, index) => addedObject(this.#queue[this.#head + index]) === object);
+  }
+
+  /** Undefined where the first frame is long or cannot be encoded. Takes nothing from the queue. */
+  #makeSlice(): InitialSlice | undefined {
+    const objects: StoredObject[] = [];
+    const frames: Uint8Array[] = [];
+    let size = 0;
+    for (let at = this.#head; size < sliceBytes; at++) {
+      const object = addedObject(this.#queue[at]);
+      const frame = object && this.#frameOfAdded(object);
+      if (object === undefined || frame === undefined) break;
+      objects.push(object);
+      frames.push(frame);
+      size += frame.length;
+    }
+    if (frames.length === 0) return undefined;
+    return { objects, lengths: frames.map(({ length }) => length), bytes: Buffer.concat(frames, size) };
+  }
+
+  /** Undefined: {@link WatchResponse.#takeFrame} has to look at it. */
+  #frameOfAdded(stored: StoredObject): Uint8Array | undefined {
+    try {
+      const frame = this.#options.frames.of({ type: 'ADDED', stored });
+      return frame === undefined || frame.length > sliceBytes ? undefined : frame;
+    } catch {
+      return undefined;
+    }
   }
 
   /** The next frame, or the first piece of one that is long. */
@@ -325,7 +389,8 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
   }
 
   #take(): Uint8Array | undefined {
-    const item = this.#queue[this.#head++] as Pending;
+    const item = this.#queue[this.#head] as Pending;
+    this.#queue[this.#head++] = taken;
     if (!(item instanceof Uint8Array)) return this.#encode(item);
     this.#waitingBytes -= item.length;
     if (this.#isAccounted) this.#account?.release(item);
@@ -353,4 +418,9 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     this.#stream?.end();
     this.#options.onEnd();
   }
+}
+
+/** The object of an initial event. */
+function addedObject(item: Pending | undefined): StoredObject | undefined {
+  return item === undefined || item instanceof Uint8Array || item.type !== 'ADDED' ? undefined : item.stored;
 }

@@ -88,7 +88,7 @@ export class DryRunStorage<T extends KubernetesObject> implements Required<Stora
       return storedAs(key, revision, await tryUpdate(copy, { ttlSeconds: 0, revision }));
     }
     await stored.restore();
-    const copy = (await runInTurns(copyInSlices(stored.object))) as T;
+    const copy = (await runInTurns(copyInSlices(stored.object), options.signal)) as T;
     return storedAs(key, revision, await tryUpdate(copy, { ttlSeconds: 0, revision, isLarge: true }));
   }
 

@@ -97,7 +97,7 @@ export class UpdateLoop<T extends KubernetesObject> {
         const copy = stored === undefined ? undefined : (deepCopy(stored.object) as T);
         return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision });
       }
-      const copy = (await runInTurns(copyInSlices(stored.object))) as T;
+      const copy = (await runInTurns(copyInSlices(stored.object), this.#update.options.signal)) as T;
       return await this.#update.tryUpdate(copy, { ttlSeconds: 0, revision, isLarge });
     } catch (error) {
       if (this.#isCurrent) throw this.#refusal(error);

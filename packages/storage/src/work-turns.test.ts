@@ -81,6 +81,28 @@ describe('WorkTurns', () => {
     expect(others).toBeLessThan(30);
   });
 
+  it('gives up work whose signal has aborted, and ends it', async () => {
+    const log: string[] = [];
+    let isEnded = false;
+    function* endless(): SlicedWork<never> {
+      try {
+        for (;;) yield* work('gone', 1, log);
+      } finally {
+        isEnded = true;
+      }
+    }
+    const abort = new AbortController();
+    const gone = turns.run(endless(), abort.signal);
+    const other = turns.run(work('a', 50), abort.signal);
+    await nextTurn();
+    abort.abort(new Error('the client has gone'));
+    const steps = log.length;
+    await expect(gone).rejects.toThrow('the client has gone');
+    await expect(other).rejects.toThrow('the client has gone');
+    expect([isEnded, log.length]).toEqual([true, steps]);
+    expect(await turns.run(work('b', 50))).toBe('b done');
+  });
+
   it('passes on what the work throws, at once and later, and goes on with others', async () => {
     function* failing(steps: number): SlicedWork<never> {
       yield* work('f', steps);

@@ -1,12 +1,14 @@
 // WorkTurns: runs SlicedWork in turns of the event loop. Everybody's work shares the few milliseconds that one turn has for it,
 // so a hundred large objects at once hold the loop no longer than one. Used by object-store.ts and by all of apiserver.
-import { type Clock, type SlicedWork, systemClock } from '@kapstan/api';
+import { type CallSignal, type Clock, type SlicedWork, systemClock } from '@kapstan/api';
 
 /** Longest stretch of such work in one turn, in milliseconds: what else a turn does is added to it. */
 const turnMs = 8;
 
 interface Waiting {
   readonly work: SlicedWork<unknown>;
+  /** Of who waits for it. */
+  readonly signal: CallSignal | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -25,18 +27,22 @@ export class WorkTurns {
 
   /**
    * Returns the result when the work is done within this turn's share, and else a promise of it. Small work is through before its
-   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws.
+   * first `yield` and costs neither a look at the clock nor a promise. Throws, or rejects with, what the work throws. Work whose signal
+   * aborts is given up when its turn comes, and rejects with the signal's reason.
    */
-  run<T>(work: SlicedWork<T>): T | Promise<T> {
-    return this.#run(work, this.#others);
+  run<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
+    return this.#run(work, { queue: this.#others, signal });
   }
 
   /** As {@link run}, for work that must not wait behind the bodies of requests, however many there are: it gets half of each turn. */
   runFirst<T>(work: SlicedWork<T>): T | Promise<T> {
-    return this.#run(work, this.#first);
+    return this.#run(work, { queue: this.#first, signal: undefined });
   }
 
-  #run<T>(work: SlicedWork<T>, queue: Waiting[]): T | Promise<T> {
+  #run<T>(
+    work: SlicedWork<T>,
+    { queue, signal }: { readonly queue: Waiting[]; readonly signal: CallSignal | undefined },
+  ): T | Promise<T> {
     const first = work.next();
     if (first.done === true) return first.value;
     while (this.#first.length === 0 && queue.length === 0 && this.#hasTime()) {
@@ -44,7 +50,7 @@ export class WorkTurns {
       if (step.done === true) return step.value;
     }
     return new Promise<T>((resolve, reject) => {
-      queue.push({ work, resolve: resolve as (result: unknown) => void, reject });
+      queue.push({ work, signal, resolve: resolve as (result: unknown) => void, reject });
     });
   }
 
@@ -68,6 +74,7 @@ export class WorkTurns {
     const longest = queue.shift();
     if (longest === undefined) return;
     try {
+      if (longest.signal?.aborted === true) return giveUp(longest, longest.signal);
       do {
         const step = longest.work.next();
         if (step.done === true) return longest.resolve(step.value);
@@ -79,6 +86,12 @@ export class WorkTurns {
   }
 }
 
+/** The generator is ended, so that its `finally` runs. */
+function giveUp({ work, reject }: Waiting, { reason }: CallSignal): void {
+  work.return(undefined);
+  reject(reason);
+}
+
 /** Objects whose encoded form is longer are worked on in slices: each stage of a write takes a millisecond or more for them. */
 export const largeObjectBytes: number = 32 * 1024;
 
@@ -86,8 +99,8 @@ export const largeObjectBytes: number = 32 * 1024;
 const turnsOfThread = new WorkTurns(systemClock);
 
 /** {@link WorkTurns.run} with the budget of this thread. */
-export function runInTurns<T>(work: SlicedWork<T>): T | Promise<T> {
-  return turnsOfThread.run(work);
+export function runInTurns<T>(work: SlicedWork<T>, signal?: CallSignal): T | Promise<T> {
+  return turnsOfThread.run(work, signal);
 }
 
 /** {@link WorkTurns.runFirst} with the budget of this thread. */

@@ -140,6 +140,12 @@ export class AdmissionChain implements AdmissionControl {
     return this.#ask(this.#plugins, 'admit', attributes);
   }
 
+  async recheck(attributes: AdmissionAttributes): Promise<void> {
+    for (const { plugin, operations } of this.#plugins) {
+      if (operations.includes(attributes.operation)) await plugin.recheck?.(attributes);
+    }
+  }
+
   validates(resource: GroupResource): boolean {
     return this.#validatorsFor(resource).length > 0;
   }

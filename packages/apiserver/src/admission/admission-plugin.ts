@@ -8,6 +8,8 @@ export interface AdmissionPlugin {
   readonly name: string;
   /** May change `attributes.object` in place. */
   admit?(attributes: AdmissionAttributes): Promise<void> | void;
+  /** What of `admit` may come out otherwise seconds later. Changes nothing. */
+  recheck?(attributes: AdmissionAttributes): Promise<void> | void;
   /** Group resources that `validate` looks at: "pods", "deployments.apps". Absent = all. */
   readonly validatedResources?: readonly string[];
   validate?(attributes: AdmissionAttributes): Promise<void> | void;

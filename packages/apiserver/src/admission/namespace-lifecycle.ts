@@ -35,6 +35,10 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     if (operation === 'CREATE' && phase === 'Terminating') throw terminating(attributes);
   }
 
+  recheck(attributes: AdmissionAttributes): Promise<void> {
+    return this.admit(attributes);
+  }
+
   #noteDeletion(attributes: AdmissionAttributes, name: string): void {
     if (immortal.has(name)) throw newForbidden(attributes.resource, name, 'this namespace may not be deleted');
     const now = this.#clock.monotonicNow();

@@ -36,13 +36,16 @@ type Custom = DeepReadonly<UnstructuredObject>;
 
 export function customResourceStrategy(kind: CustomKind): ResourceStrategy<UnstructuredObject> {
   const validate = objectValidator(kind);
+  const requireCreatable = ({ metadata }: Custom): void => {
+    if (!kind.isTerminating()) return;
+    const why = 'create not allowed while custom resource definition is terminating';
+    throw newForbidden(kind.resource, metadata?.name ?? '', why);
+  };
   const strategy: ResourceStrategy<UnstructuredObject> = {
     ...defaultStrategy,
+    requireCreatable,
     prepareForCreate: (object) => {
-      if (kind.isTerminating()) {
-        const why = 'create not allowed while custom resource definition is terminating';
-        throw newForbidden(kind.resource, object.metadata?.name ?? '', why);
-      }
+      requireCreatable(object);
       startGeneration(object);
     },
     validateCreate: (object) => validate(object, undefined),

@@ -146,7 +146,7 @@ export async function readObject(
   await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
-  const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)));
+  const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)), target.context.signal);
   if (call.exchange.audit !== undefined) recordObject(call, object);
   await target.context.nextTurn?.();
   return { object, target };

@@ -34,6 +34,8 @@ export interface AdmissionAttributes {
 export interface AdmissionControl {
   /** Changes `attributes.object` in place. Before validation by the strategy. */
   admit(attributes: AdmissionAttributes): Promise<void>;
+  /** Looks again at what may have gone since `admit`, such as the namespace of an object whose validation took long. Changes nothing. */
+  recheck?(attributes: AdmissionAttributes): Promise<void>;
   /** False: nothing is interested in validating that resource. */
   validates(resource: GroupResource): boolean;
   /** Looks at what is going to be written, and changes nothing. After validation by the strategy. */

@@ -101,7 +101,9 @@ async function createNamed<T extends KubernetesObject>(
 
 /** A copy to be changed; of a large object in several turns. */
 export async function copyFor<T extends object>(context: RequestContext, object: T): Promise<T> {
-  return (context.nextTurn === undefined ? deepCopy(object) : await runInTurns(copyInSlices(object))) as T;
+  return (
+    context.nextTurn === undefined ? deepCopy(object) : await runInTurns(copyInSlices(object), context.signal)
+  ) as T;
 }
 
 async function createOnce<T extends KubernetesObject>(
@@ -147,7 +149,7 @@ export async function prepareCreate<T extends KubernetesObject>(
   ensureNamespace(metaOf(object), requestNamespace(parts, context));
   const slices = context.nextTurn === undefined ? undefined : strategy.prepareForCreateInSlices?.(object, context);
   if (slices === undefined) strategy.prepareForCreate(object, context);
-  else await runInTurns(slices);
+  else await runInTurns(slices, context.signal);
   const meta = metaOf(object);
   delete meta.deletionTimestamp;
   delete meta.deletionGracePeriodSeconds;
@@ -155,6 +157,9 @@ export async function prepareCreate<T extends KubernetesObject>(
   const view = object as DeepReadonly<T>;
   const validating = requireValid(parts, { strategy, context, object: view }, '');
   if (validating !== undefined) await validating;
+  if (validating !== undefined || context.nextTurn !== undefined) {
+    await requireCreatable(parts, context, { object, subresource });
+  }
   strategy.canonicalize?.(object);
   await context.nextTurn?.();
   await context.authorizeCreate?.();
@@ -163,6 +168,18 @@ export async function prepareCreate<T extends KubernetesObject>(
   const name = meta.name ?? '';
   const call = { context, operation: 'CREATE', subresource, name, object } as const;
   await validator.validate(admissionAttributes(parts, call));
+}
+
+/** Seconds may lie between admission and the end of a large object's validation: its namespace or definition may have gone meanwhile. */
+async function requireCreatable<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  context: RequestContext,
+  { object, subresource }: { readonly object: T; readonly subresource: string },
+): Promise<void> {
+  parts.definition.strategy.requireCreatable?.(object as DeepReadonly<T>);
+  const name = object.metadata?.name ?? '';
+  const call = { context, operation: 'CREATE', subresource, name, object } as const;
+  await parts.admission?.recheck?.(admissionAttributes(parts, call));
 }
 
 /** Namespace that an object of this request lies in. Source: rest.ExpectedNamespaceForResource. */

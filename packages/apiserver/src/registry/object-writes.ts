@@ -132,7 +132,7 @@ function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObj
   const { definition } = served;
   if (context.nextTurn === undefined || definition.applyDefaultsInSlices === undefined)
     return definition.applyDefaults(object);
-  return runInTurns(definition.applyDefaultsInSlices(object));
+  return runInTurns(definition.applyDefaultsInSlices(object), context.signal);
 }
 
 /** Throws 501 for an apply to a part that cannot be applied. */
@@ -159,7 +159,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
     return next;
   };
   if (part?.type === 'object') {
-    const next = (present: UnstructuredObject): Changed => runInTurns(patched(present));
+    const next = (present: UnstructuredObject): Changed => runInTurns(patched(present), context.signal);
     return updatePart(target, { next, fields: isApply ? 'given' : 'tracked' });
   }
   const defaulted = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
@@ -169,7 +169,8 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
     else yield* applyDefaultsInSlices(next);
     return next;
   };
-  const transform = (present: UnstructuredObject | undefined): Changed => runInTurns(defaulted(present));
+  const transform = (present: UnstructuredObject | undefined): Changed =>
+    runInTurns(defaulted(present), context.signal);
   if (!isApply) return updateStored(target, { transform });
   // Subresources never create. Source: the kinds' StatusREST.Update.
   return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });

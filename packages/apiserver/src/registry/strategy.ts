@@ -20,6 +20,8 @@ export interface ResourceStrategy<T extends KubernetesObject = UnstructuredObjec
   readonly allowUnconditionalUpdate: boolean;
   /** Clears what clients may not set (status, …) and fills what only the server knows. */
   prepareForCreate(object: T, context: RequestContext): void;
+  /** Throws when the kind takes nothing new at the time. Asked again after a validation that took several turns. */
+  requireCreatable?(object: DeepReadonly<T>): void;
   validateCreate(object: DeepReadonly<T>, context: RequestContext): readonly FieldError[];
   prepareForUpdate(next: T, old: DeepReadonly<T>, context: RequestContext): void;
   validateUpdate(next: DeepReadonly<T>, old: DeepReadonly<T>, context: RequestContext): readonly FieldError[];

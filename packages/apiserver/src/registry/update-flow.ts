@@ -127,7 +127,7 @@ class Update<T extends KubernetesObject> {
     }
     const old = existing as DeepReadonly<T>;
     const isLarge = response.isLarge === true || this.#context.nextTurn !== undefined;
-    const copy = isLarge ? await runInTurns(copyInSlices(existing)) : deepCopy(existing);
+    const copy = isLarge ? await runInTurns(copyInSlices(existing), this.#context.signal) : deepCopy(existing);
     const next = await this.#request.transform(copy as T, this.#trackPart);
     await this.#context.nextTurn?.();
     await this.#admit(next, old);
@@ -138,7 +138,9 @@ class Update<T extends KubernetesObject> {
     if (preparing !== undefined) await preparing;
     this.#strategy.canonicalize?.(next);
     await this.#context.nextTurn?.();
-    const isKept = isLarge ? await runInTurns(timesOnlyInSlices(next, existing)) : changesOnlyTimes(next, existing);
+    const isKept = isLarge
+      ? await runInTurns(timesOnlyInSlices(next, existing), this.#context.signal)
+      : changesOnlyTimes(next, existing);
     if (isKept) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
@@ -218,7 +220,7 @@ class Update<T extends KubernetesObject> {
   }
 
   async #prepareLarge(next: T, old: DeepReadonly<T>, slices: SlicedWork<void>): Promise<void> {
-    await runInTurns(slices);
+    await runInTurns(slices, this.#context.signal);
     await this.#requireValid(next, old);
   }
 

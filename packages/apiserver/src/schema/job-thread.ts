@@ -151,6 +151,10 @@ export class JobThread<Job, Answer> {
     worker.on('error', (error) => {
       if (worker === this.#worker) this.#replace(this.#options.failureOf(error));
     });
+    // A thread that ends by itself tells no error: whoever waits for it would wait until the time of the job is over.
+    worker.on('exit', (code) => {
+      if (worker === this.#worker) this.#onExit(code);
+    });
     worker.unref();
     return worker;
   }
@@ -160,6 +164,11 @@ export class JobThread<Job, Answer> {
     this.#end();
     if (failure === undefined) this.#post();
     else this.#next(failure);
+  }
+
+  #onExit(code: number): void {
+    this.#worker = undefined;
+    this.#next(this.#options.failureOf(new Error(`the thread ended with code ${code}`)));
   }
 
   #next(outcome: { readonly answer: Answer } | Error): void {

@@ -1,10 +1,13 @@
 import { type StatusError, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NamespaceLifecycle } from '../admission/namespace-lifecycle.ts';
 import { customResource } from '../crd/custom-resource.ts';
+import type { AdmissionControl } from '../registry/admission-control.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { GenericStore } from '../registry/generic-store.ts';
 import type { LargeValidationCall } from '../registry/large-validation.ts';
+import type { ObjectReader } from '../registry/object-reader.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { refusal, StoreFixture, testContext } from '../testing/store-fixture.ts';
 import { LargeObjectValidation } from './large-object-validation.ts';
@@ -12,10 +15,15 @@ import { LargeObjectValidation } from './large-object-validation.ts';
 let fixture: StoreFixture;
 const validation = new LargeObjectValidation(systemClock);
 const asked: LargeValidationCall[] = [];
+/** Happens while the thread works. */
+let meanwhile = (): void => undefined;
+let isTerminating = false;
 const counted: Pick<LargeObjectValidation, 'validate'> = {
-  validate: (call, signal) => {
+  validate: async (call, signal) => {
     asked.push(call);
-    return validation.validate(call, signal);
+    const found = await validation.validate(call, signal);
+    meanwhile();
+    return found;
   },
 };
 
@@ -62,7 +70,7 @@ const widgets = customResource({
     },
   },
   names: { plural: 'widgets', singular: 'widget', kind: 'Widget' },
-  isTerminating: () => false,
+  isTerminating: () => isTerminating,
 });
 
 function storesOf(definition: ResourceDefinition): readonly GenericStore<UnstructuredObject>[] {
@@ -146,6 +154,45 @@ describe('a large object', patience, () => {
     const found = await failure(there.create(testContext(), widget('t', { text: `${'a'.repeat(500_000)}b` })));
     expect(found.details?.causes?.[0]?.field).toBe('spec.text');
     expect(asked).toHaveLength(1);
+  });
+
+  it('is not written when its definition or namespace goes while it is validated', async () => {
+    const object = () => widget('late', { list: many });
+    meanwhile = () => {
+      isTerminating = true;
+    };
+    const [, there] = storesOf(widgets) as [GenericStore, GenericStore];
+    expect((await failure(there.create(testContext(), object()))).message).toBe(
+      'widgets.example.com "late" is forbidden: create not allowed while custom resource definition is terminating',
+    );
+    isTerminating = false;
+    let namespace: UnstructuredObject | undefined = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      status: { phase: 'Active' },
+    };
+    const reader = { isServed: () => true, get: async () => namespace } as unknown as ObjectReader;
+    const lifecycle = new NamespaceLifecycle(reader, systemClock);
+    const admission: AdmissionControl = {
+      admit: (attributes) => lifecycle.admit(attributes),
+      recheck: (attributes) => lifecycle.recheck(attributes),
+      validates: () => false,
+      validate: async () => undefined,
+    };
+    const store = fixture.store(widgets, { largeValidation: counted, admission });
+    meanwhile = () => {
+      namespace = { apiVersion: 'v1', kind: 'Namespace', status: { phase: 'Terminating' } };
+    };
+    expect((await failure(store.create(testContext(), object()))).details?.causes?.[0]?.reason).toBe(
+      'NamespaceTerminating',
+    );
+    namespace = { apiVersion: 'v1', kind: 'Namespace' };
+    meanwhile = () => {
+      namespace = undefined;
+    };
+    expect((await failure(store.create(testContext(), object()))).code).toBe(404);
+    meanwhile = () => undefined;
+    await expect(there.get(testContext(), 'late')).rejects.toThrow('not found');
   });
 
   it('is let go when nobody waits for it', async () => {

@@ -56,13 +56,13 @@ export class LargeObjectValidation implements LargeValidation {
 
   async validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings> {
     const { origin, subresource, namespace, old } = call;
-    const object = await runInTurns(stringifyInSlices(call.object));
+    const object = await runInTurns(stringifyInSlices(call.object), signal);
     const job: ValidationJob = {
       origin: origin.type === 'builtin' ? origin : { type: 'custom', json: await this.#textOf(origin) },
       subresource,
       namespace,
       object,
-      old: old === undefined ? undefined : await runInTurns(stringifyInSlices(old)),
+      old: old === undefined ? undefined : await runInTurns(stringifyInSlices(old), signal),
     };
     return this.#thread.ask(job, signal);
   }

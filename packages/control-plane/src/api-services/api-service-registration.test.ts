@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ResourceClient, silentLogger, systemClock } from '@kapstan/api';
 import { ResourceCatalog } from '@kapstan/apiserver';
+import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startControlPlane } from '../control-plane.ts';
@@ -43,9 +44,18 @@ function install(group: string, version: string, resource: string, isCustom = fa
   served.install({ definition: { group, version, resource, isCustom } as never, store: undefined as never });
 }
 
-function register(): { readonly registration: ApiServiceRegistration; readonly hooks: PostStartHooks } {
+function register(ofServer: ResourceCatalog = served): {
+  readonly registration: ApiServiceRegistration;
+  readonly hooks: PostStartHooks;
+} {
   const hooks = new PostStartHooks({ dataDir, registersApiServices: true });
-  const registration = new ApiServiceRegistration({ client, served, hooks, clock: systemClock, logger: silentLogger });
+  const registration = new ApiServiceRegistration({
+    client,
+    served: ofServer,
+    hooks,
+    clock: systemClock,
+    logger: silentLogger,
+  });
   running.push(registration);
   return { registration, hooks };
 }
@@ -125,6 +135,37 @@ it('what stands for a definition comes back, is put right, and goes with it', as
   await eventually(async () => expect((await client.get(APIService, target)).spec?.versionPriority).toBe(100));
   served.remove('example.com', 'v1', 'widgets');
   await eventually(async () => expect(await names()).toEqual(['v1.', 'v1.apps']));
+});
+
+it('a server that does not serve a definition leaves what another one registered for it', async () => {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  await client.create(CustomResourceDefinition, {
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'widgets', kind: 'Widget' },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  } as never);
+  install('example.com', 'v1', 'widgets', true);
+  await register().registration.start();
+  const target = { name: 'v1.example.com' };
+  const { uid } = (await client.get(APIService, target)).metadata ?? {};
+  const other = new ResourceCatalog();
+  for (const { definition, store } of served.all()) if (!definition.isCustom) other.install({ definition, store });
+  const { registration } = register(other);
+  await registration.start();
+  other.install({
+    definition: { group: 'other.com', version: 'v1', resource: 'others', isCustom: true } as never,
+    store: undefined as never,
+  });
+  await eventually(async () => expect(await names()).toContain('v1.other.com'));
+  expect((await client.get(APIService, target)).metadata?.uid).toBe(uid);
+  await client.delete(CustomResourceDefinition, { name: 'widgets.example.com' });
+  await eventually(async () => expect(await client.list(CustomResourceDefinition)).toEqual([]));
+  served.remove('example.com', 'v1', 'widgets');
+  await eventually(async () => expect(await names()).not.toContain('v1.example.com'));
 });
 
 it('one that others serve is not available, since nothing is passed on, and is never taken away', async () => {

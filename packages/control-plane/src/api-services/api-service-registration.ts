@@ -16,6 +16,7 @@ import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { ReconcileLoop } from '@kapstan/controller';
 import { RateLimitingQueue } from '@kapstan/controller/workqueue';
 import { deletionHandlingKey, type SharedInformer, SharedInformerFactory } from '@kapstan/informers';
+import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { APIService } from '@kapstan/kinds/apiregistration.k8s.io/v1';
 import type { PostStartHook, PostStartHooks } from '../post-start-hooks.ts';
 import { isAvailable, withAvailability } from './api-service-availability.ts';
@@ -198,11 +199,21 @@ export class ApiServiceRegistration {
     const kept = automanaged(present);
     if (kept === undefined || (kept === 'onstart' && (isOnce || !this.#atStart.has(name)))) return;
     if (desired === undefined) {
+      if (kept === 'true' && (await this.#isDefined(present))) return;
       const { uid = '' } = present.metadata ?? {};
       await client.delete(APIService, { name }, { preconditions: { uid }, signal });
     } else if (!isDeepStrictEqual(present.spec, desired.spec)) {
       await client.update(APIService, { ...(present as APIService), spec: { ...desired.spec } as never }, { signal });
     }
+  }
+
+  /** Another server on the same storage may serve a definition that this one does not serve, or not yet. */
+  async #isDefined({ spec }: DeepReadonly<APIService>): Promise<boolean> {
+    const definitions = await this.#options.client.list(CustomResourceDefinition, { signal: this.#stop.signal });
+    return definitions.some(
+      ({ spec: { group, versions } }) =>
+        group === spec?.group && versions.some(({ name, served }) => served && name === spec.version),
+    );
   }
 
   async #tellAvailability(name: string): Promise<void> {

@@ -21,8 +21,9 @@ if (import.meta.url.endsWith('?stalls')) setInterval(look, intervalMs).unref();
 
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
-  const { rss, heapUsed } = process.memoryUsage();
-  process.send({ cpuUs: user + system, rssMb: rss / 1048576, heapMb: heapUsed / 1048576, stallMs, turnMs });
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const memory = { rssMb: rss / 1048576, heapMb: heapUsed / 1048576, externalMb: external / 1048576 };
+  process.send({ cpuUs: user + system, ...memory, stallMs, turnMs });
   stallMs = 0;
   turnMs = 0;
 });

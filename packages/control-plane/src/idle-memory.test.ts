@@ -39,6 +39,22 @@ describe('memory of an idle server', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('is collected a second time when the histories of the caches have let go of the burst, and then no more', async () => {
+    const stop = releaseMemoryWhenIdle({ load, clock });
+    resident = live = 400 * mebibyte;
+    await clock.advance(10_000);
+    expect(collections).toBe(1);
+    await clock.advance(100_000);
+    expect(collections).toBe(1);
+    live = 200 * mebibyte;
+    await clock.advance(30_000);
+    expect([collections, resident]).toEqual([2, 200 * mebibyte]);
+    await clock.advance(600_000);
+    expect(collections).toBe(2);
+    stop();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('is not collected for little, nor again and again for what does not come back', async () => {
     const stop = releaseMemoryWhenIdle({ load, clock });
     resident += 40 * mebibyte;

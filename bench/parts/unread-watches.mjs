@@ -1,0 +1,23 @@
+// Watches whose answers nobody reads, each on a connection of its own. Used by memory.mjs.
+import { once } from 'node:events';
+import { connect } from 'node:tls';
+import { inParallel } from './http-caller.mjs';
+
+/** Opens them and reads the head of each answer; answers a function that cuts them all. */
+export async function openUnreadWatches({ url, token, ca }, path, count) {
+  const { hostname, port } = new URL(url);
+  const sockets = [];
+  await inParallel(count, 16, async () => {
+    const socket = connect({ host: hostname, port: Number(port), ca, ALPNProtocols: ['http/1.1'] });
+    sockets.push(socket);
+    await once(socket, 'secureConnect');
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: ${hostname}\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    await once(socket, 'data');
+    socket.pause();
+    // The server may cut it: that is what is measured.
+    socket.on('error', () => undefined);
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
+}

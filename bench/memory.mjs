@@ -1,6 +1,6 @@
 // Memory that attacks leave behind: one server gets all of parts/attacks.mjs, one after the other, then everything that they made is
-// deleted. After each, and 0 and 150 s after the deletion, when the server has collected twice: resident memory, what of it is anonymous and what are pages of files (the
-// store is mapped), heap, buffers. Linux only.
+// deleted. After each, and 0 and 150 s after the deletion (the server has collected its garbage twice by then): resident memory, what
+// of it is anonymous and what are pages of files (the store is mapped), heap, buffers. Linux only.
 //   KAPSTAN_BENCH_SETTLE=60 npm run bench memory
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

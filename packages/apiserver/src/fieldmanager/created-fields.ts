@@ -1,6 +1,14 @@
 // What the creator of an object owns, written straight as FieldsV1. Tells what updater.ts would tell of an object that was
 // nothing before, without the sets that only comparing with other managers needs. Used by field-manager.ts.
-import { getOwn, isJsonObject, rememberSize, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api';
+import {
+  getOwn,
+  isJsonObject,
+  membersPerSlice,
+  rememberSize,
+  type SlicedWork,
+  SlicePace,
+  sortInSlices,
+} from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
@@ -23,19 +31,24 @@ export interface CreatedFieldsOptions {
 /** FieldsV1 of all that is not as in the zero value; undefined when there is nothing. */
 export function* createdFields(object: object, options: CreatedFieldsOptions): SlicedWork<FieldsV1 | undefined> {
   const { schema, zero, ignored, unowned } = options;
-  const fields: FieldsV1 = {};
-  const place = { zero, node: schema, ignored, unowned, pace: new SlicePace() };
-  return (yield* addParts(fields, object, place)) ? fields : undefined;
-}
-
-interface Place {
-  /** Undefined = the value is new as a whole. */
-  readonly zero: unknown;
-  readonly node: SchemaNode;
-  /** What is left out below; undefined = nothing. */
-  readonly ignored: FieldSet | undefined;
-  readonly unowned: FieldSet | undefined;
-  readonly pace: SlicePace;
+  const pace = new SlicePace();
+  const root = new Place({ value: object, zero, node: schema, ignored, unowned });
+  // The way down to the place that is looked at: one generator for all, however deep they lie.
+  const way: Place[] = [root];
+  for (let place = way.at(-1); place !== undefined; place = way.at(-1)) {
+    place.steps ??= yield* stepsInto(place, pace);
+    const step = place.steps[place.next++];
+    if (pace.isDue()) yield;
+    if (step === undefined) {
+      rememberSize(place.fields, place.added);
+      way.pop();
+      way.at(-1)?.add(place);
+    } else {
+      const below = place.take(step);
+      if (below !== undefined) way.push(below);
+    }
+  }
+  return root.added > 0 ? root.fields : undefined;
 }
 
 /** From a map or list to what is in it. */
@@ -49,72 +62,93 @@ interface Step {
 /** A place without owned parts, as most are: shared by all of them. */
 const whole: FieldsV1 = Object.freeze({});
 
-/**
- * Adds what is in a map or list; true when there was something to add. The one function that calls itself: objects may be a
- * thousand levels deep, and each frame on the way costs stack.
- */
-function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<boolean> {
-  const { pace } = place;
-  let added = 0;
-  for (const step of yield* stepsInto(value, place)) {
-    if (pace.isDue()) yield;
-    const { isOwned, hasParts } = ownershipAt(step, place);
-    const below: FieldsV1 = isOwned ? { '.': whole } : {};
-    const hasBelow = hasParts && (yield* addParts(below, step.value, placeBelow(step, place)));
-    if (!hasBelow && !isOwned) continue;
-    fields[step.element] = hasBelow ? below : whole;
-    added++;
+interface PlaceOptions {
+  readonly value: unknown;
+  /** Undefined = the value is new as a whole. */
+  readonly zero: unknown;
+  readonly node: SchemaNode;
+  /** What is left out below; undefined = nothing. */
+  readonly ignored: FieldSet | undefined;
+  readonly unowned: FieldSet | undefined;
+}
+
+/** A map or list, and what is owned in it as far as it was looked at. */
+class Place {
+  readonly options: PlaceOptions;
+  readonly fields: FieldsV1 = {};
+  /** In order, without members that are as in the zero value. Undefined = not listed yet. */
+  steps: readonly Step[] | undefined;
+  /** Index of the step that comes next. */
+  next = 0;
+  added = 0;
+  readonly #element: PathElement;
+  readonly #isOwned: boolean;
+
+  constructor(options: PlaceOptions, element: PathElement = '', isOwned = false) {
+    this.options = options;
+    this.#element = element;
+    this.#isOwned = isOwned;
+    if (isOwned) this.fields['.'] = whole;
   }
-  rememberSize(fields, added);
-  return added > 0;
-}
 
-function ownershipAt(
-  { element, value, zero, node }: Step,
-  { ignored, unowned }: Place,
-): { readonly isOwned: boolean; readonly hasParts: boolean } {
-  if (ignored?.members.has(element) === true) return { isOwned: false, hasParts: false };
-  const isPart = zero !== undefined && isTakenApart(value, zero, node);
-  const isOwned = !isPart && unowned?.members.has(element) !== true;
-  // What was another thing before is owned as a whole.
-  return { isOwned, hasParts: typeof value === 'object' && (zero === undefined || isPart) };
-}
+  /** Adds a step, or returns the place that has to be looked at before. */
+  take({ element, value, zero, node }: Step): Place | undefined {
+    const { ignored, unowned } = this.options;
+    if (ignored?.members.has(element) === true) return undefined;
+    const isPart = zero !== undefined && isTakenApart(value, zero, node);
+    const isOwned = !isPart && unowned?.members.has(element) !== true;
+    // What was another thing before is owned as a whole.
+    if (typeof value === 'object' && (zero === undefined || isPart)) {
+      const below = { ignored: ignored?.children.get(element), unowned: unowned?.children.get(element) };
+      return new Place({ value, zero, node, ...below }, element, isOwned);
+    }
+    if (isOwned) this.#set(element, whole);
+    return undefined;
+  }
 
-function placeBelow({ element, zero, node }: Step, { ignored, unowned, pace }: Place): Place {
-  return { zero, node, ignored: ignored?.children.get(element), unowned: unowned?.children.get(element), pace };
+  /** Adds a place that was looked at. */
+  add(below: Place): void {
+    if (below.added > 0) this.#set(below.#element, below.fields);
+    else if (below.#isOwned) this.#set(below.#element, whole);
+  }
+
+  #set(element: PathElement, fields: FieldsV1): void {
+    this.fields[element] = fields;
+    this.added++;
+  }
 }
 
 /** Where a map or list goes on, in order, but to members that are as in its zero value. */
-function* stepsInto(value: unknown, place: Place): SlicedWork<readonly Step[]> {
-  const ownership = ownershipOf(place.node, value);
-  if (ownership === 'map') return isJsonObject(value) ? yield* memberSteps(value, place) : [];
-  return ownership === 'list' && Array.isArray(value) ? yield* itemSteps(value, place) : [];
-}
-
-function* memberSteps(map: JsonObject, { node, pace, ...place }: Place): SlicedWork<Step[]> {
-  const zeros = isJsonObject(place.zero) ? place.zero : undefined;
+function* stepsInto({ options }: Place, pace: SlicePace): SlicedWork<readonly Step[]> {
+  const { value, node } = options;
+  const ownership = ownershipOf(node, value);
   const steps: Step[] = [];
-  for (const name of yield* sortInSlices(Object.keys(map))) {
-    if (pace.isDue()) yield;
-    const value = map[name];
-    const zero = zeros && getOwn(zeros, name);
-    if (value === undefined || (zero !== undefined && jsonEqual(zero, value))) continue;
-    steps.push({ element: fieldElement(name), value, zero, node: memberSchema(node, name) ?? deduced });
+  if (ownership === 'map' && isJsonObject(value)) {
+    const zeros = isJsonObject(options.zero) ? options.zero : undefined;
+    const names = Object.keys(value);
+    for (const name of isLong(names) ? yield* sortInSlices(names) : names.sort()) {
+      if (pace.isDue()) yield;
+      const member = value[name];
+      const zero = zeros && getOwn(zeros, name);
+      if (member === undefined || (zero !== undefined && jsonEqual(zero, member))) continue;
+      steps.push({ element: fieldElement(name), value: member, zero, node: memberSchema(node, name) ?? deduced });
+    }
+  } else if (ownership === 'list' && Array.isArray(value)) {
+    const byElement = yield* itemsByElement(value, node, pace);
+    const elements = [...byElement.keys()];
+    for (const element of isLong(elements) ? yield* sortInSlices(elements) : elements.sort()) {
+      if (pace.isDue()) yield;
+      const same = byElement.get(element) ?? [];
+      // Items with the same key are owned together, and not by their parts.
+      const item = same.length === 1 ? { value: same[0], node: itemSchema(node) } : { value: same, node: atomic };
+      steps.push({ element, zero: undefined, ...item });
+    }
   }
   return steps;
 }
 
-function* itemSteps(items: readonly unknown[], { node, pace }: Place): SlicedWork<Step[]> {
-  const byElement = yield* itemsByElement(items, node, pace);
-  const steps: Step[] = [];
-  for (const element of yield* sortInSlices([...byElement.keys()])) {
-    if (pace.isDue()) yield;
-    const same = byElement.get(element) ?? [];
-    // Items with the same key are owned together, and not by their parts.
-    const item = same.length === 1 ? { value: same[0], node: itemSchema(node) } : { value: same, node: atomic };
-    steps.push({ element, zero: undefined, ...item });
-  }
-  return steps;
+function isLong(list: readonly unknown[]): boolean {
+  return list.length > membersPerSlice;
 }
 
 const atomic: SchemaNode = { type: 'array', items: deduced };

@@ -1,6 +1,14 @@
 // FieldSet: a set of paths to fields, as a trie; FieldsV1 is its JSON. Whatever walks sets is SlicedWork,
 // because one may have as many paths as an object has fields. Source: structured-merge-diff fieldpath.Set.
-import { isJsonObject, runWhole, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api';
+import {
+  isJsonObject,
+  membersPerSlice,
+  runWhole,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+  sortInSlices,
+} from '@kapstan/api';
 import { comparePathElements, type FieldPath, type PathElement, parsePathElement } from './path-element.ts';
 
 /** Deepest FieldsV1 that is read: that of the objects themselves. */
@@ -68,40 +76,47 @@ export class FieldSet {
   /** The set itself when it has all of the other's paths. Costs what the other has, and the places where it adds something. */
   *union(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     if (this.isEmpty) return other;
-    let result: FieldSet | undefined;
-    for (const element of other.members) {
-      if (pace.isDue()) yield;
-      if (this.members.has(element)) continue;
-      result ??= yield* this.copy(pace);
-      result.members.add(element);
+    const root = new Draft(this);
+    const open: Pair[] = [{ mine: root, theirs: other }];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const { mine, theirs } = pair;
+      for (const element of theirs.members) {
+        if (pace.isDue()) yield;
+        if (mine.set.members.has(element)) continue;
+        if (!mine.isCopy) yield* mine.copy(pace);
+        mine.set.members.add(element);
+      }
+      for (const [element, child] of theirs.children) {
+        if (pace.isDue()) yield;
+        if (mine.set.children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+        else {
+          if (!mine.isCopy) yield* mine.copy(pace);
+          mine.set.children.set(element, child);
+        }
+      }
     }
-    for (const [element, theirs] of other.children) {
-      if (pace.isDue()) yield;
-      const mine = this.children.get(element);
-      const both = mine === undefined ? theirs : yield* mine.union(theirs, pace);
-      if (both === mine) continue;
-      result ??= yield* this.copy(pace);
-      result.children.set(element, both);
-    }
-    return result ?? this;
+    return root.set;
   }
 
   /** Costs what the smaller one has, at each step. */
   *intersection(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    const result = new FieldSet();
-    const [few, many] = bySize(this.members, other.members);
-    for (const element of few) {
-      if (many.has(element)) result.members.add(element);
-      if (pace.isDue()) yield;
+    const root = new LateSet();
+    const open: Common[] = [{ mine: this, theirs: other, both: root }];
+    for (let common = open.pop(); common !== undefined; common = open.pop()) {
+      const { mine, theirs, both } = common;
+      const [few, many] = bySize(mine.members, theirs.members);
+      for (const element of few) {
+        if (pace.isDue()) yield;
+        if (many.has(element)) both.set.members.add(element);
+      }
+      for (const element of bySize(mine.children, theirs.children)[0].keys()) {
+        if (pace.isDue()) yield;
+        const [child, other] = [mine.children.get(element), theirs.children.get(element)];
+        if (child !== undefined && other !== undefined)
+          open.push({ mine: child, theirs: other, both: new LateSet(both, element) });
+      }
     }
-    for (const element of bySize(this.children, other.children)[0].keys()) {
-      if (pace.isDue()) yield;
-      const [mine, theirs] = [this.children.get(element), other.children.get(element)];
-      if (mine === undefined || theirs === undefined) continue;
-      const both = yield* mine.intersection(theirs, pace);
-      if (!both.isEmpty) result.children.set(element, both);
-    }
-    return result;
+    return root.set;
   }
 
   /**
@@ -109,46 +124,48 @@ export class FieldSet {
    * has, and the places from which something is taken.
    */
   *difference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    let result: FieldSet | undefined;
-    const [few, many] = bySize(this.members, other.members);
-    for (const element of few) {
-      if (pace.isDue()) yield;
-      if (!many.has(element)) continue;
-      result ??= yield* this.copy(pace);
-      result.members.delete(element);
+    const root = new Draft(this);
+    const open: Pair[] = [{ mine: root, theirs: other }];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const { mine, theirs } = pair;
+      const { members, children } = mine.set;
+      const [few, many] = bySize(members, theirs.members);
+      for (const element of few) {
+        if (pace.isDue()) yield;
+        if (!many.has(element)) continue;
+        if (!mine.isCopy) yield* mine.copy(pace);
+        mine.set.members.delete(element);
+      }
+      for (const element of bySize(children, theirs.children)[0].keys()) {
+        if (pace.isDue()) yield;
+        const child = theirs.children.get(element);
+        if (child !== undefined && children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+      }
+      mine.dropEmpty();
     }
-    for (const element of bySize(this.children, other.children)[0].keys()) {
-      if (pace.isDue()) yield;
-      const [mine, theirs] = [this.children.get(element), other.children.get(element)];
-      if (mine === undefined || theirs === undefined) continue;
-      const rest = yield* mine.difference(theirs, pace);
-      if (rest === mine) continue;
-      result ??= yield* this.copy(pace);
-      setChild(result, element, rest);
-    }
-    return result ?? this;
+    return root.set;
   }
 
   /** Without the paths of `other` and all that lies below them. The set itself when it has none of them. */
   *recursiveDifference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    let result: FieldSet | undefined;
-    for (const element of other.members) {
-      if (pace.isDue()) yield;
-      if (!this.members.has(element) && !this.children.has(element)) continue;
-      result ??= yield* this.copy(pace);
-      result.members.delete(element);
-      result.children.delete(element);
+    const root = new Draft(this);
+    const open: Pair[] = [{ mine: root, theirs: other }];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const { mine, theirs } = pair;
+      for (const element of theirs.members) {
+        if (pace.isDue()) yield;
+        if (!mine.set.members.has(element) && !mine.set.children.has(element)) continue;
+        if (!mine.isCopy) yield* mine.copy(pace);
+        mine.set.members.delete(element);
+        mine.set.children.delete(element);
+      }
+      for (const [element, child] of theirs.children) {
+        if (pace.isDue()) yield;
+        if (mine.set.children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+      }
+      mine.dropEmpty();
     }
-    for (const [element, theirs] of other.children) {
-      if (pace.isDue()) yield;
-      const mine = this.children.get(element);
-      if (mine === undefined || other.members.has(element)) continue;
-      const rest = yield* mine.recursiveDifference(theirs, pace);
-      if (rest === mine) continue;
-      result ??= yield* this.copy(pace);
-      setChild(result, element, rest);
-    }
-    return result ?? this;
+    return root.set;
   }
 
   equals(other: FieldSet): boolean {
@@ -157,10 +174,14 @@ export class FieldSet {
 
   /** How many paths there are. */
   *size(pace: SlicePace = new SlicePace()): SlicedWork<number> {
-    let size = this.members.size;
-    for (const child of this.children.values()) {
-      if (pace.isDue()) yield;
-      size += yield* child.size(pace);
+    let size = 0;
+    const open: FieldSet[] = [this];
+    for (let set = open.pop(); set !== undefined; set = open.pop()) {
+      size += set.members.size;
+      for (const child of set.children.values()) {
+        if (pace.isDue()) yield;
+        open.push(child);
+      }
     }
     return size;
   }
@@ -177,28 +198,146 @@ export class FieldSet {
 
   /** Canonical: members in order, "." only beside children. */
   *toFieldsV1(): SlicedWork<Record<string, unknown>> {
-    const fields: Record<string, unknown> = {};
-    yield* writeFields(this, fields, new SlicePace());
-    return fields;
+    const root: Record<string, unknown> = {};
+    const pace = new SlicePace();
+    const open: Encoding[] = [{ set: this, fields: root }];
+    for (let place = open.pop(); place !== undefined; place = open.pop()) {
+      const { set, fields } = place;
+      const steps = stepsOf(set);
+      if (isLong(steps)) yield* sortInSlices(steps, comparePathElements);
+      else steps.sort(comparePathElements);
+      for (const element of steps) {
+        if (pace.isDue()) yield;
+        const below: Record<string, unknown> = {};
+        setOwn(fields, element, below);
+        const child = set.children.get(element);
+        if (child === undefined) continue;
+        if (set.members.has(element)) below['.'] = {};
+        open.push({ set: child, fields: below });
+      }
+    }
+    return root;
   }
 
   /** Reads FieldsV1. Throws TypeError for what is none. */
   static *fromFieldsV1(fields: unknown, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    const set = new FieldSet();
     if (!isJsonObject(fields)) throw new TypeError('fieldsV1 must be an object');
-    yield* readFields(set, fields, { depth: 0, pace });
-    return set;
+    const root = new FieldSet();
+    const open: Decoding[] = [{ set: root, fields, depth: 0 }];
+    for (let place = open.pop(); place !== undefined; place = open.pop()) {
+      const { set, fields, depth } = place;
+      if (depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
+      for (const key of Object.keys(fields)) {
+        if (pace.isDue()) yield;
+        if (key === '.') continue;
+        const element = parsePathElement(key);
+        const below = fields[key];
+        if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
+        const goesOn = hasParts(below);
+        if (!goesOn || Object.hasOwn(below, '.')) set.members.add(element);
+        if (goesOn) open.push({ set: set.child(element), fields: below, depth: depth + 1 });
+      }
+    }
+    return root;
   }
+}
+
+/** Two sets at one step, of which the first may be changed. */
+interface Pair {
+  readonly mine: Draft;
+  readonly theirs: FieldSet;
+}
+
+interface Common {
+  readonly mine: FieldSet;
+  readonly theirs: FieldSet;
+  readonly both: LateSet;
+}
+
+interface Encoding {
+  readonly set: FieldSet;
+  readonly fields: Record<string, unknown>;
+}
+
+interface Decoding {
+  readonly set: FieldSet;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly depth: number;
+}
+
+/** A set that a walk may have to change: it is copied, with those above it, before the first change. */
+class Draft {
+  /** The set itself, or the copy of it. */
+  set: FieldSet;
+  isCopy = false;
+  readonly #above: Draft | undefined;
+  readonly #element: PathElement;
+
+  constructor(set: FieldSet, above?: Draft, element: PathElement = '') {
+    this.set = set;
+    this.#above = above;
+    this.#element = element;
+  }
+
+  /** The set below a step that is there. */
+  below(element: PathElement): Draft {
+    return new Draft(this.set.children.get(element) as FieldSet, this, element);
+  }
+
+  /** From the bottom up: each is put into the one above it, when that is a copy too. */
+  *copy(pace: SlicePace): SlicedWork<void> {
+    let below: Draft | undefined;
+    for (let draft: Draft | undefined = this; draft !== undefined; draft = draft.#above) {
+      if (!draft.isCopy) draft.set = yield* draft.set.copy(pace);
+      if (below !== undefined) draft.set.children.set(below.#element, below.set);
+      if (draft.isCopy) return;
+      draft.isCopy = true;
+      below = draft;
+    }
+  }
+
+  /** A set of which nothing is left is no child any more. */
+  dropEmpty(): void {
+    for (let draft: Draft = this; draft.isCopy && draft.set.isEmpty; ) {
+      const above = draft.#above;
+      if (above === undefined) return;
+      above.set.children.delete(draft.#element);
+      draft = above;
+    }
+  }
+}
+
+/** A set that is made, with those above it, when it gets its first path. */
+export class LateSet {
+  readonly #above: LateSet | undefined;
+  readonly #element: PathElement;
+  #set: FieldSet | undefined;
+
+  constructor(above?: LateSet, element: PathElement = '') {
+    this.#above = above;
+    this.#element = element;
+  }
+
+  get set(): FieldSet {
+    this.#set ??= this.#above?.set.child(this.#element) ?? new FieldSet();
+    return this.#set;
+  }
+}
+
+function stepsOf({ members, children }: FieldSet): PathElement[] {
+  const steps = [...members];
+  for (const element of children.keys()) if (!members.has(element)) steps.push(element);
+  return steps;
+}
+
+/** Shorter lists are sorted at once, without a generator. */
+function isLong(list: readonly unknown[]): boolean {
+  return list.length > membersPerSlice;
 }
 
 /** The smaller one first. */
 function bySize<T extends { readonly size: number }>(a: T, b: T): readonly [few: T, many: T] {
   return a.size <= b.size ? [a, b] : [b, a];
-}
-
-function setChild(set: FieldSet, element: PathElement, child: FieldSet): void {
-  if (child.isEmpty) set.children.delete(element);
-  else set.children.set(element, child);
 }
 
 /**
@@ -254,46 +393,8 @@ function* addPaths(
   }
 }
 
-function* writeFields(set: FieldSet, fields: Record<string, unknown>, pace: SlicePace): SlicedWork<void> {
-  const { members, children } = set;
-  const steps = [...members];
-  for (const element of children.keys()) if (!members.has(element)) steps.push(element);
-  for (const element of yield* sortInSlices(steps, comparePathElements)) {
-    const below: Record<string, unknown> = {};
-    const child = children.get(element);
-    if (child !== undefined) {
-      if (members.has(element)) below['.'] = {};
-      yield* writeFields(child, below, pace);
-    }
-    setOwn(fields, element, below);
-    if (pace.isDue()) yield;
-  }
-}
-
-function* readFields(
-  set: FieldSet,
-  fields: Readonly<Record<string, unknown>>,
-  { depth, pace }: { readonly depth: number; readonly pace: SlicePace },
-): SlicedWork<void> {
-  if (depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
-  for (const key of Object.keys(fields)) {
-    if (pace.isDue()) yield;
-    if (key === '.') continue;
-    const element = parsePathElement(key);
-    const below = fields[key];
-    if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
-    const { isMember, goesOn } = contentsOf(below);
-    if (isMember) set.members.add(element);
-    if (goesOn) yield* readFields(set.child(element), below, { depth: depth + 1, pace });
-  }
-}
-
-/** A step without anything below it is a member; so is one with ".". */
-function contentsOf(below: Readonly<Record<string, unknown>>): {
-  readonly isMember: boolean;
-  readonly goesOn: boolean;
-} {
-  const isMember = Object.hasOwn(below, '.');
-  for (const name in below) if (name !== '.') return { isMember, goesOn: true };
-  return { isMember: true, goesOn: false };
+/** Whether something lies below a step: "." is the step itself. */
+function hasParts(below: Readonly<Record<string, unknown>>): boolean {
+  for (const name in below) if (name !== '.') return true;
+  return false;
 }

@@ -142,12 +142,11 @@ function keyDefault(items: SchemaNode, name: string): unknown {
   return undefined;
 }
 
-/** The items of an associative list by their path elements; more than one where keys repeat. Items that have none are left out. */
-export function* itemsByElement(
-  items: readonly unknown[],
-  node: SchemaNode,
-  pace: SlicePace,
-): SlicedWork<Map<PathElement, unknown[]>> {
+/** Items of an associative list by their path elements; more than one where keys repeat. */
+export type ItemGroups = ReadonlyMap<PathElement, readonly unknown[]>;
+
+/** The items of a list. Those that have no path element are left out. */
+export function* itemsByElement(items: readonly unknown[], node: SchemaNode, pace: SlicePace): SlicedWork<ItemGroups> {
   const groups = new Map<PathElement, unknown[]>();
   for (const item of items) {
     if (pace.isDue()) yield;

@@ -13,7 +13,15 @@ import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';
-import { deduced, itemElementOrNone, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
+import {
+  deduced,
+  type ItemGroups,
+  itemElementOrNone,
+  itemSchema,
+  itemsByElement,
+  memberSchema,
+  ownershipOf,
+} from './schema-atom.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 type FieldsV1 = Record<string, unknown>;
@@ -36,27 +44,18 @@ export function* createdFields(object: object, options: CreatedFieldsOptions): S
   // The way down to the place that is looked at: one generator for all, however deep they lie.
   const way: Place[] = [root];
   for (let place = way.at(-1); place !== undefined; place = way.at(-1)) {
-    place.steps ??= yield* stepsInto(place, pace);
-    const step = place.steps[place.next++];
-    if (pace.isDue()) yield;
-    if (step === undefined) {
-      rememberSize(place.fields, place.added);
+    if (place.next === 0) yield* place.list();
+    const before = place.next;
+    const below = place.advance();
+    if (pace.isDue(1 + place.next - before)) yield;
+    if (below !== undefined) way.push(below);
+    else if (place.isDone) {
       way.pop();
-      way.at(-1)?.add(place);
-    } else {
-      const below = place.take(step);
-      if (below !== undefined) way.push(below);
+      way.at(-1)?.addBelow(place);
     }
   }
+  rememberSize(root.fields, root.added);
   return root.added > 0 ? root.fields : undefined;
-}
-
-/** From a map or list to what is in it. */
-interface Step {
-  readonly element: PathElement;
-  readonly value: unknown;
-  readonly zero: unknown;
-  readonly node: SchemaNode;
 }
 
 /** A place without owned parts, as most are: shared by all of them. */
@@ -72,28 +71,82 @@ interface PlaceOptions {
   readonly unowned: FieldSet | undefined;
 }
 
+const noSteps: readonly string[] = [];
+
 /** A map or list, and what is owned in it as far as it was looked at. */
 class Place {
-  readonly options: PlaceOptions;
   readonly fields: FieldsV1 = {};
-  /** In order, without members that are as in the zero value. Undefined = not listed yet. */
-  steps: readonly Step[] | undefined;
+  added = 0;
   /** Index of the step that comes next. */
   next = 0;
-  added = 0;
+  readonly #options: PlaceOptions;
   readonly #element: PathElement;
   readonly #isOwned: boolean;
+  /** Names of members, or elements of items, in order. */
+  #steps: readonly string[] = noSteps;
+  /** Of a list. */
+  #items: ItemGroups | undefined;
 
   constructor(options: PlaceOptions, element: PathElement = '', isOwned = false) {
-    this.options = options;
+    this.#options = options;
     this.#element = element;
     this.#isOwned = isOwned;
     if (isOwned) this.fields['.'] = whole;
   }
 
+  get isDone(): boolean {
+    return this.next >= this.#steps.length;
+  }
+
+  /** Where it goes on, in order. */
+  *list(): SlicedWork<void> {
+    const { value, node } = this.#options;
+    const ownership = ownershipOf(node, value);
+    let steps: string[];
+    if (ownership === 'map' && isJsonObject(value)) steps = Object.keys(value);
+    else if (ownership === 'list' && Array.isArray(value)) {
+      this.#items = yield* itemsByElement(value, node);
+      steps = [...this.#items.keys()];
+    } else return;
+    this.#steps = steps.length > membersPerSlice ? yield* sortInSlices(steps) : steps.sort();
+  }
+
+  /** Adds what comes next, up to the first map or list: that is returned, and has to be looked at before the rest. */
+  advance(): Place | undefined {
+    const end = Math.min(this.next + membersPerSlice, this.#steps.length);
+    while (this.next < end) {
+      const step = this.#steps[this.next++] as string;
+      const below = this.#items === undefined ? this.#addMember(step) : this.#addItems(step, this.#items);
+      if (below !== undefined) return below;
+    }
+    return undefined;
+  }
+
+  /** Adds a place that was looked at. */
+  addBelow(below: Place): void {
+    rememberSize(below.fields, below.added);
+    if (below.added > 0) this.#set(below.#element, below.fields);
+    else if (below.#isOwned) this.#set(below.#element, whole);
+  }
+
+  #addMember(name: string): Place | undefined {
+    const { node, zero } = this.#options;
+    const value = (this.#options.value as JsonObject)[name];
+    const zeroHere = isJsonObject(zero) ? getOwn(zero, name) : undefined;
+    if (value === undefined || (zeroHere !== undefined && jsonEqual(zeroHere, value))) return undefined;
+    return this.#add(fieldElement(name), value, { zero: zeroHere, node: memberSchema(node, name) ?? deduced });
+  }
+
+  #addItems(element: PathElement, items: ItemGroups): Place | undefined {
+    const same = items.get(element) ?? [];
+    // Items with the same key are owned together, and not by their parts.
+    const [value, node] = same.length === 1 ? [same[0], itemSchema(this.#options.node)] : [same, atomic];
+    return this.#add(element, value, { zero: undefined, node });
+  }
+
   /** Adds a step, or returns the place that has to be looked at before. */
-  take({ element, value, zero, node }: Step): Place | undefined {
-    const { ignored, unowned } = this.options;
+  #add(element: PathElement, value: unknown, { zero, node }: Pick<PlaceOptions, 'zero' | 'node'>): Place | undefined {
+    const { ignored, unowned } = this.#options;
     if (ignored?.members.has(element) === true) return undefined;
     const isPart = zero !== undefined && isTakenApart(value, zero, node);
     const isOwned = !isPart && unowned?.members.has(element) !== true;
@@ -106,49 +159,10 @@ class Place {
     return undefined;
   }
 
-  /** Adds a place that was looked at. */
-  add(below: Place): void {
-    if (below.added > 0) this.#set(below.#element, below.fields);
-    else if (below.#isOwned) this.#set(below.#element, whole);
-  }
-
   #set(element: PathElement, fields: FieldsV1): void {
     this.fields[element] = fields;
     this.added++;
   }
-}
-
-/** Where a map or list goes on, in order, but to members that are as in its zero value. */
-function* stepsInto({ options }: Place, pace: SlicePace): SlicedWork<readonly Step[]> {
-  const { value, node } = options;
-  const ownership = ownershipOf(node, value);
-  const steps: Step[] = [];
-  if (ownership === 'map' && isJsonObject(value)) {
-    const zeros = isJsonObject(options.zero) ? options.zero : undefined;
-    const names = Object.keys(value);
-    for (const name of isLong(names) ? yield* sortInSlices(names) : names.sort()) {
-      if (pace.isDue()) yield;
-      const member = value[name];
-      const zero = zeros && getOwn(zeros, name);
-      if (member === undefined || (zero !== undefined && jsonEqual(zero, member))) continue;
-      steps.push({ element: fieldElement(name), value: member, zero, node: memberSchema(node, name) ?? deduced });
-    }
-  } else if (ownership === 'list' && Array.isArray(value)) {
-    const byElement = yield* itemsByElement(value, node, pace);
-    const elements = [...byElement.keys()];
-    for (const element of isLong(elements) ? yield* sortInSlices(elements) : elements.sort()) {
-      if (pace.isDue()) yield;
-      const same = byElement.get(element) ?? [];
-      // Items with the same key are owned together, and not by their parts.
-      const item = same.length === 1 ? { value: same[0], node: itemSchema(node) } : { value: same, node: atomic };
-      steps.push({ element, zero: undefined, ...item });
-    }
-  }
-  return steps;
-}
-
-function isLong(list: readonly unknown[]): boolean {
-  return list.length > membersPerSlice;
 }
 
 const atomic: SchemaNode = { type: 'array', items: deduced };

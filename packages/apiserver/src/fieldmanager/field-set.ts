@@ -82,18 +82,9 @@ export class FieldSet {
       const { mine, theirs } = pair;
       for (const element of theirs.members) {
         if (pace.isDue()) yield;
-        if (mine.set.members.has(element)) continue;
-        if (!mine.isCopy) yield* mine.copy(pace);
-        mine.set.members.add(element);
+        if (!mine.set.members.has(element)) (yield* mine.copy(pace)).members.add(element);
       }
-      for (const [element, child] of theirs.children) {
-        if (pace.isDue()) yield;
-        if (mine.set.children.has(element)) open.push({ mine: mine.below(element), theirs: child });
-        else {
-          if (!mine.isCopy) yield* mine.copy(pace);
-          mine.set.children.set(element, child);
-        }
-      }
+      yield* addChildren(pair, open, pace);
     }
     return root.set;
   }
@@ -104,16 +95,13 @@ export class FieldSet {
     const open: Common[] = [{ mine: this, theirs: other, both: root }];
     for (let common = open.pop(); common !== undefined; common = open.pop()) {
       const { mine, theirs, both } = common;
-      const [few, many] = bySize(mine.members, theirs.members);
-      for (const element of few) {
+      for (const element of yield* inBoth(mine.members, theirs.members, pace)) {
         if (pace.isDue()) yield;
-        if (many.has(element)) both.set.members.add(element);
+        both.set.members.add(element);
       }
-      for (const element of bySize(mine.children, theirs.children)[0].keys()) {
+      for (const element of yield* inBoth(mine.children, theirs.children, pace)) {
         if (pace.isDue()) yield;
-        const [child, other] = [mine.children.get(element), theirs.children.get(element)];
-        if (child !== undefined && other !== undefined)
-          open.push({ mine: child, theirs: other, both: new LateSet(both, element) });
+        open.push({ mine: childOf(mine, element), theirs: childOf(theirs, element), both: new LateSet(both, element) });
       }
     }
     return root.set;
@@ -128,18 +116,13 @@ export class FieldSet {
     const open: Pair[] = [{ mine: root, theirs: other }];
     for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
       const { mine, theirs } = pair;
-      const { members, children } = mine.set;
-      const [few, many] = bySize(members, theirs.members);
-      for (const element of few) {
+      for (const element of yield* inBoth(mine.set.members, theirs.members, pace)) {
         if (pace.isDue()) yield;
-        if (!many.has(element)) continue;
-        if (!mine.isCopy) yield* mine.copy(pace);
-        mine.set.members.delete(element);
+        (yield* mine.copy(pace)).members.delete(element);
       }
-      for (const element of bySize(children, theirs.children)[0].keys()) {
+      for (const element of yield* inBoth(mine.set.children, theirs.children, pace)) {
         if (pace.isDue()) yield;
-        const child = theirs.children.get(element);
-        if (child !== undefined && children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+        open.push({ mine: mine.below(element), theirs: childOf(theirs, element) });
       }
       mine.dropEmpty();
     }
@@ -154,14 +137,11 @@ export class FieldSet {
       const { mine, theirs } = pair;
       for (const element of theirs.members) {
         if (pace.isDue()) yield;
-        if (!mine.set.members.has(element) && !mine.set.children.has(element)) continue;
-        if (!mine.isCopy) yield* mine.copy(pace);
-        mine.set.members.delete(element);
-        mine.set.children.delete(element);
+        if (mine.has(element)) remove(yield* mine.copy(pace), element);
       }
-      for (const [element, child] of theirs.children) {
+      for (const element of yield* inBoth(mine.set.children, theirs.children, pace)) {
         if (pace.isDue()) yield;
-        if (mine.set.children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+        open.push({ mine: mine.below(element), theirs: childOf(theirs, element) });
       }
       mine.dropEmpty();
     }
@@ -199,21 +179,15 @@ export class FieldSet {
   /** Canonical: members in order, "." only beside children. */
   *toFieldsV1(): SlicedWork<Record<string, unknown>> {
     const root: Record<string, unknown> = {};
-    const pace = new SlicePace();
     const open: Encoding[] = [{ set: this, fields: root }];
+    const pace = new SlicePace();
     for (let place = open.pop(); place !== undefined; place = open.pop()) {
-      const { set, fields } = place;
-      const steps = stepsOf(set);
-      if (isLong(steps)) yield* sortInSlices(steps, comparePathElements);
-      else steps.sort(comparePathElements);
-      for (const element of steps) {
+      const { members, children } = place.set;
+      const steps = [...members];
+      for (const element of children.keys()) if (!members.has(element)) steps.push(element);
+      for (const element of yield* sortInSlices(steps, comparePathElements)) {
         if (pace.isDue()) yield;
-        const below: Record<string, unknown> = {};
-        setOwn(fields, element, below);
-        const child = set.children.get(element);
-        if (child === undefined) continue;
-        if (set.members.has(element)) below['.'] = {};
-        open.push({ set: child, fields: below });
+        writeStep(place, element, open);
       }
     }
     return root;
@@ -225,18 +199,13 @@ export class FieldSet {
     const root = new FieldSet();
     const open: Decoding[] = [{ set: root, fields, depth: 0 }];
     for (let place = open.pop(); place !== undefined; place = open.pop()) {
-      const { set, fields, depth } = place;
-      if (depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
-      for (const key of Object.keys(fields)) {
-        if (pace.isDue()) yield;
-        if (key === '.') continue;
-        const element = parsePathElement(key);
-        const below = fields[key];
-        if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
-        const goesOn = hasParts(below);
-        if (!goesOn || Object.hasOwn(below, '.')) set.members.add(element);
-        if (goesOn) open.push({ set: set.child(element), fields: below, depth: depth + 1 });
+      if (place.depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
+      const keys = Object.keys(place.fields);
+      for (let from = 0; from < keys.length; from += membersPerSlice) {
+        if (from > 0) yield;
+        readSteps(place, keys.length > membersPerSlice ? keys.slice(from, from + membersPerSlice) : keys, open);
       }
+      if (pace.isDue()) yield;
     }
     return root;
   }
@@ -269,9 +238,9 @@ interface Decoding {
 class Draft {
   /** The set itself, or the copy of it. */
   set: FieldSet;
-  isCopy = false;
   readonly #above: Draft | undefined;
   readonly #element: PathElement;
+  #isCopy = false;
 
   constructor(set: FieldSet, above?: Draft, element: PathElement = '') {
     this.set = set;
@@ -279,26 +248,32 @@ class Draft {
     this.#element = element;
   }
 
-  /** The set below a step that is there. */
-  below(element: PathElement): Draft {
-    return new Draft(this.set.children.get(element) as FieldSet, this, element);
+  /** Whether a path ends or goes on at a step. */
+  has(element: PathElement): boolean {
+    return this.set.members.has(element) || this.set.children.has(element);
   }
 
-  /** From the bottom up: each is put into the one above it, when that is a copy too. */
-  *copy(pace: SlicePace): SlicedWork<void> {
-    let below: Draft | undefined;
-    for (let draft: Draft | undefined = this; draft !== undefined; draft = draft.#above) {
-      if (!draft.isCopy) draft.set = yield* draft.set.copy(pace);
-      if (below !== undefined) draft.set.children.set(below.#element, below.set);
-      if (draft.isCopy) return;
-      draft.isCopy = true;
-      below = draft;
+  /** The set below a step that is there. */
+  below(element: PathElement): Draft {
+    return new Draft(childOf(this.set, element), this, element);
+  }
+
+  /** The copy, made when it is first asked for. */
+  *copy(pace: SlicePace): SlicedWork<FieldSet> {
+    const originals: Draft[] = [];
+    for (let draft: Draft | undefined = this; draft !== undefined && !draft.#isCopy; draft = draft.#above)
+      originals.push(draft);
+    for (const draft of originals.reverse()) {
+      draft.set = yield* draft.set.copy(pace);
+      draft.#isCopy = true;
+      draft.#above?.set.children.set(draft.#element, draft.set);
     }
+    return this.set;
   }
 
   /** A set of which nothing is left is no child any more. */
   dropEmpty(): void {
-    for (let draft: Draft = this; draft.isCopy && draft.set.isEmpty; ) {
+    for (let draft: Draft = this; draft.#isCopy && draft.set.isEmpty; ) {
       const above = draft.#above;
       if (above === undefined) return;
       above.set.children.delete(draft.#element);
@@ -308,7 +283,7 @@ class Draft {
 }
 
 /** A set that is made, with those above it, when it gets its first path. */
-export class LateSet {
+class LateSet {
   readonly #above: LateSet | undefined;
   readonly #element: PathElement;
   #set: FieldSet | undefined;
@@ -324,20 +299,53 @@ export class LateSet {
   }
 }
 
-function stepsOf({ members, children }: FieldSet): PathElement[] {
-  const steps = [...members];
-  for (const element of children.keys()) if (!members.has(element)) steps.push(element);
-  return steps;
+/** Adds a step to FieldsV1; what lies below it is written later. */
+function writeStep({ set, fields }: Encoding, element: PathElement, open: Encoding[]): void {
+  const below: Record<string, unknown> = {};
+  setOwn(fields, element, below);
+  const child = set.children.get(element);
+  if (child === undefined) return;
+  if (set.members.has(element)) below['.'] = {};
+  open.push({ set: child, fields: below });
 }
 
-/** Shorter lists are sorted at once, without a generator. */
-function isLong(list: readonly unknown[]): boolean {
-  return list.length > membersPerSlice;
+/** The part of a union that lies below. */
+function* addChildren({ mine, theirs }: Pair, open: Pair[], pace: SlicePace): SlicedWork<void> {
+  for (const [element, child] of theirs.children) {
+    if (pace.isDue()) yield;
+    if (mine.set.children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+    else (yield* mine.copy(pace)).children.set(element, child);
+  }
 }
 
-/** The smaller one first. */
-function bySize<T extends { readonly size: number }>(a: T, b: T): readonly [few: T, many: T] {
-  return a.size <= b.size ? [a, b] : [b, a];
+function remove({ members, children }: FieldSet, element: PathElement): void {
+  members.delete(element);
+  children.delete(element);
+}
+
+/** A child that is there. */
+function childOf({ children }: FieldSet, element: PathElement): FieldSet {
+  return children.get(element) as FieldSet;
+}
+
+interface Elements {
+  readonly size: number;
+  has(element: PathElement): boolean;
+  keys(): Iterable<PathElement>;
+}
+
+const none: readonly PathElement[] = [];
+
+/** What is in both, at the cost of the smaller one. */
+function* inBoth(a: Elements, b: Elements, pace: SlicePace): SlicedWork<readonly PathElement[]> {
+  const [few, many] = a.size <= b.size ? [a, b] : [b, a];
+  if (few.size === 0) return none;
+  const both: PathElement[] = [];
+  for (const element of few.keys()) {
+    if (pace.isDue()) yield;
+    if (many.has(element)) both.push(element);
+  }
+  return both;
 }
 
 /**
@@ -390,6 +398,19 @@ function* addPaths(
     const child = children.get(element);
     if (child !== undefined) yield* addPaths(child, [...prefix, element], list);
     if (paths.length >= most) return;
+  }
+}
+
+/** Adds steps to the set of a place; what lies below them is read later. */
+function readSteps({ set, fields, depth }: Decoding, keys: readonly string[], open: Decoding[]): void {
+  for (const key of keys) {
+    if (key === '.') continue;
+    const element = parsePathElement(key);
+    const below = fields[key];
+    if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
+    const goesOn = hasParts(below);
+    if (!goesOn || Object.hasOwn(below, '.')) set.members.add(element);
+    if (goesOn) open.push({ set: set.child(element), fields: below, depth: depth + 1 });
   }
 }
 

@@ -1,6 +1,6 @@
 // What an update did: the fields added, changed and removed between two objects of one schema. Source:
 // structured-merge-diff typed.TypedValue.Compare.
-import { fitsOneSlice, getOwn, isJsonObject, type SlicedWork, SlicePace } from '@kapstan/api';
+import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, SlicePace } from '@kapstan/api';
 import { jsonEqual, jsonEqualInSlices } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
@@ -89,45 +89,67 @@ class Comparer {
   *run(): SlicedWork<void> {
     for (let place = this.#open.pop(); place !== undefined; place = this.#open.pop()) {
       if (this.#pace.isDue()) yield;
-      const { pair } = place;
-      const form = formOf(pair);
-      // Most lists stay as they are in an update, and to tell is cheaper than to write the keys of their items.
-      const isWhole = form === 'leaf' || (form === 'list' && place.listsAbove < maxWholeLists);
-      if (isWhole && (isSmall(pair) ? jsonEqual(pair.old, pair.next) : yield* jsonEqualInSlices(pair.old, pair.next)))
-        continue;
-      if (form === 'leaf' || pair.next === undefined) place.report();
+      const form = formOf(place.pair);
       if (form === 'map') yield* this.#compareMaps(place);
+      // Most lists stay as they are in an update, and to tell is cheaper than to write the keys of their items.
+      else if (form === 'list' && place.listsAbove >= maxWholeLists) yield* this.#compareLists(place);
+      else if (yield* isSame(place.pair)) continue;
       else if (form === 'list') yield* this.#compareLists(place);
+      else place.report();
     }
   }
 
   *#compareMaps(place: Place): SlicedWork<void> {
     const { old, next } = place.pair;
-    const [was, is] = [old ?? nothing, next ?? nothing] as [Members, Members];
-    const names = Object.keys(is);
-    const before = Object.keys(was);
+    const names = Object.keys(next ?? nothing);
+    const before = Object.keys(old ?? nothing);
     // Empty and null are not the same.
-    if (names.length + before.length === 0 && !jsonEqual(old, next)) place.report();
-    for (const name of names) {
-      if (this.#pace.isDue()) yield;
-      this.#compareMember(place, name, [getOwn(was, name), is[name]]);
+    if (next === undefined || (names.length + before.length === 0 && !jsonEqual(old, next))) place.report();
+    for (let from = 0; from < names.length; from += membersPerSlice) {
+      if (from > 0) yield;
+      this.#compareMembers(place, names, from);
     }
-    for (const name of before) {
-      if (this.#pace.isDue()) yield;
-      if (!Object.hasOwn(is, name)) this.#compareMember(place, name, [was[name], undefined]);
+    for (let from = 0; from < before.length; from += membersPerSlice) {
+      if (from > 0) yield;
+      this.#compareGone(place, before, from);
     }
   }
 
-  #compareMember(place: Place, name: string, [old, next]: readonly [unknown, unknown]): void {
-    if (old === next) return;
-    this.#compare(place, fieldElement(name), { old, next, node: memberSchema(place.pair.node, name) ?? deduced });
+  #compareMembers(place: Place, names: readonly string[], from: number): void {
+    const { old, next, node } = place.pair;
+    const end = Math.min(from + membersPerSlice, names.length);
+    for (let index = from; index < end; index++) {
+      const name = names[index] as string;
+      const was = old == null ? undefined : getOwn(old, name);
+      const is = (next as Members)[name];
+      if (was !== is)
+        this.#compare(place, fieldElement(name), { old: was, next: is, node: memberSchema(node, name) ?? deduced });
+    }
+  }
+
+  /** Members that the next value has not got. */
+  #compareGone(place: Place, names: readonly string[], from: number): void {
+    const { old, next, node } = place.pair;
+    const end = Math.min(from + membersPerSlice, names.length);
+    for (let index = from; index < end; index++) {
+      const name = names[index] as string;
+      if (next != null && Object.hasOwn(next, name)) continue;
+      const was = (old as Members)[name];
+      if (was !== undefined)
+        this.#compare(place, fieldElement(name), {
+          old: was,
+          next: undefined,
+          node: memberSchema(node, name) ?? deduced,
+        });
+    }
   }
 
   *#compareLists(place: Place): SlicedWork<void> {
     const { old, next, node } = place.pair;
-    const before = yield* itemsByElement((old ?? []) as readonly unknown[], node, this.#pace);
-    const after = yield* itemsByElement((next ?? []) as readonly unknown[], node, this.#pace);
-    if (before.size + after.size === 0 && !(yield* jsonEqualInSlices(old, next))) place.report();
+    const before = yield* itemsByElement((old ?? []) as readonly unknown[], node);
+    const after = yield* itemsByElement((next ?? []) as readonly unknown[], node);
+    const isEmpty = before.size + after.size === 0;
+    if (next === undefined || (isEmpty && !(yield* isSame(place.pair)))) place.report();
     for (const [element, is] of after) {
       if (this.#pace.isDue()) yield;
       this.#compare(place, element, itemPair({ was: before.get(element) ?? [], is, node }));
@@ -158,8 +180,9 @@ function formOf({ old, next, node }: Pair): AtomKind {
   return isOfForm(old) && isOfForm(next) ? form : 'leaf';
 }
 
-function isSmall({ old, next }: Pair): boolean {
-  return fitsOneSlice(old) || fitsOneSlice(next);
+/** {@link jsonEqual} of values of any size. */
+function* isSame({ old, next }: Pair): SlicedWork<boolean> {
+  return fitsOneSlice(old) || fitsOneSlice(next) ? jsonEqual(old, next) : yield* jsonEqualInSlices(old, next);
 }
 
 function itemPair({

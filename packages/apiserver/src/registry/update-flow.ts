@@ -164,7 +164,8 @@ class Update<T extends KubernetesObject> {
     if (admission !== undefined) {
       const entries = next.metadata?.managedFields;
       await admission.admit(this.#attributes(next, old));
-      await managedFields?.afterAdmission(next, entries, this.#context);
+      const checking = managedFields?.afterAdmission(next, entries, this.#context);
+      if (checking !== undefined) await checking;
     }
     dedupeOwners(next, this.#context, afterAdmission);
   }
@@ -214,17 +215,17 @@ class Update<T extends KubernetesObject> {
     const slices = isLarge ? this.#strategy.prepareForUpdateInSlices?.(next, old, this.#context) : undefined;
     if (slices !== undefined) return this.#prepareLarge(next, old, slices);
     this.#strategy.prepareForUpdate(next, old, this.#context);
-    return this.#requireValid(next, old);
+    return this.#requireValid(next, old, isLarge);
   }
 
   async #prepareLarge(next: T, old: DeepReadonly<T>, slices: SlicedWork<void>): Promise<void> {
     await runInTurns(slices);
-    await this.#requireValid(next, old);
+    await this.#requireValid(next, old, true);
   }
 
-  #requireValid(next: T, old: DeepReadonly<T>): Promise<void> | undefined {
+  #requireValid(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
     dropEmptyMetadata(metaOf(next));
-    const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old };
+    const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old, isLarge };
     return requireValid(this.#parts, call, this.#subresource);
   }
 

@@ -8,6 +8,7 @@ import {
   invalidField,
   isNotFound,
   type KubernetesObject,
+  type ManagedFieldsEntry,
   newConflict,
   newInvalid,
   newNotFound,
@@ -139,10 +140,15 @@ class Update<T extends KubernetesObject> {
     this.#strategy.canonicalize?.(next);
     await this.#context.nextTurn?.();
     const isKept = isLarge ? await runInTurns(timesOnlyInSlices(next, existing)) : changesOnlyTimes(next, existing);
-    if (isKept) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
+    if (isKept) metaOf(next).managedFields = await this.#entriesOf(existing, isLarge);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
     return { object: next, isLarge, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
+  }
+
+  #entriesOf(existing: T, isLarge: boolean): ManagedFieldsEntry[] | Promise<ManagedFieldsEntry[]> {
+    const { managedFields = [] } = metaOf(existing);
+    return isLarge ? runInTurns(copyInSlices(managedFields)) : deepCopy(managedFields);
   }
 
   /** A subresource changes nothing that has to be reserved. Source: the status stores, which have no BeginUpdate. */
@@ -155,7 +161,7 @@ class Update<T extends KubernetesObject> {
   async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
     const { managedFields, admission } = this.#parts;
     if (this.#request.managedFields !== 'given') {
-      if (managedFields === undefined) keepManagedFields(metaOf(next), old.metadata);
+      if (managedFields === undefined) await runInTurns(keepManagedFields(metaOf(next), old.metadata));
       else {
         const tracking = managedFields.onUpdate(next, old, this.#fieldsCall);
         if (tracking !== undefined) await tracking;
@@ -273,9 +279,9 @@ class Update<T extends KubernetesObject> {
 }
 
 /** Without a tracker a client's update neither sets nor drops managed fields. */
-function keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): void {
+function* keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): SlicedWork<void> {
   if (old?.managedFields === undefined) delete meta.managedFields;
-  else meta.managedFields = deepCopy(old.managedFields) as NonNullable<ObjectMeta['managedFields']>;
+  else meta.managedFields = (yield* copyInSlices(old.managedFields)) as ManagedFieldsEntry[];
 }
 
 /** Managed fields carry the time of the last change; a change of nothing else is none. Source: IgnoreManagedFieldsTimestampsTransformer. */

@@ -1,10 +1,11 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
 import {
   type Clock,
-  deepCopy,
+  copyInSlices,
   type GroupVersionKind,
   isStatusError,
   newBadRequest,
+  type SlicedWork,
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
@@ -145,7 +146,7 @@ export async function readObject(
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
   const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
   const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)));
-  if (call.exchange.audit !== undefined) recordObject(call, object);
+  if (call.exchange.audit !== undefined) await runInTurns(recordObject(call, object));
   await target.context.nextTurn?.();
   return { object, target };
 }
@@ -160,10 +161,14 @@ export async function yamlReadingOf(
 }
 
 /** As it came, with the defaults of its kind: what is done with it later shows in the answer. */
-function recordObject({ exchange, served, subresource }: ResourceCall, object: UnstructuredObject): void {
+function* recordObject(
+  { exchange, served: { definition }, subresource }: ResourceCall,
+  object: UnstructuredObject,
+): SlicedWork<void> {
   if (exchange.audit?.keepsRequest !== true || subresource?.type === 'object') return exchange.audit?.request(object);
-  const copy = deepCopy(object);
-  served.definition.applyDefaults(copy);
+  const copy = yield* copyInSlices(object);
+  if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(copy);
+  else yield* definition.applyDefaultsInSlices(copy);
   exchange.audit.request(copy);
 }
 

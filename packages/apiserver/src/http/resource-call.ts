@@ -6,7 +6,7 @@ import {
   isStatusError,
   newBadRequest,
   type SlicedWork,
-  stringifyJson,
+  stringifyInSlices,
   type UnstructuredObject,
 } from '@kapstan/api';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
@@ -144,7 +144,7 @@ export async function readObject(
   const readYaml = await yamlReadingOf(call, format, body);
   await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
-  const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
+  const json = format.name === 'protobuf' ? await runInTurns(readProtobuf(kindOf(target), body)) : body;
   const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)));
   if (call.exchange.audit !== undefined) await runInTurns(recordObject(call, object));
   await target.context.nextTurn?.();
@@ -173,10 +173,12 @@ function* recordObject(
 }
 
 /** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
-function readProtobuf(kind: GroupVersionKind, body: Uint8Array): Uint8Array {
+function* readProtobuf(kind: GroupVersionKind, body: Uint8Array): SlicedWork<Uint8Array> {
   if (messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
   try {
-    return Buffer.from(stringifyJson(readEnvelope(body, kind)));
+    const object = readEnvelope(body, kind);
+    if (body.length >= largeObjectBytes) yield;
+    return Buffer.from(yield* stringifyInSlices(object));
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;

@@ -88,11 +88,6 @@ export const stageCases: readonly GrowthCase[] = [
   after('stage: update of a pod of many containers', { ...ofPod, full: 3_000, body: podOfPorts, request: withLabel }),
   after('stage: update of a ConfigMap of many keys', { ...ofData, body: data, request: withLabel }),
   after('stage: dry run of an update of a ConfigMap', { ...ofData, body: data, request: dryRun }),
-  after('stage: update of a custom resource', {
-    ...ofCustom,
-    body: customMap,
-    request: (path, body) => put(path, { ...body, metadata: { name: 'growth', resourceVersion: '' } }),
-  }),
   after('stage: merge patch of a custom resource', {
     ...ofCustom,
     body: customMap,
@@ -111,7 +106,7 @@ export const stageCases: readonly GrowthCase[] = [
   }),
   after('stage: update with many owners', {
     ...ofData,
-    full: 35_000,
+    full: 22_000,
     body: owners((i) => `u${i}`),
     request: withLabel,
   }),

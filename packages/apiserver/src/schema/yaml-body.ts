@@ -22,7 +22,7 @@ export function readYamlBody(text: string): YamlBody {
 }
 
 /** Clients send JSON as YAML, which it is. Undefined where only the YAML reader knows what to say. */
-export function readJsonInYaml(text: string): JsonDocument | undefined {
+function readJsonInYaml(text: string): JsonDocument | undefined {
   return runWhole(readJsonInYamlInSlices(text));
 }
 

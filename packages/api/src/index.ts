@@ -112,7 +112,7 @@ export type {
 } from './kubernetes-object.ts';
 export { type LabelOperator, type LabelRequirement, labelRequirement } from './label-requirement.ts';
 export { everyLabel, LabelSelector, noLabel } from './label-selector.ts';
-export { parseLabelSelector } from './label-selector-parser.ts';
+export { type ParsedSelector, parseLabelSelector, parseLongLabelSelector } from './label-selector-parser.ts';
 export { type LabelSelectorExpression, type LabelSelectorSpec, labelSelectorFrom } from './label-selector-spec.ts';
 export {
   isConnectionRefused,

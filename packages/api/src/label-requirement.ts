@@ -15,15 +15,17 @@ export interface LabelRequirement {
 /** One term. Throws TypeError with the text of Kubernetes when key, operator and values do not go together. Source: labels.NewRequirement. */
 export function labelRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
   const errors = [...labelKeyErrors(key, 'key'), ...countErrors(operator, values)];
-  values.forEach((value, index) => {
-    if ((operator === '>' || operator === '<') && parseInt64(value) === undefined) {
+  const isOrder = operator === '>' || operator === '<';
+  for (let index = 0; isOrder && index < values.length; index++) {
+    const value = values[index] as string;
+    if (parseInt64(value) === undefined)
       errors.push(invalidField(`values[${index}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer"));
-    }
-  });
-  values.forEach((value, index) => {
+  }
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as string;
     const wrong = labelValueErrors(value);
     if (wrong.length > 0) errors.push(invalidField(`values[${index}][${key}]`, value, wrong.join('; ')));
-  });
+  }
   if (errors.length > 0) throw new TypeError(formatFieldErrors(errors));
   return { key, operator, values };
 }

@@ -2,6 +2,8 @@
 import { formatFieldErrors } from './field-error.ts';
 import { type LabelOperator, type LabelRequirement, labelKeyErrors, labelRequirement } from './label-requirement.ts';
 import { everyLabel, LabelSelector } from './label-selector.ts';
+import { SlicePace, sortInSlices } from './sliced-walks.ts';
+import { membersPerSlice, runWhole, type SlicedWork } from './sliced-work.ts';
 
 type TokenType =
   | 'error'
@@ -26,22 +28,83 @@ interface Token {
 
 /** Parses a label selector; "" selects everything. Throws TypeError with the text of Kubernetes. */
 export function parseLabelSelector(text: string): LabelSelector {
-  const requirements = new Parser(scan(text)).parse();
+  if (text.length < longText) return text === '' ? everyLabel : runWhole(parse(text));
+  const { selector, error } = recent.find(text) ?? recent.add(runWhole(tryParse(text)));
+  if (selector === undefined) throw error;
+  return selector;
+}
+
+/** Shorter texts are parsed within a slice. */
+const longText = 16 * 1024;
+
+/** What became of a long text: one of both is there. */
+export interface ParsedSelector {
+  readonly text: string;
+  readonly selector?: LabelSelector;
+  readonly error?: TypeError;
+}
+
+/**
+ * Parses a selector of any length: a URL has room for 100,000 terms. {@link parseLabelSelector} finds the result of a long one for as
+ * long as it is held. Undefined for a short one, which is not parsed.
+ */
+export function* parseLongLabelSelector(text: string): SlicedWork<ParsedSelector | undefined> {
+  if (text.length < longText) return undefined;
+  return recent.find(text) ?? recent.add(yield* tryParse(text));
+}
+
+function* tryParse(text: string): SlicedWork<ParsedSelector> {
+  try {
+    return { text, selector: yield* parse(text) };
+  } catch (error) {
+    if (error instanceof TypeError) return { text, error };
+    throw error;
+  }
+}
+
+/** Several places of one request read its selector. What is in here is held by others, or not at all. */
+class RecentSelectors {
+  readonly #parsed: (WeakRef<ParsedSelector> | undefined)[] = new Array(16).fill(undefined);
+  #next = 0;
+
+  find(text: string): ParsedSelector | undefined {
+    for (const ref of this.#parsed) {
+      const parsed = ref?.deref();
+      if (parsed?.text === text) return parsed;
+    }
+    return undefined;
+  }
+
+  add(parsed: ParsedSelector): ParsedSelector {
+    this.#parsed[this.#next] = new WeakRef(parsed);
+    this.#next = (this.#next + 1) % this.#parsed.length;
+    return parsed;
+  }
+}
+
+const recent = new RecentSelectors();
+
+function* parse(text: string): SlicedWork<LabelSelector> {
+  const requirements = yield* new Parser(yield* scan(text)).parse();
   if (requirements.length === 0) return everyLabel;
-  return new LabelSelector(requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)));
+  return new LabelSelector(yield* sortInSlices(requirements, (a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)));
 }
 
 const symbols: ReadonlySet<string> = new Set(['=', '!', '(', ')', ',', '>', '<']);
 const keywords: ReadonlySet<string> = new Set(['(', ')', ',', '!', '=', '==', '!=', '>', '<', 'in', 'notin']);
 const blanks: ReadonlySet<string> = new Set([' ', '\t', '\r', '\n']);
+/** Up to the next symbol or blank. */
+const word = /[^=!(),<> \t\r\n]+/y;
 const binaryOperators = 'in, notin, =, ==, !=, gt, lt';
 
 /** Tokens of the text, the last one of type 'end'. A NUL ends the text, as it does in Kubernetes. */
-function scan(text: string): Token[] {
+function* scan(text: string): SlicedWork<Token[]> {
   const tokens: Token[] = [];
+  const pace = new SlicePace();
   const nul = text.indexOf('\0');
   const source = nul === -1 ? text : text.slice(0, nul);
   for (let at = 0; at < source.length; ) {
+    if (pace.isDue()) yield;
     const char = source[at] ?? '';
     if (blanks.has(char)) {
       at++;
@@ -64,10 +127,9 @@ function scanSymbol(text: string, start: number): [Token, number] {
 }
 
 function scanWord(text: string, start: number): [Token, number] {
-  let end = start;
-  while (end < text.length && !symbols.has(text[end] ?? '') && !blanks.has(text[end] ?? '')) end++;
-  const word = text.slice(start, end);
-  return [{ type: keywords.has(word) ? (word as TokenType) : 'identifier', text: word }, word.length];
+  word.lastIndex = start;
+  const found = word.exec(text)?.[0] ?? '';
+  return [{ type: keywords.has(found) ? (found as TokenType) : 'identifier', text: found }, found.length];
 }
 
 class Parser {
@@ -78,9 +140,10 @@ class Parser {
     this.#tokens = tokens;
   }
 
-  parse(): LabelRequirement[] {
+  *parse(): SlicedWork<LabelRequirement[]> {
     const requirements: LabelRequirement[] = [];
     for (;;) {
+      if (requirements.length % membersPerSlice === membersPerSlice - 1) yield;
       const next = this.#peek();
       if (next.type === 'end') return requirements;
       if (next.type !== 'identifier' && next.type !== '!') {
@@ -117,8 +180,8 @@ class Parser {
     const after = this.#peek().type;
     if (after === 'end' || after === ',') return labelRequirement(key, 'exists', []);
     const operator = this.#operator();
-    const values = operator === 'in' || operator === 'notin' ? this.#valueSet() : new Set([this.#exactValue()]);
-    return labelRequirement(key, operator, [...values].sort());
+    if (operator !== 'in' && operator !== 'notin') return labelRequirement(key, operator, [this.#exactValue()]);
+    return labelRequirement(key, operator, [...this.#valueSet()].sort());
   }
 
   #operator(): LabelOperator {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { labelRequirement } from './label-requirement.ts';
-import { parseLabelSelector } from './label-selector-parser.ts';
+import { parseLabelSelector, parseLongLabelSelector } from './label-selector-parser.ts';
 import { labelSelectorFrom } from './label-selector-spec.ts';
+import { runWhole } from './sliced-work.ts';
 
 describe('parseLabelSelector', () => {
   const web = { env: 'prod', tier: 'front', weight: '7' };
@@ -142,5 +143,29 @@ describe('labelRequirement', () => {
     expect(() => labelRequirement('a/b/c', '=', [])).toThrow(
       /^\[key: Invalid value: "a\/b\/c": a valid label key must .*, values: Invalid value: \[\]: exact-match compatibility requires one single value\]$/,
     );
+  });
+});
+
+describe('a long selector', () => {
+  const text = Array.from({ length: 4_000 }, (_, index) => `key${index}=v`).join(',');
+
+  it('is parsed in slices, and found again while somebody holds it', () => {
+    const work = parseLongLabelSelector(text);
+    let slices = 1;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) slices++;
+    expect(slices).toBeGreaterThan(10);
+    expect(step.value?.selector?.requirements).toHaveLength(4_000);
+    expect(parseLabelSelector(text)).toBe(step.value?.selector);
+  });
+
+  it('is refused with the same text each time', () => {
+    const held = runWhole(parseLongLabelSelector(`${text},!!`));
+    expect(held?.error?.message).toBe("unable to parse requirement: found '!', expected: identifier");
+    expect(() => parseLabelSelector(`${text},!!`)).toThrow(held?.error);
+  });
+
+  it('is none when a few terms are all', () => {
+    expect(runWhole(parseLongLabelSelector('a=b'))).toBeUndefined();
   });
 });

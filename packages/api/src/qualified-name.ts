@@ -10,8 +10,12 @@ const labelValue = new RegExp(`^${labelValueFormat}$`);
 const dnsLabel = new RegExp(`^${dnsLabelFormat}$`);
 const dnsSubdomain = new RegExp(`^${dnsSubdomainFormat}$`);
 
+/** Names without a prefix that are valid at a glance, as most are. */
+const plainName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+
 /** What is wrong with a label key, finalizer or condition type: "example.com/MyName" or "MyName". Empty = valid. Source: IsQualifiedName. */
 export function qualifiedNameErrors(text: string): string[] {
+  if (plainName.test(text)) return [];
   const parts = text.split('/');
   if (parts.length > 2) {
     const pattern = regexError(
@@ -28,6 +32,7 @@ export function qualifiedNameErrors(text: string): string[] {
 
 /** What is wrong with the value of a label. Empty = valid. Source: IsValidLabelValue. */
 export function labelValueErrors(text: string): string[] {
+  if (text === '' || plainName.test(text)) return [];
   const errors = tooLong(text, 63, 'bytes');
   if (!labelValue.test(text)) {
     errors.push(

@@ -9,9 +9,10 @@ const stepsPerSlice = 1024;
 export class SlicePace {
   #left: number = stepsPerSlice;
 
-  /** True once every 1024 calls: the walk yields then. Call it once for each member or item. */
-  isDue(): boolean {
-    if (--this.#left > 0) return false;
+  /** True once every 1024 steps: the walk yields then. Call it once for each member or item, or with the number of them. */
+  isDue(steps = 1): boolean {
+    this.#left -= steps;
+    if (this.#left > 0) return false;
     this.#left = stepsPerSlice;
     return true;
   }

@@ -1,6 +1,13 @@
 // DryRunStorage: everything of a write but the write (dryRun=All). Wraps any Storage.
 // Source: apiserver registry/generic/registry/dryrun.go.
-import { copyInSlices, deepCopy, formatRevision, type KubernetesObject, type Revision } from '@kapstan/api';
+import {
+  copyInSlices,
+  deepCopy,
+  formatRevision,
+  type KubernetesObject,
+  type Revision,
+  stringifyInSlices,
+} from '@kapstan/api';
 import { checkPreconditions } from './preconditions.ts';
 import type {
   GuaranteedUpdateOptions,
@@ -19,7 +26,7 @@ import type {
   UnreadableDeleteOptions,
 } from './storage.ts';
 import { StorageError } from './storage-error.ts';
-import { Stored } from './stored.ts';
+import { jsonEncoding, Stored } from './stored.ts';
 import { plainStatusError, revisionOf } from './versioner.ts';
 import { largeObjectBytes, runInTurns } from './work-turns.ts';
 
@@ -142,5 +149,11 @@ async function storedAs<T extends KubernetesObject>(
   const copy = isLarge === true ? await runInTurns(copyInSlices(object)) : deepCopy(object);
   const { resourceVersion: _old, ...meta } = copy.metadata ?? {};
   copy.metadata = revision === 0 ? meta : { ...meta, resourceVersion: formatRevision(revision) };
-  return new Stored<T>(key, revision, copy as Stored<T>['object']);
+  const stored = new Stored<T>(key, revision, copy as Stored<T>['object']);
+  // Its answer is made of the object, and not of what the engine holds.
+  if (isLarge === true)
+    stored.rememberEncoded(jsonEncoding.name, encoder.encode(await runInTurns(stringifyInSlices(copy))));
+  return stored;
 }
+
+const encoder = new TextEncoder();

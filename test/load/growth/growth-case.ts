@@ -6,6 +6,8 @@ export interface GrowthRequest {
   readonly path: string;
   /** Default: application/json. */
   readonly contentType?: string;
+  /** Default: application/json. */
+  readonly accept?: string;
   /** A text or bytes as they are; anything else is written as JSON. */
   readonly body?: unknown;
 }

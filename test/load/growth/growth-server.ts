@@ -81,10 +81,11 @@ export class GrowthServer {
     return (await this.#ask('heap')).heapMb ?? Number.NaN;
   }
 
-  send({ method, path, contentType = 'application/json', body }: GrowthRequest): Promise<Answer> {
+  send({ method, path, contentType = 'application/json', accept, body }: GrowthRequest): Promise<Answer> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     const bytes = body === undefined ? undefined : Buffer.from(isRaw ? body : JSON.stringify(body));
     const headers: Record<string, string | number> = { authorization: `Bearer ${this.#token}` };
+    if (accept !== undefined) headers.accept = accept;
     if (bytes !== undefined) {
       headers['content-type'] = contentType;
       headers['content-length'] = bytes.length;

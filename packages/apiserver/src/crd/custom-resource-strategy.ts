@@ -5,10 +5,12 @@ import {
   type FieldError,
   type GroupResource,
   newForbidden,
+  runWhole,
+  type SlicedWork,
   type UnstructuredObject,
 } from '@kapstan/api';
 import { defaultStrategy, startGeneration, statusStrategy, withoutStatus } from '../registry/default-strategy.ts';
-import { jsonEqual } from '../registry/json-equality.ts';
+import { jsonEqualInSlices } from '../registry/json-equality.ts';
 import { metaOf } from '../registry/object-meta.ts';
 import type { ResourceStrategy } from '../registry/strategy.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
@@ -49,7 +51,8 @@ export function customResourceStrategy(kind: CustomKind): ResourceStrategy<Unstr
       startGeneration(object);
     },
     validateCreate: (object) => validate(object, undefined),
-    prepareForUpdate: bumpGenerationOnChange,
+    prepareForUpdate: (next, old) => runWhole(bumpGenerationOnChange(next, old)),
+    prepareForUpdateInSlices: bumpGenerationOnChange,
     validateUpdate: (next, old) => validate(next, old),
   };
   return kind.hasStatus ? withoutStatus(strategy) : strategy;
@@ -64,10 +67,10 @@ export function customStatusStrategy(kind: CustomKind): ResourceStrategy<Unstruc
 }
 
 /** Anything but metadata counts; a status with an endpoint of its own does not change here. */
-function bumpGenerationOnChange(next: UnstructuredObject, old: Custom): void {
+function* bumpGenerationOnChange(next: UnstructuredObject, old: Custom): SlicedWork<void> {
   const { metadata: _nextMeta, ...nextContent } = next;
   const { metadata: oldMeta, ...oldContent } = old;
-  if (!jsonEqual(nextContent, oldContent)) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
+  if (!(yield* jsonEqualInSlices(nextContent, oldContent))) metaOf(next).generation = (oldMeta?.generation ?? 0) + 1;
 }
 
 /** Compiled at the first write: most kinds of a cluster are only read by most of its servers. */

@@ -8,8 +8,8 @@ import type {
   CustomResourceDefinitionVersion,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ResourceDefinition, Subresource } from '../registry/resource-definition.ts';
-import { applySchemaDefaults } from '../schema/defaulting.ts';
-import { dropForbiddenNulls } from '../schema/null-pruning.ts';
+import { applySchemaDefaults, schemaDefaultsInSlices } from '../schema/defaulting.ts';
+import { dropForbiddenNulls, dropNullsInSlices } from '../schema/null-pruning.ts';
 import { pruneUnknownFields } from '../schema/pruning.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { type JsonSchema, structuralSchema } from '../schema/structural-schema.ts';
@@ -63,6 +63,10 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
     applyDefaults: (object) => {
       applySchemaDefaults(kind.schema, object);
       dropForbiddenNulls(kind.schema, object);
+    },
+    applyDefaultsInSlices: function* (object) {
+      yield* schemaDefaultsInSlices(kind.schema, object);
+      yield* dropNullsInSlices(kind.schema, object);
     },
     convert: conversion(definition, { schema: kind.schema, served: version.name, stored: storage.name }),
   };

@@ -1,11 +1,27 @@
 // What the creator of an object owns, written straight as FieldsV1. Tells what updater.ts would tell of an object that was
 // nothing before, without the sets that only comparing with other managers needs. Used by field-manager.ts.
-import { getOwn, isJsonObject, rememberSize, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api';
+import {
+  getOwn,
+  isJsonObject,
+  membersPerSlice,
+  rememberSize,
+  type SlicedWork,
+  SlicePace,
+  sortInSlices,
+} from '@kapstan/api';
 import { jsonEqual } from '../registry/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';
-import { deduced, itemElementOrNone, itemSchema, itemsByElement, memberSchema, ownershipOf } from './schema-atom.ts';
+import {
+  deduced,
+  type ItemGroups,
+  itemElementOrNone,
+  itemSchema,
+  itemsByElement,
+  memberSchema,
+  ownershipOf,
+} from './schema-atom.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 type FieldsV1 = Record<string, unknown>;
@@ -23,98 +39,130 @@ export interface CreatedFieldsOptions {
 /** FieldsV1 of all that is not as in the zero value; undefined when there is nothing. */
 export function* createdFields(object: object, options: CreatedFieldsOptions): SlicedWork<FieldsV1 | undefined> {
   const { schema, zero, ignored, unowned } = options;
-  const fields: FieldsV1 = {};
-  const place = { zero, node: schema, ignored, unowned, pace: new SlicePace() };
-  return (yield* addParts(fields, object, place)) ? fields : undefined;
+  const pace = new SlicePace();
+  const root = new Place({ value: object, zero, node: schema, ignored, unowned });
+  // The way down to the place that is looked at: one generator for all, however deep they lie.
+  const way: Place[] = [root];
+  for (let place = way.at(-1); place !== undefined; place = way.at(-1)) {
+    if (place.next === 0) yield* place.list();
+    const before = place.next;
+    const below = place.advance();
+    if (pace.isDue(1 + place.next - before)) yield;
+    if (below !== undefined) way.push(below);
+    else if (place.isDone) {
+      way.pop();
+      way.at(-1)?.addBelow(place);
+    }
+  }
+  rememberSize(root.fields, root.added);
+  return root.added > 0 ? root.fields : undefined;
 }
 
-interface Place {
+/** A place without owned parts, as most are: shared by all of them. */
+const whole: FieldsV1 = Object.freeze({});
+
+interface PlaceOptions {
+  readonly value: unknown;
   /** Undefined = the value is new as a whole. */
   readonly zero: unknown;
   readonly node: SchemaNode;
   /** What is left out below; undefined = nothing. */
   readonly ignored: FieldSet | undefined;
   readonly unowned: FieldSet | undefined;
-  readonly pace: SlicePace;
 }
 
-/** From a map or list to what is in it. */
-interface Step {
-  readonly element: PathElement;
-  readonly value: unknown;
-  readonly zero: unknown;
-  readonly node: SchemaNode;
-}
+const noSteps: readonly string[] = [];
 
-/** A place without owned parts, as most are: shared by all of them. */
-const whole: FieldsV1 = Object.freeze({});
+/** A map or list, and what is owned in it as far as it was looked at. */
+class Place {
+  readonly fields: FieldsV1 = {};
+  added = 0;
+  /** Index of the step that comes next. */
+  next = 0;
+  readonly #options: PlaceOptions;
+  readonly #element: PathElement;
+  readonly #isOwned: boolean;
+  /** Names of members, or elements of items, in order. */
+  #steps: readonly string[] = noSteps;
+  /** Of a list. */
+  #items: ItemGroups | undefined;
 
-/**
- * Adds what is in a map or list; true when there was something to add. The one function that calls itself: objects may be a
- * thousand levels deep, and each frame on the way costs stack.
- */
-function* addParts(fields: FieldsV1, value: unknown, place: Place): SlicedWork<boolean> {
-  const { pace } = place;
-  let added = 0;
-  for (const step of yield* stepsInto(value, place)) {
-    if (pace.isDue()) yield;
-    const { isOwned, hasParts } = ownershipAt(step, place);
-    const below: FieldsV1 = isOwned ? { '.': whole } : {};
-    const hasBelow = hasParts && (yield* addParts(below, step.value, placeBelow(step, place)));
-    if (!hasBelow && !isOwned) continue;
-    fields[step.element] = hasBelow ? below : whole;
-    added++;
+  constructor(options: PlaceOptions, element: PathElement = '', isOwned = false) {
+    this.#options = options;
+    this.#element = element;
+    this.#isOwned = isOwned;
+    if (isOwned) this.fields['.'] = whole;
   }
-  rememberSize(fields, added);
-  return added > 0;
-}
 
-function ownershipAt(
-  { element, value, zero, node }: Step,
-  { ignored, unowned }: Place,
-): { readonly isOwned: boolean; readonly hasParts: boolean } {
-  if (ignored?.members.has(element) === true) return { isOwned: false, hasParts: false };
-  const isPart = zero !== undefined && isTakenApart(value, zero, node);
-  const isOwned = !isPart && unowned?.members.has(element) !== true;
-  // What was another thing before is owned as a whole.
-  return { isOwned, hasParts: typeof value === 'object' && (zero === undefined || isPart) };
-}
-
-function placeBelow({ element, zero, node }: Step, { ignored, unowned, pace }: Place): Place {
-  return { zero, node, ignored: ignored?.children.get(element), unowned: unowned?.children.get(element), pace };
-}
-
-/** Where a map or list goes on, in order, but to members that are as in its zero value. */
-function* stepsInto(value: unknown, place: Place): SlicedWork<readonly Step[]> {
-  const ownership = ownershipOf(place.node, value);
-  if (ownership === 'map') return isJsonObject(value) ? yield* memberSteps(value, place) : [];
-  return ownership === 'list' && Array.isArray(value) ? yield* itemSteps(value, place) : [];
-}
-
-function* memberSteps(map: JsonObject, { node, pace, ...place }: Place): SlicedWork<Step[]> {
-  const zeros = isJsonObject(place.zero) ? place.zero : undefined;
-  const steps: Step[] = [];
-  for (const name of yield* sortInSlices(Object.keys(map))) {
-    if (pace.isDue()) yield;
-    const value = map[name];
-    const zero = zeros && getOwn(zeros, name);
-    if (value === undefined || (zero !== undefined && jsonEqual(zero, value))) continue;
-    steps.push({ element: fieldElement(name), value, zero, node: memberSchema(node, name) ?? deduced });
+  get isDone(): boolean {
+    return this.next >= this.#steps.length;
   }
-  return steps;
-}
 
-function* itemSteps(items: readonly unknown[], { node, pace }: Place): SlicedWork<Step[]> {
-  const byElement = yield* itemsByElement(items, node, pace);
-  const steps: Step[] = [];
-  for (const element of yield* sortInSlices([...byElement.keys()])) {
-    if (pace.isDue()) yield;
-    const same = byElement.get(element) ?? [];
+  /** Where it goes on, in order. */
+  *list(): SlicedWork<void> {
+    const { value, node } = this.#options;
+    const ownership = ownershipOf(node, value);
+    let steps: string[];
+    if (ownership === 'map' && isJsonObject(value)) steps = Object.keys(value);
+    else if (ownership === 'list' && Array.isArray(value)) {
+      this.#items = yield* itemsByElement(value, node);
+      steps = [...this.#items.keys()];
+    } else return;
+    this.#steps = steps.length > membersPerSlice ? yield* sortInSlices(steps) : steps.sort();
+  }
+
+  /** Adds what comes next, up to the first map or list: that is returned, and has to be looked at before the rest. */
+  advance(): Place | undefined {
+    const end = Math.min(this.next + membersPerSlice, this.#steps.length);
+    while (this.next < end) {
+      const step = this.#steps[this.next++] as string;
+      const below = this.#items === undefined ? this.#addMember(step) : this.#addItems(step, this.#items);
+      if (below !== undefined) return below;
+    }
+    return undefined;
+  }
+
+  /** Adds a place that was looked at. */
+  addBelow(below: Place): void {
+    rememberSize(below.fields, below.added);
+    if (below.added > 0) this.#set(below.#element, below.fields);
+    else if (below.#isOwned) this.#set(below.#element, whole);
+  }
+
+  #addMember(name: string): Place | undefined {
+    const { node, zero } = this.#options;
+    const value = (this.#options.value as JsonObject)[name];
+    const zeroHere = isJsonObject(zero) ? getOwn(zero, name) : undefined;
+    if (value === undefined || (zeroHere !== undefined && jsonEqual(zeroHere, value))) return undefined;
+    return this.#add(fieldElement(name), value, { zero: zeroHere, node: memberSchema(node, name) ?? deduced });
+  }
+
+  #addItems(element: PathElement, items: ItemGroups): Place | undefined {
+    const same = items.get(element) ?? [];
     // Items with the same key are owned together, and not by their parts.
-    const item = same.length === 1 ? { value: same[0], node: itemSchema(node) } : { value: same, node: atomic };
-    steps.push({ element, zero: undefined, ...item });
+    const [value, node] = same.length === 1 ? [same[0], itemSchema(this.#options.node)] : [same, atomic];
+    return this.#add(element, value, { zero: undefined, node });
   }
-  return steps;
+
+  /** Adds a step, or returns the place that has to be looked at before. */
+  #add(element: PathElement, value: unknown, { zero, node }: Pick<PlaceOptions, 'zero' | 'node'>): Place | undefined {
+    const { ignored, unowned } = this.#options;
+    if (ignored?.members.has(element) === true) return undefined;
+    const isPart = zero !== undefined && isTakenApart(value, zero, node);
+    const isOwned = !isPart && unowned?.members.has(element) !== true;
+    // What was another thing before is owned as a whole.
+    if (typeof value === 'object' && (zero === undefined || isPart)) {
+      const below = { ignored: ignored?.children.get(element), unowned: unowned?.children.get(element) };
+      return new Place({ value, zero, node, ...below }, element, isOwned);
+    }
+    if (isOwned) this.#set(element, whole);
+    return undefined;
+  }
+
+  #set(element: PathElement, fields: FieldsV1): void {
+    this.fields[element] = fields;
+    this.added++;
+  }
 }
 
 const atomic: SchemaNode = { type: 'array', items: deduced };

@@ -77,7 +77,7 @@ function* memberSteps(map: Readonly<Record<string, unknown>>, node: SchemaNode, 
 
 function* itemSteps(items: readonly unknown[], node: SchemaNode, pace: SlicePace): SlicedWork<Step[]> {
   const steps: Step[] = [];
-  for (const [element, same] of yield* itemsByElement(items, node, pace)) {
+  for (const [element, same] of yield* itemsByElement(items, node)) {
     if (pace.isDue()) yield;
     // Items with the same key are owned together, and not by their parts.
     const value = same.length === 1 ? same[0] : undefined;

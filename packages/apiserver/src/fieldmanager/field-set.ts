@@ -1,6 +1,14 @@
 // FieldSet: a set of paths to fields, as a trie; FieldsV1 is its JSON. Whatever walks sets is SlicedWork,
 // because one may have as many paths as an object has fields. Source: structured-merge-diff fieldpath.Set.
-import { isJsonObject, runWhole, type SlicedWork, SlicePace, setOwn, sortInSlices } from '@kapstan/api';
+import {
+  isJsonObject,
+  membersPerSlice,
+  runWhole,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+  sortInSlices,
+} from '@kapstan/api';
 import { comparePathElements, type FieldPath, type PathElement, parsePathElement } from './path-element.ts';
 
 /** Deepest FieldsV1 that is read: that of the objects themselves. */
@@ -68,40 +76,35 @@ export class FieldSet {
   /** The set itself when it has all of the other's paths. Costs what the other has, and the places where it adds something. */
   *union(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
     if (this.isEmpty) return other;
-    let result: FieldSet | undefined;
-    for (const element of other.members) {
-      if (pace.isDue()) yield;
-      if (this.members.has(element)) continue;
-      result ??= yield* this.copy(pace);
-      result.members.add(element);
+    const root = new Draft(this);
+    const open: Pair[] = [{ mine: root, theirs: other }];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const { mine, theirs } = pair;
+      for (const element of theirs.members) {
+        if (pace.isDue()) yield;
+        if (!mine.set.members.has(element)) (yield* mine.copy(pace)).members.add(element);
+      }
+      yield* addChildren(pair, open, pace);
     }
-    for (const [element, theirs] of other.children) {
-      if (pace.isDue()) yield;
-      const mine = this.children.get(element);
-      const both = mine === undefined ? theirs : yield* mine.union(theirs, pace);
-      if (both === mine) continue;
-      result ??= yield* this.copy(pace);
-      result.children.set(element, both);
-    }
-    return result ?? this;
+    return root.set;
   }
 
   /** Costs what the smaller one has, at each step. */
   *intersection(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    const result = new FieldSet();
-    const [few, many] = bySize(this.members, other.members);
-    for (const element of few) {
-      if (many.has(element)) result.members.add(element);
-      if (pace.isDue()) yield;
+    const root = new LateSet();
+    const open: Common[] = [{ mine: this, theirs: other, both: root }];
+    for (let common = open.pop(); common !== undefined; common = open.pop()) {
+      const { mine, theirs, both } = common;
+      for (const element of yield* inBoth(mine.members, theirs.members, pace)) {
+        if (pace.isDue()) yield;
+        both.set.members.add(element);
+      }
+      for (const element of yield* inBoth(mine.children, theirs.children, pace)) {
+        if (pace.isDue()) yield;
+        open.push({ mine: childOf(mine, element), theirs: childOf(theirs, element), both: new LateSet(both, element) });
+      }
     }
-    for (const element of bySize(this.children, other.children)[0].keys()) {
-      if (pace.isDue()) yield;
-      const [mine, theirs] = [this.children.get(element), other.children.get(element)];
-      if (mine === undefined || theirs === undefined) continue;
-      const both = yield* mine.intersection(theirs, pace);
-      if (!both.isEmpty) result.children.set(element, both);
-    }
-    return result;
+    return root.set;
   }
 
   /**
@@ -109,46 +112,40 @@ export class FieldSet {
    * has, and the places from which something is taken.
    */
   *difference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    let result: FieldSet | undefined;
-    const [few, many] = bySize(this.members, other.members);
-    for (const element of few) {
-      if (pace.isDue()) yield;
-      if (!many.has(element)) continue;
-      result ??= yield* this.copy(pace);
-      result.members.delete(element);
+    const root = new Draft(this);
+    const open: Pair[] = [{ mine: root, theirs: other }];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const { mine, theirs } = pair;
+      for (const element of yield* inBoth(mine.set.members, theirs.members, pace)) {
+        if (pace.isDue()) yield;
+        (yield* mine.copy(pace)).members.delete(element);
+      }
+      for (const element of yield* inBoth(mine.set.children, theirs.children, pace)) {
+        if (pace.isDue()) yield;
+        open.push({ mine: mine.below(element), theirs: childOf(theirs, element) });
+      }
+      mine.dropEmpty();
     }
-    for (const element of bySize(this.children, other.children)[0].keys()) {
-      if (pace.isDue()) yield;
-      const [mine, theirs] = [this.children.get(element), other.children.get(element)];
-      if (mine === undefined || theirs === undefined) continue;
-      const rest = yield* mine.difference(theirs, pace);
-      if (rest === mine) continue;
-      result ??= yield* this.copy(pace);
-      setChild(result, element, rest);
-    }
-    return result ?? this;
+    return root.set;
   }
 
   /** Without the paths of `other` and all that lies below them. The set itself when it has none of them. */
   *recursiveDifference(other: FieldSet, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    let result: FieldSet | undefined;
-    for (const element of other.members) {
-      if (pace.isDue()) yield;
-      if (!this.members.has(element) && !this.children.has(element)) continue;
-      result ??= yield* this.copy(pace);
-      result.members.delete(element);
-      result.children.delete(element);
+    const root = new Draft(this);
+    const open: Pair[] = [{ mine: root, theirs: other }];
+    for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
+      const { mine, theirs } = pair;
+      for (const element of theirs.members) {
+        if (pace.isDue()) yield;
+        if (mine.has(element)) remove(yield* mine.copy(pace), element);
+      }
+      for (const element of yield* inBoth(mine.set.children, theirs.children, pace)) {
+        if (pace.isDue()) yield;
+        open.push({ mine: mine.below(element), theirs: childOf(theirs, element) });
+      }
+      mine.dropEmpty();
     }
-    for (const [element, theirs] of other.children) {
-      if (pace.isDue()) yield;
-      const mine = this.children.get(element);
-      if (mine === undefined || other.members.has(element)) continue;
-      const rest = yield* mine.recursiveDifference(theirs, pace);
-      if (rest === mine) continue;
-      result ??= yield* this.copy(pace);
-      setChild(result, element, rest);
-    }
-    return result ?? this;
+    return root.set;
   }
 
   equals(other: FieldSet): boolean {
@@ -157,10 +154,14 @@ export class FieldSet {
 
   /** How many paths there are. */
   *size(pace: SlicePace = new SlicePace()): SlicedWork<number> {
-    let size = this.members.size;
-    for (const child of this.children.values()) {
-      if (pace.isDue()) yield;
-      size += yield* child.size(pace);
+    let size = 0;
+    const open: FieldSet[] = [this];
+    for (let set = open.pop(); set !== undefined; set = open.pop()) {
+      size += set.members.size;
+      for (const child of set.children.values()) {
+        if (pace.isDue()) yield;
+        open.push(child);
+      }
     }
     return size;
   }
@@ -177,28 +178,174 @@ export class FieldSet {
 
   /** Canonical: members in order, "." only beside children. */
   *toFieldsV1(): SlicedWork<Record<string, unknown>> {
-    const fields: Record<string, unknown> = {};
-    yield* writeFields(this, fields, new SlicePace());
-    return fields;
+    const root: Record<string, unknown> = {};
+    const open: Encoding[] = [{ set: this, fields: root }];
+    const pace = new SlicePace();
+    for (let place = open.pop(); place !== undefined; place = open.pop()) {
+      const { members, children } = place.set;
+      const steps = [...members];
+      for (const element of children.keys()) if (!members.has(element)) steps.push(element);
+      for (const element of yield* sortInSlices(steps, comparePathElements)) {
+        if (pace.isDue()) yield;
+        writeStep(place, element, open);
+      }
+    }
+    return root;
   }
 
   /** Reads FieldsV1. Throws TypeError for what is none. */
   static *fromFieldsV1(fields: unknown, pace: SlicePace = new SlicePace()): SlicedWork<FieldSet> {
-    const set = new FieldSet();
     if (!isJsonObject(fields)) throw new TypeError('fieldsV1 must be an object');
-    yield* readFields(set, fields, { depth: 0, pace });
-    return set;
+    const root = new FieldSet();
+    const open: Decoding[] = [{ set: root, fields, depth: 0 }];
+    for (let place = open.pop(); place !== undefined; place = open.pop()) {
+      if (place.depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
+      const keys = Object.keys(place.fields);
+      for (let from = 0; from < keys.length; from += membersPerSlice) {
+        if (from > 0) yield;
+        readSteps(place, keys.length > membersPerSlice ? keys.slice(from, from + membersPerSlice) : keys, open);
+      }
+      if (pace.isDue()) yield;
+    }
+    return root;
   }
 }
 
-/** The smaller one first. */
-function bySize<T extends { readonly size: number }>(a: T, b: T): readonly [few: T, many: T] {
-  return a.size <= b.size ? [a, b] : [b, a];
+/** Two sets at one step, of which the first may be changed. */
+interface Pair {
+  readonly mine: Draft;
+  readonly theirs: FieldSet;
 }
 
-function setChild(set: FieldSet, element: PathElement, child: FieldSet): void {
-  if (child.isEmpty) set.children.delete(element);
-  else set.children.set(element, child);
+interface Common {
+  readonly mine: FieldSet;
+  readonly theirs: FieldSet;
+  readonly both: LateSet;
+}
+
+interface Encoding {
+  readonly set: FieldSet;
+  readonly fields: Record<string, unknown>;
+}
+
+interface Decoding {
+  readonly set: FieldSet;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly depth: number;
+}
+
+/** A set that a walk may have to change: it is copied, with those above it, before the first change. */
+class Draft {
+  /** The set itself, or the copy of it. */
+  set: FieldSet;
+  readonly #above: Draft | undefined;
+  readonly #element: PathElement;
+  #isCopy = false;
+
+  constructor(set: FieldSet, above?: Draft, element: PathElement = '') {
+    this.set = set;
+    this.#above = above;
+    this.#element = element;
+  }
+
+  /** Whether a path ends or goes on at a step. */
+  has(element: PathElement): boolean {
+    return this.set.members.has(element) || this.set.children.has(element);
+  }
+
+  /** The set below a step that is there. */
+  below(element: PathElement): Draft {
+    return new Draft(childOf(this.set, element), this, element);
+  }
+
+  /** The copy, made when it is first asked for. */
+  *copy(pace: SlicePace): SlicedWork<FieldSet> {
+    const originals: Draft[] = [];
+    for (let draft: Draft | undefined = this; draft !== undefined && !draft.#isCopy; draft = draft.#above)
+      originals.push(draft);
+    for (const draft of originals.reverse()) {
+      draft.set = yield* draft.set.copy(pace);
+      draft.#isCopy = true;
+      draft.#above?.set.children.set(draft.#element, draft.set);
+    }
+    return this.set;
+  }
+
+  /** A set of which nothing is left is no child any more. */
+  dropEmpty(): void {
+    for (let draft: Draft = this; draft.#isCopy && draft.set.isEmpty; ) {
+      const above = draft.#above;
+      if (above === undefined) return;
+      above.set.children.delete(draft.#element);
+      draft = above;
+    }
+  }
+}
+
+/** A set that is made, with those above it, when it gets its first path. */
+class LateSet {
+  readonly #above: LateSet | undefined;
+  readonly #element: PathElement;
+  #set: FieldSet | undefined;
+
+  constructor(above?: LateSet, element: PathElement = '') {
+    this.#above = above;
+    this.#element = element;
+  }
+
+  get set(): FieldSet {
+    this.#set ??= this.#above?.set.child(this.#element) ?? new FieldSet();
+    return this.#set;
+  }
+}
+
+/** Adds a step to FieldsV1; what lies below it is written later. */
+function writeStep({ set, fields }: Encoding, element: PathElement, open: Encoding[]): void {
+  const below: Record<string, unknown> = {};
+  setOwn(fields, element, below);
+  const child = set.children.get(element);
+  if (child === undefined) return;
+  if (set.members.has(element)) below['.'] = {};
+  open.push({ set: child, fields: below });
+}
+
+/** The part of a union that lies below. */
+function* addChildren({ mine, theirs }: Pair, open: Pair[], pace: SlicePace): SlicedWork<void> {
+  for (const [element, child] of theirs.children) {
+    if (pace.isDue()) yield;
+    if (mine.set.children.has(element)) open.push({ mine: mine.below(element), theirs: child });
+    else (yield* mine.copy(pace)).children.set(element, child);
+  }
+}
+
+function remove({ members, children }: FieldSet, element: PathElement): void {
+  members.delete(element);
+  children.delete(element);
+}
+
+/** A child that is there. */
+function childOf({ children }: FieldSet, element: PathElement): FieldSet {
+  return children.get(element) as FieldSet;
+}
+
+interface Elements {
+  readonly size: number;
+  has(element: PathElement): boolean;
+  keys(): Iterable<PathElement>;
+}
+
+const none: readonly PathElement[] = [];
+
+/** What is in both, at the cost of the smaller one. */
+function* inBoth(a: Elements, b: Elements, pace: SlicePace): SlicedWork<readonly PathElement[]> {
+  const [few, many] = a.size <= b.size ? [a, b] : [b, a];
+  if (few.size === 0) return none;
+  const both: PathElement[] = [];
+  for (const element of few.keys()) {
+    if (pace.isDue()) yield;
+    if (many.has(element)) both.push(element);
+  }
+  return both;
 }
 
 /**
@@ -254,46 +401,21 @@ function* addPaths(
   }
 }
 
-function* writeFields(set: FieldSet, fields: Record<string, unknown>, pace: SlicePace): SlicedWork<void> {
-  const { members, children } = set;
-  const steps = [...members];
-  for (const element of children.keys()) if (!members.has(element)) steps.push(element);
-  for (const element of yield* sortInSlices(steps, comparePathElements)) {
-    const below: Record<string, unknown> = {};
-    const child = children.get(element);
-    if (child !== undefined) {
-      if (members.has(element)) below['.'] = {};
-      yield* writeFields(child, below, pace);
-    }
-    setOwn(fields, element, below);
-    if (pace.isDue()) yield;
-  }
-}
-
-function* readFields(
-  set: FieldSet,
-  fields: Readonly<Record<string, unknown>>,
-  { depth, pace }: { readonly depth: number; readonly pace: SlicePace },
-): SlicedWork<void> {
-  if (depth > maxDepth) throw new TypeError('fieldsV1 is nested too deep');
-  for (const key of Object.keys(fields)) {
-    if (pace.isDue()) yield;
+/** Adds steps to the set of a place; what lies below them is read later. */
+function readSteps({ set, fields, depth }: Decoding, keys: readonly string[], open: Decoding[]): void {
+  for (const key of keys) {
     if (key === '.') continue;
     const element = parsePathElement(key);
     const below = fields[key];
     if (!isJsonObject(below)) throw new TypeError('fieldsV1 must be an object');
-    const { isMember, goesOn } = contentsOf(below);
-    if (isMember) set.members.add(element);
-    if (goesOn) yield* readFields(set.child(element), below, { depth: depth + 1, pace });
+    const goesOn = hasParts(below);
+    if (!goesOn || Object.hasOwn(below, '.')) set.members.add(element);
+    if (goesOn) open.push({ set: set.child(element), fields: below, depth: depth + 1 });
   }
 }
 
-/** A step without anything below it is a member; so is one with ".". */
-function contentsOf(below: Readonly<Record<string, unknown>>): {
-  readonly isMember: boolean;
-  readonly goesOn: boolean;
-} {
-  const isMember = Object.hasOwn(below, '.');
-  for (const name in below) if (name !== '.') return { isMember, goesOn: true };
-  return { isMember: true, goesOn: false };
+/** Whether something lies below a step: "." is the step itself. */
+function hasParts(below: Readonly<Record<string, unknown>>): boolean {
+  for (const name in below) if (name !== '.') return true;
+  return false;
 }

@@ -1,6 +1,6 @@
 // How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
 // comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
-import { getOwn, goQuote, isJsonObject, type SlicedWork, type SlicePace } from '@kapstan/api';
+import { getOwn, goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
@@ -142,20 +142,25 @@ function keyDefault(items: SchemaNode, name: string): unknown {
   return undefined;
 }
 
-/** The items of an associative list by their path elements; more than one where keys repeat. Items that have none are left out. */
-export function* itemsByElement(
-  items: readonly unknown[],
-  node: SchemaNode,
-  pace: SlicePace,
-): SlicedWork<Map<PathElement, unknown[]>> {
+/** Items of an associative list by their path elements; more than one where keys repeat. */
+export type ItemGroups = ReadonlyMap<PathElement, readonly unknown[]>;
+
+/** The items of a list. Those that have no path element are left out. */
+export function* itemsByElement(items: readonly unknown[], node: SchemaNode): SlicedWork<ItemGroups> {
   const groups = new Map<PathElement, unknown[]>();
-  for (const item of items) {
-    if (pace.isDue()) yield;
-    const element = itemElementOrNone(node, item);
-    if (element === undefined) continue;
-    const group = groups.get(element);
-    if (group === undefined) groups.set(element, [item]);
-    else group.push(item);
+  for (let from = 0; from < items.length; from += membersPerSlice) {
+    if (from > 0) yield;
+    group(groups, node, items.length > membersPerSlice ? items.slice(from, from + membersPerSlice) : items);
   }
   return groups;
+}
+
+function group(groups: Map<PathElement, unknown[]>, node: SchemaNode, items: readonly unknown[]): void {
+  for (const item of items) {
+    const element = itemElementOrNone(node, item);
+    if (element === undefined) continue;
+    const same = groups.get(element);
+    if (same === undefined) groups.set(element, [item]);
+    else same.push(item);
+  }
 }

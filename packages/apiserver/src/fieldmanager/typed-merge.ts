@@ -55,8 +55,8 @@ function* mergeLists(live: unknown, applied: unknown, { node, pace }: Walk): Sli
   if (before.length === 0 && after.length === 0) return yield* copyAtPace(applied, pace);
   const lists = {
     live: before,
-    liveItems: yield* itemsByElement(before, node, pace),
-    appliedItems: yield* itemsByElement(after, node, pace),
+    liveItems: yield* itemsByElement(before, node),
+    appliedItems: yield* itemsByElement(after, node),
   };
   return yield* new ListMerge(lists, { node, pace }).run();
 }

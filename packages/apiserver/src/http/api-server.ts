@@ -181,6 +181,8 @@ class RequestChain {
     if (exchange.signal.aborted) return;
     exchange.audit?.spend('authentication', authenticatedMs - startMs);
     if (requester === undefined) throw newUnauthorized();
+    const reading = this.#access.readSelector(info);
+    if (reading !== undefined) await reading;
     const acting = this.#access.actAs(exchange, info, requester);
     const user = acting instanceof Promise ? await acting : acting;
     // Answered meanwhile, or nobody is there any more.

@@ -6,9 +6,12 @@ import {
   isPromiseLike,
   type Logger,
   newForbidden,
+  type ParsedSelector,
   parseFieldSelector,
   parseLabelSelector,
+  parseLongLabelSelector,
 } from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../authn/authenticator.ts';
 import { ClientCertificates } from '../authn/client-certificate.ts';
 import type { ClientAuthorities } from '../authn/client-verification.ts';
@@ -39,6 +42,8 @@ export class RequestAccess {
   readonly #authorizer: Authorizer;
   readonly #impersonator: Impersonator;
   readonly #certificates: ClientCertificates;
+  /** Long ones, for as long as their requests. */
+  readonly #selectors = new WeakMap<RequestInfo, ParsedSelector>();
 
   constructor(ports: RequestAccessPorts) {
     const { authorizer, clientAuthorities = [], metrics, clock } = ports;
@@ -57,6 +62,18 @@ export class RequestAccess {
     // What is costly to hold is not held for strangers. Source: UnauthenticatedHTTP2DOSMitigation.
     if (exchange.isHttp2 && (user === undefined || isAnonymous(user))) exchange.endConnection();
     return user;
+  }
+
+  /** Reads a long label selector in slices, for all who look at it during the request. Undefined for a short one. */
+  readSelector(info: RequestInfo): Promise<void> | undefined {
+    if (info.type === 'path' || info.labelSelector === '') return undefined;
+    const reading = runInTurns(parseLongLabelSelector(info.labelSelector));
+    return reading === undefined ? undefined : this.#holdSelector(info, reading);
+  }
+
+  async #holdSelector(info: RequestInfo, reading: ParsedSelector | Promise<ParsedSelector | undefined>): Promise<void> {
+    const parsed = await reading;
+    if (parsed !== undefined) this.#selectors.set(info, parsed);
   }
 
   /** Whom to serve the request as: the user himself, unless he asks to act as somebody else. Throws 403. */

@@ -1,11 +1,12 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
 import {
   type Clock,
-  deepCopy,
+  copyInSlices,
   type GroupVersionKind,
   isStatusError,
   newBadRequest,
-  stringifyJson,
+  type SlicedWork,
+  stringifyInSlices,
   type UnstructuredObject,
 } from '@kapstan/api';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
@@ -145,9 +146,10 @@ export async function readObject(
   const readYaml = await yamlReadingOf(call, format, body);
   await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
-  const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
-  const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)), target.context.signal);
-  if (call.exchange.audit !== undefined) recordObject(call, object);
+  const { signal } = target.context;
+  const json = format.name === 'protobuf' ? await runInTurns(readProtobuf(kindOf(target), body), signal) : body;
+  const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)), signal);
+  if (call.exchange.audit !== undefined) await runInTurns(recordObject(call, object), signal);
   await target.context.nextTurn?.();
   return { object, target };
 }
@@ -162,18 +164,24 @@ export async function yamlReadingOf(
 }
 
 /** As it came, with the defaults of its kind: what is done with it later shows in the answer. */
-function recordObject({ exchange, served, subresource }: ResourceCall, object: UnstructuredObject): void {
+function* recordObject(
+  { exchange, served: { definition }, subresource }: ResourceCall,
+  object: UnstructuredObject,
+): SlicedWork<void> {
   if (exchange.audit?.keepsRequest !== true || subresource?.type === 'object') return exchange.audit?.request(object);
-  const copy = deepCopy(object);
-  served.definition.applyDefaults(copy);
+  const copy = yield* copyInSlices(object);
+  if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(copy);
+  else yield* definition.applyDefaultsInSlices(copy);
   exchange.audit.request(copy);
 }
 
 /** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
-function readProtobuf(kind: GroupVersionKind, body: Uint8Array): Uint8Array {
+function* readProtobuf(kind: GroupVersionKind, body: Uint8Array): SlicedWork<Uint8Array> {
   if (messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
   try {
-    return Buffer.from(stringifyJson(readEnvelope(body, kind)));
+    const object = readEnvelope(body, kind);
+    if (body.length >= largeObjectBytes) yield;
+    return Buffer.from(yield* stringifyInSlices(object));
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;

@@ -1,10 +1,18 @@
 // YamlBodies: has the YAML of requests read before the turn that decodes them: what is long by a thread (schema/yaml-thread.ts).
 // One a server, asked by resource-call.ts and patch-handler.ts.
 import { Worker } from 'node:worker_threads';
-import { type CallSignal, type Clock, newInternalError, newRequestEntityTooLarge } from '@kapstan/api';
+import {
+  type CallSignal,
+  type Clock,
+  newInternalError,
+  newRequestEntityTooLarge,
+  runWhole,
+  type SlicedWork,
+} from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
 import { JobThread } from '../schema/job-thread.ts';
-import { decodeText, readJson } from '../schema/json-reader.ts';
-import { readJsonInYaml, readYamlBody, type YamlBody, type YamlReading } from '../schema/yaml-body.ts';
+import { decodeText, readJsonText } from '../schema/json-reader.ts';
+import { readJsonInYamlInSlices, readYamlBody, type YamlBody, type YamlReading } from '../schema/yaml-body.ts';
 import { YamlSyntaxError } from '../schema/yaml-reader.ts';
 import type { YamlAnswer } from '../schema/yaml-thread.ts';
 
@@ -40,10 +48,11 @@ export class YamlBodies {
   async prepare(body: Uint8Array, signal: CallSignal): Promise<YamlReading> {
     const text = decodeText(body);
     if (body.length <= maxBytesOfTurn) return () => readYamlBody(text);
-    const document = readJsonInYaml(text);
+    const document = await runInTurns(readJsonInYamlInSlices(text));
     if (document !== undefined) return once({ document, duplicates: [] }, () => readYamlBody(text));
     const answer = await this.#thread.ask(text, signal);
-    return () => bodyOf(answer);
+    if (answer.type !== 'document') return () => bodyOf(answer);
+    return once(await runInTurns(documentOf(answer)), () => bodyOf(answer));
   }
 
   /** Ends the thread, whatever it reads. Who waits for it is answered with 500. Resolves when no thread is left. */
@@ -69,12 +78,16 @@ function once(body: YamlBody, again: YamlReading): YamlReading {
 function bodyOf(answer: YamlAnswer): YamlBody {
   switch (answer.type) {
     case 'document':
-      return { document: readJson(answer.json), duplicates: answer.duplicates };
+      return runWhole(documentOf(answer));
     case 'syntax':
       throw new YamlSyntaxError(answer.message);
     case 'tooLarge':
       throw newRequestEntityTooLarge(answer.message);
   }
+}
+
+function* documentOf({ json, duplicates }: YamlAnswer & { readonly type: 'document' }): SlicedWork<YamlBody> {
+  return { document: yield* readJsonText(json), duplicates };
 }
 
 function failureOf(error: Error & { readonly code?: string }): Error {

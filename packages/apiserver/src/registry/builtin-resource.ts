@@ -18,7 +18,7 @@ import {
 } from '@kapstan/kinds/facts';
 import type { GetAttributes } from '@kapstan/storage';
 import { builtinDefinitionName, builtinSchema } from '../schema/builtin-schemas.ts';
-import { applySchemaDefaults } from '../schema/defaulting.ts';
+import { applySchemaDefaults, schemaDefaultsInSlices } from '../schema/defaulting.ts';
 import { normalizeGoForm, normalizeGoFormInSlices } from '../schema/go-form.ts';
 import { builtinTable } from '../table/builtin-table.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
@@ -81,7 +81,7 @@ export function defineBuiltin<T extends KubernetesObject>(
     applyDefaultsInSlices: function* (object) {
       const isReset = object.metadata?.managedFields?.length === 0;
       yield* normalizeGoFormInSlices(kindFacts.definition, object as Record<string, unknown>);
-      applySchemaDefaults(schema, object);
+      yield* schemaDefaultsInSlices(schema, object);
       yield;
       kind.setDefaults?.(object);
       yield;

@@ -3,9 +3,9 @@
 import {
   copyInSlices,
   type DeepReadonly,
-  deepCopy,
   getOwn,
   type KubernetesObject,
+  runWhole,
   type SlicedWork,
 } from '@kapstan/api';
 import type { ResourceBehaviour } from '@kapstan/kinds/facts';
@@ -28,6 +28,7 @@ export interface KindFacts {
 }
 
 type Fields = Record<string, unknown>;
+const statusField = ['status'] as const;
 const notContent = new Set(['kind', 'apiVersion', 'metadata', 'status']);
 
 export function builtinStrategy<T extends KubernetesObject>(
@@ -81,14 +82,14 @@ function preparationOf<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: 
       yield* normalizeGoFormInSlices(definition, object as Fields);
     },
     prepareForUpdate: (next, old, context) => {
-      if (hasStatus) takeOver(next, old, ['status']);
+      if (hasStatus) runWhole(takeOver(next, old, statusField));
       kind.prepareForUpdate?.(next, old, context);
       normalizeGoForm(definition, next as Fields);
       const counted = countedPairs(kind, behaviour, { next, old });
       keepGeneration(next, old, !counted.every(([is, was]) => jsonEqual(is, was)));
     },
     prepareForUpdateInSlices: function* (next, old, context) {
-      if (hasStatus) yield* takeOverInSlices(next, old, 'status');
+      if (hasStatus) yield* takeOver(next, old, statusField);
       kind.prepareForUpdate?.(next, old, context);
       yield;
       yield* normalizeGoFormInSlices(definition, next as Fields);
@@ -107,10 +108,8 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
 ): ResourceStrategy<T> {
   return {
     ...subresourceStrategy(facts, {
-      prepare: (next, old) => {
-        takeOver(next, old, contentKeys(next, old));
-        kind.status?.prepare?.(next, old);
-      },
+      keepsContent: true,
+      prepare: (next, old) => kind.status?.prepare?.(next, old),
       keepsMetadata: kind.status?.keepsMetadata ?? false,
       validate: (root, next, old) => kind.status?.validate?.(root, next, old),
     }),
@@ -125,6 +124,9 @@ export function builtinStatusStrategy<T extends KubernetesObject>(
 }
 
 interface SubresourceRules<T extends KubernetesObject> {
+  /** Everything but metadata and status stays as it was. Default false. */
+  readonly keepsContent?: boolean;
+  /** After {@link keepsContent} and {@link keepsMetadata}. */
   prepare(next: T, old: DeepReadonly<T>): void;
   validate(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
   /** Raise the generation when the content changes. Default false. */
@@ -138,18 +140,23 @@ export function subresourceStrategy<T extends KubernetesObject>(
   facts: KindFacts,
   rules: SubresourceRules<T>,
 ): ResourceStrategy<T> {
+  const prepare = function* (next: T, old: DeepReadonly<T>): SlicedWork<void> {
+    if (rules.keepsMetadata === true) yield* takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
+    if (rules.keepsContent === true) yield* takeOver(next, old, contentKeys(next, old));
+    rules.prepare(next, old);
+    yield* normalizeGoFormInSlices(facts.definition, next as Fields);
+    const keys = rules.raisesGeneration === true ? contentKeys(next, old) : [];
+    let isRaised = false;
+    for (const key of keys) isRaised ||= !(yield* jsonEqualInSlices(getOwn(next, key), getOwn(old, key)));
+    keepGeneration(next, old, isRaised);
+  };
   return {
     allowCreateOnUpdate: false,
     allowUnconditionalUpdate: facts.behaviour.updateWithoutVersion,
     prepareForCreate: () => undefined,
     validateCreate: () => [],
-    prepareForUpdate: (next, old) => {
-      if (rules.keepsMetadata === true) takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
-      rules.prepare(next, old);
-      normalizeGoForm(facts.definition, next as Fields);
-      const isRaised = rules.raisesGeneration === true && !isSameIn(next, old, contentKeys(next, old));
-      keepGeneration(next, old, isRaised);
-    },
+    prepareForUpdate: (next, old) => runWhole(prepare(next, old)),
+    prepareForUpdateInSlices: prepare,
     validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old), facts.policy),
   };
 }
@@ -158,18 +165,16 @@ export function subresourceStrategy<T extends KubernetesObject>(
 const statusMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'];
 
 /** Copies members of the old object over those of the new one; absent ones become absent. */
-function takeOver(next: object, old: object, keys: readonly string[]): void {
+function* takeOver(next: object, old: object, keys: readonly string[]): SlicedWork<void> {
   for (const key of keys) {
     const value = getOwn(old, key);
     if (value === undefined) delete (next as Fields)[key];
-    else (next as Fields)[key] = deepCopy(value);
+    else (next as Fields)[key] = isScalar(value) ? value : yield* copyInSlices(value);
   }
 }
 
-function* takeOverInSlices(next: object, old: object, key: string): SlicedWork<void> {
-  const value = getOwn(old, key);
-  if (value === undefined) delete (next as Fields)[key];
-  else (next as Fields)[key] = yield* copyInSlices(value);
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null;
 }
 
 function contentKeys(next: object, old: object): string[] {
@@ -192,10 +197,6 @@ function countedPairs<T extends KubernetesObject>(
     ...contentKeys(next, old).map((key) => [getOwn(next, key), getOwn(old, key)] as const),
     ...metadataKeys.map((key) => [getOwn(next.metadata ?? {}, key), getOwn(old.metadata ?? {}, key)] as const),
   ];
-}
-
-function isSameIn(next: object, old: object, keys: readonly string[]): boolean {
-  return keys.every((key) => jsonEqual(getOwn(next, key), getOwn(old, key)));
 }
 
 function keepGeneration(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, isRaised: boolean): void {

@@ -77,7 +77,8 @@ export async function admitCreate<T extends KubernetesObject>(
     const { name = '', managedFields: entries } = object.metadata ?? {};
     const attributes = admissionAttributes(parts, { context, operation: 'CREATE', subresource, name, object });
     await parts.admission.admit(attributes);
-    await parts.managedFields?.afterAdmission(object, entries, context);
+    const checking = parts.managedFields?.afterAdmission(object, entries, context);
+    if (checking !== undefined) await checking;
   }
   dedupeOwners(object, context, afterAdmission);
 }

@@ -1,6 +1,15 @@
 // A strategy that knows nothing of its kind, and the usual steps of strategies that know more. Spread by kinds without
 // facts: custom resources, tests. Built-in kinds have builtin-strategy.ts.
-import { type DeepReadonly, deepCopy, getOwn, type KubernetesObject, type ObjectMeta, setOwn } from '@kapstan/api';
+import {
+  copyInSlices,
+  type DeepReadonly,
+  getOwn,
+  type KubernetesObject,
+  type ObjectMeta,
+  runWhole,
+  type SlicedWork,
+  setOwn,
+} from '@kapstan/api';
 import { jsonEqual } from './json-equality.ts';
 import { metaOf } from './object-meta.ts';
 import type { ResourceStrategy } from './strategy.ts';
@@ -17,6 +26,7 @@ export const defaultStrategy: ResourceStrategy<KubernetesObject> = {
 
 /** The strategy of an object whose status has an endpoint of its own: this one neither sets nor changes `status`. */
 export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStrategy<T>): ResourceStrategy<T> {
+  const { prepareForUpdateInSlices } = strategy;
   return {
     ...strategy,
     prepareForCreate: (object, context) => {
@@ -24,11 +34,15 @@ export function withoutStatus<T extends KubernetesObject>(strategy: ResourceStra
       strategy.prepareForCreate(object, context);
     },
     prepareForUpdate: (next, old, context) => {
-      keepField(next, old, 'status');
+      runWhole(keepField(next, old, 'status'));
       strategy.prepareForUpdate(next, old, context);
     },
     prepareForCreateInSlices: undefined,
-    prepareForUpdateInSlices: undefined,
+    prepareForUpdateInSlices: function* (next, old, context) {
+      yield* keepField(next, old, 'status');
+      if (prepareForUpdateInSlices === undefined) strategy.prepareForUpdate(next, old, context);
+      else yield* prepareForUpdateInSlices(next, old, context);
+    },
     resetFields: [...(strategy.resetFields ?? []), ['status']],
   };
 }
@@ -41,34 +55,35 @@ export function statusStrategy<T extends KubernetesObject>(
   strategy: ResourceStrategy<T>,
   options: { readonly keeps: KeptMetadata },
 ): ResourceStrategy<T> {
+  const prepare = function* (next: T, old: DeepReadonly<T>): SlicedWork<void> {
+    for (const field of new Set([...Object.keys(next), ...Object.keys(old)])) {
+      if (field !== 'status' && field !== 'metadata') yield* keepField(next, old, field);
+    }
+    if (options.keeps === 'all') next.metadata = yield* keptMetadata(metaOf(next), old.metadata ?? {});
+  };
   return {
     ...strategy,
     allowCreateOnUpdate: false,
-    prepareForUpdate: (next, old) => {
-      for (const field of new Set([...Object.keys(next), ...Object.keys(old)])) {
-        if (field !== 'status' && field !== 'metadata') keepField(next, old, field);
-      }
-      if (options.keeps === 'all') next.metadata = keptMetadata(metaOf(next), old.metadata ?? {});
-    },
-    prepareForUpdateInSlices: undefined,
+    prepareForUpdate: (next, old) => runWhole(prepare(next, old)),
+    prepareForUpdateInSlices: prepare,
     resetFields: [['spec']],
   };
 }
 
 /** The old metadata with what the write itself is about: managed fields and version. */
-function keptMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): ObjectMeta {
-  const kept = deepCopy(old) as ObjectMeta;
-  for (const field of ['managedFields', 'resourceVersion'] as const) {
-    if (next[field] === undefined) delete kept[field];
-    else setOwn(kept as Record<string, unknown>, field, next[field]);
-  }
+function* keptMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMeta>): SlicedWork<ObjectMeta> {
+  const { managedFields: _, ...rest } = old;
+  const kept = (yield* copyInSlices(rest)) as ObjectMeta;
+  if (next.managedFields !== undefined) kept.managedFields = next.managedFields;
+  if (next.resourceVersion === undefined) delete kept.resourceVersion;
+  else kept.resourceVersion = next.resourceVersion;
   return kept;
 }
 
-function keepField<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, field: string): void {
+function* keepField<T extends KubernetesObject>(next: T, old: DeepReadonly<T>, field: string): SlicedWork<void> {
   const value = getOwn(old, field);
   if (value === undefined) delete (next as Record<string, unknown>)[field];
-  else setOwn(next as Record<string, unknown>, field, deepCopy(value));
+  else setOwn(next as Record<string, unknown>, field, yield* copyInSlices(value));
 }
 
 /** metadata.generation of a new object of a kind that counts the changes of its spec. */

@@ -36,13 +36,13 @@ const mostCharacters = 64 * 1024;
  * handed in: a thread cannot make these.
  */
 export function largeCallOf<T extends KubernetesObject>(
-  { definition, strategy, context, object, old }: ValidationCall<T>,
+  { definition, strategy, context, object, old, isLarge = true }: ValidationCall<T>,
   subresource: string,
 ): LargeValidationCall | undefined {
   const { origin } = definition;
   if (origin === undefined || !isOwnStrategy(definition, strategy, subresource)) return undefined;
   const measure = new Measure(origin.type === 'custom');
-  if (measure.fits(object) && (old === undefined || measure.fits(old))) return undefined;
+  if (measure.fits(object) && (old === undefined || !isLarge || measure.fits(old))) return undefined;
   return { origin, subresource, namespace: context.namespace, object, old };
 }
 

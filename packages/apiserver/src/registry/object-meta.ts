@@ -77,15 +77,35 @@ export function keepSystemMetadata(next: ObjectMeta, old: DeepReadonly<ObjectMet
 export function dedupeOwnerReferences(meta: ObjectMeta): readonly string[] {
   const references = meta.ownerReferences;
   if (references === undefined || references.length < 2) return [];
-  const seen = new Map<string, OwnerReference>();
+  // Those that are equal have the same uid: only they are written out.
+  const uids = new Map<string, number>();
+  for (const { uid } of references) uids.set(uid, (uids.get(uid) ?? 0) + 1);
+  if (uids.size === references.length) return [];
+  const seen = new Set<string>();
   const duplicates = new Set<string>();
-  for (const reference of references) {
-    const identity = JSON.stringify(goOwnerReference(reference));
-    if (seen.has(identity)) duplicates.add(reference.uid);
-    else seen.set(identity, reference);
-  }
-  if (duplicates.size > 0) meta.ownerReferences = [...seen.values()];
+  const kept = references.filter((reference) => {
+    if (uids.get(reference.uid) === 1) return true;
+    const identity = identityOf(reference);
+    const isNew = !seen.has(identity);
+    if (isNew) seen.add(identity);
+    else duplicates.add(reference.uid);
+    return isNew;
+  });
+  if (duplicates.size > 0) meta.ownerReferences = kept;
   return [...duplicates].sort();
+}
+
+/** The same text for references that are equal, and for no others. */
+function identityOf({
+  apiVersion = '',
+  kind = '',
+  name = '',
+  uid,
+  controller,
+  blockOwnerDeletion,
+}: OwnerReference): string {
+  const lengths = `${apiVersion.length} ${kind.length} ${name.length} ${controller ?? ''} ${blockOwnerDeletion ?? ''}`;
+  return `${lengths} ${apiVersion}${kind}${name}${uid}`;
 }
 
 /** The reference with its members in the order of the Go struct, for messages that show it. */

@@ -8,6 +8,7 @@ import {
   invalidField,
   isNotFound,
   type KubernetesObject,
+  type ManagedFieldsEntry,
   newConflict,
   newInvalid,
   newNotFound,
@@ -141,10 +142,15 @@ class Update<T extends KubernetesObject> {
     const isKept = isLarge
       ? await runInTurns(timesOnlyInSlices(next, existing), this.#context.signal)
       : changesOnlyTimes(next, existing);
-    if (isKept) metaOf(next).managedFields = deepCopy(metaOf(existing).managedFields ?? []);
+    if (isKept) metaOf(next).managedFields = await this.#entriesOf(existing, isLarge);
     await this.#validate(next, old);
     if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
     return { object: next, isLarge, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
+  }
+
+  #entriesOf(existing: T, isLarge: boolean): ManagedFieldsEntry[] | Promise<ManagedFieldsEntry[]> {
+    const { managedFields = [] } = metaOf(existing);
+    return isLarge ? runInTurns(copyInSlices(managedFields)) : deepCopy(managedFields);
   }
 
   /** A subresource changes nothing that has to be reserved. Source: the status stores, which have no BeginUpdate. */
@@ -157,7 +163,7 @@ class Update<T extends KubernetesObject> {
   async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
     const { managedFields, admission } = this.#parts;
     if (this.#request.managedFields !== 'given') {
-      if (managedFields === undefined) keepManagedFields(metaOf(next), old.metadata);
+      if (managedFields === undefined) await runInTurns(keepManagedFields(metaOf(next), old.metadata));
       else {
         const tracking = managedFields.onUpdate(next, old, this.#fieldsCall);
         if (tracking !== undefined) await tracking;
@@ -166,7 +172,8 @@ class Update<T extends KubernetesObject> {
     if (admission !== undefined) {
       const entries = next.metadata?.managedFields;
       await admission.admit(this.#attributes(next, old));
-      await managedFields?.afterAdmission(next, entries, this.#context);
+      const checking = managedFields?.afterAdmission(next, entries, this.#context);
+      if (checking !== undefined) await checking;
     }
     dedupeOwners(next, this.#context, afterAdmission);
   }
@@ -216,17 +223,17 @@ class Update<T extends KubernetesObject> {
     const slices = isLarge ? this.#strategy.prepareForUpdateInSlices?.(next, old, this.#context) : undefined;
     if (slices !== undefined) return this.#prepareLarge(next, old, slices);
     this.#strategy.prepareForUpdate(next, old, this.#context);
-    return this.#requireValid(next, old);
+    return this.#requireValid(next, old, isLarge);
   }
 
   async #prepareLarge(next: T, old: DeepReadonly<T>, slices: SlicedWork<void>): Promise<void> {
     await runInTurns(slices, this.#context.signal);
-    await this.#requireValid(next, old);
+    await this.#requireValid(next, old, true);
   }
 
-  #requireValid(next: T, old: DeepReadonly<T>): Promise<void> | undefined {
+  #requireValid(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
     dropEmptyMetadata(metaOf(next));
-    const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old };
+    const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old, isLarge };
     return requireValid(this.#parts, call, this.#subresource);
   }
 
@@ -274,9 +281,9 @@ class Update<T extends KubernetesObject> {
 }
 
 /** Without a tracker a client's update neither sets nor drops managed fields. */
-function keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): void {
+function* keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): SlicedWork<void> {
   if (old?.managedFields === undefined) delete meta.managedFields;
-  else meta.managedFields = deepCopy(old.managedFields) as NonNullable<ObjectMeta['managedFields']>;
+  else meta.managedFields = (yield* copyInSlices(old.managedFields)) as ManagedFieldsEntry[];
 }
 
 /** Managed fields carry the time of the last change; a change of nothing else is none. Source: IgnoreManagedFieldsTimestampsTransformer. */

@@ -21,6 +21,8 @@ export interface ValidationCall<T extends KubernetesObject> {
   readonly object: DeepReadonly<T>;
   /** Absent for a create. */
   readonly old?: DeepReadonly<T>;
+  /** False when the old object is known to be small as it is stored: its values need not be counted. Default true. */
+  readonly isLarge?: boolean;
 }
 
 export interface Findings {

@@ -1,6 +1,7 @@
 // The body of a request as an object of the kind that the endpoint takes: read, checked for kind and version, poured
 // into its types, complaints judged by ?fieldValidation=. Called by http/ for creates and updates; the patches use the parts.
 import {
+  fitsOneSlice,
   formatApiVersion,
   type GroupVersion,
   type GroupVersionKind,
@@ -24,7 +25,7 @@ import {
 } from './field-validation.ts';
 import { normalizeGoForm } from './go-form.ts';
 import { jsonKind } from './go-types.ts';
-import { decodeText, type JsonDocument, readJsonText } from './json-reader.ts';
+import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } from './json-reader.ts';
 import { pruneInSlices } from './pruning.ts';
 import { isRetiredKind } from './retired-kinds.ts';
 import type { SchemaNode } from './schema-node.ts';
@@ -58,42 +59,39 @@ export function decodeObject(body: Uint8Array, options: DecodeObjectOptions): Un
   return runWhole(decodeObjectInSlices(body, options));
 }
 
-/** The same for a body of any size. */
+/** The same for a body of any size. What is short is read, and what is small is decoded, without generators of their own. */
 export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<UnstructuredObject> {
-  const read = yield* readBody(body, options);
+  const strict = new StrictErrors();
+  let gvk: GroupVersionKind | undefined;
   try {
-    const object = yield* decodeKind(read, options);
-    judge(read.strict.texts(), options);
-    refuseOtherVersion(read.gvk, options);
+    const text = decodeText(body);
+    const document = isShortText(text)
+      ? readDocument(text, options, strict)
+      : yield* readDocumentInSlices(text, options, strict);
+    const said = interpretKind(document.value, options.gvk);
+    if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
+    gvk = said;
+    const object = yield* decodeDocumentInSlices(document, decodingOf(gvk, strict, options));
+    judge(strict.texts(), options);
+    refuseOtherVersion(gvk, options);
     return object;
   } catch (error) {
-    if (!(error instanceof DecodeError)) throw error;
-    const { kind, version } = read.gvk;
-    throw badRequest(
-      `${kind} in version "${version}" cannot be handled as a ${options.gvk.kind}: ${error.message}`,
-      error,
-    );
+    throw gvk === undefined ? unread(error, body, options) : undecoded(error, gvk, options);
   }
 }
 
-interface ReadBody {
-  readonly document: JsonDocument;
-  readonly gvk: GroupVersionKind;
-  readonly strict: StrictErrors;
+function unread(error: unknown, body: Uint8Array, { gvk }: DecodeObjectOptions): unknown {
+  if (!isReadError(error)) return error;
+  const what = `the object provided is unrecognized (must be of type ${gvk.kind})`;
+  return badRequest(`${what}: ${error.message} (${summarizeBody(body)})`, error);
 }
 
-function* readBody(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<ReadBody> {
-  const strict = new StrictErrors();
-  try {
-    const document = yield* readDocumentInSlices(decodeText(body), options, strict);
-    const gvk = interpretKind(document.value, options.gvk);
-    if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
-    return { document, gvk, strict };
-  } catch (error) {
-    if (!isReadError(error)) throw error;
-    const what = `the object provided is unrecognized (must be of type ${options.gvk.kind})`;
-    throw badRequest(`${what}: ${error.message} (${summarizeBody(body)})`, error);
-  }
+function undecoded(error: unknown, { kind, version }: GroupVersionKind, options: DecodeObjectOptions): unknown {
+  if (!(error instanceof DecodeError)) return error;
+  return badRequest(
+    `${kind} in version "${version}" cannot be handled as a ${options.gvk.kind}: ${error.message}`,
+    error,
+  );
 }
 
 /** Custom resources have to say what they are. Source: runtime.NewMissingKindErrWithBody. */
@@ -115,25 +113,36 @@ export function documentForm(readYaml: YamlReading | undefined): DocumentForm {
 
 /** Reads JSON or YAML. Throws {@link DecodeError} and {@link YamlSyntaxError} with Go's words. */
 export function readDocument(text: string, form: DocumentForm, strict: StrictErrors): JsonDocument {
-  return runWhole(readDocumentInSlices(text, form, strict));
+  if (form.mediaType === 'application/yaml') return readYamlDocument(text, form, strict);
+  try {
+    return readJson(text);
+  } catch (error) {
+    throw noJson(error);
+  }
 }
 
 /** The same for a text of any length. */
-function* readDocumentInSlices(
-  text: string,
-  { mediaType, readYaml = () => readYamlBody(text) }: DocumentForm,
-  strict: StrictErrors,
-): SlicedWork<JsonDocument> {
-  if (mediaType === 'application/yaml') {
-    const { document, duplicates } = readYaml();
-    if (duplicates.length > 0) strict.add(yamlDuplicatesText(duplicates));
-    return document;
-  }
+function* readDocumentInSlices(text: string, form: DocumentForm, strict: StrictErrors): SlicedWork<JsonDocument> {
+  if (form.mediaType === 'application/yaml') return readYamlDocument(text, form, strict);
   try {
     return yield* readJsonText(text);
   } catch (error) {
-    throw new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
+    throw noJson(error);
   }
+}
+
+function readYamlDocument(
+  text: string,
+  { readYaml = () => readYamlBody(text) }: DocumentForm,
+  strict: StrictErrors,
+): JsonDocument {
+  const { document, duplicates } = readYaml();
+  if (duplicates.length > 0) strict.add(yamlDuplicatesText(duplicates));
+  return document;
+}
+
+function noJson(error: unknown): DecodeError {
+  return new DecodeError(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
 }
 
 const typeMeta =
@@ -179,14 +188,11 @@ export function summarizeBody(body: Uint8Array): string {
   return body.length > longest ? `${text} ...` : text;
 }
 
-function* decodeKind(
-  { document, gvk, strict }: ReadBody,
-  options: DecodeObjectOptions,
-): SlicedWork<UnstructuredObject> {
+function decodingOf(gvk: GroupVersionKind, strict: StrictErrors, options: DecodeObjectOptions): DocumentDecoding {
   const schema = options.schema ?? builtinSchema(formatApiVersion(options.gvk), options.gvk.kind);
   if (schema === undefined) throw new TypeError(`no schema for ${formatApiVersion(options.gvk)} ${options.gvk.kind}`);
   const isTaken = gvk.kind === options.gvk.kind && options.acceptsVersion?.(gvk) === true;
-  return yield* decodeDocumentInSlices(document, { schema, gvk, strict, expected: isTaken ? gvk : options.gvk });
+  return { schema, gvk, strict, expected: isTaken ? gvk : options.gvk };
 }
 
 export interface DocumentDecoding {
@@ -221,7 +227,7 @@ function* decodeBuiltin(
     throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const value = document.value ?? {};
   const typed = { schema: target, strict, repeats: document.repeats, words: 'json' } as const;
-  const decoded = yield* decodeTypedInSlices(value, typed);
+  const decoded = fitsOneSlice(value) ? decodeTyped(value, typed) : yield* decodeTypedInSlices(value, typed);
   if (gvk.kind !== expected.kind) {
     const internal = `${internalPackage(expected.group)}.${expected.kind}`;
     throw new DecodeError(`converting (${target.goType}) to (${internal}): unknown conversion`);

@@ -1,6 +1,15 @@
 // Defaults of a schema, written into an object in place. Shared by built-in kinds (where the OpenAPI document has few)
 // and custom resources. Go's SetDefaults_* functions are in registry/<group>/<resource>/defaults.ts.
-import { deepCopy, getOwn, isJsonObject, setOwn } from '@kapstan/api';
+import {
+  deepCopy,
+  getOwn,
+  isJsonObject,
+  membersPerSlice,
+  runWhole,
+  type SlicedWork,
+  SlicePace,
+  setOwn,
+} from '@kapstan/api';
 import type { SchemaNode } from './schema-node.ts';
 
 /**
@@ -9,38 +18,86 @@ import type { SchemaNode } from './schema-node.ts';
  * Source: structural defaulting.Default.
  */
 export function applySchemaDefaults(node: SchemaNode, value: unknown): boolean {
-  if (Array.isArray(value)) return applyToItems(node, value);
-  if (!isJsonObject(value)) return false;
-  let isChanged = false;
-  for (const [key, child] of membersWithDefaults(node)) if (applyMember(value, key, child)) isChanged = true;
-  if (typeof node.additionalProperties !== 'object' || !holdsDefault(node.additionalProperties)) return isChanged;
-  for (const key of Object.keys(value)) {
-    if (!node.properties?.has(key) && applyMember(value, key, node.additionalProperties)) isChanged = true;
-  }
-  return isChanged;
+  return holdsDefault(node) && runWhole(schemaDefaultsInSlices(node, value));
 }
 
-function applyToItems({ items }: SchemaNode, list: unknown[]): boolean {
-  if (items === undefined || !holdsDefault(items)) return false;
-  let isChanged = false;
-  for (let index = 0; index < list.length; index++) {
-    if (list[index] === null && items.nullable !== true && items.default !== undefined) {
-      list[index] = deepCopy(items.default);
-      isChanged = true;
+/** The same for a value of any size: what lies below waits in a list, so that one generator does all of it. */
+export function* schemaDefaultsInSlices(node: SchemaNode, value: unknown): SlicedWork<boolean> {
+  const filling = new Filling(node, value);
+  const pace = new SlicePace();
+  for (let place = filling.next(); place !== undefined; place = filling.next()) {
+    if (pace.isDue()) yield;
+    const steps = filling.stepsIn(place);
+    for (let from = 0; from < steps.length; from += membersPerSlice) {
+      if (from > 0) yield;
+      filling.fill(place, steps, from);
     }
-    if (applySchemaDefaults(items, list[index])) isChanged = true;
   }
-  return isChanged;
+  return filling.hasFilled;
 }
 
-function applyMember(object: Record<string, unknown>, key: string, node: SchemaNode): boolean {
-  const isPresent = Object.hasOwn(object, key);
-  const present = getOwn(object, key);
-  const isAbsent = !isPresent || (present === null && node.nullable !== true);
-  const isFilled = isAbsent && node.default !== undefined;
-  if (isFilled) setOwn(object, key, deepCopy(node.default));
-  const isFilledBelow = applySchemaDefaults(node, getOwn(object, key));
-  return isFilled || isFilledBelow;
+/** A map or list that may lack something. */
+interface Place {
+  readonly node: SchemaNode;
+  readonly value: unknown[] | Record<string, unknown>;
+}
+
+const noNames: readonly string[] = [];
+
+class Filling {
+  hasFilled = false;
+  readonly #open: Place[] = [];
+
+  constructor(node: SchemaNode, value: unknown) {
+    this.#enter(node, value);
+  }
+
+  next(): Place | undefined {
+    return this.#open.pop();
+  }
+
+  /** Where a schema has no default nothing is looked at. */
+  #enter(node: SchemaNode, value: unknown): void {
+    if (typeof value !== 'object' || !holdsDefault(node)) return;
+    if (Array.isArray(value) ? node.items !== undefined && holdsDefault(node.items) : isJsonObject(value))
+      this.#open.push({ node, value: value as Place['value'] });
+  }
+
+  /** Items of a list; members of a map whose values may lack something. Its fields are filled at once: a schema has few. */
+  stepsIn({ node, value }: Place): readonly unknown[] {
+    if (Array.isArray(value)) return value;
+    for (const [key, child] of membersWithDefaults(node)) this.#fill(value, key, child);
+    const { additionalProperties: values } = node;
+    return typeof values === 'object' && holdsDefault(values) ? Object.keys(value) : noNames;
+  }
+
+  /** Some of the steps. */
+  fill({ node, value }: Place, steps: readonly unknown[], from: number): void {
+    const end = Math.min(from + membersPerSlice, steps.length);
+    for (let index = from; index < end; index++) {
+      if (Array.isArray(value)) this.#fillItem(value, index, node.items as SchemaNode);
+      else if (node.properties?.has(steps[index] as string) !== true)
+        this.#fill(value, steps[index] as string, node.additionalProperties as SchemaNode);
+    }
+  }
+
+  #fillItem(list: unknown[], index: number, node: SchemaNode): void {
+    if (list[index] === null && node.nullable !== true && node.default !== undefined) {
+      list[index] = deepCopy(node.default);
+      this.hasFilled = true;
+    }
+    this.#enter(node, list[index]);
+  }
+
+  #fill(object: Record<string, unknown>, key: string, node: SchemaNode): void {
+    const present = getOwn(object, key);
+    const isAbsent = present === null ? node.nullable !== true : !Object.hasOwn(object, key);
+    if (isAbsent && node.default !== undefined) {
+      setOwn(object, key, deepCopy(node.default));
+      this.hasFilled = true;
+    }
+    this.#enter(node, getOwn(object, key));
+  }
 }
 
 const defaulted = new WeakMap<SchemaNode, readonly (readonly [name: string, node: SchemaNode])[]>();

@@ -38,9 +38,14 @@ export function readJson(sent: string): JsonDocument {
 /** Longer texts are read in slices: JSON.parse of a list of small objects takes a millisecond for so many bytes. */
 const sliceChars = 64 * 1024;
 
+/** Whether {@link readJson} is through with a text within a slice. */
+export function isShortText(text: string): boolean {
+  return text.length < sliceChars;
+}
+
 /** As {@link readJson}, for texts of any length. */
 export function* readJsonText(sent: string): SlicedWork<JsonDocument> {
-  if (sent.length < sliceChars) return readJson(sent);
+  if (isShortText(sent)) return readJson(sent);
   const text = mayHoldSurrogates(sent) ? yield* withoutSurrogatesInSlices(sent) : sent;
   return yield* readJsonInSlices(text);
 }

@@ -2,9 +2,11 @@
 import { deepCopy, runWhole, type SlicedWork } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { definitionSchema } from './builtin-schemas.ts';
+import { schemaDefaultsInSlices } from './defaulting.ts';
 import { StrictErrors } from './field-validation.ts';
 import { normalizeGoForm, normalizeGoFormInSlices } from './go-form.ts';
 import { type JsonDocument, readJson, readJsonText } from './json-reader.ts';
+import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneInSlices, pruneUnknownFields } from './pruning.ts';
 import { structuralSchema } from './structural-schema.ts';
 import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
@@ -85,6 +87,23 @@ describe('a large object', () => {
     expect(runWhole(pruneInSlices(inSlices as Record<string, unknown>, schema))).toEqual(expected);
     expect(inSlices).toEqual(atOnce);
     expect(expected.unknown.length).toBeGreaterThan(1_000);
+  });
+
+  it('of a definition gets its defaults, and loses forbidden nulls, in slices', () => {
+    const entry = { type: 'object', properties: { name: { type: 'string' }, port: { type: 'integer', default: 1 } } };
+    const schema = structuralSchema({
+      type: 'object',
+      properties: { list: { type: 'array', items: entry }, map: { type: 'object', additionalProperties: entry } },
+    } as Parameters<typeof structuralSchema>[0]);
+    const names = Array.from({ length: 5_000 }, (_, index) => `n${index}`);
+    const object = {
+      list: names.map((name) => ({ name, port: null })),
+      map: Object.fromEntries(names.map((name) => [name, { name: null }])),
+    };
+    expect(stepsOf(schemaDefaultsInSlices(schema, object))).toBeGreaterThan(10);
+    expect(object.list.every(({ port }) => port === 1)).toBe(true);
+    expect(stepsOf(dropNullsInSlices(schema, object))).toBeGreaterThan(10);
+    expect(object.map.n4999).toEqual({ port: 1 });
   });
 });
 

@@ -1,6 +1,6 @@
 // Nulls that a schema of a custom resource does not allow: taken out after defaults were filled in. Beside pruning.ts,
 // which takes out unknown names.
-import { isJsonObject } from '@kapstan/api';
+import { isJsonObject, runWhole, type SlicedWork, SlicePace } from '@kapstan/api';
 import type { SchemaNode } from './schema-node.ts';
 
 /**
@@ -8,22 +8,47 @@ import type { SchemaNode } from './schema-node.ts';
  * validation's. True when something was removed. Source: structural defaulting.PruneNonNullableNullsWithoutDefaults.
  */
 export function dropForbiddenNulls(node: SchemaNode, value: unknown): boolean {
-  if (Array.isArray(value)) {
-    const { items } = node;
-    if (items === undefined) return false;
-    return value.reduce((isChanged: boolean, item) => dropForbiddenNulls(items, item) || isChanged, false);
-  }
-  if (!isJsonObject(value)) return false;
+  return runWhole(dropNullsInSlices(node, value));
+}
+
+interface Place {
+  readonly node: SchemaNode;
+  readonly value: unknown[] | Record<string, unknown>;
+}
+
+/** The same for a value of any size: what lies below waits in a list, so that one generator does all of it. */
+export function* dropNullsInSlices(node: SchemaNode, value: unknown): SlicedWork<boolean> {
+  const open: Place[] = [];
+  enter(open, node, value);
+  const pace = new SlicePace();
   let isChanged = false;
-  for (const key of Object.keys(value)) {
-    const member = node.properties?.get(key) ?? valuesOf(node);
-    if (member === undefined) continue;
-    if (value[key] === null && member.nullable !== true) {
-      delete value[key];
-      isChanged = true;
-    } else if (dropForbiddenNulls(member, value[key])) isChanged = true;
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    const steps: readonly unknown[] = Array.isArray(place.value) ? place.value : Object.keys(place.value);
+    for (const step of steps) {
+      if (pace.isDue()) yield;
+      if (takeStep(place, step, open)) isChanged = true;
+    }
   }
   return isChanged;
+}
+
+function enter(open: Place[], node: SchemaNode | undefined, value: unknown): void {
+  if (node !== undefined && (Array.isArray(value) || isJsonObject(value))) open.push({ node, value });
+}
+
+/** `step`: an item, or the name of a member. True when it was removed. */
+function takeStep({ node, value }: Place, step: unknown, open: Place[]): boolean {
+  if (Array.isArray(value)) {
+    enter(open, node.items, step);
+    return false;
+  }
+  const name = step as string;
+  const member = value[name];
+  if (typeof member !== 'object') return false;
+  const schema = node.properties?.get(name) ?? valuesOf(node);
+  if (schema !== undefined && member === null && schema.nullable !== true) return delete value[name];
+  enter(open, schema, member);
+  return false;
 }
 
 function valuesOf({ additionalProperties }: SchemaNode): SchemaNode | undefined {

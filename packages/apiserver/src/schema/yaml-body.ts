@@ -1,7 +1,7 @@
 // YamlBody: what a client sent as YAML, which JSON is too. Read in the turn that asks for it; http/yaml-bodies.ts has long ones
 // read elsewhere. Used by decode-object.ts and by apply patches.
-import { JsonSyntaxError } from '@kapstan/api';
-import { type JsonDocument, readJson } from './json-reader.ts';
+import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api';
+import { type JsonDocument, readJsonText } from './json-reader.ts';
 import { readYaml } from './yaml-reader.ts';
 
 export interface YamlBody {
@@ -22,10 +22,15 @@ export function readYamlBody(text: string): YamlBody {
 }
 
 /** Clients send JSON as YAML, which it is. Undefined where only the YAML reader knows what to say. */
-export function readJsonInYaml(text: string): JsonDocument | undefined {
+function readJsonInYaml(text: string): JsonDocument | undefined {
+  return runWhole(readJsonInYamlInSlices(text));
+}
+
+/** The same for a text of any length. */
+export function* readJsonInYamlInSlices(text: string): SlicedWork<JsonDocument | undefined> {
   if (!/^[ \r\n]*\{/.test(text)) return undefined;
   try {
-    const document = readJson(text);
+    const document = yield* readJsonText(text);
     return document.repeats.size === 0 ? document : undefined;
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;

@@ -28,6 +28,8 @@ const spec: Record<string, object> = {
   text: { type: 'string', pattern: '^(a|b)*$', maxLength: 3_000_000 },
 };
 
+const status = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+
 const definition = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -41,7 +43,10 @@ const definition = {
         name: 'v1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } },
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec }, status } },
+        },
       },
     ],
   },
@@ -50,12 +55,17 @@ const definition = {
 /** Sent once, before the first case. */
 export const customDefinition: GrowthRequest = { method: 'POST', path: definitionPath, body: definition };
 
+/** An object with that in its spec. */
+export function customObject(of: object): object {
+  return { apiVersion: `${group}/v1`, kind: 'Growth', metadata: { name: 'growth' }, spec: of };
+}
+
 const custom = (name: string, full: number, of: (n: number) => object): GrowthCase => ({
   name: `custom resource: ${name}`,
   full,
   request: (n) => ({
     ...{ method: 'POST', path: customResources },
-    body: { apiVersion: `${group}/v1`, kind: 'Growth', metadata: { name: 'growth' }, spec: of(n) },
+    body: customObject(of(n)),
   }),
   made: [`${customResources}/growth`],
 });

@@ -5,6 +5,7 @@ import { metadataCases } from './metadata-cases.ts';
 import { patchCases } from './patch-cases.ts';
 import { schemaCases } from './schema-cases.ts';
 import { selectorCases } from './selector-cases.ts';
+import { stageCases } from './stage-cases.ts';
 import { validationCases } from './validation-cases.ts';
 
 export const growthCases: readonly GrowthCase[] = [
@@ -12,6 +13,7 @@ export const growthCases: readonly GrowthCase[] = [
   ...patchCases,
   ...selectorCases,
   ...validationCases,
+  ...stageCases,
   ...customResourceCases,
   ...schemaCases,
 ];

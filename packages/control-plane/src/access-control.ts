@@ -21,7 +21,7 @@ import {
   type TokenAuthenticationOptions,
   type UserInfo,
   unionAuthorizer,
-  type VirtualResourceOptions,
+  type VirtualStoreOptions,
   webSocketAuthenticator,
 } from '@kapstan/apiserver';
 
@@ -60,7 +60,7 @@ export interface AccessControl {
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly secretTokens: SecretTokens;
   /** Reviews of access and identity. */
-  reviews(options: VirtualResourceOptions): ServedResource[];
+  reviews(options: VirtualStoreOptions): ServedResource[];
 }
 
 /** As kubeadm calls it. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isConflict, isNotFound } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
-import { storageCodec } from '@kapstan/apiserver';
+import { kubernetesTypes, storageCodec } from '@kapstan/apiserver';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { ConfigMap, Namespace, Service, type ServiceSpec } from '@kapstan/kinds/core/v1';
 import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
@@ -86,7 +86,10 @@ describe('startControlPlane on etcd', () => {
     for (const plane of planes) expect((await names(plane)).sort()).toEqual([...addresses].sort());
     const takenNow = async (): Promise<string> => {
       const { kv, revision } = await engine.get('/registry/ranges/servicenodeports');
-      const decoded = storageCodec(protobuf, rangeAllocation).decode(kv?.value ?? new Uint8Array(), revision);
+      const decoded = storageCodec(protobuf, rangeAllocation, { types: kubernetesTypes }).decode(
+        kv?.value ?? new Uint8Array(),
+        revision,
+      );
       const { range: text, data = '' } = decoded as { range?: string; data?: string };
       return `${text} ${Buffer.from(data, 'base64').toString('hex')}`;
     };

@@ -2,7 +2,7 @@
 // counts, as the command has no keys. Used by store-command.ts.
 
 import type { Revision, UnstructuredObject } from '@kapstan/api';
-import { builtinResources, storageCodec } from '@kapstan/apiserver';
+import { builtinResources, kubernetesTypes, storageCodec } from '@kapstan/apiserver';
 import { type Codec, jsonCodec, normalizePrefix } from '@kapstan/storage';
 
 const encryptedMark = Buffer.from('k8s:enc:');
@@ -21,7 +21,7 @@ export class ValueReader {
     this.#codecs = new Map(
       builtinResources().map(({ storagePrefix, storageVersion, kind }) => [
         storagePrefix,
-        storageCodec('application/json', { ...storageVersion, kind }),
+        storageCodec('application/json', { ...storageVersion, kind }, { types: kubernetesTypes }),
       ]),
     );
   }

@@ -4,11 +4,12 @@ import { type Clock, formatTime, newBadRequest, newInternalError } from '@kapsta
 import type { SelfSubjectReview, TokenReview, UserInfo as WireUser } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { ServedResource } from '../registry/catalog.ts';
 import type { UserInfo } from '../registry/request-context.ts';
-import { type VirtualKind, type VirtualResourceOptions, virtualResource } from '../registry/virtual-resource.ts';
+import { type VirtualKind, virtualResource } from '../registry/virtual-resource.ts';
+import type { VirtualStoreOptions } from '../registry/virtual-store.ts';
 import { withAuthenticatedGroup } from './authenticator.ts';
 import { authenticateToken, type TokenAuthenticationOptions } from './token-authenticator.ts';
 
-export interface IdentityReviewsOptions extends VirtualResourceOptions {
+export interface IdentityReviewsOptions extends VirtualStoreOptions {
   readonly tokens: TokenAuthenticationOptions;
   readonly clock: Clock;
 }

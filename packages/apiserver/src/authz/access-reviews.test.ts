@@ -1,7 +1,7 @@
 import { isInvalid, isMethodNotSupported, newForbidden, type UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
-import type { VirtualResourceOptions } from '../registry/virtual-resource.ts';
+import type { VirtualStoreOptions } from '../registry/virtual-store.ts';
 import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 import { accessReviews } from './access-reviews.ts';
 import { type AuthorizationAttributes, type Authorizer, alwaysAllow, unionAuthorizer } from './authorizer.ts';
@@ -17,7 +17,7 @@ interface Asked {
   readonly user?: UserInfo;
   readonly namespace?: string;
   readonly metadata?: UnstructuredObject['metadata'];
-  readonly options?: VirtualResourceOptions;
+  readonly options?: VirtualStoreOptions;
 }
 
 /** Creates a review and answers with the object. */
@@ -220,7 +220,7 @@ describe('a review of access', () => {
 
   it('is tracked and admitted like any creation, and kept nowhere', async () => {
     const steps: string[] = [];
-    const options: VirtualResourceOptions = {
+    const options: VirtualStoreOptions = {
       managedFields: {
         onCreate: () => void steps.push('fields'),
         onUpdate: () => undefined,

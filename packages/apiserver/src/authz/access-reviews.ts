@@ -11,13 +11,14 @@ import type {
 } from '@kapstan/kinds/authorization.k8s.io/v1';
 import type { ServedResource } from '../registry/catalog.ts';
 import type { UserInfo } from '../registry/request-context.ts';
-import { type VirtualKind, type VirtualResourceOptions, virtualResource } from '../registry/virtual-resource.ts';
+import { type VirtualKind, virtualResource } from '../registry/virtual-resource.ts';
+import type { VirtualStoreOptions } from '../registry/virtual-store.ts';
 import { requireLocalReview, requireReview, requireSelfReview } from './access-review-validation.ts';
 import type { AuthorizationAttributes, Authorizer } from './authorizer.ts';
 import { reviewedSelectors, selectorError } from './review-selectors.ts';
 
 /** The four resources of authorization.k8s.io/v1. */
-export function accessReviews(authorizer: Authorizer, options: VirtualResourceOptions = {}): ServedResource[] {
+export function accessReviews(authorizer: Authorizer, options: VirtualStoreOptions = {}): ServedResource[] {
   return [
     virtualResource(subjectAccessReviews(authorizer), options),
     virtualResource(localSubjectAccessReviews(authorizer), options),

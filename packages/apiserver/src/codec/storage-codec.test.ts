@@ -7,6 +7,7 @@ import { definitionResource } from '../crd/definition-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { ResourceStack } from '../registry/resource-stack.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { signedRequest } from '../testing/signed-request.ts';
 import { testContext, testDefinition } from '../testing/store-fixture.ts';
 import { type StorageMediaType, storageCodec, storageCodecOf, storageMediaTypes } from './storage-codec.ts';
@@ -68,8 +69,8 @@ describe('the codec of a kind', () => {
 
   it.each(storageMediaTypes)('of %s reads what any of them wrote, told by its first bytes', (mediaType) => {
     for (const other of storageMediaTypes) {
-      const bytes = storageCodec(other, configMap).encode(object);
-      const codec = storageCodec(mediaType, configMap);
+      const bytes = storageCodec(other, configMap, { types: factTypes }).encode(object);
+      const codec = storageCodec(mediaType, configMap, { types: factTypes });
       expect(codec.decode(bytes, revision)).toEqual(read);
       const wire = codec.wireJson?.(bytes, revision);
       if (wire !== undefined) expect(JSON.parse(Buffer.from(wire).toString())).toEqual(read);
@@ -82,7 +83,9 @@ describe('the codec of a kind', () => {
     ['application/yaml', /^apiVersion: v1\ndata:\n {2}k: ü\n {2}"n": "1"\nkind: ConfigMap\nmetadata:\n {2}name: a\n$/],
     [protobuf, /^k8s\0/],
   ])('writes %s', (mediaType, expected) => {
-    expect(Buffer.from(storageCodec(mediaType, configMap).encode(object)).toString()).toMatch(expected);
+    expect(Buffer.from(storageCodec(mediaType, configMap, { types: factTypes }).encode(object)).toString()).toMatch(
+      expected,
+    );
   });
 
   it('is refused where the kind has no such form', () => {
@@ -95,7 +98,9 @@ describe('the codec of a kind', () => {
 
   it.each(['', '\u0000', 'k8s\u0000\u000a', '- a\n', '[1]', '{"a":', 'k8s'])('refuses the bytes %j', (text) => {
     for (const mediaType of storageMediaTypes) {
-      expect(() => storageCodec(mediaType, configMap).decode(Buffer.from(text), revision)).toThrow();
+      expect(() =>
+        storageCodec(mediaType, configMap, { types: factTypes }).decode(Buffer.from(text), revision),
+      ).toThrow();
     }
   });
 });
@@ -113,9 +118,12 @@ describe('a value of another version or kind', () => {
     ['networking.k8s.io/v1', 'networking.k8s.io/v1beta1', 'IPAddress'],
     ['storage.k8s.io/v1', 'storage.k8s.io/v1beta1', 'VolumeAttributesClass'],
   ])('is read where the shape is the same: %s, stored as %s %s', (expected, found, kind) => {
-    const codec = storageCodec(protobuf, gvk(expected, kind));
+    const codec = storageCodec(protobuf, gvk(expected, kind), { types: factTypes });
     expect(codec.decode(put(found, kind), revision).apiVersion).toBe(found);
-    expect(codec.decode(storageCodec(protobuf, gvk(found, kind)).encode({ metadata: {} }), revision).kind).toBe(kind);
+    expect(
+      codec.decode(storageCodec(protobuf, gvk(found, kind), { types: factTypes }).encode({ metadata: {} }), revision)
+        .kind,
+    ).toBe(kind);
   });
 
   it.each([
@@ -124,10 +132,10 @@ describe('a value of another version or kind', () => {
     ['v1', 'Event', 'events.k8s.io/v1', 'Event'],
     ['v1', 'ConfigMap', 'v1', 'Secret'],
   ])('is refused where it is not: %s %s, stored as %s %s', (expected, kind, foundVersion, foundKind) => {
-    const codec = storageCodec(protobuf, gvk(expected, kind));
+    const codec = storageCodec(protobuf, gvk(expected, kind), { types: factTypes });
     const message = `${foundVersion} ${foundKind} is stored where ${expected} ${kind} belongs`;
     expect(() => codec.decode(put(foundVersion, foundKind), revision)).toThrow(new TypeError(message));
-    const bytes = storageCodec(protobuf, gvk(foundVersion, foundKind)).encode({ metadata: {} });
+    const bytes = storageCodec(protobuf, gvk(foundVersion, foundKind), { types: factTypes }).encode({ metadata: {} });
     expect(() => codec.decode(bytes, revision)).toThrow(message);
   });
 
@@ -146,7 +154,9 @@ describe('a value of another version or kind', () => {
         },
         spec: { maxReplicas: 3, scaleTargetRef: { kind: 'Deployment', name: 'd' }, targetCPUUtilizationPercentage: 50 },
       };
-      const bytes = storageCodec(mediaType, gvk('autoscaling/v1', 'HorizontalPodAutoscaler')).encode(old);
+      const bytes = storageCodec(mediaType, gvk('autoscaling/v1', 'HorizontalPodAutoscaler'), {
+        types: factTypes,
+      }).encode(old);
       const codec = storageCodecOf(definition!, { mediaType, isShared: false });
       const object = codec.decode(bytes, revision);
       expect(object).toMatchObject({
@@ -164,7 +174,7 @@ describe('a value of another version or kind', () => {
   );
 
   it('is refused where no such version is known', () => {
-    const codec = storageCodec(protobuf, gvk('batch/v1', 'CronJob'));
+    const codec = storageCodec(protobuf, gvk('batch/v1', 'CronJob'), { types: factTypes });
     const message = 'no kind "CronJob" is registered for version "batch/v1beta1"';
     expect(() => codec.decode(put('batch/v1beta1', 'CronJob'), revision)).toThrow(message);
   });
@@ -203,7 +213,11 @@ describe('a store that other servers write to', () => {
   it('is read with the defaults of this release, in every form', () => {
     const definition = definitionOf('Job');
     for (const mediaType of storageMediaTypes) {
-      const bytes = storageCodec(mediaType, { group: 'batch', version: 'v1', kind: 'Job' }).encode(stored);
+      const bytes = storageCodec(
+        mediaType,
+        { group: 'batch', version: 'v1', kind: 'Job' },
+        { types: factTypes },
+      ).encode(stored);
       const codec = storageCodecOf(definition, { mediaType, isShared: true });
       const object = codec.decode(bytes, revision);
       expect(object).toMatchObject({
@@ -285,7 +299,7 @@ describe('what is in the store', () => {
     expect(Buffer.from(value).toString('latin1')).toMatch(isJson ? /^{/ : /^k8s\0/);
     expect(Buffer.from(value).includes('resourceVersion')).toBe(false);
     const kind = { ...definition.storageVersion, kind: definition.kind };
-    const raw = storageCodec('application/json', kind).decode(value, revision);
+    const raw = storageCodec('application/json', kind, { types: factTypes }).decode(value, revision);
     expect([raw.apiVersion, raw.kind]).toEqual([facts?.apiVersion, facts?.kind]);
   });
 });

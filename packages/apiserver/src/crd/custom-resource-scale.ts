@@ -15,8 +15,7 @@ import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextension
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
 import type { TrackFields } from '../registry/resource-store.ts';
 import { changeScaled } from '../registry/scale-managed-fields.ts';
-import { definitionSchema } from '../schema/builtin-schemas.ts';
-import { normalizeGoForm } from '../schema/go-form.ts';
+import { metaTypes, scaleDefinition } from '../schema/meta-types.ts';
 import { defaultTable } from '../table/default-table.ts';
 import { readInteger, readText, splitDottedPath, writePath } from './dotted-path.ts';
 
@@ -35,7 +34,7 @@ export function customScaleSubresource(
     name: 'scale',
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'patch', 'update'],
-    schema: definitionSchema('autoscaling.v1.Scale'),
+    schema: metaTypes.schema(scaleDefinition),
     table: defaultTable,
     get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
     update: async (store, context, { name, change, ...preconditions }) => {
@@ -80,7 +79,7 @@ function scaleOf(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>, ot
       selector: labelSelectorPath ? (internal(() => readText(object, labelSelectorPath)) ?? '') : '',
     },
   };
-  normalizeGoForm('autoscaling.v1.Scale', scale);
+  metaTypes.normalize(scaleDefinition, scale);
   return scale as KubernetesObject;
 }
 

@@ -3,8 +3,8 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { readEnvelope, wrapMessage } from '../codec/protobuf-envelope.ts';
-import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factTypes } from '../testing/fact-types.ts';
 
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const meta = (as: string, version = 'v1') => ({ accept: `application/json;as=${as};v=${version};g=meta.k8s.io` });
@@ -276,16 +276,16 @@ describe('protobuf', () => {
   const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
 
   it('is taken and answered', async () => {
-    const message = messageOfKind(kind);
+    const message = factTypes.messageOfKind(kind);
     if (message === undefined) throw new Error('no message');
     const body = Buffer.from(wrapMessage(kind, encodeMessage(message, { metadata: { name: 'p' }, data: { a: 'b' } })));
     const path = '/api/v1/namespaces/proto/configmaps';
     const created = await server.send('POST', path, { body, headers: { 'content-type': protobuf, accept: protobuf } });
     expect([created.status, created.headers['content-type']]).toEqual([201, protobuf]);
     const { json } = await server.send('GET', `${path}/p`);
-    expect(readEnvelope(created.bytes, kind)).toEqual(json);
+    expect(readEnvelope(created.bytes, { types: factTypes, expected: kind })).toEqual(json);
     const list = await server.send('GET', path, { headers: { accept: protobuf } });
-    expect(readEnvelope(list.bytes, kind)).toMatchObject({
+    expect(readEnvelope(list.bytes, { types: factTypes, expected: kind })).toMatchObject({
       kind: 'ConfigMapList',
       apiVersion: 'v1',
       metadata: { resourceVersion: expect.any(String) },
@@ -293,12 +293,16 @@ describe('protobuf', () => {
     });
     const accept = `${protobuf};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io`;
     const partial = await server.send('GET', path, { headers: { accept } });
-    expect(readEnvelope(partial.bytes, kind)).toMatchObject({
+    expect(readEnvelope(partial.bytes, { types: factTypes, expected: kind })).toMatchObject({
       kind: 'PartialObjectMetadataList',
       items: [{ metadata: { name: 'p' } }],
     });
     const missing = await server.send('GET', `${path}/none`, { headers: { accept: protobuf } });
-    expect(readEnvelope(missing.bytes, kind)).toMatchObject({ kind: 'Status', code: 404, reason: 'NotFound' });
+    expect(readEnvelope(missing.bytes, { types: factTypes, expected: kind })).toMatchObject({
+      kind: 'Status',
+      code: 404,
+      reason: 'NotFound',
+    });
   });
 
   it('is refused when it is none', async () => {

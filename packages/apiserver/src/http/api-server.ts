@@ -14,7 +14,6 @@ import {
 import type { UserInfo } from '../registry/request-context.ts';
 import { type ApiServerOptions, apiServerDefaults as defaults } from './api-server-options.ts';
 import { isConnectUrl } from './connect-handler.ts';
-import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import { GracefulShutdown } from './graceful-shutdown.ts';
 import { type HttpServer, type HttpServerOptions, startHttpServer } from './http-server.ts';
@@ -213,7 +212,7 @@ class RequestChain {
     const requireVerb: ResourceCall['requireVerb'] = (verb, describe) =>
       this.#access.requireVerb({ info, user }, verb, describe);
     const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports, requireVerb };
-    const deprecation = deprecationWarning(served.definition);
+    const deprecation = served.definition.deprecationWarning;
     if (deprecation !== undefined) {
       warnings.add(deprecation);
       exchange.audit?.annotate('k8s.io/deprecated', 'true');

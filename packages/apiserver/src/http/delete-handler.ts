@@ -1,10 +1,12 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
+
 import { isStatusError, newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import { documentForm, readDocument } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { decodeText } from '../schema/json-reader.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import {
   deleteOptionsFromBody,
@@ -57,7 +59,10 @@ async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<Pa
   const format = negotiateInput(call.exchange.header('content-type'));
   const readYaml = await yamlReadingOf(call, format, body);
   try {
-    const value = format.name === 'protobuf' ? readEnvelope(body, deleteOptionsKind) : readText(body, readYaml);
+    const value =
+      format.name === 'protobuf'
+        ? readEnvelope(body, { types: metaTypes, expected: deleteOptionsKind })
+        : readText(body, readYaml);
     const options = deleteOptionsFromBody(value, call.ports);
     call.exchange.audit?.requestBody({ ...(value as object), ...internalOptions });
     return options;

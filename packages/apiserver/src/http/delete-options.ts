@@ -10,9 +10,9 @@ import {
 } from '@kapstan/api';
 import type { DeleteRequest } from '../registry/resource-store.ts';
 import { validateDryRun } from '../registry/write-options.ts';
-import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { interpretKind } from '../schema/decode-object.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 import { DecodeError, decodeTyped } from '../schema/typed-decoder.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';
 
@@ -68,7 +68,7 @@ function decodeBody(body: unknown): DeleteOptionsBody {
       const apiVersion = formatApiVersion({ group, version });
       throw new DecodeError(`no kind "${kind}" is registered for version "${apiVersion}" in scheme "${scheme}"`);
     }
-    const schema = definitionSchema('meta/v1.DeleteOptions');
+    const schema = metaTypes.schema('meta/v1.DeleteOptions');
     return decodeTyped(body ?? {}, { schema, strict: new StrictErrors(), words: 'json' }) as DeleteOptionsBody;
   } catch (error) {
     throw error instanceof DecodeError ? newBadRequest(error.message) : error;

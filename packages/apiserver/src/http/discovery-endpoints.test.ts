@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 
 const json = 'application/json';
@@ -55,7 +56,7 @@ describe('the document of aggregated discovery', () => {
     const packed = await get(server, aggregated(protobuf));
     expect([packed.status, packed.headers['content-type']]).toEqual([200, aggregated(protobuf)]);
     const kind = { group: 'apidiscovery.k8s.io', version: 'v2', kind: 'APIGroupDiscoveryList' };
-    expect(readEnvelope(packed.bytes, kind)).toMatchObject(plain.json);
+    expect(readEnvelope(packed.bytes, { types: factTypes, expected: kind })).toMatchObject(plain.json);
     expect(packed.headers.etag).toBe(plain.headers.etag);
     expect((await get(server, aggregated(json), '/api')).json.items).toMatchObject([
       { versions: [{ resources: [{ resource: 'configmaps' }] }] },
@@ -84,7 +85,9 @@ describe('the document of aggregated discovery', () => {
     [`${aggregated(protobuf, 'v2beta1')},${protobuf}`, 'APIGroupList'],
   ])('is told from the plain list in protobuf too: Accept "%s" gets %s', async (accept, kind) => {
     const answer = await get(server, accept);
-    expect(readEnvelope(answer.bytes, { group: '', version: '', kind: '' }).kind).toBe(kind);
+    expect(readEnvelope(answer.bytes, { types: factTypes, expected: { group: '', version: '', kind: '' } }).kind).toBe(
+      kind,
+    );
   });
 
   it('is gone in its beta, which nothing else stands for', async () => {
@@ -211,9 +214,11 @@ describe('the order of discovery', () => {
     await on.close();
   });
 
-  it('has built-in groups by their priority, then others by their names', async () => {
+  it('has groups by the places of their resources, then others by their names', async () => {
     const on = await start();
-    for (const group of ['z.io', 'batch', 'a.io', 'autoscaling', 'policy']) install(on, group);
+    for (const group of ['z.io', 'a.io']) install(on, group);
+    for (const [place, group] of ['autoscaling', 'batch', 'policy'].entries())
+      install(on, group, { discoveryPlace: { group: 100 + place, version: 0 } });
     const { json: list } = await get(on, json);
     expect(list.groups.map(({ name }: { name: string }) => name)).toEqual([
       'apps',
@@ -226,7 +231,7 @@ describe('the order of discovery', () => {
     await on.close();
   });
 
-  it('has the versions of a built-in group by their priority too, whatever else is served of it', async () => {
+  it('has the versions of a group by their places too, whatever else is served of it', async () => {
     const on = await start();
     for (const version of ['v3alpha1', 'v1', 'v2']) install(on, 'autoscaling', { version });
     const { json: group } = await get(on, json, '/apis/autoscaling');

@@ -1,10 +1,12 @@
 // Encodings of objects that several readers and watchers share: list items, metadata only, watch frames. Each is made
 // once per Stored and kept by it. Used by list-response.ts and watch-response.ts.
+
 import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import { type Encoding, jsonEncoding, jsonMember, type Stored } from '@kapstan/storage';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
-import { type Message, messageNamed } from '../codec/protobuf-messages.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { Message } from '../schema/message.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 
 export type StoredObject = Stored<UnstructuredObject>;
 type ObjectEncoding = Encoding<UnstructuredObject>;
@@ -139,5 +141,5 @@ export function metadataMessage(stored: StoredObject): Uint8Array {
 const metadataMessageEncoding: ObjectEncoding = {
   name: 'protobuf-metadata',
   encode: (stored) =>
-    encodeMessage(messageNamed('meta/v1.PartialObjectMetadata'), partialMetadata(stored.object, 'v1')),
+    encodeMessage(metaTypes.message('meta/v1.PartialObjectMetadata'), partialMetadata(stored.object, 'v1')),
 };

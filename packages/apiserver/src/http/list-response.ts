@@ -7,10 +7,10 @@ import type { StoredList } from '@kapstan/storage';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { envelopeAround } from '../codec/protobuf-envelope.ts';
-import { messageNamed, messageOfKind } from '../codec/protobuf-messages.ts';
 import { ProtobufWriter, varintSize } from '../codec/protobuf-wire.ts';
 import { encodeYaml } from '../codec/wire-format.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 import { BodyWriter } from './body-writer.ts';
 import {
   listItemEncoding,
@@ -240,11 +240,11 @@ async function sendProtobufList(writer: BodyWriter, { definition, list, form }: 
   const kind = isMetadata
     ? { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadataList' }
     : { group, version, kind: listKind };
-  const message = isMetadata ? undefined : messageOfKind(definition);
+  const message = isMetadata ? undefined : definition.schema.types?.messageOfKind(definition);
   const encode = (stored: StoredObject): Uint8Array =>
     message === undefined ? metadataMessage(stored) : objectMessage(stored, message);
   const head = new ProtobufWriter();
-  head.bytes(1, encodeMessage(messageNamed('meta/v1.ListMeta'), listMetadata(list)));
+  head.bytes(1, encodeMessage(metaTypes.message('meta/v1.ListMeta'), listMetadata(list)));
   const metadata = head.finish();
   let size = metadata.length;
   const items: Uint8Array[] = [];

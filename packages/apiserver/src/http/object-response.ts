@@ -49,7 +49,8 @@ export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesOb
   exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', form.format.mediaType);
   const writer = new BodyWriter(exchange, answer);
-  writer.push(encodeValue(form.format, value, form.isPretty ? 'pretty' : undefined));
+  const { types } = answer.definition.schema;
+  writer.push(encodeValue(form.format, value, { isPretty: form.isPretty, types }));
   writer.finish();
 }
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { configMap, testDefinition } from '../testing/store-fixture.ts';
 
 const core = '/api/v1/namespaces/default';
@@ -212,6 +213,7 @@ describe('a subresource', () => {
       type: 'object',
       name: 'sub',
       kind: { group: '', version: 'v1', kind: 'ConfigMap' },
+      schema: factTypes.schema('core.v1.ConfigMap'),
       verbs: ['get', 'create'],
       get: async (_store, context, name) => {
         got.push(['get', context.namespace, name]);

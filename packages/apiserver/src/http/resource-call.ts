@@ -1,8 +1,8 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
+
 import {
   type Clock,
   deepCopy,
-  type GroupVersionKind,
   isStatusError,
   newBadRequest,
   stringifyJson,
@@ -11,7 +11,6 @@ import {
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../authz/authorizer.ts';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
-import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { jsonFormat, type WireFormat, yamlFormat } from '../codec/wire-format.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../registry/object-writes.ts';
@@ -19,6 +18,7 @@ import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { Subresource } from '../registry/resource-definition.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
 import { documentForm, summarizeBody } from '../schema/decode-object.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import type { TableConvertor } from '../table/table.ts';
 import type { Exchange } from './exchange.ts';
@@ -145,7 +145,7 @@ export async function readObject(
   const readYaml = await yamlReadingOf(call, format, body);
   await call.ports.turns.room();
   const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
-  const json = format.name === 'protobuf' ? readProtobuf(kindOf(target), body) : body;
+  const json = format.name === 'protobuf' ? readProtobuf(target, body) : body;
   const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)), target.context.signal);
   if (call.exchange.audit !== undefined) recordObject(call, object);
   await target.context.nextTurn?.();
@@ -170,10 +170,12 @@ function recordObject({ exchange, served, subresource }: ResourceCall, object: U
 }
 
 /** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
-function readProtobuf(kind: GroupVersionKind, body: Uint8Array): Uint8Array {
-  if (messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
+function readProtobuf(target: WriteTarget, body: Uint8Array): Uint8Array {
+  const kind = kindOf(target);
+  const { types = metaTypes } = target.served.definition.schema;
+  if (types.messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
   try {
-    return Buffer.from(stringifyJson(readEnvelope(body, kind)));
+    return Buffer.from(stringifyJson(readEnvelope(body, { types, expected: kind })));
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;

@@ -6,7 +6,6 @@ import { versionInfo } from '../discovery/version-info.ts';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { AccessMetrics } from './access-metrics.ts';
-import { deprecationWarning } from './deprecated-resources.ts';
 import type { Exchange } from './exchange.ts';
 import type { InflightLimit } from './inflight-limit.ts';
 import { LabelSeries, type Labels } from './label-series.ts';
@@ -96,7 +95,7 @@ export class ServerMetrics {
       this.#answerSizes.of(key, () => ({ verb, ...names })).observe(exchange.answerBytes);
     }
     // None of what is served has a release in which it will be gone.
-    if (definition !== undefined && deprecationWarning(definition) !== undefined) {
+    if (definition !== undefined && definition.deprecationWarning !== undefined) {
       const named = `${group}/${version}/${resource}/${subresource}`;
       this.#deprecated.of(named, () => ({ group, version, resource, subresource, removed_release: '' }));
     }

@@ -40,14 +40,14 @@ export function sendValue(exchange: Exchange, code: number, value: unknown): voi
   const isKnown = form !== undefined && (form.format.name !== 'protobuf' || hasProtobufForm(value));
   const format = isKnown ? form.format : jsonFormat;
   exchange.setHeader('Content-Type', format.mediaType);
-  exchange.send(code, encodeValue(format, value, form?.isPretty === false ? undefined : 'pretty'));
+  exchange.send(code, encodeValue(format, value, { isPretty: form?.isPretty !== false }));
 }
 
 /** A value in JSON, whatever else would be accepted. */
 export function sendJson(exchange: Exchange, value: unknown): void {
   exchange.audit?.respond(value);
   exchange.setHeader('Content-Type', jsonFormat.mediaType);
-  exchange.send(200, encodeValue(jsonFormat, value, 'pretty'));
+  exchange.send(200, encodeValue(jsonFormat, value, { isPretty: true }));
 }
 
 /** Plain text, as Go's http.Error writes it. */

@@ -5,6 +5,7 @@ import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
 import { startTestServer, type TestServer, type TestStream } from '../testing/api-server-fixture.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 
 const configMaps = '/api/v1/namespaces/default/configmaps';
@@ -120,7 +121,9 @@ it('a watch in protobuf has frames with their length before them', async () => {
   const frame = bytes().subarray(4, 4 + bytes().readUInt32BE(0));
   expect(frame.subarray(0, 7).toString('latin1')).toBe('\n\x05ADDED');
   const object = frame.subarray(frame.indexOf('k8s\0'));
-  expect(readEnvelope(object, { group: '', version: 'v1', kind: 'ConfigMap' })).toMatchObject({
+  expect(
+    readEnvelope(object, { types: factTypes, expected: { group: '', version: 'v1', kind: 'ConfigMap' } }),
+  ).toMatchObject({
     metadata: { name: 'a' },
     data: { k: 'a' },
   });

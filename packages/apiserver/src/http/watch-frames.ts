@@ -9,7 +9,6 @@ import {
 } from '@kapstan/api';
 import type { StorageEvent } from '@kapstan/storage';
 import { watchFrame, wrapMessage } from '../codec/protobuf-envelope.ts';
-import { messageOfKind } from '../codec/protobuf-messages.ts';
 import { encodeValue, protobufFormat } from '../codec/wire-format.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import {
@@ -120,8 +119,9 @@ export class WatchFrames {
   }
 
   #valueFrame(type: string, value: unknown): Uint8Array {
-    const { form } = this.#options;
-    if (form.format.name === 'protobuf') return watchFrame(type, encodeValue(protobufFormat, value));
+    const { definition, form } = this.#options;
+    const { types } = definition.schema;
+    if (form.format.name === 'protobuf') return watchFrame(type, encodeValue(protobufFormat, value, { types }));
     return frameOf(type, Buffer.from(stringifyJson(value)));
   }
 
@@ -142,7 +142,7 @@ function envelopeOf(definition: ResourceDefinition, stored: StoredObject, form: 
     const kind = { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadata' };
     return wrapMessage(kind, metadataMessage(stored));
   }
-  const message = messageOfKind(definition);
+  const message = definition.schema.types?.messageOfKind(definition);
   if (message === undefined) throw new TypeError(`no protobuf form of ${definition.kind}`);
   return wrapMessage(definition, objectMessage(stored, message));
 }

@@ -1,5 +1,5 @@
 // A strategy that knows nothing of its kind, and the usual steps of strategies that know more. Spread by kinds without
-// facts: custom resources, tests. Built-in kinds have builtin-strategy.ts.
+// facts: custom resources, tests. Built-in kinds have typed-strategy.ts.
 import { type DeepReadonly, deepCopy, getOwn, type KubernetesObject, type ObjectMeta, setOwn } from '@kapstan/api';
 import { jsonEqual } from './json-equality.ts';
 import { metaOf } from './object-meta.ts';

@@ -12,8 +12,8 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { runInTurns, type Stored } from '@kapstan/storage';
-import { builtinSchema } from '../schema/builtin-schemas.ts';
 import { type DocumentForm, decodeObjectInSlices } from '../schema/decode-object.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { YamlReading } from '../schema/yaml-body.ts';
 import type { ServedResource } from './catalog.ts';
@@ -84,17 +84,15 @@ export function decodeBody(
   body: Uint8Array,
   form: DocumentForm,
 ): SlicedWork<UnstructuredObject> {
-  const { served, part, context } = target;
-  const schema = part?.type === 'object' ? part.schema : served.definition.schema;
-  const gvk = kindOf(target);
+  const { part, context } = target;
+  const acceptsVersion = part?.type === 'object' ? part.acceptsVersion : undefined;
   return decodeObjectInSlices(body, {
     ...form,
-    ...(schema === undefined ? {} : { schema }),
-    gvk,
+    schema: schemaOf(target),
+    gvk: kindOf(target),
     fieldValidation: context.fieldValidation,
     warn: (text) => context.warn(text),
-    // Source: EvictionREST.AcceptsGroupVersion.
-    acceptsVersion: ({ group, version }) => gvk.kind === 'Eviction' && group === 'policy' && version === 'v1beta1',
+    ...(acceptsVersion === undefined ? {} : { acceptsVersion }),
   });
 }
 
@@ -184,10 +182,14 @@ function refuseUid({ served, name }: WriteTarget, { metadata }: UnstructuredObje
   throw newConflict({ group, resource }, name, why);
 }
 
-function schemaOf({ served, part }: WriteTarget): SchemaNode {
-  if (part?.type !== 'object') return served.definition.schema;
-  const { kind, schema } = part;
-  return schema ?? builtinSchema(formatApiVersion(kind), kind.kind) ?? { preserveUnknownFields: true };
+function schemaOf({ served, part }: Omit<WriteTarget, 'name'>): SchemaNode {
+  const { schema } = served.definition;
+  if (part?.type !== 'object') return schema;
+  const { kind } = part;
+  return (
+    part.schema ??
+    (schema.types ?? metaTypes).schemaOfKind(formatApiVersion(kind), kind.kind) ?? { preserveUnknownFields: true }
+  );
 }
 
 async function updateStored(

@@ -3,6 +3,7 @@
 import type {
   DeepReadonly,
   GroupKind,
+  GroupVersion,
   GroupVersionKind,
   KubernetesObject,
   SlicedWork,
@@ -39,6 +40,8 @@ export interface ObjectSubresource<T extends KubernetesObject> {
   readonly kind: GroupVersionKind;
   readonly verbs: readonly Verb[];
   readonly schema?: SchemaNode;
+  /** Other versions of its kind that a body may have. Absent = none. */
+  readonly acceptsVersion?: (version: GroupVersion) => boolean;
   /** How its object is shown as a row. Absent: it is not. */
   readonly table?: TableConvertor<UnstructuredObject>;
   get?(store: ResourceStore<T>, context: RequestContext, name: string): Promise<KubernetesObject>;
@@ -135,6 +138,11 @@ export interface ResourceAllocation<T extends KubernetesObject> {
   release(object: DeepReadonly<T>): Promise<void>;
 }
 
+export interface DiscoveryPlace {
+  readonly group: number;
+  readonly version: number;
+}
+
 export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObject> {
   readonly group: string;
   readonly version: string;
@@ -151,6 +159,14 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly storagePrefix: string;
   /** apiVersion and kind of the stored value, and the shape in which it is kept in memory. */
   readonly storageVersion: { readonly group: string; readonly version: string };
+  /** Media type of the stored value where it is always the same, whatever the server's is. Custom resources are always JSON. */
+  readonly storedAs?: 'application/json';
+  /** No watch cache unless one is asked for by name: objects that are many, written once and hardly read. Default false. */
+  readonly uncachedByDefault?: boolean;
+  /** An object lies in the namespace of its own name, as a namespace does for admission. Default false. */
+  readonly isOwnNamespace?: boolean;
+  /** Place of its group, and of its version within the group, in discovery; the smaller comes first. Absent: after those that have one. */
+  readonly discoveryPlace?: DiscoveryPlace;
   readonly schema: SchemaNode;
   readonly strategy: ResourceStrategy<T>;
   readonly subresources: readonly Subresource<T>[];
@@ -171,7 +187,7 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
    * A copy with a strategy of its own must leave it out, because the thread has the strategy of the original.
    */
   readonly origin?: DefinitionOrigin;
-  /** Warning sent with every answer: a version of a custom resource that is deprecated. */
+  /** Warning sent with every answer: a resource, or a version of it, that is deprecated. */
   readonly deprecationWarning?: string;
   /** A delete answers with the deleted object, not with a Status. Default false. */
   readonly returnsDeletedObject?: boolean;

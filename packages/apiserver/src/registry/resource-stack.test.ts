@@ -34,9 +34,13 @@ describe('which resources are cached', () => {
   const deployments = { group: 'apps', resource: 'deployments' };
   it.each<[string, Parameters<typeof testDefinition>[0], Partial<ResourceStackOptions>, boolean]>([
     ['any by default', {}, {}, true],
-    ['events by default', { resource: 'events' }, {}, false],
-    ['events of the new group by default', { group: 'events.k8s.io', resource: 'events' }, {}, false],
-    ['events that have a size', { resource: 'events' }, { watchCacheSizes: new Map([['events', 100]]) }, true],
+    ['one that says so by default', { resource: 'events', uncachedByDefault: true }, {}, false],
+    [
+      'one that says so and has a size',
+      { resource: 'events', uncachedByDefault: true },
+      { watchCacheSizes: new Map([['events', 100]]) },
+      true,
+    ],
     ['none without a watch cache', {}, { watchCache: false, watchCacheSizes: new Map([['configmaps', 9]]) }, false],
     ['one of size 0', deployments, { watchCacheSizes: new Map([['deployments.apps', 0]]) }, false],
     ['none of default size 0', {}, { defaultWatchCacheSize: 0 }, false],

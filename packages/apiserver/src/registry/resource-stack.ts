@@ -26,8 +26,8 @@ export interface ResourceStackOptions extends StoreHooks {
   readonly watchCache?: boolean;
   /**
    * `--watch-cache-sizes` by group resource ("pods", "deployments.apps"): how many events the history of its cache has room
-   * for at first, 100 to 102 400; then it follows the load. 0 = this one without a cache. Default: events have none, everything
-   * else has one of `defaultWatchCacheSize`.
+   * for at first, 100 to 102 400; then it follows the load. 0 = this one without a cache. Default: `defaultWatchCacheSize`, and none
+   * for definitions that say `uncachedByDefault`.
    */
   readonly watchCacheSizes?: ReadonlyMap<string, number>;
   /** `--default-watch-cache-size`: the same for the resources that `watchCacheSizes` does not name. Default 100. */
@@ -54,9 +54,6 @@ export interface ResourceStackOptions extends StoreHooks {
   /** Called when a stack has been closed. Default: nothing. */
   readonly onClosed?: (stack: ResourceStack) => void;
 }
-
-/** Kubernetes keeps no cache of events: they are many, written once and hardly read. Source: DefaultWatchCacheSizes. */
-const uncachedByDefault: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
 
 const defaultCacheSize = 100;
 
@@ -133,7 +130,7 @@ export class ResourceStack {
 function cacheSizeOf(definition: ResourceDefinition<UnstructuredObject>, options: ResourceStackOptions): number {
   if (options.watchCache === false) return 0;
   const name = formatGroupResource(definition);
-  const defaultSize = uncachedByDefault.has(name) ? 0 : (options.defaultWatchCacheSize ?? defaultCacheSize);
+  const defaultSize = definition.uncachedByDefault === true ? 0 : (options.defaultWatchCacheSize ?? defaultCacheSize);
   return options.watchCacheSizes?.get(name) ?? defaultSize;
 }
 

@@ -9,9 +9,8 @@ import {
   newNotFound,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { definitionSchema } from '../schema/builtin-schemas.ts';
-import { normalizeGoForm } from '../schema/go-form.ts';
 import { scaleTable } from '../table/scale-table.ts';
+import { kubernetesTypes } from './kubernetes-types.ts';
 import type { ObjectSubresource } from './resource-definition.ts';
 import type { TrackFields } from './resource-store.ts';
 import { changeScaled } from './scale-managed-fields.ts';
@@ -31,7 +30,7 @@ export function scaleSubresource<T extends KubernetesObject>(kind: ScaledKind<T>
     kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
     verbs: ['get', 'patch', 'update'],
     get schema() {
-      return definitionSchema('autoscaling.v1.Scale');
+      return kubernetesTypes.schema('autoscaling.v1.Scale');
     },
     table: scaleTable,
     get: async (store, context, name) => scaleOf(kind, (await store.get(context, name)).object),
@@ -63,7 +62,7 @@ function scaleOf<T extends KubernetesObject>(kind: ScaledKind<T>, object: DeepRe
     spec: { replicas },
     status: { replicas: current, selector },
   };
-  normalizeGoForm('autoscaling.v1.Scale', scale);
+  kubernetesTypes.normalize('autoscaling.v1.Scale', scale);
   return scale as KubernetesObject;
 }
 

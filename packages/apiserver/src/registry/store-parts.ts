@@ -128,16 +128,14 @@ export function admissionAttributes<T extends KubernetesObject>(
   parts: StoreParts<T>,
   call: AdmissionCall<T>,
 ): AdmissionAttributes {
-  const { group, version, resource, kind, namespaced } = parts.definition;
-  // As in Kubernetes' request info: a namespace lies "in" itself.
-  const isNamespace = group === '' && resource === 'namespaces';
+  const { group, version, resource, kind, namespaced, isOwnNamespace = false } = parts.definition;
   return {
     operation: call.operation,
     resource: { group, version, resource },
     subresource: call.subresource,
     kind: { group, version, kind },
     name: call.name,
-    namespace: namespaced ? call.context.namespace : isNamespace ? call.name : '',
+    namespace: namespaced ? call.context.namespace : isOwnNamespace ? call.name : '',
     object: call.object,
     oldObject: call.oldObject,
     context: call.context,

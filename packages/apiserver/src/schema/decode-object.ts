@@ -14,7 +14,6 @@ import {
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { builtinSchema, definitionSchema } from './builtin-schemas.ts';
 import {
   type FieldValidation,
   StrictErrors,
@@ -22,11 +21,10 @@ import {
   warningTexts,
   yamlDuplicatesText,
 } from './field-validation.ts';
-import { normalizeGoForm } from './go-form.ts';
 import { jsonKind } from './go-types.ts';
 import { decodeText, type JsonDocument, readJsonText } from './json-reader.ts';
+import { metaTypes } from './meta-types.ts';
 import { pruneInSlices } from './pruning.ts';
-import { isRetiredKind } from './retired-kinds.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';
@@ -39,8 +37,8 @@ export interface DocumentForm {
 }
 
 export interface DecodeObjectOptions extends DocumentForm {
-  /** Schema of the expected kind. Those of built-in kinds name their Go types; others are custom resources. Absent = {@link builtinSchema}. */
-  readonly schema?: SchemaNode;
+  /** Schema of the expected kind. One with a Go type is read by it; others are custom resources. */
+  readonly schema: SchemaNode;
   /** What the endpoint takes. apiVersion and kind that a body leaves out are these. */
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
@@ -87,7 +85,7 @@ function* readBody(body: Uint8Array, options: DecodeObjectOptions): SlicedWork<R
   try {
     const document = yield* readDocumentInSlices(decodeText(body), options, strict);
     const gvk = interpretKind(document.value, options.gvk);
-    if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
+    if (options.schema.goType === undefined) requireKind(document.value, body, options);
     return { document, gvk, strict };
   } catch (error) {
     if (!isReadError(error)) throw error;
@@ -183,8 +181,7 @@ function* decodeKind(
   { document, gvk, strict }: ReadBody,
   options: DecodeObjectOptions,
 ): SlicedWork<UnstructuredObject> {
-  const schema = options.schema ?? builtinSchema(formatApiVersion(options.gvk), options.gvk.kind);
-  if (schema === undefined) throw new TypeError(`no schema for ${formatApiVersion(options.gvk)} ${options.gvk.kind}`);
+  const { schema } = options;
   const isTaken = gvk.kind === options.gvk.kind && options.acceptsVersion?.(gvk) === true;
   return yield* decodeDocumentInSlices(document, { schema, gvk, strict, expected: isTaken ? gvk : options.gvk });
 }
@@ -216,7 +213,8 @@ function* decodeBuiltin(
 ): SlicedWork<UnstructuredObject> {
   const apiVersion = formatApiVersion(gvk);
   const isExpected = gvk.kind === expected.kind && apiVersion === formatApiVersion(expected);
-  const target = isExpected ? schema : (builtinSchema(apiVersion, gvk.kind) ?? retiredSchema(gvk, expected, schema));
+  const known = isExpected ? schema : schema.types?.schemaOfKind(apiVersion, gvk.kind);
+  const target = known ?? retiredSchema(gvk, expected, schema);
   if (target === undefined)
     throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const value = document.value ?? {};
@@ -231,7 +229,7 @@ function* decodeBuiltin(
 
 /** Of a version without a schema a kind is read as the expected one, and refused for its version; of another kind only its name tells. */
 function retiredSchema(gvk: GroupVersionKind, expected: GroupVersionKind, schema: SchemaNode): SchemaNode | undefined {
-  if (!isRetiredKind(gvk)) return undefined;
+  if (schema.types?.isRetired(gvk) !== true) return undefined;
   return gvk.kind === expected.kind ? schema : { goType: `${gvk.version}.${gvk.kind}`, preserveUnknownFields: true };
 }
 
@@ -263,9 +261,9 @@ const objectMeta = 'meta/v1.ObjectMeta';
 
 function coerceMetadata(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
   if (!Object.hasOwn(object, 'metadata') || object.metadata === null) return;
-  const options = { schema: definitionSchema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
+  const options = { schema: metaTypes.schema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
   const metadata = decodeTyped(object.metadata, options) as Record<string, unknown>;
-  normalizeGoForm(objectMeta, metadata);
+  metaTypes.normalize(objectMeta, metadata);
   if (metadata.creationTimestamp === null) delete metadata.creationTimestamp;
   object.metadata = metadata;
 }

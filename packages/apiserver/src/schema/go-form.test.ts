@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { deepCopy } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import { builtinDefinitionName } from './builtin-schemas.ts';
-import { normalizeGoForm, zeroGoForm } from './go-form.ts';
+import { factTypes } from '../testing/fact-types.ts';
 
 interface DefaultsCase {
   readonly request: { readonly apiVersion: string; readonly kind: string };
@@ -20,10 +19,10 @@ const hasProtobufForm = (name: string): boolean => name !== 'APIService' && name
 describe('the Go form', () => {
   const answers = Object.entries(cases).filter(([name]) => hasProtobufForm(name));
   it.each(answers)('leaves what Kubernetes answered as it is: %s', (_name, { request, stored, withoutAdmission }) => {
-    const definition = builtinDefinitionName(request.apiVersion, request.kind) ?? '';
+    const definition = factTypes.nameOf(request.apiVersion, request.kind) ?? '';
     for (const answer of [stored, withoutAdmission ?? stored]) {
       const object = deepCopy(answer);
-      normalizeGoForm(definition, object);
+      factTypes.normalize(definition, object);
       expect(object).toEqual(answer);
     }
   });
@@ -34,7 +33,7 @@ describe('the Go form', () => {
     ['core.v1.ServiceStatus', { loadBalancer: {} }],
     ['autoscaling.v2.HorizontalPodAutoscalerStatus', { desiredReplicas: 0, currentMetrics: null }],
   ])('the zero value of %s is what Kubernetes prints', (definition, zero) => {
-    expect(zeroGoForm(definition)).toEqual(zero);
+    expect(factTypes.zero(definition)).toEqual(zero);
   });
 
   it('drops nulls, unknown fields and empty optional values, and keeps pointers to zero', () => {
@@ -48,7 +47,7 @@ describe('the Go form', () => {
         nodeSelector: {},
       },
     };
-    normalizeGoForm('core.v1.Pod', pod);
+    factTypes.normalize('core.v1.Pod', pod);
     expect(pod).toEqual({
       metadata: {},
       spec: { containers: [{ name: 'c', resources: {} }], enableServiceLinks: false },
@@ -58,16 +57,16 @@ describe('the Go form', () => {
 
   it('rounds amounts of resources up to thousandths, other quantities not', () => {
     const quota = { spec: { hard: { cpu: '1500u', memory: '1.5', pods: 2, 'requests.cpu': '-1500u' } } };
-    normalizeGoForm('core.v1.ResourceQuota', quota);
+    factTypes.normalize('core.v1.ResourceQuota', quota);
     expect(quota.spec.hard).toEqual({ cpu: '2m', memory: '1500m', pods: '2', 'requests.cpu': '-2m' });
     const metric = { averageValue: '1500u' };
-    normalizeGoForm('autoscaling.v2.MetricTarget', metric);
+    factTypes.normalize('autoscaling.v2.MetricTarget', metric);
     expect(metric.averageValue).toBe('1500u');
   });
 
   it('tells an empty list that is always written from none as little as protobuf does', () => {
     const role = { metadata: { name: 'x' }, rules: [] };
-    normalizeGoForm('rbac.v1.Role', role);
+    factTypes.normalize('rbac.v1.Role', role);
     expect(role).toEqual({ metadata: { name: 'x' }, rules: null });
   });
 
@@ -76,7 +75,7 @@ describe('the Go form', () => {
       metadata: { creationTimestamp: '2025-01-02T03:04:05.9+01:00' },
       spec: { renewTime: '2025-01-02T03:04:05.678901+01:00' },
     };
-    normalizeGoForm('coordination.v1.Lease', lease);
+    factTypes.normalize('coordination.v1.Lease', lease);
     expect(lease).toEqual({
       metadata: { creationTimestamp: '2025-01-02T02:04:05Z' },
       spec: { renewTime: '2025-01-02T02:04:05.678901Z' },
@@ -85,7 +84,7 @@ describe('the Go form', () => {
 
   it('keeps a key named __proto__ in a map', () => {
     const configMap = JSON.parse('{"data":{"__proto__":"v"}}') as Record<string, unknown>;
-    normalizeGoForm('core.v1.ConfigMap', configMap);
+    factTypes.normalize('core.v1.ConfigMap', configMap);
     expect(JSON.stringify(configMap)).toContain('"__proto__":"v"');
   });
 });

@@ -2,6 +2,7 @@
 // which may be one of them. For resources.ts. Source: pkg/registry/core/service/allocator/storage.
 import type { UnstructuredObject } from '@kapstan/api';
 import {
+  kubernetesTypes,
   type NodePortRegistry,
   type RangeAllocation,
   type ResourceCodecOptions,
@@ -30,7 +31,11 @@ export function sharedNodePorts(options: SharedNodePortsOptions): SharedNodePort
   const { engine, keyPrefix = '/registry', storedAs, transformer } = options;
   const store = new ObjectStore<UnstructuredObject>({
     engine,
-    codec: storageCodec(storedAs.mediaType, { group: '', version: 'v1', kind: 'RangeAllocation' }),
+    codec: storageCodec(
+      storedAs.mediaType,
+      { group: '', version: 'v1', kind: 'RangeAllocation' },
+      { types: kubernetesTypes },
+    ),
     resourcePrefix: '/ranges',
     groupResource: nodePortsResource,
     keyPrefix,

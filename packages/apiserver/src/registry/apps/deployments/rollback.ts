@@ -3,6 +3,7 @@
 import { isJsonObject, newBadRequest, newInvalid, setOwn, type UnstructuredObject } from '@kapstan/api';
 import type { SchemaNode } from '../../../schema/schema-node.ts';
 import type { ServedResource } from '../../catalog.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import { metaOf } from '../../object-meta.ts';
 import { annotationErrors } from '../../object-meta-validation.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
@@ -16,6 +17,7 @@ const text: SchemaNode = { type: 'string' };
 const schema: SchemaNode = {
   type: 'object',
   goType: 'v1beta1.DeploymentRollback',
+  types: kubernetesTypes,
   properties: new Map<string, SchemaNode>([
     ['apiVersion', text],
     ['kind', text],
@@ -34,7 +36,7 @@ const schema: SchemaNode = {
 
 /** deployments of extensions/v1beta1 with that one subresource, on the deployments of apps/v1. */
 export function deploymentRollbacks({ definition, store }: ServedResource): ServedResource {
-  const { storageVersionHash: _hash, ...rest } = definition;
+  const { storageVersionHash: _hash, discoveryPlace: _place, ...rest } = definition;
   return {
     definition: {
       ...rest,

@@ -3,7 +3,7 @@
 import { type DeepReadonly, deepCopy, isJsonObject, type UnstructuredObject } from '@kapstan/api';
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from '@kapstan/kinds/autoscaling/v1';
 import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus } from '@kapstan/kinds/autoscaling/v2';
-import { normalizeGoForm } from '../../../schema/go-form.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import {
   fromAnnotatedBehavior,
   fromAnnotatedMetric,
@@ -62,7 +62,7 @@ export function fromAutoscalerV2(stored: DeepReadonly<UnstructuredObject>): Unst
       currentCPUUtilizationPercentage: currentCpu?.resource?.current.averageUtilization,
     },
   };
-  normalizeGoForm('autoscaling.v1.HorizontalPodAutoscaler', object);
+  kubernetesTypes.normalize('autoscaling.v1.HorizontalPodAutoscaler', object);
   return object as unknown as UnstructuredObject;
 }
 
@@ -107,7 +107,7 @@ export function toAutoscalerV2(served: UnstructuredObject): UnstructuredObject {
       conditions: read('conditions'),
     },
   };
-  normalizeGoForm('autoscaling.v2.HorizontalPodAutoscaler', object);
+  kubernetesTypes.normalize('autoscaling.v2.HorizontalPodAutoscaler', object);
   return object as unknown as UnstructuredObject;
 }
 

@@ -18,6 +18,7 @@ export type ComponentChecks = ReadonlyMap<string, () => Promise<ComponentHealth>
 export function componentStatuses(checks: ComponentChecks): VirtualKind<ComponentStatus> {
   return {
     id: 'v1/componentstatuses',
+    deprecationWarning: 'v1 ComponentStatus is deprecated in v1.19+',
     names: () => [...checks.keys()],
     notFoundAs: 'componentstatus',
     read: async (name) => {

@@ -7,6 +7,7 @@ import { ipErrors, portNumberErrors, specialIpErrors } from '../../validation/va
 
 export const endpoints: BuiltinKind<Endpoints> = {
   id: 'v1/endpoints',
+  deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   strategy: { updateMetadata: 'both' },
   setDefaults: (object) => {
     for (const subset of object.subsets ?? []) for (const port of subset.ports ?? []) port.protocol ||= 'TCP';

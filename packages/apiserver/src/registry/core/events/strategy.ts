@@ -10,9 +10,9 @@ import {
 } from '@kapstan/api';
 import type { Event } from '@kapstan/kinds/core/v1';
 import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
-import { normalizeGoForm } from '../../../schema/go-form.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import { nameIsPathSegment } from '../../names.ts';
 import type { ResourceStrategy } from '../../strategy.ts';
 import type { Field } from '../../validation/field.ts';
@@ -25,6 +25,7 @@ function strategyFor({
 
 export const coreEvents = (server: BuiltinServer): BuiltinKind<Event> => ({
   id: 'v1/events',
+  uncachedByDefault: true,
   validateName: nameIsPathSegment,
   strategy: { ...strategyFor(server), updateMetadata: 'none', finalizerNames: 'Qualified' },
   validate: (root, event) => validateEvent(root, event, 'reportingComponent'),
@@ -39,6 +40,7 @@ export const coreEvents = (server: BuiltinServer): BuiltinKind<Event> => ({
 
 export const eventsEvents = (server: BuiltinServer): BuiltinKind<EventsEvent> => ({
   id: 'events.k8s.io/v1/events',
+  uncachedByDefault: true,
   strategy: strategyFor(server),
   invalidKind: { group: '', kind: 'Event' },
   convert: { fromStored: fromCoreEvent, toStored: toCoreEvent },
@@ -176,6 +178,6 @@ function rename(object: DeepReadonly<UnstructuredObject>, names: ReadonlyMap<str
 
 function inForm(definition: string, apiVersion: string, object: UnstructuredObject): UnstructuredObject {
   object.apiVersion = apiVersion;
-  normalizeGoForm(definition, object);
+  kubernetesTypes.normalize(definition, object);
   return object;
 }

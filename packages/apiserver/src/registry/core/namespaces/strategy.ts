@@ -3,9 +3,9 @@ import { type DeepReadonly, deepCopy, qualifiedNameErrors } from '@kapstan/api';
 import type { Namespace } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
-import { subresourceStrategy } from '../../builtin-strategy.ts';
 import { nameIsDnsLabel } from '../../names.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
+import { subresourceStrategy } from '../../typed-strategy.ts';
 import type { Field } from '../../validation/field.ts';
 
 const nameLabel = 'kubernetes.io/metadata.name';
@@ -15,6 +15,8 @@ const standardFinalizers: ReadonlySet<string> = new Set([kubernetesFinalizer, 'o
 export function namespaces(): BuiltinKind<Namespace> {
   return {
     id: 'v1/namespaces',
+    // As in Kubernetes' request info.
+    isOwnNamespace: true,
     returnsDeletedObject: true,
     validateName: nameIsDnsLabel,
     setDefaults: (object) => {

@@ -3,10 +3,10 @@
 // ValidatePodSpecificAnnotations, validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate.
 import { type DeepReadonly, getOwn, JsonSyntaxError } from '@kapstan/api';
 import type { Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
-import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import { StrictErrors } from '../../../schema/field-validation.ts';
 import { readJson } from '../../../schema/json-reader.ts';
 import { DecodeError, decodeTyped } from '../../../schema/typed-decoder.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import type { Field } from '../../validation/field.ts';
 import { placedContainers } from './container-warnings.ts';
 import { validateTolerations } from './scheduling-validation.ts';
@@ -62,7 +62,11 @@ function validateTolerationsText(at: Field, text: string | undefined): void {
 
 function decodeTolerations(text: string): readonly Toleration[] {
   const { value, repeats } = readJson(text);
-  const schema = { type: 'array', items: definitionSchema('core.v1.Toleration'), goType: '[]core.Toleration' } as const;
+  const schema = {
+    type: 'array',
+    items: kubernetesTypes.schema('core.v1.Toleration'),
+    goType: '[]core.Toleration',
+  } as const;
   const decoded = decodeTyped(value, { schema, strict: new StrictErrors(), repeats, words: 'json' });
   return ((decoded ?? []) as readonly (Toleration | null)[]).map((toleration) => toleration ?? {});
 }

@@ -10,11 +10,11 @@ import {
   StatusError,
 } from '@kapstan/api';
 import type { Binding, Pod, PodCondition } from '@kapstan/kinds/core/v1';
-import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
-import { subresourceStrategy } from '../../builtin-strategy.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
+import { subresourceStrategy } from '../../typed-strategy.ts';
 import { collectFieldErrors } from '../../validation/field.ts';
 
 const bindings = { group: '', resource: 'pods/binding' };
@@ -39,7 +39,7 @@ export function bindingSubresource(server: Pick<BuiltinServer, 'clock'>): Object
     name: 'binding',
     kind: { group: '', version: 'v1', kind: 'Binding' },
     verbs: ['create'],
-    schema: definitionSchema('core.v1.Binding'),
+    schema: kubernetesTypes.schema('core.v1.Binding'),
     create: async (store, context, { name, body }) => {
       const binding = body as KubernetesObject as Binding;
       requireValid(binding, name);

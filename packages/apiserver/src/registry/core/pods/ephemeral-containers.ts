@@ -2,9 +2,9 @@
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { EphemeralContainer, Pod } from '@kapstan/kinds/core/v1';
 import { kindFactsOf } from '../../builtin-resource.ts';
-import { subresourceStrategy } from '../../builtin-strategy.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
+import { subresourceStrategy } from '../../typed-strategy.ts';
 import type { Field, ValidationPolicy } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { isMirror } from './annotation-validation.ts';

@@ -5,9 +5,9 @@ import type { Pod } from '@kapstan/kinds/core/v1';
 import type { PodDisruptionBudget } from '@kapstan/kinds/policy/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
-import { subresourceStrategy } from '../../builtin-strategy.ts';
 import type { RequestContext } from '../../request-context.ts';
 import type { ResourceStore } from '../../resource-store.ts';
+import { subresourceStrategy } from '../../typed-strategy.ts';
 import { selectsLabels } from '../../validation/label-rules.ts';
 
 const refusal = "Cannot evict pod as it would violate the pod's disruption budget.";

@@ -14,15 +14,15 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
-import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import { requirePreconditions } from '../../before-delete.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
-import { subresourceStrategy } from '../../builtin-strategy.ts';
 import { requireValidDeleteRequest } from '../../delete-request.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import type { RequestContext } from '../../request-context.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
 import type { DeleteRequest, ResourceStore } from '../../resource-store.ts';
+import { subresourceStrategy } from '../../typed-strategy.ts';
 import { createdStatus } from './binding.ts';
 import { stillProcessed, useBudget } from './eviction-budget.ts';
 
@@ -38,7 +38,9 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
     name: 'eviction',
     kind,
     verbs: ['create'],
-    schema: definitionSchema('policy.v1.Eviction'),
+    schema: kubernetesTypes.schema('policy.v1.Eviction'),
+    // Source: EvictionREST.AcceptsGroupVersion.
+    acceptsVersion: ({ group, version }) => group === 'policy' && version === 'v1beta1',
     create: async (store, context, { name, body }) => {
       if ((body.metadata?.name ?? '') !== name)
         throw newBadRequest('name in URL does not match name in Eviction object');

@@ -15,8 +15,8 @@ import {
 } from '@kapstan/api';
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
-import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
+import { kubernetesTypes } from '../../kubernetes-types.ts';
 import type { RequestContext } from '../../request-context.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
 import { collectFieldErrors } from '../../validation/field.ts';
@@ -40,7 +40,7 @@ export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresourc
     name: 'token',
     kind,
     verbs: ['create'],
-    schema: definitionSchema('authentication.v1.TokenRequest'),
+    schema: kubernetesTypes.schema('authentication.v1.TokenRequest'),
     create: async (store, context, { name, body }) => {
       const request = body as KubernetesObject as TokenRequest;
       requireSameNames(request, { name, namespace: context.namespace });

@@ -1,38 +1,46 @@
-// Schemas of the built-in kinds as SchemaNodes, made from the facts' OpenAPI definitions on first use. Above:
-// decoding, patches, apply, OpenAPI. Below: @kapstan/kinds/facts.
+// Schemas of definitions as SchemaNodes, made from a source's OpenAPI definitions on first use. Above: decoding, patches, apply.
 import { getOwn } from '@kapstan/api';
-import { type GoTypeName, goTypeFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
 import { embeddedStructs } from './embedded-structs.ts';
-import type { SchemaNode } from './schema-node.ts';
+import type { ApiTypes, SchemaNode } from './schema-node.ts';
+import type { GoTypeName, RawSchema, SchemaSource } from './schema-source.ts';
 
-const definitions = new Map<string, SchemaNode>();
+export class DefinitionSchemas {
+  readonly source: SchemaSource;
+  /** What the nodes name as theirs. */
+  readonly types: ApiTypes;
+  readonly #nodes = new Map<string, SchemaNode>();
 
-/** The schema of a built-in kind: `builtinSchema('apps/v1', 'Deployment')`. Undefined for a kind that Kubernetes 1.36 does not publish. */
-export function builtinSchema(apiVersion: string, kind: string): SchemaNode | undefined {
-  const name = builtinDefinitionName(apiVersion, kind);
-  return name === undefined ? undefined : definitionSchema(name);
-}
+  constructor(source: SchemaSource, types: ApiTypes) {
+    this.source = source;
+    this.types = types;
+  }
 
-/** The definition behind a kind: "apps/v1", "Deployment" → "apps.v1.Deployment". */
-export function builtinDefinitionName(apiVersion: string, kind: string): string | undefined {
-  const facts = schemaFacts();
-  const own = getOwn(facts.kinds, `${apiVersion}/${kind}`);
-  if (typeof own === 'string') return own;
-  const shared = getOwn(facts.kindsInManyGroupVersions, kind) as
-    | { schema: string; groupVersions: string[] }
-    | undefined;
-  return shared?.groupVersions.includes(apiVersion) ? shared.schema : undefined;
-}
+  /** The definition behind a kind. */
+  nameOf(apiVersion: string, kind: string): string | undefined {
+    const data = this.source.schemas();
+    const own = getOwn(data.kinds, `${apiVersion}/${kind}`);
+    if (typeof own === 'string') return own;
+    const shared = getOwn(data.kindsInManyGroupVersions, kind) as
+      | { schema: string; groupVersions: string[] }
+      | undefined;
+    return shared?.groupVersions.includes(apiVersion) ? shared.schema : undefined;
+  }
 
-/** A definition by its name in the facts: "core.v1.PodSpec". Throws TypeError for an unknown one. */
-export function definitionSchema(name: string): SchemaNode {
-  const known = definitions.get(name);
-  if (known !== undefined) return known;
-  const raw = getOwn(schemaFacts().definitions, name) as RawSchema | undefined;
-  if (raw === undefined) throw new TypeError(`no definition ${name}`);
-  const node = new LazySchemaNode(raw, namesOf(name));
-  definitions.set(name, node);
-  return node;
+  /** A definition by its name. Throws TypeError for an unknown one. */
+  node(name: string): SchemaNode {
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    const raw = getOwn(this.source.schemas().definitions, name) as RawSchema | undefined;
+    if (raw === undefined) throw new TypeError(`no definition ${name}`);
+    const node = new LazySchemaNode(raw, this.namesOf(name), this);
+    this.#nodes.set(name, node);
+    return node;
+  }
+
+  namesOf(definition: string): GoNames {
+    const fields = new Map(Object.entries(this.source.goTypes()[definition] ?? {}));
+    return { goType: goTypeOf(definition), definition, fields };
+  }
 }
 
 /** `core.v1.PodSpec` → `v1.PodSpec`; `meta/v1.ObjectMeta` → `v1.ObjectMeta`; `machinery/api.resource.Quantity` → `resource.Quantity`. */
@@ -75,6 +83,7 @@ class LazySchemaNode implements SchemaNode {
   readonly intOrString: boolean;
   readonly preserveUnknownFields: boolean;
   readonly #names: GoNames;
+  readonly #schemas: DefinitionSchemas;
   readonly #hasProperties: boolean;
   readonly #hasItems: boolean;
   readonly #hasValues: boolean;
@@ -82,9 +91,10 @@ class LazySchemaNode implements SchemaNode {
   #items: SchemaNode | undefined;
   #values: SchemaNode | true | undefined;
 
-  constructor(raw: RawSchema, names: GoNames) {
+  constructor(raw: RawSchema, names: GoNames, schemas: DefinitionSchemas) {
     this.raw = raw;
     this.#names = names;
+    this.#schemas = schemas;
     this.#hasProperties = raw.properties !== undefined;
     this.#hasItems = raw.items !== undefined;
     this.#hasValues = raw.additionalProperties !== undefined && raw.additionalProperties !== false;
@@ -106,7 +116,7 @@ class LazySchemaNode implements SchemaNode {
     this.#properties ??= new Map(
       Object.entries(this.raw.properties as Record<string, RawSchema>).map(([key, value]) => [
         key,
-        nodeOf(value, this.#names.fields?.get(key)),
+        nodeOf(value, this.#names.fields?.get(key), this.#schemas),
       ]),
     );
     return this.#properties;
@@ -115,13 +125,13 @@ class LazySchemaNode implements SchemaNode {
   get additionalProperties(): SchemaNode | true | undefined {
     if (!this.#hasValues) return undefined;
     const raw = this.raw.additionalProperties;
-    this.#values ??= raw === true ? true : nodeOf(raw as RawSchema, this.#names.elements);
+    this.#values ??= raw === true ? true : nodeOf(raw as RawSchema, this.#names.elements, this.#schemas);
     return this.#values;
   }
 
   get items(): SchemaNode | undefined {
     if (!this.#hasItems) return undefined;
-    this.#items ??= nodeOf(this.raw.items as RawSchema, this.#names.elements);
+    this.#items ??= nodeOf(this.raw.items as RawSchema, this.#names.elements, this.#schemas);
     return this.#items;
   }
 
@@ -133,8 +143,13 @@ class LazySchemaNode implements SchemaNode {
     return this.raw['x-kubernetes-patch-merge-key'] as string | undefined;
   }
 
+  get types(): ApiTypes {
+    return this.#schemas.types;
+  }
+
   get embedded(): ReadonlyMap<string, readonly string[]> | undefined {
-    return this.#names.definition === undefined ? undefined : embeddedStructs(this.#names.definition);
+    const { definition } = this.#names;
+    return definition === undefined ? undefined : embeddedStructs(this.#schemas.source.protobuf(), definition);
   }
 }
 
@@ -148,12 +163,12 @@ function typeOf(raw: RawSchema): SchemaNode['type'] {
  * A reference may carry words of its own (list and patch strategies of the field): they win over the definition's.
  * `name` is that of the Go type of the value, or of what is in it.
  */
-function nodeOf(raw: RawSchema, name: GoTypeName | undefined): SchemaNode {
-  if (typeof raw.$ref !== 'string') return new LazySchemaNode(raw, goNamesOf(raw, name));
+function nodeOf(raw: RawSchema, name: GoTypeName | undefined, schemas: DefinitionSchemas): SchemaNode {
+  if (typeof raw.$ref !== 'string') return new LazySchemaNode(raw, goNamesOf(raw, name), schemas);
   const { $ref, ...own } = raw;
-  const target = definitionSchema($ref);
+  const target = schemas.node($ref);
   if (Object.keys(own).length === 0) return target;
-  return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, namesOf($ref));
+  return new LazySchemaNode({ ...(target.raw ?? {}), ...own }, schemas.namesOf($ref), schemas);
 }
 
 function goNamesOf(raw: RawSchema, name: GoTypeName | undefined): GoNames {
@@ -162,12 +177,4 @@ function goNamesOf(raw: RawSchema, name: GoTypeName | undefined): GoNames {
   if (typeof name === 'string') return isCollection ? { elements: name } : { goType: name };
   const { collection: goType, elements } = name;
   return { ...(goType === undefined ? {} : { goType }), ...(elements === undefined ? {} : { elements }) };
-}
-
-function namesOf(definition: string): GoNames {
-  return { goType: goTypeOf(definition), definition, fields: fieldNamesOf(definition) };
-}
-
-function fieldNamesOf(name: string): ReadonlyMap<string, GoTypeName> {
-  return new Map(Object.entries(goTypeFacts()[name] ?? {}));
 }

@@ -1,13 +1,12 @@
 // Kinds that kube-apiserver 1.36 can still decode in versions that it serves no longer, or that are no resource: a body of one
-// is refused for its version or its kind, not as unknown. Above: decode-object.ts.
-import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
+// is refused for its version or its kind, not as unknown. Part of kubernetes-types.ts.
 
 const workloads = 'ControllerRevision Deployment Scale StatefulSet';
 const roles = 'ClusterRole ClusterRoleBinding Role RoleBinding';
 const priorities = 'FlowSchema PriorityLevelConfiguration';
 
 /** Source: AllKnownTypes of legacyscheme of Kubernetes 1.36.3, apiextensions and kube-aggregator; lists have names of their own. */
-const retired: ReadonlyMap<string, string> = new Map([
+const kinds: readonly (readonly [apiVersion: string, kinds: string])[] = [
   ['v1', 'List PodStatusResult RangeAllocation SerializedReference'],
   ['admissionregistration.k8s.io/v1alpha1', 'MutatingAdmissionPolicy MutatingAdmissionPolicyBinding'],
   ['admissionregistration.k8s.io/v1beta1', 'MutatingWebhookConfiguration ValidatingWebhookConfiguration'],
@@ -39,8 +38,9 @@ const retired: ReadonlyMap<string, string> = new Map([
   ['scheduling.k8s.io/v1beta1', 'PriorityClass'],
   ['storage.k8s.io/v1alpha1', 'CSIStorageCapacity VolumeAttachment VolumeAttributesClass'],
   ['storage.k8s.io/v1beta1', 'CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment'],
-]);
+];
 
-export function isRetiredKind(gvk: GroupVersionKind): boolean {
-  return retired.get(formatApiVersion(gvk))?.split(' ').includes(gvk.kind) === true;
-}
+/** By apiVersion. */
+export const retiredKinds: ReadonlyMap<string, readonly string[]> = new Map(
+  kinds.map(([apiVersion, names]) => [apiVersion, names.split(' ')]),
+);

@@ -1,4 +1,4 @@
-// The strategies of a built-in kind and of its /status endpoint, from the facts and what its BuiltinKind adds.
+// The strategies of a kind with Go types and of its /status endpoint, from its facts and what its TypedKind adds.
 // Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
 import {
   copyInSlices,
@@ -8,32 +8,18 @@ import {
   type KubernetesObject,
   type SlicedWork,
 } from '@kapstan/api';
-import type { ResourceBehaviour } from '@kapstan/kinds/facts';
-import { normalizeGoForm, normalizeGoFormInSlices } from '../schema/go-form.ts';
-import type { BuiltinKind } from './builtin-kind.ts';
 import { jsonEqual, jsonEqualInSlices } from './json-equality.ts';
+import type { KindFacts, ResourceBehaviour } from './kind-facts.ts';
 import { metaOf } from './object-meta.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStrategy } from './strategy.ts';
-import { collectFieldErrors, type Field, type ValidationPolicy } from './validation/field.ts';
-
-/** What the facts say about the kind behind a strategy. */
-export interface KindFacts {
-  /** Definition in the schemas: "apps.v1.Deployment". */
-  readonly definition: string;
-  readonly hasStatus: boolean;
-  readonly behaviour: ResourceBehaviour;
-  /** Absent = what servers allow by default. */
-  readonly policy?: ValidationPolicy;
-}
+import type { TypedKind } from './typed-kind.ts';
+import { collectFieldErrors, type Field } from './validation/field.ts';
 
 type Fields = Record<string, unknown>;
 const notContent = new Set(['kind', 'apiVersion', 'metadata', 'status']);
 
-export function builtinStrategy<T extends KubernetesObject>(
-  kind: BuiltinKind<T>,
-  facts: KindFacts,
-): ResourceStrategy<T> {
+export function typedStrategy<T extends KubernetesObject>(kind: TypedKind<T>, facts: KindFacts): ResourceStrategy<T> {
   const { behaviour } = facts;
   return {
     allowCreateOnUpdate: behaviour.createOnUpdate,
@@ -62,8 +48,8 @@ type Preparation<T extends KubernetesObject> = Pick<
   'prepareForCreate' | 'prepareForCreateInSlices' | 'prepareForUpdate' | 'prepareForUpdateInSlices'
 >;
 
-function preparationOf<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: KindFacts): Preparation<T> {
-  const { behaviour, definition, hasStatus } = facts;
+function preparationOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: KindFacts): Preparation<T> {
+  const { types, behaviour, definition, hasStatus } = facts;
   const fill = (object: T, context: RequestContext): void => {
     if (hasStatus && kind.keepsStatusOnCreate !== true) delete (object as Fields).status;
     if (behaviour.generation) object.metadata = { ...object.metadata, generation: 1 };
@@ -73,17 +59,17 @@ function preparationOf<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: 
   return {
     prepareForCreate: (object, context) => {
       fill(object, context);
-      normalizeGoForm(definition, object as Fields);
+      types.normalize(definition, object as Fields);
     },
     prepareForCreateInSlices: function* (object, context) {
       fill(object, context);
       yield;
-      yield* normalizeGoFormInSlices(definition, object as Fields);
+      yield* types.normalizeInSlices(definition, object as Fields);
     },
     prepareForUpdate: (next, old, context) => {
       if (hasStatus) takeOver(next, old, ['status']);
       kind.prepareForUpdate?.(next, old, context);
-      normalizeGoForm(definition, next as Fields);
+      types.normalize(definition, next as Fields);
       const counted = countedPairs(kind, behaviour, { next, old });
       keepGeneration(next, old, !counted.every(([is, was]) => jsonEqual(is, was)));
     },
@@ -91,7 +77,7 @@ function preparationOf<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: 
       if (hasStatus) yield* takeOverInSlices(next, old, 'status');
       kind.prepareForUpdate?.(next, old, context);
       yield;
-      yield* normalizeGoFormInSlices(definition, next as Fields);
+      yield* types.normalizeInSlices(definition, next as Fields);
       let isRaised = false;
       for (const [is, was] of countedPairs(kind, behaviour, { next, old }))
         isRaised ||= !(yield* jsonEqualInSlices(is, was));
@@ -101,8 +87,8 @@ function preparationOf<T extends KubernetesObject>(kind: BuiltinKind<T>, facts: 
 }
 
 /** Strategy of /status: everything but metadata and status stays as it was. */
-export function builtinStatusStrategy<T extends KubernetesObject>(
-  kind: BuiltinKind<T>,
+export function typedStatusStrategy<T extends KubernetesObject>(
+  kind: TypedKind<T>,
   facts: KindFacts,
 ): ResourceStrategy<T> {
   return {
@@ -146,7 +132,7 @@ export function subresourceStrategy<T extends KubernetesObject>(
     prepareForUpdate: (next, old) => {
       if (rules.keepsMetadata === true) takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
       rules.prepare(next, old);
-      normalizeGoForm(facts.definition, next as Fields);
+      facts.types.normalize(facts.definition, next as Fields);
       const isRaised = rules.raisesGeneration === true && !isSameIn(next, old, contentKeys(next, old));
       keepGeneration(next, old, isRaised);
     },
@@ -178,7 +164,7 @@ function contentKeys(next: object, old: object): string[] {
 
 /** What raises the generation of the object when it changes, with what it was. */
 function countedPairs<T extends KubernetesObject>(
-  kind: BuiltinKind<T>,
+  kind: TypedKind<T>,
   behaviour: ResourceBehaviour,
   { next, old }: { readonly next: T; readonly old: DeepReadonly<T> },
 ): (readonly [is: unknown, was: unknown])[] {
@@ -213,7 +199,7 @@ function addFinalizers(object: KubernetesObject, finalizers: readonly string[]):
   object.metadata = { ...object.metadata, finalizers: [...present, ...missing] };
 }
 
-function warningsOf<T extends KubernetesObject>(kind: BuiltinKind<T>): Partial<ResourceStrategy<T>> {
+function warningsOf<T extends KubernetesObject>(kind: TypedKind<T>): Partial<ResourceStrategy<T>> {
   const { warnings } = kind;
   if (warnings === undefined) return {};
   return {
@@ -222,7 +208,7 @@ function warningsOf<T extends KubernetesObject>(kind: BuiltinKind<T>): Partial<R
   };
 }
 
-function statusWarningsOf<T extends KubernetesObject>(kind: BuiltinKind<T>): Partial<ResourceStrategy<T>> {
+function statusWarningsOf<T extends KubernetesObject>(kind: TypedKind<T>): Partial<ResourceStrategy<T>> {
   const warnings = kind.status?.warnings;
   return warnings === undefined ? {} : { warningsOnUpdate: (next) => warnings(next) };
 }

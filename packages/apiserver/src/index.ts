@@ -3,9 +3,10 @@ export {
   type AdmissionChainOptions,
   type AdmissionFlags,
   admissionNamesError,
-  admissionPluginNames,
 } from './admission/admission-chain.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
+export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
+export { allOperations, type BuiltInPlugin, type PluginPorts, type PluginSet } from './admission/plugin-set.ts';
 export {
   AuditLog,
   type AuditLogFormat,
@@ -56,8 +57,10 @@ export {
 export { reconcileBootstrapPolicy } from './authz/bootstrap-policy.ts';
 export { type EscalationGuardOptions, guardEscalation } from './authz/escalation-guard.ts';
 export { mastersAuthorizer, mastersGroup } from './authz/masters-authorizer.ts';
+export type { Grant, RuleSource } from './authz/rbac-authorizer.ts';
 export { rbacAuthorizer } from './authz/rbac-authorizer.ts';
 export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './authz/rbac-policy.ts';
+export { type GrantedRules, RuleList } from './authz/rule-list.ts';
 export {
   isStorageMediaType,
   type ResourceCodecOptions,
@@ -67,6 +70,8 @@ export {
   storageMediaTypes,
 } from './codec/storage-codec.ts';
 export { DefinitionController, type DefinitionControllerOptions } from './crd/definition-controller.ts';
+export { definitionMakers } from './crd/definition-makers.ts';
+export { definitionsId } from './crd/definition-resource.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
 export { type ApiServer, startApiServer } from './http/api-server.ts';
@@ -82,6 +87,8 @@ export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '
 export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './registry/api-enablement.ts';
 export { deploymentRollbacks } from './registry/apps/deployments/rollback.ts';
 export type { BuiltinServer } from './registry/builtin-kind.ts';
+export { builtinMaker } from './registry/builtin-maker.ts';
+export { builtinFacts } from './registry/builtin-resource.ts';
 export { builtinResources } from './registry/builtin-resources.ts';
 export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
 export { mirrorCatalog } from './registry/catalog-mirror.ts';
@@ -107,4 +114,5 @@ export type { ResourceStore } from './registry/resource-store.ts';
 export type { ResourceStrategy } from './registry/strategy.ts';
 export { type VirtualKind, virtualResource } from './registry/virtual-resource.ts';
 export { type VirtualRules, VirtualStore, type VirtualStoreOptions } from './registry/virtual-store.ts';
-export { LargeObjectValidation } from './validation/large-object-validation.ts';
+export { LargeObjectValidation, validationWorker } from './validation/large-object-validation.ts';
+export { type DefinitionMaker, type DefinitionMakers, runValidationThread } from './validation/validation-thread.ts';

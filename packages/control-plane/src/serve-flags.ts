@@ -1,5 +1,5 @@
 // The flags of `kapstan serve`: kube-apiserver's names and meanings where one exists.
-import { admissionNamesError } from '@kapstan/apiserver';
+import { admissionNamesError, kubernetesAdmission } from '@kapstan/apiserver';
 import { type AuthorizationMode, authorizationModes } from './access-control.ts';
 import { type AuditFlags, auditFlagErrors, auditFlags } from './audit-flags.ts';
 import { controlLoopNames, selectControlLoops } from './control-loops/control-loop-names.ts';
@@ -256,10 +256,12 @@ function controlLoopErrors(values: ServeFlags): readonly string[] {
 function admissionErrors(values: ServeFlags): readonly string[] {
   const { 'enable-admission-plugins': enabled, 'disable-admission-plugins': disabled } = values;
   const each = [
-    ...enabled.map((name) => admissionNamesError({ enabled: [name] })),
-    ...disabled.map((name) => admissionNamesError({ disabled: [name] })),
+    ...enabled.map((name) => admissionNamesError({ enabled: [name] }, kubernetesAdmission)),
+    ...disabled.map((name) => admissionNamesError({ disabled: [name] }, kubernetesAdmission)),
   ];
-  return [...each, admissionNamesError({ enabled, disabled })].filter((error) => error !== undefined);
+  return [...each, admissionNamesError({ enabled, disabled }, kubernetesAdmission)].filter(
+    (error) => error !== undefined,
+  );
 }
 
 /** kube-apiserver takes any number; less than one works like one. */

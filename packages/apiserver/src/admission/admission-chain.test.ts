@@ -5,7 +5,8 @@ import { alwaysAllow } from '../authz/authorizer.ts';
 import { defaultStrategy } from '../registry/default-strategy.ts';
 import { AdmissionServer } from '../testing/admission-server.ts';
 import { refusal, StoreFixture, testContext } from '../testing/store-fixture.ts';
-import { AdmissionChain, type AdmissionChainOptions, admissionPluginNames } from './admission-chain.ts';
+import { AdmissionChain, type AdmissionChainOptions } from './admission-chain.ts';
+import { admissionPluginNames, kubernetesAdmission } from './built-in-plugins.ts';
 
 let server: AdmissionServer;
 const start = async (options: Partial<AdmissionChainOptions> = { disabled: ['ServiceAccount'] }): Promise<void> => {
@@ -19,7 +20,8 @@ afterEach(() => server.close());
 
 describe('the admission chain', () => {
   const names = (options: Partial<AdmissionChainOptions>) =>
-    new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, ...options }).pluginNames;
+    new AdmissionChain({ builtIn: kubernetesAdmission, catalog: server.catalog, authorizer: alwaysAllow, ...options })
+      .pluginNames;
 
   it('has the built-in plug-ins in the order of Kubernetes', () => {
     const built = names({});
@@ -44,7 +46,12 @@ describe('the admission chain', () => {
       validatedResources: ['deployments.apps'],
       validate: ({ resource }: { resource: { resource: string } }) => void seen.push(resource.resource),
     };
-    const chain = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, plugins: [plugin] });
+    const chain = new AdmissionChain({
+      builtIn: kubernetesAdmission,
+      catalog: server.catalog,
+      authorizer: alwaysAllow,
+      plugins: [plugin],
+    });
     const deployments = { group: 'apps', version: 'v1', resource: 'deployments' };
     expect([chain.validates(deployments), chain.validates({ group: '', resource: 'deployments' })]).toEqual([
       true,
@@ -64,6 +71,7 @@ describe('the admission chain', () => {
     await chain.validate({ ...attributes, resource: { group: '', version: 'v1', resource: 'deployments' } });
     expect(seen).toEqual(['deployments']);
     const everything = new AdmissionChain({
+      builtIn: kubernetesAdmission,
       catalog: server.catalog,
       authorizer: alwaysAllow,
       plugins: [{ name: 'ResourceQuota', validate: () => undefined }],
@@ -78,7 +86,12 @@ describe('the admission chain', () => {
         if (object?.metadata !== undefined) object.metadata.name = 'other';
       },
     };
-    const chain = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow, plugins: [plugin] });
+    const chain = new AdmissionChain({
+      builtIn: kubernetesAdmission,
+      catalog: server.catalog,
+      authorizer: alwaysAllow,
+      plugins: [plugin],
+    });
     const object = { metadata: { name: 'd' } };
     await chain.validate({
       ...{ operation: 'CREATE', subresource: '', name: 'd', namespace: '', context: testContext() },
@@ -170,6 +183,7 @@ describe('NamespaceLifecycle', () => {
 
   it('asks nothing of reviews of access, whose answers tell nothing of the namespace', async () => {
     const chain = new AdmissionChain({
+      builtIn: kubernetesAdmission,
       catalog: server.catalog,
       authorizer: alwaysAllow,
       disabled: ['ServiceAccount'],
@@ -406,7 +420,11 @@ describe('ServiceAccount', () => {
 
 describe('a server without namespaces', () => {
   it('has no life cycle of them', async () => {
-    const admission = new AdmissionChain({ catalog: server.catalog, authorizer: alwaysAllow });
+    const admission = new AdmissionChain({
+      builtIn: kubernetesAdmission,
+      catalog: server.catalog,
+      authorizer: alwaysAllow,
+    });
     const store = server.fixture.store({ strategy: defaultStrategy }, { admission });
     await expect(store.create(testContext(), { metadata: { name: 'a' } })).resolves.toBeDefined();
   });

@@ -8,15 +8,20 @@ import { ResourceCatalog } from '../registry/catalog.ts';
 import { testAttributes } from '../testing/admission-server.ts';
 import { AdmissionChain } from './admission-chain.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
+import { kubernetesAdmission } from './built-in-plugins.ts';
 
 const clock = new VirtualClock();
 const took = (ms: number): Promise<void> => Promise.resolve(clock.advance(ms)).then(() => undefined);
 
 function chainOf(...plugins: AdmissionPlugin[]): AdmissionChain {
   const own = plugins.map(({ name }) => name);
-  const options = { catalog: new ResourceCatalog(), authorizer: alwaysAllow, clock };
-  const builtIn = new AdmissionChain(options).pluginNames;
-  return new AdmissionChain({ ...options, plugins, disabled: builtIn.filter((name) => !own.includes(name)) });
+  const options = { builtIn: kubernetesAdmission, catalog: new ResourceCatalog(), authorizer: alwaysAllow, clock };
+  const usual = new AdmissionChain(options).pluginNames;
+  return new AdmissionChain({
+    ...options,
+    plugins,
+    disabled: usual.filter((name) => !own.includes(name)),
+  });
 }
 
 const linesOf = (chain: AdmissionChain): string[] =>

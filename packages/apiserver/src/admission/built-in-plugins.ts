@@ -1,8 +1,5 @@
-// The plug-ins that are built, by whether they are on. Put in order by admission-chain.ts.
+// kubernetesAdmission: the plug-ins of kube-apiserver, as far as they are built, by whether they are on. Handed to an AdmissionChain.
 // Source: pkg/kubeapiserver/options DefaultOffAdmissionPlugins.
-import type { Clock } from '@kapstan/api';
-import type { Authorizer } from '../authz/authorizer.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
 import { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 import { alwaysAdmit, alwaysDeny } from './always.ts';
@@ -19,6 +16,8 @@ import { namespaceExists } from './namespace-exists.ts';
 import { NamespaceLifecycle } from './namespace-lifecycle.ts';
 import { ownerReferencesPermissionEnforcement } from './owner-references-permission-enforcement.ts';
 import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts';
+import { operations, operationsOf } from './plugin-operations.ts';
+import type { BuiltInPlugin, PluginPorts, PluginSet } from './plugin-set.ts';
 import { podTopologyLabels } from './pod-topology-labels.ts';
 import { Priority } from './priority.ts';
 import { runtimeClass } from './runtime-class.ts';
@@ -26,16 +25,53 @@ import { ServiceAccount } from './service-account.ts';
 import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts';
 import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
 
-/** What plug-ins work with. */
-export interface PluginPorts {
-  readonly catalog: ResourceCatalog;
-  readonly authorizer: Authorizer;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
+/** Names and order of kube-apiserver 1.36. Source: pkg/kubeapiserver/options/plugins.go. */
+export const admissionPluginNames: readonly string[] = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
+  'NamespaceLifecycle',
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'LimitRanger',
+  'ServiceAccount',
+  'NodeRestriction',
+  'TaintNodesByCondition',
+  'AlwaysPullImages',
+  'ImagePolicyWebhook',
+  'PodSecurity',
+  'PodNodeSelector',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'PodTolerationRestriction',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'DefaultStorageClass',
+  'StorageObjectInUseProtection',
+  'PodGroupProtection',
+  'OwnerReferencesPermissionEnforcement',
+  'PersistentVolumeClaimResize',
+  'RuntimeClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'ClusterTrustBundleAttest',
+  'CertificateSubjectRestriction',
+  'DefaultIngressClass',
+  'DenyServiceExternalIPs',
+  'PodTopologyLabels',
+  'PodGroupWorkloadExists',
+  'NodeDeclaredFeatureValidator',
+  'JobValidation',
+  'PodResizeValidator',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+  'ResourceQuota',
+  'AlwaysDeny',
+];
 
 /** On unless they are switched off. */
-export function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): AdmissionPlugin[] {
+function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): AdmissionPlugin[] {
   const reader = new ObjectReader(catalog);
   return [
     new NamespaceLifecycle(reader, clock),
@@ -55,7 +91,7 @@ export function defaultPlugins({ catalog, authorizer, clock, random }: PluginPor
 }
 
 /** Off unless they are switched on. */
-export function optionalPlugins({ catalog, authorizer }: PluginPorts): AdmissionPlugin[] {
+function optionalPlugins({ catalog, authorizer }: PluginPorts): AdmissionPlugin[] {
   const reader = new ObjectReader(catalog);
   return [
     alwaysAdmit,
@@ -69,3 +105,16 @@ export function optionalPlugins({ catalog, authorizer }: PluginPorts): Admission
     alwaysDeny,
   ];
 }
+
+function entry(plugin: AdmissionPlugin, isDefault: boolean): BuiltInPlugin {
+  return { plugin, operations: operationsOf(plugin.name), isDefault };
+}
+
+export const kubernetesAdmission: PluginSet = {
+  names: admissionPluginNames,
+  built: new Set(operations.keys()),
+  make: (ports) => [
+    ...defaultPlugins(ports).map((plugin) => entry(plugin, true)),
+    ...optionalPlugins(ports).map((plugin) => entry(plugin, false)),
+  ],
+};

@@ -1,16 +1,17 @@
-// What the plug-ins that are built are asked about; those from elsewhere are asked about everything. Beside built-in-plugins.ts,
-// used by admission-chain.ts. Source: their admission.NewHandler.
+// What the plug-ins that are built are asked about; those from elsewhere are asked about everything. Used by built-in-plugins.ts.
+// Source: their admission.NewHandler.
 import type { AdmissionOperation } from '../registry/admission-control.ts';
+import { allOperations } from './plugin-set.ts';
 
 type Operations = readonly AdmissionOperation[];
 
-export const allOperations: Operations = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
 const creates: Operations = ['CREATE'];
 const updates: Operations = ['UPDATE'];
 const writes: Operations = ['CREATE', 'UPDATE'];
 const changes: Operations = ['CREATE', 'UPDATE', 'DELETE'];
 
-const operations: ReadonlyMap<string, Operations> = new Map([
+/** By the name of each that is built. */
+export const operations: ReadonlyMap<string, Operations> = new Map([
   ['AlwaysAdmit', allOperations],
   ['AlwaysDeny', allOperations],
   ['AlwaysPullImages', writes],

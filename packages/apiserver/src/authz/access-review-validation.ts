@@ -9,7 +9,7 @@ import type {
   SubjectAccessReview,
   SubjectAccessReviewSpec,
 } from '@kapstan/kinds/authorization.k8s.io/v1';
-import { collectFieldErrors, type Field } from '../registry/validation/field.ts';
+import { collectFieldErrors, type Field } from '../validation/field.ts';
 
 /** Throws 422. */
 export function requireSelfReview(spec: DeepReadonly<SelfSubjectAccessReviewSpec>): void {

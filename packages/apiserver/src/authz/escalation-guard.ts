@@ -31,7 +31,8 @@ import type {
 import type { Authorizer } from './authorizer.ts';
 import type { Binding } from './binding-index.ts';
 import { mastersGroup } from './masters-authorizer.ts';
-import { joinErrors, type RbacKind, RbacPolicy } from './rbac-policy.ts';
+import { joinErrors, rulesOf } from './rbac-authorizer.ts';
+import { type RbacKind, RbacPolicy } from './rbac-policy.ts';
 import { describeRules, quotedList, uncoveredRules } from './rule-coverage.ts';
 import type { Rule } from './rule-matching.ts';
 
@@ -237,7 +238,7 @@ function refusalOf(
   { user, namespace }: RequestContext,
   rules: readonly Rule[],
 ): string | undefined {
-  const owned = policy.rulesOf(user, namespace);
+  const owned = rulesOf(policy, user, namespace);
   const missing = uncoveredRules(owned.rules, rules);
   if (missing.length === 0) return undefined;
   const who = `user ${goQuote(user.name)} (groups=${quotedList(user.groups)})`;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { UserInfo } from '../registry/request-context.ts';
 import { policyOf } from '../testing/rbac-fixture.ts';
-import { rbacAuthorizer } from './rbac-authorizer.ts';
-import { joinErrors, type RbacKind, type RbacPolicy } from './rbac-policy.ts';
+import { joinErrors, rbacAuthorizer } from './rbac-authorizer.ts';
+import type { RbacKind, RbacPolicy } from './rbac-policy.ts';
 
 const alice: UserInfo = { name: 'alice', groups: ['dev', 'system:authenticated'] };
 const robot: UserInfo = { name: 'system:serviceaccount:ns:robot', groups: ['system:serviceaccounts'] };

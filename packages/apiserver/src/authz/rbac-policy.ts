@@ -5,21 +5,17 @@ import { type DeepReadonly, goQuote, type KubernetesObject, objectKey } from '@k
 import type { Role, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { UserInfo } from '../registry/request-context.ts';
 import { type Binding, BindingIndex, type BindingMatch, nameOf } from './binding-index.ts';
+import type { Grant, RuleSource } from './rbac-authorizer.ts';
 import type { Rule } from './rule-matching.ts';
 
 export type RbacKind = 'Role' | 'ClusterRole' | 'RoleBinding' | 'ClusterRoleBinding';
-
-/** The rules that one binding grants, or why it grants none. */
-export type Grant =
-  | { readonly rules: readonly Rule[]; source(): string; readonly error?: undefined }
-  | { readonly error: string };
 
 export interface RbacPolicyOptions {
   /** Text of the error for a role that a binding names and that is not there. Default: that of client-go's listers. */
   describeMissing?(kind: 'Role' | 'ClusterRole', name: string): string;
 }
 
-export class RbacPolicy {
+export class RbacPolicy implements RuleSource {
   readonly #describeMissing: (kind: 'Role' | 'ClusterRole', name: string) => string;
   readonly #roles = new Map<string, readonly Rule[]>();
   readonly #clusterRoles = new Map<string, readonly Rule[]>();
@@ -65,15 +61,6 @@ export class RbacPolicy {
     for (const match of this.#bindings.get(namespace)?.matching(user) ?? []) yield this.#grant(match, namespace);
   }
 
-  /** All the rules of {@link grantsOf}, and the errors on the way. */
-  rulesOf(user: UserInfo, namespace: string): { readonly rules: readonly Rule[]; readonly errors: readonly string[] } {
-    const grants = [...this.grantsOf(user, namespace)];
-    return {
-      rules: grants.flatMap((grant) => (grant.error === undefined ? grant.rules : [])),
-      errors: grants.flatMap((grant) => grant.error ?? []),
-    };
-  }
-
   /** Undefined when there is no such role. `namespace`: of the binding, "" = of the cluster. */
   roleRules({ kind, name }: DeepReadonly<RoleRef>, namespace: string): readonly Rule[] | undefined {
     if (kind === 'ClusterRole') return this.#clusterRoles.get(name);
@@ -102,12 +89,6 @@ export class RbacPolicy {
     }
     return index;
   }
-}
-
-/** Several errors as Go joins them: each text once. Source: util/errors Aggregate. */
-export function joinErrors(errors: readonly string[]): string {
-  const texts = [...new Set(errors)];
-  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 }
 
 function roleKey(kind: 'Role' | 'ClusterRole', namespace: string, name: string): string {

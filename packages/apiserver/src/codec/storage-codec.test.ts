@@ -3,7 +3,8 @@ import { deepCopy, toRevision, type UnstructuredObject } from '@kapstan/api';
 import { storageKeyFacts } from '@kapstan/kinds/facts';
 import { MemoryEngine } from '@kapstan/storage/testing';
 import { describe, expect, it } from 'vitest';
-import { definitionResource } from '../crd/definition-resource.ts';
+import { definitionResource, definitionsId } from '../crd/definition-resource.ts';
+import { builtinFacts } from '../registry/builtin-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { ResourceStack } from '../registry/resource-stack.ts';
@@ -269,7 +270,7 @@ const definitions = [
     serviceClusterIpRange: '10.96.0.0/16',
     findStore: (_group, _version, resource) => (resource === 'ipaddresses' ? addresses?.served.store : undefined),
   }),
-  definitionResource(clock),
+  definitionResource({ clock, facts: builtinFacts(definitionsId) }),
 ];
 const idOf = ({ group, version, resource }: ResourceDefinition): string =>
   `${group === '' ? '' : `${group}/`}${version}/${resource}`;

@@ -1,7 +1,7 @@
 // The printer columns of a definition. Source: ValidateCustomResourceColumnDefinition.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 
 const types: readonly string[] = ['boolean', 'date', 'integer', 'number', 'string'];
 const formats: readonly string[] = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];

@@ -2,7 +2,7 @@
 // Source: validateCustomResourceConversion.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CustomResourceConversion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 
 export function validateConversion(at: Field, conversion: DeepReadonly<CustomResourceConversion> | undefined): void {
   if (conversion === undefined) return;

@@ -58,7 +58,7 @@ export function customResource(options: CustomResourceOptions): ResourceDefiniti
     table: customResourceTable(version.additionalPrinterColumns),
     ...selection(version, scope === 'Namespaced'),
     isCustom: true,
-    origin: { type: 'custom', definition, version, names },
+    origin: { maker: 'custom', parts: { definition, version, names } },
     ...(warning === undefined ? {} : { deprecationWarning: warning }),
     applyDefaults: (object) => {
       applySchemaDefaults(kind.schema, object);

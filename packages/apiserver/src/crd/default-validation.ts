@@ -2,10 +2,10 @@
 // Source: apiextensions schema/defaulting ValidateDefaults.
 import { type DeepReadonly, deepCopy, isJsonObject } from '@kapstan/api';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
 import { pruneUnknownFields } from '../schema/pruning.ts';
 import { type JsonSchema, structuralSchema } from '../schema/structural-schema.ts';
 import { compileValidator } from '../schema/value-validation.ts';
+import type { Field } from '../validation/field.ts';
 import { eachProperty } from './schema-steps.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;

@@ -15,6 +15,7 @@ import {
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import { jsonEqual } from '../registry/json-equality.ts';
+import type { ResourceFacts } from '../registry/kind-facts.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import type { ResourceStack } from '../registry/resource-stack.ts';
@@ -32,6 +33,8 @@ export interface DefinitionControllerOptions {
   readonly catalog: ResourceCatalog;
   /** Opens the storage of a resource, with the options that all resources of the server share. */
   createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
+  /** Of the definitions' own resource: {@link definitionsId}. */
+  readonly facts: ResourceFacts;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
@@ -60,7 +63,7 @@ export class DefinitionController {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#logger = options.logger ?? silentLogger;
-    const definition = definitionResource(this.#clock);
+    const definition = definitionResource({ clock: this.#clock, facts: options.facts });
     this.#stack = options.createStack(definition);
     const status = definition.subresources.find(({ name }) => name === 'status');
     if (status?.type !== 'strategy') throw new TypeError('definitions have a status');

@@ -2,8 +2,11 @@
 // Source: apiextensions-apiserver pkg/registry/customresourcedefinition.
 import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import { defineBuiltin } from '../registry/builtin-resource.ts';
+import type { DefinitionOrigin } from '../registry/definition-origin.ts';
+import type { ResourceFacts } from '../registry/kind-facts.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { TypedKind } from '../registry/typed-kind.ts';
+import { typedResource } from '../registry/typed-resource.ts';
 import { setCondition } from './definition-conditions.ts';
 import { addStoredVersion, setDefinitionDefaults } from './definition-defaults.ts';
 import { validateDefinition, validateDefinitionStatus } from './definition-validation.ts';
@@ -13,9 +16,21 @@ import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts
 /** On a definition that is being deleted, until all its objects are gone. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
-export function definitionResource(clock: Clock): ResourceDefinition<UnstructuredObject> {
-  return defineBuiltin<CustomResourceDefinition>({
-    id: 'apiextensions.k8s.io/v1/customresourcedefinitions',
+/** As the facts of the built-in kinds name it. */
+export const definitionsId = 'apiextensions.k8s.io/v1/customresourcedefinitions';
+
+export interface DefinitionResourceOptions {
+  readonly clock: Clock;
+  /** Of {@link definitionsId}. */
+  readonly facts: ResourceFacts;
+}
+
+export function definitionResource({
+  clock,
+  facts,
+}: DefinitionResourceOptions): ResourceDefinition<UnstructuredObject> {
+  const kind: TypedKind<CustomResourceDefinition> = {
+    id: definitionsId,
     setDefaults: setDefinitionDefaults,
     prepareForCreate: (definition) => addStoredVersion(definition, 'always'),
     prepareForUpdate: (next) => addStoredVersion(next, 'always'),
@@ -28,8 +43,11 @@ export function definitionResource(clock: Clock): ResourceDefinition<Unstructure
       prepareForDeletion: (definition) => prepareForDeletion(definition, clock.now()),
     },
     convert: { fromStored: fromStoredDefinition, toStored: toStoredDefinition },
-  });
+  };
+  return { ...typedResource(kind, facts), origin };
 }
+
+const origin: DefinitionOrigin = { maker: 'definitions', parts: {} };
 
 function prepareForDeletion(definition: CustomResourceDefinition, nowMs: number): void {
   const metadata = definition.metadata ?? {};

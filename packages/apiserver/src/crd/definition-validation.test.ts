@@ -2,11 +2,12 @@ import { deepCopy, fieldErrorBody } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import type { CustomResourceDefinition, JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
+import { builtinFacts } from '../registry/builtin-resource.ts';
 import { type DefinitionParts, widgets } from '../testing/definition-fixture.ts';
 import { testContext } from '../testing/store-fixture.ts';
-import { definitionResource } from './definition-resource.ts';
+import { definitionResource, definitionsId } from './definition-resource.ts';
 
-const resource = definitionResource(new VirtualClock());
+const resource = definitionResource({ clock: new VirtualClock(), facts: builtinFacts(definitionsId) });
 const prepared = (definition: CustomResourceDefinition): never => {
   const object = deepCopy(definition) as never;
   resource.applyDefaults(object);

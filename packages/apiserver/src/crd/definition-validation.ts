@@ -2,7 +2,7 @@
 // Source: apiextensions validation ValidateCustomResourceDefinition, …Update, …UpdateStatus.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 import { approvalAnnotation, approvalState, isProtectedGroup } from './api-approval.ts';
 import { isConditionTrue } from './definition-conditions.ts';
 import { validateNames } from './names-validation.ts';

@@ -1,9 +1,10 @@
 import { type DeepReadonly, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
+import { builtinFacts } from '../registry/builtin-resource.ts';
 import { testContext } from '../testing/store-fixture.ts';
-import { definitionResource } from './definition-resource.ts';
+import { definitionResource, definitionsId } from './definition-resource.ts';
 
-const { strategy } = definitionResource(systemClock);
+const { strategy } = definitionResource({ clock: systemClock, facts: builtinFacts(definitionsId) });
 const definition = (...schemas: readonly object[]): DeepReadonly<UnstructuredObject> => ({
   spec: {
     versions: schemas.map((openAPIV3Schema, index) => ({ name: `v${index + 1}`, schema: { openAPIV3Schema } })),

@@ -2,7 +2,7 @@
 // Source: ValidateCustomResourceDefinitionOpenAPISchema, validateMapListKeysMapSet.
 import { type DeepReadonly, isJsonObject } from '@kapstan/api';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;
 

@@ -2,7 +2,7 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { CustomResourceDefinitionNames } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { dns1035LabelErrors } from '../registry/names.ts';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 
 /** Names that are there must be well formed. Source: ValidateCustomResourceDefinitionNames. */
 export function validateNames(at: Field, names: DeepReadonly<CustomResourceDefinitionNames> | undefined): void {

@@ -1,6 +1,6 @@
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';
-import { collectFieldErrors } from '../registry/validation/field.ts';
+import { collectFieldErrors } from '../validation/field.ts';
 import { validateRootSchema } from './schema-validation.ts';
 
 function errorsOf(property: JSONSchemaProps, required: string[] = []): string[] {

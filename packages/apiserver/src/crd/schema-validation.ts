@@ -2,8 +2,8 @@
 // structural-validation.ts, its defaults in default-validation.ts. Source: ValidateCustomResourceDefinitionOpenAPISchema.
 import type { DeepReadonly } from '@kapstan/api';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
 import { compilePattern } from '../schema/pattern.ts';
+import type { Field } from '../validation/field.ts';
 import { validateDefaults } from './default-validation.ts';
 import { goSchema } from './go-versions.ts';
 import { validateListType } from './list-type-validation.ts';

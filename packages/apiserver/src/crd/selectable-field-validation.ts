@@ -1,7 +1,7 @@
 // The fields of a custom resource that lists may select by. Source: ValidateCustomResourceSelectableFields.
 import { type DeepReadonly, isJsonObject } from '@kapstan/api';
 import type { JSONSchemaProps, SelectableField } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 import { splitDottedPath } from './dotted-path.ts';
 
 type Schema = DeepReadonly<JSONSchemaProps>;

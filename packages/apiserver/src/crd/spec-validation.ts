@@ -8,7 +8,7 @@ import type {
   CustomResourceValidation,
 } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { dns1035LabelErrors } from '../registry/names.ts';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 import { validateColumns } from './column-validation.ts';
 import { validateConversion } from './conversion-validation.ts';
 import { goVersions } from './go-versions.ts';

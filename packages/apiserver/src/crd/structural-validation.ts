@@ -3,7 +3,7 @@
 import { type DeepReadonly, isJsonObject } from '@kapstan/api';
 import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { jsonEqual } from '../registry/json-equality.ts';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 import { validateCompleteness } from './completeness-validation.ts';
 import { eachProperty } from './schema-steps.ts';
 

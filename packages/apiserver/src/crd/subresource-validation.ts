@@ -1,7 +1,7 @@
 // The subresources of a definition: where scale finds its numbers. Source: ValidateCustomResourceDefinitionSubresources.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CustomResourceSubresources } from '@kapstan/kinds/apiextensions.k8s.io/v1';
-import type { Field } from '../registry/validation/field.ts';
+import type { Field } from '../validation/field.ts';
 import { validateSimplePath } from './column-validation.ts';
 
 export function validateSubresources(

@@ -3,7 +3,7 @@
 
 import type { Clock } from '@kapstan/api';
 import { jsonFormat } from '../codec/wire-format.ts';
-import { DiscoveryIndex, type DiscoverySnapshot } from '../discovery/discovery-index.ts';
+import { DiscoveryIndex, type DiscoverySnapshot, type GroupEntry } from '../discovery/discovery-index.ts';
 import { apiVersionsDocument, groupDocument, groupListDocument, resourceListDocument } from '../discovery/documents.ts';
 import { versionInfo } from '../discovery/version-info.ts';
 import { OpenApiDocuments } from '../openapi/openapi-documents.ts';
@@ -115,16 +115,13 @@ export class PathRouter {
   }
 }
 
-/** The aggregator answers for the groups of others, and has a route for its own. */
-const aggregatorGroup = 'apiregistration.k8s.io';
-
 /** `path`: group, version and nothing more. What is below a group that is served is refused with a Status. */
 function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): void {
   const [group = '', version, ...more] = path;
   const entry = index.groups.get(group);
   if (entry === undefined) return sendPageNotFound(exchange);
   if (version === undefined) {
-    if (group === aggregatorGroup) return serveRoute(exchange, groupDocument(entry), knownMediaTypes);
+    if (hasOwnRoute(entry)) return serveRoute(exchange, groupDocument(entry), knownMediaTypes);
     return serveDocument(exchange, groupDocument(entry));
   }
   const served = entry.versions.find((candidate) => candidate.version === version);
@@ -156,4 +153,9 @@ function serveRoute(exchange: Exchange, document: unknown, produced: readonly st
 function serveDocument(exchange: Exchange, document: unknown): void {
   if (negotiatePlainOutput(outputRequestOf(exchange)) === undefined) throw notAcceptableHere();
   sendValue(exchange, 200, document);
+}
+
+/** The aggregator answers for the groups of others, and has a route for its own. */
+function hasOwnRoute({ versions }: GroupEntry): boolean {
+  return versions.some(({ resources }) => resources.some(({ hasGroupRoute }) => hasGroupRoute === true));
 }

@@ -1,12 +1,6 @@
 // The Table form of objects: columns and rows of meta.k8s.io around what a kind's convertor says.
 // Source: apiserver handlers/response.go (asTable), meta/v1 Table.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  newBadRequest,
-  newNotAcceptable,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { type DeepReadonly, newBadRequest, newNotAcceptable, type UnstructuredObject } from '@kapstan/api';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { cellsAt, RowCells } from '../table/row-cells.ts';
 import type { TableConvertor } from '../table/table.ts';
@@ -136,9 +130,9 @@ export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'li
   );
 }
 
-/** "*core.ConfigMap", "*apps.Deployment"; events of either group are of the core. */
+/** "*core.ConfigMap", "*apps.Deployment"; of two groups that have the same kind, the one that errors name. */
 function goTypeOf(definition: ResourceDefinition, kind: string, custom: boolean): string {
   if (custom) return kind === definition.listKind ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
-  const group = formatApiVersion(definition).includes('/') ? (definition.group.split('.')[0] ?? '') : 'core';
-  return `*${group === 'events' ? 'core' : group}.${kind}`;
+  const { group } = definition.invalidKind ?? definition;
+  return `*${group === '' ? 'core' : (group.split('.')[0] ?? '')}.${kind}`;
 }

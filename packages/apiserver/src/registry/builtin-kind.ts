@@ -1,10 +1,10 @@
 // BuiltinKind: what one folder says about its resource. builtin-resource.ts adds the facts.
 import type { Clock, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { ValidationPolicy } from '../validation/field.ts';
 import type { TokenIssuer } from './core/serviceaccounts/token-issuer.ts';
 import type { NodePortRange, NodePortRegistry } from './core/services/node-ports.ts';
 import type { ResourceStore } from './resource-store.ts';
 import type { TypedKind } from './typed-kind.ts';
-import type { ValidationPolicy } from './validation/field.ts';
 
 /** One built-in resource; `id` is as the facts name it. */
 export type BuiltinKind<T extends KubernetesObject = UnstructuredObject> = TypedKind<T>;

@@ -8,12 +8,12 @@ import {
 } from '@kapstan/api';
 import * as facts from '@kapstan/kinds/facts';
 import { builtinTable } from '../table/builtin-table.ts';
+import type { ValidationPolicy } from '../validation/field.ts';
 import type { BuiltinKind } from './builtin-kind.ts';
 import type { KindFacts, ResourceBehaviour, ResourceFacts, SubresourceFacts } from './kind-facts.ts';
 import { kubernetesTypes } from './kubernetes-types.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
 import { typedResource } from './typed-resource.ts';
-import type { ValidationPolicy } from './validation/field.ts';
 
 const defaultBehaviour: ResourceBehaviour = { createOnUpdate: false, updateWithoutVersion: true, generation: false };
 
@@ -60,7 +60,7 @@ export function builtinFacts(id: string, policy?: ValidationPolicy): ResourceFac
       selectableFields: selectableFieldsOf(id),
       unsupportedFieldMessage: (key) => unsupportedFieldMessage(id, key),
       table: builtinTable(id),
-      origin: { type: 'builtin', id, ...(policy !== undefined && { policy }) },
+      origin: { maker: 'builtin', parts: { id, ...(policy !== undefined && { policy }) } },
     },
     subresources: Object.entries(entry.sub ?? {}).map(([name, sub]) => subresourceFacts(identity, name, sub)),
   };

@@ -2,6 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
 import { discoveryFacts } from '@kapstan/kinds/facts';
+import type { ValidationPolicy } from '../validation/field.ts';
 import {
   validatingAdmissionPolicies,
   validatingAdmissionPolicyBindings,
@@ -65,7 +66,6 @@ import { csiStorageCapacities } from './storage/csistoragecapacities/strategy.ts
 import { storageClasses } from './storage/storageclasses/strategy.ts';
 import { volumeAttachments } from './storage/volumeattachments/strategy.ts';
 import { volumeAttributesClasses } from './storage/volumeattributesclasses/strategy.ts';
-import type { ValidationPolicy } from './validation/field.ts';
 
 /** Virtual (virtual-resource.ts), not from storage; custom resource definitions are crd/'s. */
 const notServed: ReadonlySet<string> = new Set([

@@ -1,8 +1,8 @@
 // KindFacts: what is known of a kind with Go types as data. Handed to typed-resource.ts by whoever brings the kind.
 import type { GroupVersionKind } from '@kapstan/api';
 import type { ApiTypes } from '../schema/schema-node.ts';
+import type { ValidationPolicy } from '../validation/field.ts';
 import type { ResourceDefinition, Verb } from './resource-definition.ts';
-import type { ValidationPolicy } from './validation/field.ts';
 
 /** How the server treats one resource's writes. */
 export interface ResourceBehaviour {

@@ -28,7 +28,7 @@ export interface LargeValidation {
 
 /** Values of objects: to validate so many takes some 10 ms at most. */
 const mostNodes = 10_000;
-/** Characters of a custom resource: patterns look at each of them, some of them many times. */
+/** Characters of an object with a structural schema: patterns look at each of them, some of them many times. */
 const mostCharacters = 64 * 1024;
 
 /**
@@ -41,7 +41,7 @@ export function largeCallOf<T extends KubernetesObject>(
 ): LargeValidationCall | undefined {
   const { origin } = definition;
   if (origin === undefined || !isOwnStrategy(definition, strategy, subresource)) return undefined;
-  const measure = new Measure(origin.type === 'custom');
+  const measure = new Measure(definition.schema.goType === undefined);
   if (measure.fits(object) && (old === undefined || measure.fits(old))) return undefined;
   return { origin, subresource, namespace: context.namespace, object, old };
 }

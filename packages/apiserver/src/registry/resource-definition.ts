@@ -167,6 +167,8 @@ export interface ResourceDefinition<T extends KubernetesObject = UnstructuredObj
   readonly isOwnNamespace?: boolean;
   /** Place of its group, and of its version within the group, in discovery; the smaller comes first. Absent: after those that have one. */
   readonly discoveryPlace?: DiscoveryPlace;
+  /** The document of its group is a route, which refuses methods and media types that routes refuse. Default false. */
+  readonly hasGroupRoute?: boolean;
   readonly schema: SchemaNode;
   readonly strategy: ResourceStrategy<T>;
   readonly subresources: readonly Subresource<T>[];

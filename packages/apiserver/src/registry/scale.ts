@@ -10,11 +10,11 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { scaleTable } from '../table/scale-table.ts';
+import { collectFieldErrors } from '../validation/field.ts';
 import { kubernetesTypes } from './kubernetes-types.ts';
 import type { ObjectSubresource } from './resource-definition.ts';
 import type { TrackFields } from './resource-store.ts';
 import { changeScaled } from './scale-managed-fields.ts';
-import { collectFieldErrors } from './validation/field.ts';
 
 /** What a kind can be scaled by. */
 export interface ScaledKind<T extends KubernetesObject> {

@@ -1,10 +1,10 @@
 // TypedKind: what a kind with Go types says for itself about its resource; all else comes from its KindFacts. typed-resource.ts makes
 // of both the definition that the server works with.
 import type { DeepReadonly, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { Field } from '../validation/field.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceAllocation, ResourceDefinition, Subresource } from './resource-definition.ts';
 import type { MetadataOnUpdate, ResourceStrategy } from './strategy.ts';
-import type { Field } from './validation/field.ts';
 
 /** The part of a kind that its /status endpoint changes, and the rules for it. */
 interface StatusRules<T extends KubernetesObject> {
@@ -81,5 +81,6 @@ export interface TypedKind<T extends KubernetesObject = UnstructuredObject> {
   readonly invalidKind?: GroupKind;
   readonly uncachedByDefault?: boolean;
   readonly isOwnNamespace?: boolean;
+  readonly hasGroupRoute?: boolean;
   readonly deprecationWarning?: string;
 }

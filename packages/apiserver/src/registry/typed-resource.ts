@@ -48,6 +48,7 @@ export function typedResource<T extends KubernetesObject>(
     ...(kind.invalidKind === undefined ? {} : { invalidKind: kind.invalidKind }),
     ...(kind.uncachedByDefault === undefined ? {} : { uncachedByDefault: kind.uncachedByDefault }),
     ...(kind.isOwnNamespace === undefined ? {} : { isOwnNamespace: kind.isOwnNamespace }),
+    ...(kind.hasGroupRoute === undefined ? {} : { hasGroupRoute: kind.hasGroupRoute }),
     ...(kind.deprecationWarning === undefined ? {} : { deprecationWarning: kind.deprecationWarning }),
   };
   // The one place where the static type of a kind's objects is given up: the server handles all resources alike.

@@ -8,13 +8,13 @@ import {
   type KubernetesObject,
   type SlicedWork,
 } from '@kapstan/api';
+import { collectFieldErrors, type Field } from '../validation/field.ts';
 import { jsonEqual, jsonEqualInSlices } from './json-equality.ts';
 import type { KindFacts, ResourceBehaviour } from './kind-facts.ts';
 import { metaOf } from './object-meta.ts';
 import type { RequestContext } from './request-context.ts';
 import type { ResourceStrategy } from './strategy.ts';
 import type { TypedKind } from './typed-kind.ts';
-import { collectFieldErrors, type Field } from './validation/field.ts';
 
 type Fields = Record<string, unknown>;
 const notContent = new Set(['kind', 'apiVersion', 'metadata', 'status']);

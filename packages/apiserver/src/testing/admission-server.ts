@@ -1,6 +1,7 @@
 // AdmissionServer: a server of the few resources that admission plug-ins look at, with the chain before them. For their tests.
 import { type DeepReadonly, isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { AdmissionChain, type AdmissionChainOptions } from '../admission/admission-chain.ts';
+import { kubernetesAdmission } from '../admission/built-in-plugins.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import { ResourceCatalog } from '../registry/catalog.ts';
@@ -56,7 +57,14 @@ export class AdmissionServer {
   async start(options: Partial<AdmissionChainOptions>): Promise<void> {
     const { clock, engine } = this.fixture;
     const { catalog } = this;
-    const admission = new AdmissionChain({ catalog, authorizer: alwaysAllow, clock, random: () => 0, ...options });
+    const admission = new AdmissionChain({
+      catalog,
+      authorizer: alwaysAllow,
+      builtIn: kubernetesAdmission,
+      clock,
+      random: () => 0,
+      ...options,
+    });
     for (const changes of resources) {
       const stack = new ResourceStack(testDefinition(changes), { engine, clock, admission });
       this.#stacks.push(stack);

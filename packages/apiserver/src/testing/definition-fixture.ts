@@ -1,8 +1,11 @@
 // Custom resources over a real engine for the tests of crd/: the controller, its catalog, and definitions to give it.
+
 import { deepCopy, type Logger, type UnstructuredObject } from '@kapstan/api';
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { Stored } from '@kapstan/storage';
 import { DefinitionController } from '../crd/definition-controller.ts';
+import { definitionsId } from '../crd/definition-resource.ts';
+import { builtinFacts } from '../registry/builtin-resource.ts';
 import { ResourceCatalog } from '../registry/catalog.ts';
 import { ResourceStack, type ResourceStackOptions } from '../registry/resource-stack.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
@@ -74,6 +77,7 @@ export class DefinitionFixture {
     const logger: Logger = { debug: log, info: log, warn: log, error: log };
     const options = { engine, clock, freeze: true, ...this.#options };
     this.#controller = new DefinitionController({
+      facts: builtinFacts(definitionsId),
       catalog: this.catalog,
       createStack: (definition) => new ResourceStack(definition, options),
       clock,

@@ -10,10 +10,11 @@ import type { LargeValidationCall } from '../registry/large-validation.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { refusal, StoreFixture, testContext } from '../testing/store-fixture.ts';
-import { LargeObjectValidation } from './large-object-validation.ts';
+import { LargeObjectValidation, validationWorker } from './large-object-validation.ts';
 
+const threadFile = new URL('../testing/validation-thread.ts', import.meta.url);
 let fixture: StoreFixture;
-const validation = new LargeObjectValidation(systemClock);
+const validation = new LargeObjectValidation(systemClock, () => validationWorker(threadFile));
 const asked: LargeValidationCall[] = [];
 /** Happens while the thread works. */
 let meanwhile = (): void => undefined;

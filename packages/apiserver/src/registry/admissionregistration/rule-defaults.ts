@@ -1,7 +1,7 @@
 // Defaults and rules that webhooks and admission policies share. Source: pkg/apis/admissionregistration/v1/defaults.go, validation.
 import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { MatchCondition, RuleWithOperations } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import type { Field } from '../validation/field.ts';
+import type { Field } from '../../validation/field.ts';
 
 export function setRuleDefaults(rules: readonly RuleWithOperations[] | undefined): void {
   for (const rule of rules ?? []) rule.scope ??= '*';

@@ -2,9 +2,9 @@
 import type { DeepReadonly } from '@kapstan/api';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../validation/field.ts';
 import { validatePodTemplate, validateTemplateMetadata } from '../core/pods/pod-spec-validation.ts';
 import { jsonEqual } from '../json-equality.ts';
-import type { Field } from '../validation/field.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../validation/label-rules.ts';
 
 interface SelectedTemplate {

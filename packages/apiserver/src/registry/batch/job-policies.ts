@@ -2,7 +2,7 @@
 // validatePodFailurePolicy, validateSuccessPolicy.
 import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { JobSpec, PodFailurePolicyRule, SuccessPolicyRule } from '@kapstan/kinds/batch/v1';
-import type { Field } from '../validation/field.ts';
+import type { Field } from '../../validation/field.ts';
 import { countIndexes } from './index-list.ts';
 
 type ReadonlySpec = DeepReadonly<JobSpec>;

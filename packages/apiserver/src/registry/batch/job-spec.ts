@@ -1,9 +1,9 @@
 // Defaults and rules for the spec of a job, alone or in a cron job. Source: pkg/apis/batch/v1/defaults.go, batch/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import type { JobSpec } from '@kapstan/kinds/batch/v1';
+import type { Field } from '../../validation/field.ts';
 import { setPodTemplateDefaults } from '../core/pods/pod-spec-defaults.ts';
 import { validatePodTemplate } from '../core/pods/pod-spec-validation.ts';
-import type { Field } from '../validation/field.ts';
 import { domainPathErrors } from '../validation/value-rules.ts';
 import { validateFailurePolicy, validateSuccessPolicy } from './job-policies.ts';
 

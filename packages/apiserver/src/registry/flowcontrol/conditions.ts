@@ -1,6 +1,6 @@
 // Conditions of flow schemas and priority levels: named, and each name once.
 // Source: pkg/apis/flowcontrol/validation ValidateFlowSchemaStatus, ValidatePriorityLevelConfigurationStatus.
-import type { Field } from '../validation/field.ts';
+import type { Field } from '../../validation/field.ts';
 
 export function validateConditions(at: Field, conditions: readonly { readonly type?: string }[] | undefined): void {
   const types = new Set<string>();

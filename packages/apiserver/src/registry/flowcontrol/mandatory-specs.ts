@@ -2,8 +2,8 @@
 // Source: pkg/apis/flowcontrol/internalbootstrap, pkg/apis/flowcontrol/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import type { FlowSchemaSpec, PriorityLevelConfigurationSpec } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
+import type { Field } from '../../validation/field.ts';
 import { jsonEqual } from '../json-equality.ts';
-import type { Field } from '../validation/field.ts';
 
 const everything = {
   resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] }],

@@ -1,8 +1,8 @@
 // References to an object of any kind, of ingresses and their classes.
 // Source: pkg/apis/networking/validation validateIngressTypedLocalObjectReference.
 import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { Field } from '../../validation/field.ts';
 import { pathSegmentErrors } from '../names.ts';
-import type { Field } from '../validation/field.ts';
 
 interface TypedReference {
   /** Go writes null for a group that nobody set. */

@@ -2,9 +2,9 @@
 import type { DeepReadonly } from '@kapstan/api';
 import { dnsSubdomainErrors } from '@kapstan/api';
 import type { PolicyRule, RoleBinding, RoleRef, Subject } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { Field } from '../../validation/field.ts';
 import { jsonEqual } from '../json-equality.ts';
 import { pathSegmentErrors } from '../names.ts';
-import type { Field } from '../validation/field.ts';
 
 const group = 'rbac.authorization.k8s.io';
 

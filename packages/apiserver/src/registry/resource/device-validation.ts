@@ -2,8 +2,8 @@
 // measured, not compiled. Source: pkg/apis/resource/validation.
 import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { DeviceSelector, DeviceToleration, OpaqueDeviceConfiguration } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { Field } from '../../validation/field.ts';
 import { validateDriverName } from '../validation/driver-name.ts';
-import type { Field } from '../validation/field.ts';
 
 export const maxListItems = 32;
 const maxExpressionBytes = 10 * 1024;

@@ -1,7 +1,7 @@
 // What classes of storage and of volume attributes have in common: who serves them, and what it is told.
 // Source: pkg/apis/storage/validation validateProvisioner, validateParameters.
 import { qualifiedNameErrors } from '@kapstan/api';
-import type { Field } from '../validation/field.ts';
+import type { Field } from '../../validation/field.ts';
 
 const maxParameters = 512;
 const maxParameterBytes = 256 * 1024;

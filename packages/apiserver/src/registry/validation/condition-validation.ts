@@ -1,7 +1,7 @@
 // Conditions of the shape that all newer kinds have. Source: apimachinery meta/v1/validation ValidateConditions.
 import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { Condition } from '@kapstan/kinds';
-import type { Field } from './field.ts';
+import type { Field } from '../../validation/field.ts';
 
 const reasonFormat = '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?';
 const reason = new RegExp(`^${reasonFormat}$`);

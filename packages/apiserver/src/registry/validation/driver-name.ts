@@ -1,6 +1,6 @@
 // Names of CSI drivers, wherever one is referred to. Source: pkg/apis/core/validation ValidateCSIDriverName.
 import { dnsSubdomainErrors } from '@kapstan/api';
-import type { Field } from './field.ts';
+import type { Field } from '../../validation/field.ts';
 
 const maxBytes = 63;
 

@@ -1,6 +1,6 @@
 // Numbers that may be given as a percentage: maxSurge, maxUnavailable, minAvailable. Source: pkg/apis/apps/validation.
 import type { IntOrString } from '@kapstan/kinds';
-import type { Field } from './field.ts';
+import type { Field } from '../../validation/field.ts';
 import { percentErrors } from './value-rules.ts';
 
 /** Source: ValidatePositiveIntOrPercent. */

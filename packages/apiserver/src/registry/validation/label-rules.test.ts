@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { collectFieldErrors } from './field.ts';
+import { collectFieldErrors } from '../../validation/field.ts';
 import { goLabelSelector, selectsLabels, validateLabelSelector } from './label-rules.ts';
 
 const fieldsOf = (selector: Parameters<typeof validateLabelSelector>[1]): string[] =>

@@ -1,7 +1,7 @@
 // Labels and label selectors inside objects. Source: apimachinery metav1/validation.
 import { type DeepReadonly, labelSelectorFrom, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { LabelSelector, LabelSelectorRequirement } from '@kapstan/kinds';
-import type { Field } from './field.ts';
+import type { Field } from '../../validation/field.ts';
 
 /** Errors stand at the map itself, not at its keys. Source: ValidateLabels. */
 export function validateLabels(at: Field, labels: Readonly<Record<string, string>> | undefined): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { collectFieldErrors } from './field.ts';
+import { collectFieldErrors } from '../../validation/field.ts';
 import { isWhole, validateResourceRequirements } from './resource-rules.ts';
 
 const messagesOf = (resources: Parameters<typeof validateResourceRequirements>[1]): string[] =>

@@ -9,8 +9,8 @@ import {
 } from '@kapstan/api';
 import type { Quantity as QuantityText } from '@kapstan/kinds';
 import type { ResourceRequirements } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../validation/field.ts';
 import { isExtendedResourceName } from './extended-resource.ts';
-import type { Field } from './field.ts';
 
 export type ResourceList = Readonly<Record<string, QuantityText>>;
 

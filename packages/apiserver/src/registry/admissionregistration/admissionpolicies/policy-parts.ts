@@ -8,8 +8,8 @@ import type {
   Validation,
   Variable,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import { dns1035LabelErrors } from '../../names.ts';
-import type { Field } from '../../validation/field.ts';
 import { repetitions } from '../../validation/repetition.ts';
 
 export function validateParamKind(at: Field, { apiVersion = '', kind = '' }: DeepReadonly<ParamKind>): void {

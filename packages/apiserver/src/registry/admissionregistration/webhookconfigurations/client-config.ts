@@ -1,7 +1,7 @@
 // Where a webhook is called: a URL or a service. Source: apiserver util/webhook/validation.go.
 import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
 import type { ServiceReference, WebhookClientConfig } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { portNumberErrors } from '../../validation/value-rules.ts';
 
 export function validateClientConfig(at: Field, { url, service }: DeepReadonly<WebhookClientConfig>): void {

@@ -5,9 +5,9 @@ import type {
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
 } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { dns1035LabelErrors } from '../../names.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { repetitions } from '../../validation/repetition.ts';
 import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';

@@ -2,13 +2,14 @@
 
 import { type DeepReadonly, dnsSubdomainErrors, formatTime } from '@kapstan/api';
 import type { APIService, APIServiceCondition } from '@kapstan/kinds/apiregistration.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { dns1035LabelErrors, nameIsPathSegment, pathSegmentErrors } from '../../names.ts';
-import type { Field } from '../../validation/field.ts';
 import { portNumberErrors } from '../../validation/value-rules.ts';
 
 export const apiServices = ({ clock }: Pick<BuiltinServer, 'clock'>): BuiltinKind<APIService> => ({
   id: 'apiregistration.k8s.io/v1/apiservices',
+  hasGroupRoute: true,
   strategy: { updateMetadata: 'both', finalizerNames: 'Qualified' },
   validateName: nameIsPathSegment,
   setDefaults: ({ spec }) => {

@@ -1,11 +1,11 @@
 // Daemon sets. Source: pkg/registry/apps/daemonset, pkg/apis/apps/validation ValidateDaemonSetSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import type { DaemonSet, DaemonSetUpdateStrategy } from '@kapstan/kinds/apps/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { goLabelSelector, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import {

@@ -2,13 +2,13 @@
 // Historic: clients of today set the template themselves. Source: pkg/registry/apps/deployment/storage RollbackREST.
 import { isJsonObject, newBadRequest, newInvalid, setOwn, type UnstructuredObject } from '@kapstan/api';
 import type { SchemaNode } from '../../../schema/schema-node.ts';
+import { collectFieldErrors } from '../../../validation/field.ts';
 import type { ServedResource } from '../../catalog.ts';
 import { kubernetesTypes } from '../../kubernetes-types.ts';
 import { metaOf } from '../../object-meta.ts';
 import { annotationErrors } from '../../object-meta-validation.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
 import type { ResourceStrategy } from '../../strategy.ts';
-import { collectFieldErrors } from '../../validation/field.ts';
 
 /** Where deployment controllers look for the revision. Source: apps/v1 DeprecatedRollbackTo. */
 const rollbackAnnotation = 'deprecated.deployment.rollback.to';

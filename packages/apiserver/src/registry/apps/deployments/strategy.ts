@@ -1,11 +1,11 @@
 // Deployments. Source: pkg/registry/apps/deployment, pkg/apis/apps/v1/defaults.go, pkg/apis/apps/validation.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Deployment, DeploymentStrategy } from '@kapstan/kinds/apps/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings.ts';
 import { scaleSubresource } from '../../scale.ts';
-import type { Field } from '../../validation/field.ts';
 import { isZero, validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { selectorText } from '../../validation/selector-text.ts';
 import {

@@ -1,6 +1,7 @@
 // Stateful sets. Source: pkg/registry/apps/statefulset, pkg/apis/apps/validation ValidateStatefulSetSpec.
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from '@kapstan/kinds/apps/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { validateClaimSpec } from '../../core/persistentvolumeclaims/claim-validation.ts';
 import { claimSpecWarnings } from '../../core/persistentvolumeclaims/claim-warnings.ts';
@@ -10,7 +11,6 @@ import { hostNameWarnings, templateWarnings } from '../../core/pods/pod-warnings
 import { jsonEqual } from '../../json-equality.ts';
 import { nameIsDnsLabel } from '../../names.ts';
 import { scaleSubresource } from '../../scale.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateAtMost100Percent, validateIntOrPercent } from '../../validation/int-or-percent.ts';
 import { selectorText } from '../../validation/selector-text.ts';
 import { validateCollisions, validateReplicaCounts, validateSelectorAndTemplate } from '../workload-validation.ts';

@@ -1,8 +1,8 @@
 // Rules for the metrics of an autoscaler. Source: pkg/apis/autoscaling/validation validateMetricSpec.
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { MetricSpec, MetricTarget } from '@kapstan/kinds/autoscaling/v2';
+import type { Field } from '../../../validation/field.ts';
 import { pathSegmentErrors } from '../../names.ts';
-import type { Field } from '../../validation/field.ts';
 import { amount, validateContainerResourceName } from '../../validation/resource-rules.ts';
 import { type AllowedVersions, validateTarget as validateObjectReference, versionError } from './target-validation.ts';
 

@@ -8,8 +8,8 @@ import type {
   HPAScalingPolicy,
   HPAScalingRules,
 } from '@kapstan/kinds/autoscaling/v2';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import { amount } from '../../validation/resource-rules.ts';
 import { fromAutoscalerV2, toAutoscalerV2 } from './conversion.ts';
 import { validateMetrics } from './metric-validation.ts';

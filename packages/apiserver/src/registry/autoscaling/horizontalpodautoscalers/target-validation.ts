@@ -2,8 +2,8 @@
 // Source: pkg/apis/autoscaling/validation ValidateCrossVersionObjectReference.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CrossVersionObjectReference } from '@kapstan/kinds/autoscaling/v2';
+import type { Field } from '../../../validation/field.ts';
 import { pathSegmentErrors } from '../../names.ts';
-import type { Field } from '../../validation/field.ts';
 
 /** Versions that a reference may name: any text, a valid one, or one of a group. */
 export type AllowedVersions = 'any' | 'valid' | 'ofGroup';

@@ -1,10 +1,10 @@
 // Cron jobs. Source: pkg/registry/batch/cronjob, pkg/apis/batch/validation ValidateCronJobCreate.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CronJob, CronJobSpec } from '@kapstan/kinds/batch/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { setPodTemplateDefaults } from '../../core/pods/pod-spec-defaults.ts';
 import { hostNameWarnings } from '../../core/pods/pod-warnings.ts';
-import type { Field } from '../../validation/field.ts';
 import { goLabelSelector } from '../../validation/label-rules.ts';
 import { validateJobSpec } from '../job-spec.ts';
 import { jobSpecWarnings } from '../job-warnings.ts';

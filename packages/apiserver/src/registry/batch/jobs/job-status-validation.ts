@@ -2,8 +2,8 @@
 // ValidateJobStatusUpdate, and pkg/registry/batch/job getStatusValidationOptions: a rule counts when its fields changed.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Job } from '@kapstan/kinds/batch/v1';
+import type { Field } from '../../../validation/field.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { commonIndex, countIndexes } from '../index-list.ts';
 
 type ReadonlyJob = DeepReadonly<Job>;

@@ -2,10 +2,10 @@
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { Job } from '@kapstan/kinds/batch/v1';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { hostNameWarnings } from '../../core/pods/pod-warnings.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { goLabelSelector, goStringMap, selectsLabels, validateLabelSelector } from '../../validation/label-rules.ts';
 import { setJobSpecDefaults, validateJobSpec } from '../job-spec.ts';
 import { jobSpecWarnings } from '../job-warnings.ts';

@@ -1,7 +1,7 @@
 // What a request for a certificate may ask for. Source: pkg/apis/certificates/validation, names.go ValidateSignerName.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { repetitions } from '../../validation/repetition.ts';
 import { requestFault } from './signed-request.ts';
 

@@ -6,8 +6,8 @@ import type {
   CertificateSigningRequest,
   CertificateSigningRequestCondition,
 } from '@kapstan/kinds/certificates.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { pemBlocks } from './pem-blocks.ts';
 

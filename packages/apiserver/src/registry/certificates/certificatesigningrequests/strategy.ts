@@ -2,11 +2,11 @@
 // Source: pkg/registry/certificates/certificates.
 import { type DeepReadonly, deepCopy, formatTime } from '@kapstan/api';
 import type { CertificateSigningRequest } from '@kapstan/kinds/certificates.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
 import { subresourceStrategy } from '../../typed-strategy.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateRequest } from './request-validation.ts';
 import { type StatusPart, validateStatus, validateStatusChange } from './status-validation.ts';
 

@@ -1,9 +1,9 @@
 // Config maps. Source: pkg/apis/core/validation ValidateConfigMap, ValidateConfigMapUpdate.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ConfigMap } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { configKeyErrors } from '../../validation/value-rules.ts';
 
 /** Data of a config map or secret, all values together. Source: MaxSecretSize. */

@@ -1,8 +1,8 @@
 // Endpoints. Source: pkg/registry/core/endpoint, pkg/apis/core/validation validateEndpointSubsets.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { EndpointAddress, EndpointPort, Endpoints } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import { ipErrors, portNumberErrors, specialIpErrors } from '../../validation/value-rules.ts';
 
 export const endpoints: BuiltinKind<Endpoints> = {

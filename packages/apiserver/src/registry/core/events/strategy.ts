@@ -10,12 +10,12 @@ import {
 } from '@kapstan/api';
 import type { Event } from '@kapstan/kinds/core/v1';
 import type { Event as EventsEvent } from '@kapstan/kinds/events.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { kubernetesTypes } from '../../kubernetes-types.ts';
 import { nameIsPathSegment } from '../../names.ts';
 import type { ResourceStrategy } from '../../strategy.ts';
-import type { Field } from '../../validation/field.ts';
 
 function strategyFor({
   eventTtlSeconds,

@@ -1,8 +1,8 @@
 // Limit ranges. Source: pkg/apis/core/v1/defaults.go SetDefaults_LimitRangeItem, pkg/apis/core/validation ValidateLimitRange.
 import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { LimitRange, LimitRangeItem } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import {
   amount,
   mayOvercommit,

@@ -1,12 +1,12 @@
 // Namespaces. Source: pkg/registry/core/namespace, pkg/apis/core/validation ValidateNamespace*.
 import { type DeepReadonly, deepCopy, qualifiedNameErrors } from '@kapstan/api';
 import type { Namespace } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
 import { nameIsDnsLabel } from '../../names.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
 import { subresourceStrategy } from '../../typed-strategy.ts';
-import type { Field } from '../../validation/field.ts';
 
 const nameLabel = 'kubernetes.io/metadata.name';
 const kubernetesFinalizer = 'kubernetes';

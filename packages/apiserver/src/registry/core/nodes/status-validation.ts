@@ -2,7 +2,7 @@
 // ValidateNodeUpdate, pkg/registry/core/node nodeStatusStrategy.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Node, NodeStatus } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateResourceAmount } from '../../validation/resource-rules.ts';
 
 type Status = DeepReadonly<NodeStatus>;

@@ -1,9 +1,9 @@
 // Nodes. Source: pkg/registry/core/node, pkg/apis/core/validation ValidateNode, ValidateNodeUpdate.
 import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { Node, Taint } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { cidrWarnings } from '../../validation/ip-warnings.ts';
 import { cidrErrors, strictCidrErrors } from '../../validation/value-rules.ts';
 import { nodeProxySubresource } from './proxy.ts';

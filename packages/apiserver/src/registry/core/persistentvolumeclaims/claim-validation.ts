@@ -2,7 +2,7 @@
 // ValidatePersistentVolumeClaimSpec.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { PersistentVolumeClaimSpec, TypedObjectReference } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { validatePositiveAmount } from '../../validation/resource-rules.ts';
 

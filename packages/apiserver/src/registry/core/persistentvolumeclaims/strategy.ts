@@ -2,9 +2,9 @@
 import { type DeepReadonly, deepCopy, qualifiedNameErrors } from '@kapstan/api';
 import type { Quantity } from '@kapstan/kinds';
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { amount } from '../../validation/resource-rules.ts';
 import { validateClaimSpec } from './claim-validation.ts';

@@ -1,9 +1,9 @@
 // Persistent volumes. Source: pkg/registry/core/persistentvolume, pkg/apis/core/validation ValidatePersistentVolumeSpec.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, formatTime } from '@kapstan/api';
 import type { PersistentVolume, PersistentVolumeSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
 import { amount, validatePositiveAmount } from '../../validation/resource-rules.ts';

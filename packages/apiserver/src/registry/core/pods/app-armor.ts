@@ -1,8 +1,8 @@
 // The AppArmor profiles of a new pod's containers: annotations become fields. Rules of both: annotation-validation.ts.
 // Source: pkg/registry/core/pod/strategy.go applyAppArmorVersionSkew, pkg/api/pod ApparmorFieldForAnnotation.
 import type { AppArmorProfile, Pod } from '@kapstan/kinds/core/v1';
+import { collectFieldErrors } from '../../../validation/field.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import { collectFieldErrors } from '../../validation/field.ts';
 import { annotationOf, appArmorPrefix } from './annotation-validation.ts';
 import { validateAppArmor } from './security-validation.ts';
 

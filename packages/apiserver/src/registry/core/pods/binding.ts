@@ -10,12 +10,12 @@ import {
   StatusError,
 } from '@kapstan/api';
 import type { Binding, Pod, PodCondition } from '@kapstan/kinds/core/v1';
+import { collectFieldErrors } from '../../../validation/field.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
 import { kubernetesTypes } from '../../kubernetes-types.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
 import { subresourceStrategy } from '../../typed-strategy.ts';
-import { collectFieldErrors } from '../../validation/field.ts';
 
 const bindings = { group: '', resource: 'pods/binding' };
 const pods = { group: '', resource: 'pods' };

@@ -3,7 +3,7 @@
 // validateContainerStatusAllocatedResourcesStatus.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Container, ContainerStatus, PodSpec, PodStatus, ResourceStatus } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 
 type Statuses = readonly DeepReadonly<ContainerStatus>[];

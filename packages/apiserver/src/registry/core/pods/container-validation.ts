@@ -2,7 +2,7 @@
 // security-validation.ts, env-validation.ts. Source: pkg/apis/core/validation validateContainers.
 import { type DeepReadonly, dnsLabelErrors } from '@kapstan/api';
 import type { Container, ContainerPort, EphemeralContainer, PodSpec } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateResourceRequirements } from '../../validation/resource-rules.ts';
 import { portNameErrors, portNumberErrors } from '../../validation/value-rules.ts';
 import { validateEnv, validateEnvFrom } from './env-validation.ts';

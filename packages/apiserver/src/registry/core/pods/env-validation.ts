@@ -15,7 +15,7 @@ import type {
   ObjectFieldSelector,
   ResourceFieldSelector,
 } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { configKeyErrors, envNameErrors } from '../../validation/value-rules.ts';
 import { validatePathWithoutDots } from './volume-source-validation.ts';
 

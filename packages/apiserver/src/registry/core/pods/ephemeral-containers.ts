@@ -1,11 +1,11 @@
 // The endpoint that adds containers to a pod that runs. Its neighbour /resize: resize.ts. Source: pkg/registry/core/pod/storage.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { EphemeralContainer, Pod } from '@kapstan/kinds/core/v1';
+import type { Field, ValidationPolicy } from '../../../validation/field.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
 import { subresourceStrategy } from '../../typed-strategy.ts';
-import type { Field, ValidationPolicy } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { isMirror } from './annotation-validation.ts';
 import { validatePod } from './pod-validation.ts';

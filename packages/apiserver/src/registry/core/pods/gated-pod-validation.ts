@@ -2,8 +2,8 @@
 // Source: pkg/apis/core/validation validateNodeSelectorMutation, validateNodeAffinityMutation.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { NodeAffinity, NodeSelectorTerm, PodSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 
 type ReadonlySpec = DeepReadonly<PodSpec>;
 type Affinity = DeepReadonly<NodeAffinity> | undefined;

@@ -1,10 +1,10 @@
 // pods/log: the log of a container, as its kubelet gives it. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
 import { newInvalid } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
+import { collectFieldErrors } from '../../../validation/field.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { formatQuery } from '../../destination.ts';
 import type { ByteSubresource } from '../../resource-definition.ts';
-import { collectFieldErrors } from '../../validation/field.ts';
 import { findKubelet } from '../nodes/kubelet-address.ts';
 import { chooseContainer } from './container-choice.ts';
 

@@ -2,7 +2,7 @@
 // ValidateVolumeDevices.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Container, EphemeralContainer, PodSpec, VolumeMount } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateDescendingPath } from './volume-source-validation.ts';
 
 type AnyContainer = DeepReadonly<Container> | DeepReadonly<EphemeralContainer>;

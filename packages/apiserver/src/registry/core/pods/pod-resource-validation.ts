@@ -2,7 +2,7 @@
 // validatePodResourceConsistency.
 import type { DeepReadonly } from '@kapstan/api';
 import type { PodSpec } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import {
   amount,
   isHugePages,

@@ -7,8 +7,8 @@ import {
   qualifiedNameErrors,
 } from '@kapstan/api';
 import type { PodSpec, PodTemplateSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
 import { validateResourceRequirements } from '../../validation/resource-rules.ts';
 import { ipErrors, rangeErrors, searchPathErrors } from '../../validation/value-rules.ts';

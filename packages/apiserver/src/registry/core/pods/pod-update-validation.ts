@@ -1,8 +1,8 @@
 // What may change in a pod that exists. Source: pkg/apis/core/validation ValidatePodUpdate.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Container, Pod, PodSpec, Toleration } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { jsonDiff } from '../../validation/json-diff.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 import { takeNodeChoice } from './gated-pod-validation.ts';

@@ -1,7 +1,7 @@
 // Rules for a pod itself, in creates and in all updates. Those of its spec, which templates share: pod-spec-validation.ts.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Pod } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validatePodAnnotations } from './annotation-validation.ts';
 import { validatePodSpec } from './pod-spec-validation.ts';
 

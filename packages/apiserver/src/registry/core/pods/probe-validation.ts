@@ -2,7 +2,7 @@
 // validateLifecycle.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Container, Lifecycle, LifecycleHandler, PodSpec, Probe } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { portErrors } from '../../validation/value-rules.ts';
 
 /** `at` is the container. */

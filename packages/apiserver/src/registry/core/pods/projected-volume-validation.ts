@@ -2,7 +2,7 @@
 // validateProjectionSources.
 import type { DeepReadonly } from '@kapstan/api';
 import type { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource, VolumeProjection } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateLocalPath } from './volume-source-validation.ts';
 
 /** Rules that plain volumes have, too. */

@@ -2,11 +2,11 @@
 // dropNonResizeUpdates, pkg/apis/core/validation ValidatePodResize.
 import { type DeepReadonly, deepCopy } from '@kapstan/api';
 import type { Container, Pod, PodSpec, ResourceRequirements } from '@kapstan/kinds/core/v1';
+import type { Field, ValidationPolicy } from '../../../validation/field.ts';
 import { kindFactsOf } from '../../builtin-resource.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import type { StrategySubresource } from '../../resource-definition.ts';
 import { subresourceStrategy } from '../../typed-strategy.ts';
-import type { Field, ValidationPolicy } from '../../validation/field.ts';
 import { isMirror } from './annotation-validation.ts';
 import { restorePod } from './ephemeral-containers.ts';
 import { validatePod } from './pod-validation.ts';

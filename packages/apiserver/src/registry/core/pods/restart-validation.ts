@@ -2,7 +2,7 @@
 // validateContainerRestartPolicy, validateResizePolicy.
 import type { DeepReadonly } from '@kapstan/api';
 import type { Container } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 
 const policies = ['Always', 'Never', 'OnFailure'];
 const actions = ['Restart', 'RestartAllContainers'];

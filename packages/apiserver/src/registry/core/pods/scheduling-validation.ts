@@ -17,7 +17,7 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];

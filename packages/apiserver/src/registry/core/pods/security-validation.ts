@@ -8,7 +8,7 @@ import type {
   SeccompProfile,
   SecurityContext,
 } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { rangeErrors } from '../../validation/value-rules.ts';
 import { validateDescendingPath } from './volume-source-validation.ts';
 import { validateWindowsOptions } from './windows-validation.ts';

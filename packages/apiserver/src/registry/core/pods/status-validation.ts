@@ -3,7 +3,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { Pod, PodCondition, PodExtendedResourceClaimStatus, PodStatus } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { ipWarnings } from '../../validation/ip-warnings.ts';
 import { ipErrors } from '../../validation/value-rules.ts';
 import { validateContainerStatuses } from './container-status-validation.ts';

@@ -2,8 +2,8 @@
 // them: mount-validation.ts. Source: pkg/apis/core/validation ValidateVolumes.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, type ObjectMeta, parseQuantity } from '@kapstan/api';
 import type { KeyToPath, PersistentVolumeClaimTemplate, Volume } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
 import { validateClaimSpec } from '../persistentvolumeclaims/claim-validation.ts';
 import { validateFieldRef, validateResourceField, volumeFields } from './env-validation.ts';

@@ -2,7 +2,7 @@
 // validateWindowsSecurityContextOptions, validateWindowsHostProcessPod, validateOS, validateLinux, validateWindows.
 import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
 import type { Container, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 
 type ReadonlySpec = DeepReadonly<PodSpec>;
 

@@ -1,9 +1,9 @@
 // Resource quotas. Source: pkg/apis/core/validation ValidateResourceQuotaSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { isQuotaHugePages, validateResourceAmount, validateResourceName } from '../../validation/resource-rules.ts';
 
 export const resourceQuotas: BuiltinKind<ResourceQuota> = {

@@ -1,9 +1,9 @@
 // Secrets. Source: pkg/registry/core/secret, pkg/apis/core/validation ValidateSecret, ValidateSecretUpdate.
 import { type DeepReadonly, getOwn } from '@kapstan/api';
 import type { Secret } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { configKeyErrors } from '../../validation/value-rules.ts';
 import { maxDataBytes } from '../configmaps/strategy.ts';
 import { keyPairFault } from './tls-key-pair.ts';

@@ -15,11 +15,11 @@ import {
 } from '@kapstan/api';
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { collectFieldErrors } from '../../../validation/field.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { kubernetesTypes } from '../../kubernetes-types.ts';
 import type { RequestContext } from '../../request-context.ts';
 import type { ObjectSubresource } from '../../resource-definition.ts';
-import { collectFieldErrors } from '../../validation/field.ts';
 import type { KubernetesClaims, TokenIssuer, TokenReference } from './token-issuer.ts';
 
 const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' } as const;

@@ -2,7 +2,7 @@
 // Source: pkg/registry/core/service/storage initNodePorts, updateNodePorts, allocHealthCheckNodePort.
 import type { DeepReadonly, FieldError } from '@kapstan/api';
 import type { ServicePort, ServiceSpec } from '@kapstan/kinds/core/v1';
-import { collectFieldErrors, type Field } from '../../validation/field.ts';
+import { collectFieldErrors, type Field } from '../../../validation/field.ts';
 import type { NodePortRange } from './node-ports.ts';
 import type { NumberPool } from './number-pool.ts';
 import { hasNodePorts, needsHealthCheckPort, needsNodePort } from './service-needs.ts';

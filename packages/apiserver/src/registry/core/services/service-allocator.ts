@@ -4,12 +4,12 @@
 import { isIP } from 'node:net';
 import { type DeepReadonly, type FieldError, isNotFound, newInternalError, newInvalid } from '@kapstan/api';
 import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
+import { collectFieldErrors } from '../../../validation/field.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { RequestContext } from '../../request-context.ts';
 import type { FinishReservation, ResourceAllocation } from '../../resource-definition.ts';
 import type { ResourceStore } from '../../resource-store.ts';
 import { serverContext } from '../../server-context.ts';
-import { collectFieldErrors } from '../../validation/field.ts';
 import { type AddressOwner, ClusterAddresses } from './cluster-addresses.ts';
 import { parseIpv4, parseIpv4Network } from './ipv4.ts';
 import { NodePorts } from './node-ports.ts';

@@ -3,7 +3,7 @@
 import { isIPv6 } from 'node:net';
 import type { DeepReadonly } from '@kapstan/api';
 import type { ServiceSpec } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { ipErrors } from '../../validation/value-rules.ts';
 import { isHeadless } from './service-needs.ts';
 

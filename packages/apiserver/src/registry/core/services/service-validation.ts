@@ -1,7 +1,7 @@
 // Rules for services. Source: pkg/apis/core/validation ValidateService, ValidateServiceUpdate.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, qualifiedNameErrors } from '@kapstan/api';
 import type { Service, ServicePort, ServiceSpec } from '@kapstan/kinds/core/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateLabels } from '../../validation/label-rules.ts';
 import {
   ipErrors,

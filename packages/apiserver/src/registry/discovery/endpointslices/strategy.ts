@@ -7,9 +7,9 @@ import {
   qualifiedNameErrors,
 } from '@kapstan/api';
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from '@kapstan/kinds/discovery.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { repetitions } from '../../validation/repetition.ts';
 import { canonicalIpErrors, ipErrors, specialIpErrors } from '../../validation/value-rules.ts';
 

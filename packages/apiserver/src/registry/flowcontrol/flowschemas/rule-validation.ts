@@ -7,7 +7,7 @@ import type {
   ResourcePolicyRule,
   Subject,
 } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 
 export function validateRule(at: Field, rule: DeepReadonly<PolicyRulesWithSubjects>): void {
   if ((rule.subjects?.length ?? 0) === 0) at.child('subjects').required('subjects must contain at least one value');

@@ -6,8 +6,8 @@ import type {
   PriorityLevelConfiguration,
   QueuingConfiguration,
 } from '@kapstan/kinds/flowcontrol.apiserver.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateConditions } from '../conditions.ts';
 import { validateMandatoryLevel } from '../mandatory-specs.ts';
 

@@ -1,8 +1,8 @@
 // Ingress classes. Source: pkg/apis/networking/validation ValidateIngressClass.
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { IngressClass, IngressClassParametersReference } from '@kapstan/kinds/networking.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateTypedReference } from '../typed-reference.ts';
 
 const maxControllerBytes = 250;

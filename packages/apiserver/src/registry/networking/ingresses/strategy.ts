@@ -2,8 +2,8 @@
 import { isIP } from 'node:net';
 import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { HTTPIngressPath, Ingress, IngressBackend, IngressRule } from '@kapstan/kinds/networking.k8s.io/v1';
+import { collectFieldErrors, type Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import { collectFieldErrors, type Field } from '../../validation/field.ts';
 import { ipErrors, portNameErrors, portNumberErrors, wildcardSubdomainErrors } from '../../validation/value-rules.ts';
 import { validateTypedReference } from '../typed-reference.ts';
 

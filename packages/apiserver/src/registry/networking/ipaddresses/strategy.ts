@@ -1,10 +1,10 @@
 // IP addresses: cluster addresses and who has them. Source: pkg/apis/networking/validation ValidateIPAddress.
 import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
 import type { IPAddress, ParentReference } from '@kapstan/kinds/networking.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { pathSegmentErrors } from '../../names.ts';
-import type { Field } from '../../validation/field.ts';
 import { canonicalIpErrors } from '../../validation/value-rules.ts';
 
 export const ipAddresses: BuiltinKind<IPAddress> = {

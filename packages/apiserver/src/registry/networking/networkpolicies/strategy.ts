@@ -1,9 +1,9 @@
 // Network policies. Source: pkg/apis/networking/v1/defaults.go, pkg/apis/networking/validation ValidateNetworkPolicySpec.
 import type { DeepReadonly } from '@kapstan/api';
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from '@kapstan/kinds/networking.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { parseIpv4Network } from '../../core/services/ipv4.ts';
-import type { Field } from '../../validation/field.ts';
 import { cidrWarnings } from '../../validation/ip-warnings.ts';
 import { validateLabelSelector } from '../../validation/label-rules.ts';
 import { cidrErrors, portErrors, portNumberErrors, strictCidrErrors } from '../../validation/value-rules.ts';

@@ -1,7 +1,7 @@
 // Service CIDRs. Source: pkg/apis/networking/validation ValidateServiceCIDR.
 import type { ServiceCIDR } from '@kapstan/kinds/networking.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 import { canonicalCidrErrors, cidrErrors } from '../../validation/value-rules.ts';
 
 export const serviceCidrs: BuiltinKind<ServiceCIDR> = {

@@ -7,7 +7,7 @@ import type {
   DeviceSubRequest,
   ExactDeviceRequest,
 } from '@kapstan/kinds/resource.k8s.io/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import {
   maxListItems,
   validateConfiguration,

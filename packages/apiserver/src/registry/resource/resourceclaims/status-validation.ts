@@ -10,11 +10,11 @@ import type {
   ResourceClaim,
   ResourceClaimConsumerReference,
 } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { validateConditions } from '../../validation/condition-validation.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
-import type { Field } from '../../validation/field.ts';
 import { uidErrors } from '../../validation/uid-errors.ts';
 import { interfaceAddressErrors } from '../../validation/value-rules.ts';
 import {

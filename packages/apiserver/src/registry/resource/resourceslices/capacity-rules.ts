@@ -2,7 +2,7 @@
 // device-rules.ts. Source: pkg/apis/resource/validation validateRequestPolicy.
 import { type DeepReadonly, parseQuantity, type Quantity } from '@kapstan/api';
 import type { CapacityRequestPolicy, CapacityRequestPolicyRange } from '@kapstan/kinds/resource.k8s.io/v1';
-import type { Field } from '../../validation/field.ts';
+import type { Field } from '../../../validation/field.ts';
 import { validateSet } from '../device-validation.ts';
 
 const maxOptions = 10;

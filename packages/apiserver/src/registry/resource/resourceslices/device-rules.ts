@@ -9,9 +9,9 @@ import {
   qualifiedNameErrors,
 } from '@kapstan/api';
 import type { Counter, Device, DeviceAttribute, DeviceCapacity, DeviceTaint } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateName, validateSet } from '../device-validation.ts';
 import { validateRequestPolicy } from './capacity-rules.ts';
 

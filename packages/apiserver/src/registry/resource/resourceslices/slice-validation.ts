@@ -2,9 +2,9 @@
 // device-rules.ts. Source: pkg/apis/resource/validation validateResourceSliceSpec.
 import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
 import type { CounterSet, Device, ResourcePool, ResourceSliceSpec } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import { validateNodeSelector } from '../../core/pods/scheduling-validation.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateSet } from '../device-validation.ts';
 import { validateCounterName, validateCounters, validateDevice } from './device-rules.ts';
 import { hasLists } from './gated-fields.ts';

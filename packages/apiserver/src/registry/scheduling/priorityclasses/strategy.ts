@@ -1,7 +1,7 @@
 // Priority classes. Source: pkg/apis/scheduling/validation ValidatePriorityClass, pkg/apis/scheduling/v1/helpers.go.
 import type { PriorityClass } from '@kapstan/kinds/scheduling.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
-import type { Field } from '../../validation/field.ts';
 
 const maxUserPriority = 1_000_000_000;
 /** Classes that every cluster has. */

@@ -1,9 +1,9 @@
 // CSI drivers. Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation ValidateCSIDriver.
 import type { DeepReadonly } from '@kapstan/api';
 import type { CSIDriver, CSIDriverSpec } from '@kapstan/kinds/storage.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 
 const minUpdatePeriodSeconds = 10;
 const minTokenSeconds = 600;

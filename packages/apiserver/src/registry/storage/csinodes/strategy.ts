@@ -1,10 +1,10 @@
 // CSI nodes. Source: pkg/apis/storage/validation ValidateCSINode.
 import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { CSINode, CSINodeDriver } from '@kapstan/kinds/storage.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
-import type { Field } from '../../validation/field.ts';
 
 const maxNodeIdBytes = 256;
 

@@ -2,9 +2,9 @@
 import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
 import type { TopologySelectorTerm } from '@kapstan/kinds/core/v1';
 import type { StorageClass } from '@kapstan/kinds/storage.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
-import type { Field } from '../../validation/field.ts';
 import { goStringMap } from '../../validation/label-rules.ts';
 import { deprecatedNodeLabels } from '../../validation/node-label-warnings.ts';
 import { repetitions } from '../../validation/repetition.ts';

@@ -2,9 +2,9 @@
 // Source: pkg/apis/core/validation ValidatePersistentVolumeSpec, with validateInlinePersistentVolumeSpec.
 import type { DeepReadonly } from '@kapstan/api';
 import type { PersistentVolumeSpec } from '@kapstan/kinds/core/v1';
+import type { Field } from '../../../validation/field.ts';
 import { validateAccessModes } from '../../core/persistentvolumeclaims/claim-validation.ts';
 import { validateSources } from '../../core/persistentvolumes/strategy.ts';
-import type { Field } from '../../validation/field.ts';
 
 const context = 'in the context of inline volumes';
 

@@ -1,10 +1,10 @@
 // Volume attachments. Source: pkg/apis/storage/validation ValidateVolumeAttachment.
 import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
 import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from '@kapstan/kinds/storage.k8s.io/v1';
+import type { Field } from '../../../validation/field.ts';
 import type { BuiltinKind } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';
 import { validateDriverName } from '../../validation/driver-name.ts';
-import type { Field } from '../../validation/field.ts';
 import { validateInlineVolume } from './inline-volume.ts';
 
 const maxMetadataBytes = 256 * 1024;

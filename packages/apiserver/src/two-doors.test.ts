@@ -9,7 +9,8 @@ import { builtinResources } from './registry/builtin-resources.ts';
 import { defaultStrategy } from './registry/default-strategy.ts';
 import { InProcessClient } from './registry/in-process-client.ts';
 import { virtualResource } from './registry/virtual-resource.ts';
-import { startTestServer, type TestRequest, type TestServer } from './testing/api-server-fixture.ts';
+import type { TestRequest, TestServer } from './testing/api-server-fixture.ts';
+import { startKubernetesServer } from './testing/kubernetes-server.ts';
 import { testDefinition } from './testing/store-fixture.ts';
 
 type Any = KubernetesObject & Record<string, unknown>;
@@ -370,7 +371,7 @@ beforeAll(async () => {
     strategy: defaultStrategy,
   });
   const definitions = [...builtinResources().filter(({ resource: name }) => wanted.includes(name)), custom];
-  server = await startTestServer(openLmdbEngine, { definitions });
+  server = await startKubernetesServer(openLmdbEngine, { definitions });
   server.catalog.install(virtualResource({ id: 'authorization.k8s.io/v1/subjectaccessreviews', answer: (o) => o }));
   client = new InProcessClient({
     catalog: server.catalog,

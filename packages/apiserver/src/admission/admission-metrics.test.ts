@@ -89,7 +89,7 @@ it.each<[AdmissionOperation, readonly string[]]>([
   ['DELETE', ['Priority admit']],
   ['CONNECT', []],
 ])('a plug-in is asked about the operations that it is asked about in Kubernetes: %s', async (operation, names) => {
-  const options = { catalog: new ResourceCatalog(), authorizer: alwaysAllow };
+  const options = { catalog: new ResourceCatalog(), authorizer: alwaysAllow, builtIn: kubernetesAdmission };
   const chain = new AdmissionChain({ ...options, disabled: ['NamespaceLifecycle'] });
   const resource = { group: 'example.com', version: 'v1', resource: 'things' };
   const attributes = testAttributes({ operation, resource, namespace: '' });

@@ -14,6 +14,7 @@ import type {
   ResourceAttributes,
 } from '@kapstan/kinds/authorization.k8s.io/v1';
 import type { AuthorizationAttributes, SelectorTerms } from './authorizer.ts';
+import { parsedTerms } from './selector-terms.ts';
 
 type ReviewedSelector = DeepReadonly<FieldSelectorAttributes | LabelSelectorAttributes>;
 type Term = NonNullable<ReviewedSelector['requirements']>[number];
@@ -33,18 +34,6 @@ export function reviewedSelectors(attributes: DeepReadonly<ResourceAttributes>):
     read: readLabelTerm,
   });
   return { ...(fields && { fieldSelector: fields }), ...(labels && { labelSelector: labels }) };
-}
-
-/** The terms of a text, "" being none. */
-export function parsedTerms<T>(text: string, parse: (text: string) => readonly T[]): SelectorTerms<T> | undefined {
-  if (text === '') return undefined;
-  try {
-    const requirements = parse(text);
-    return requirements.length === 0 ? undefined : { requirements };
-  } catch (error) {
-    if (error instanceof TypeError) return { requirements: [], error };
-    throw error;
-  }
 }
 
 /** The evaluationError of the review; undefined when there is none. */

@@ -3,7 +3,7 @@
 import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
 import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { Age } from '../table/age.ts';
-import { nameOf } from '../table/cells.ts';
+import { nameOf } from '../table/name-and-age.ts';
 import type { TableColumn, TableConvertor } from '../table/table.ts';
 import { compileJsonPath, type JsonPath } from './json-path.ts';
 

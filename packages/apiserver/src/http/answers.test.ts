@@ -3,15 +3,16 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodeMessage } from '../codec/protobuf-encoder.ts';
 import { readEnvelope, wrapMessage } from '../codec/protobuf-envelope.ts';
-import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import type { TestServer } from '../testing/api-server-fixture.ts';
 import { factTypes } from '../testing/fact-types.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const meta = (as: string, version = 'v1') => ({ accept: `application/json;as=${as};v=${version};g=meta.k8s.io` });
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer(openLmdbEngine);
+  server = await startKubernetesServer(openLmdbEngine);
   for (const name of ['a', 'b']) {
     const body = { metadata: { name, labels: { l: name } }, data: { k: '1', on: 'yes' } };
     await server.send('POST', configMaps, { body });

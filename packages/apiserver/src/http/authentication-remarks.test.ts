@@ -3,10 +3,10 @@ import { afterEach, expect, it } from 'vitest';
 import { AuditLog } from '../audit/audit-log.ts';
 import type { AuthenticationRemarks } from '../authn/authenticator.ts';
 import { bearerAuthenticator } from '../authn/token-authenticator.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 
-const definitions = builtinResources().filter(({ resource }) => resource === 'configmaps');
+const definitions = factDefinitions().filter(({ resource }) => resource === 'configmaps');
 const configMaps = '/api/v1/namespaces/default/configmaps';
 let server: TestServer | undefined;
 afterEach(async () => {

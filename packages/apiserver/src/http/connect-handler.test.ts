@@ -4,8 +4,9 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { InProcessClient } from '../registry/in-process-client.ts';
-import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import type { TestServer } from '../testing/api-server-fixture.ts';
 import { type KubeletStandIn, startKubelet } from '../testing/kubelet-stand-in.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 
 const core = '/api/v1';
@@ -26,7 +27,7 @@ beforeAll(async () => {
     [8080, pod.port],
     [10_250, kubelet.port],
   ]);
-  server = await startTestServer(openLmdbEngine, {
+  server = await startKubernetesServer(openLmdbEngine, {
     definitions: builtinResources({
       findStore: (...id) => server.catalog.find(...id)?.store,
       lookupHost: async (host) => {

@@ -1,8 +1,8 @@
 // Methods and paths of custom resources, answered as recorded from a kube-apiserver 1.36: the verb decides, not the method.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 
 const group = 'example.com';
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const { strategy } = testDefinition();
   server = await startTestServer(openLmdbEngine, {
     definitions: [
-      ...builtinResources().filter(({ resource }) => ['namespaces', 'deployments'].includes(resource)),
+      ...factDefinitions().filter(({ resource }) => ['namespaces', 'deployments'].includes(resource)),
       testDefinition({
         ...custom,
         resource: 'widgets',

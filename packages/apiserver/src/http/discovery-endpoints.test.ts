@@ -1,8 +1,8 @@
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 
@@ -10,7 +10,7 @@ const json = 'application/json';
 const protobuf = 'application/vnd.kubernetes.protobuf';
 const aggregated = (type: string, version = 'v2') =>
   `${type};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
-const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'deployments'].includes(resource));
+const definitions = factDefinitions().filter(({ resource }) => ['configmaps', 'deployments'].includes(resource));
 
 async function start(): Promise<TestServer> {
   return startTestServer(openLmdbEngine, { definitions });
@@ -329,7 +329,7 @@ describe('documents of discovery, version and OpenAPI', () => {
 
 it('the group of the aggregator has a route of its own, for GET alone; the others come whatever the method', async () => {
   const on = await startTestServer(openLmdbEngine, {
-    definitions: [...definitions, ...builtinResources().filter(({ resource }) => resource === 'apiservices')],
+    definitions: [...definitions, ...factDefinitions().filter(({ resource }) => resource === 'apiservices')],
   });
   try {
     const statuses = [];

@@ -4,12 +4,12 @@ import { connect } from 'node:net';
 import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 
-const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
+const definitions = factDefinitions().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const watchPath = `${configMaps}?watch=1&resourceVersion=1`;
 let server: TestServer | undefined;

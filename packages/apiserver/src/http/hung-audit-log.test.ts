@@ -7,11 +7,11 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { AuditLog } from '../audit/audit-log.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 
-const definitions = builtinResources().filter(({ resource }) => resource === 'configmaps');
+const definitions = factDefinitions().filter(({ resource }) => resource === 'configmaps');
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const watchPath = `${configMaps}?watch=1&timeoutSeconds=1`;
 const authorization = `Bearer ${adminToken}`;

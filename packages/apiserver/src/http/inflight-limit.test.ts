@@ -3,8 +3,8 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { describe, expect, it } from 'vitest';
 import { tokenAuthenticator } from '../authn/token-authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { startTestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { InflightLimit, type LeavePlace } from './inflight-limit.ts';
 import { parseRequestInfo, type RequestInfo } from './request-info.ts';
 
@@ -164,7 +164,7 @@ describe('a flood of one user', () => {
     ]);
     const counts = { waiting: 0, most: 0, refused: 0 };
     const server = await startTestServer(openLmdbEngine, {
-      definitions: builtinResources().filter(({ resource }) => resource === 'configmaps'),
+      definitions: factDefinitions().filter(({ resource }) => resource === 'configmaps'),
       authentication: { authenticators: [tokenAuthenticator(users)] },
       authorizer: {
         // Holds each place for some turns, so that there are more requests than places.

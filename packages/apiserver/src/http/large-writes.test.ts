@@ -1,15 +1,15 @@
 // Large objects are written in several turns of the event loop, so that no turn has all the work.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ServedResource } from '../registry/catalog.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { configMap, StoreFixture, testContext, unconditionalStrategy } from '../testing/store-fixture.ts';
 
 let server: TestServer;
 beforeEach(async () => {
-  const definitions = builtinResources().filter(({ resource }) => resource === 'configmaps');
+  const definitions = factDefinitions().filter(({ resource }) => resource === 'configmaps');
   server = await startTestServer(openLmdbEngine, { definitions });
 });
 afterEach(() => server.close());

@@ -2,12 +2,12 @@ import type { ResourceVersion, Revision, UnstructuredObject } from '@kapstan/api
 import { Stored } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { listItemEncoding, objectJson } from './encodings.ts';
 
-const definition = builtinResources().find(({ resource }) => resource === 'configmaps');
+const definition = factDefinitions().find(({ resource }) => resource === 'configmaps');
 if (definition === undefined) throw new Error('no configmaps');
 
 function storedConfigMap(index: number): Stored<UnstructuredObject> {

@@ -2,8 +2,8 @@ import { newForbidden, type UnstructuredObject } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 
 type Hook = (attributes: AdmissionAttributes) => Promise<void> | void;
 
@@ -21,7 +21,7 @@ let admit: Hook;
 let validate: Hook;
 let server: TestServer;
 beforeAll(async () => {
-  const definitions = builtinResources().filter(({ resource }) =>
+  const definitions = factDefinitions().filter(({ resource }) =>
     ['deployments', 'namespaces', 'pods'].includes(resource),
   );
   const admission: AdmissionControl = {

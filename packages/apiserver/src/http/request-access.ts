@@ -15,7 +15,7 @@ import type { ClientAuthorities } from '../authn/client-verification.ts';
 import { readImpersonation, type WantedUser } from '../authn/impersonation.ts';
 import { Impersonator } from '../authn/impersonator.ts';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError, withoutMarkup } from '../authz/authorizer.ts';
-import { parsedTerms } from '../authz/review-selectors.ts';
+import { parsedTerms } from '../authz/selector-terms.ts';
 import type { MaybePromise } from '../registry/first-decision.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 import type { AccessMetrics } from './access-metrics.ts';

@@ -4,12 +4,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { AuditLog, type AuditLogMode, type AuditLogTarget } from '../audit/audit-log.ts';
 import type { AuditLevel, AuditPolicy } from '../audit/audit-policy.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
-import {
-  startTestServer,
-  type TestRequest,
-  type TestServer,
-  type TestServerOptions,
-} from '../testing/api-server-fixture.ts';
+import type { TestRequest, TestServer, TestServerOptions } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 
 const served = ['configmaps', 'namespaces', 'endpoints', 'pods', 'secrets', 'deployments'];
@@ -52,7 +48,7 @@ async function start(
   const log = new AuditLog({ target, ...(mode && { mode }), ...(maxObjectBytes && { maxObjectBytes }) });
   const rules = typeof policy === 'string' ? { rules: [{ level: policy }] } : policy;
   const audit = { policy: rules, log };
-  server = await startTestServer(openLmdbEngine, {
+  server = await startKubernetesServer(openLmdbEngine, {
     definitions,
     authorizer: defaultAuthorizer(),
     metrics: [log.metrics],

@@ -8,13 +8,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { certificateAuthenticator } from '../authn/authenticator.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ServedResource } from '../registry/catalog.ts';
-import {
-  adminToken,
-  startTestServer,
-  type TestServer,
-  type TestServerOptions,
-  type TestStream,
-} from '../testing/api-server-fixture.ts';
+import { adminToken, type TestServer, type TestServerOptions, type TestStream } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 
 const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
@@ -22,7 +17,7 @@ const configMaps = '/api/v1/namespaces/default/configmaps';
 let server: TestServer | undefined;
 
 async function start(options: TestServerOptions = {}): Promise<TestServer> {
-  server = await startTestServer(openLmdbEngine, { definitions, ...options });
+  server = await startKubernetesServer(openLmdbEngine, { definitions, ...options });
   return server;
 }
 afterEach(async () => {

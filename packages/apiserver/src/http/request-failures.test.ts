@@ -5,7 +5,8 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
-import { startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import type { TestServer, TestServerOptions } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 
 const definitions = builtinResources().filter(({ resource }) => resource === 'configmaps');
@@ -18,7 +19,7 @@ afterEach(async () => {
 });
 
 async function start(options: TestServerOptions = {}): Promise<TestServer> {
-  const started = await startTestServer(openLmdbEngine, { definitions, ...options });
+  const started = await startKubernetesServer(openLmdbEngine, { definitions, ...options });
   server = started;
   return started;
 }

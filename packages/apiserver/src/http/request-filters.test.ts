@@ -4,11 +4,11 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { unauthenticatedGroup } from '../authn/authenticator.ts';
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 
-const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
+const definitions = factDefinitions().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
 const configMaps = '/api/v1/namespaces/default/configmaps';
 let server: TestServer | undefined;
 afterEach(async () => {
@@ -117,7 +117,7 @@ describe('the numbers of requests', () => {
   });
 
   it('tell which resources on their way out were asked for', async () => {
-    const endpoints = builtinResources().filter(({ resource }) => resource === 'endpoints');
+    const endpoints = factDefinitions().filter(({ resource }) => resource === 'endpoints');
     const on = await start({ definitions: [...definitions, ...endpoints] });
     await on.send('GET', configMaps);
     expect(await shown(on, 'apiserver_requested_deprecated_apis')).toEqual([]);

@@ -5,12 +5,12 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AuditLog } from '../audit/audit-log.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import type { Page } from './page.ts';
 
-const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
+const definitions = factDefinitions().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
 const configMaps = '/api/v1/namespaces/default/configmaps';
 const admin = { name: 'admin', groups: ['system:masters'] };
 let clock: VirtualClock;

@@ -3,8 +3,9 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
-import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import type { TestServer } from '../testing/api-server-fixture.ts';
 import { factTypes } from '../testing/fact-types.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { configMap, testDefinition } from '../testing/store-fixture.ts';
 
 const core = '/api/v1/namespaces/default';
@@ -15,7 +16,7 @@ const served = ['configmaps', 'deployments', 'horizontalpodautoscalers', 'leases
 let server: TestServer;
 beforeAll(async () => {
   const definitions = builtinResources().filter(({ resource }) => served.includes(resource));
-  server = await startTestServer(openLmdbEngine, { definitions });
+  server = await startKubernetesServer(openLmdbEngine, { definitions });
 });
 afterAll(() => server.close());
 

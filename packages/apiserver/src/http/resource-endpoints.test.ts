@@ -4,10 +4,10 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import type { DeleteRequest, ResourceStore, SelectRequest, WatchRequest } from '../registry/resource-store.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { configMap, testDefinition } from '../testing/store-fixture.ts';
 
 const things = '/apis/test.io/v1/namespaces/default/things';
@@ -70,7 +70,7 @@ let clock: VirtualClock;
 let store: FakeStore;
 beforeAll(async () => {
   clock = new VirtualClock();
-  const definitions = builtinResources().filter(({ resource }) => resource === 'namespaces');
+  const definitions = factDefinitions().filter(({ resource }) => resource === 'namespaces');
   server = await startTestServer(openLmdbEngine, { definitions, clock });
 });
 afterAll(() => server.close());

@@ -1,11 +1,11 @@
 import type { Revision, UnstructuredObject } from '@kapstan/api';
 import { jsonEncoding, Stored } from '@kapstan/storage';
 import { describe, expect, it } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { type IncludeObject, writeTableRow } from './table-response.ts';
 
-const configMaps = builtinResources().find(({ resource }) => resource === 'configmaps') as ResourceDefinition;
+const configMaps = factDefinitions().find(({ resource }) => resource === 'configmaps') as ResourceDefinition;
 const createdMs = Date.parse('2026-01-01T00:00:00Z');
 
 const configMap = (name: string): UnstructuredObject => ({

@@ -7,8 +7,9 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { InProcessClient } from '../registry/in-process-client.ts';
-import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { adminToken, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
 import { type KubeletStandIn, startKubelet } from '../testing/kubelet-stand-in.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { requestUpgrade } from '../testing/upgrade-client.ts';
 
@@ -30,7 +31,7 @@ async function start(
   peer = running;
   const definitions = builtinResources({ findStore: (...id) => server?.catalog.find(...id)?.store });
   const dial = () => connect(running.port, '127.0.0.1');
-  const started = await startTestServer(openLmdbEngine, { definitions, dial, ...options });
+  const started = await startKubernetesServer(openLmdbEngine, { definitions, dial, ...options });
   server = started;
   const client = new InProcessClient({ catalog: started.catalog });
   const metadata = { name: 'p', namespace: 'default' };

@@ -6,8 +6,9 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import { InProcessClient } from '../registry/in-process-client.ts';
-import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { adminToken, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
 import { type KubeletStandIn, type KubeletStandInOptions, startKubelet } from '../testing/kubelet-stand-in.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { requestUpgrade } from '../testing/upgrade-client.ts';
 
@@ -29,7 +30,7 @@ async function start(
   const running = await startKubelet({ tls: await selfSigned('CN=kubelet'), ...options.kubelets });
   kubelet = running;
   const definitions = builtinResources({ findStore: (...id) => server?.catalog.find(...id)?.store });
-  const started = await startTestServer(openLmdbEngine, { definitions, ...options });
+  const started = await startKubernetesServer(openLmdbEngine, { definitions, ...options });
   server = started;
   const client = new InProcessClient({ catalog: started.catalog });
   for (const [name, port] of [

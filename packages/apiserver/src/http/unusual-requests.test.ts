@@ -3,11 +3,12 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bearerAuthenticator } from '../authn/token-authenticator.ts';
 import { mastersAuthorizer } from '../authz/masters-authorizer.ts';
-import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import type { TestServer } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer(openLmdbEngine);
+  server = await startKubernetesServer(openLmdbEngine);
 });
 afterAll(() => server.close());
 
@@ -133,7 +134,7 @@ it('a secret for TLS whose key does not fit is taken with a warning', async () =
 
 it('who is nobody is refused what he asked for, and told that a token behind two spaces is none', async () => {
   const authenticators = [bearerAuthenticator({ apiAudiences: [], authenticators: [] })];
-  const strict = await startTestServer(openLmdbEngine, {
+  const strict = await startKubernetesServer(openLmdbEngine, {
     authorizer: mastersAuthorizer,
     authentication: { authenticators, anonymous: true },
   });
@@ -154,7 +155,7 @@ it('who is nobody is refused what he asked for, and told that a token behind two
 
 it('who writes what nobody enforces is warned of it, and who reads it or writes another part is not', async () => {
   const writeWarnings = new Map([['resourcequotas', 'resourcequotas have no effect']]);
-  const on = await startTestServer(openLmdbEngine, { writeWarnings });
+  const on = await startKubernetesServer(openLmdbEngine, { writeWarnings });
   try {
     const path = '/api/v1/namespaces/default/resourcequotas';
     const body = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec: { hard: { pods: '1' } } };

@@ -2,9 +2,9 @@ import { newInternalError } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceStore } from '../registry/resource-store.ts';
 import { startTestServer, type TestServer, type TestStream } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 
@@ -13,7 +13,7 @@ const as = (kind: string, version = 'v1') => `application/json;as=${kind};v=${ve
 let server: TestServer;
 let version: string;
 beforeAll(async () => {
-  const definitions = builtinResources().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
+  const definitions = factDefinitions().filter(({ resource }) => ['configmaps', 'namespaces'].includes(resource));
   server = await startTestServer(openLmdbEngine, { definitions });
   version = (await server.send('GET', configMaps)).json.metadata.resourceVersion;
   for (const name of ['a', 'b', 'c']) {

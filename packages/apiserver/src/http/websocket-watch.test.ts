@@ -7,7 +7,8 @@ import { WebSocket } from 'ws';
 import { knownTokens, tokenAuthenticator } from '../authn/token-authenticator.ts';
 import { webSocketAuthenticator } from '../authn/websocket-protocol.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';
-import { adminToken, startTestServer, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { adminToken, type TestServer, type TestServerOptions } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 import { defaultAuthorizer } from '../testing/rbac-fixture.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { requestUpgrade } from '../testing/upgrade-client.ts';
@@ -18,7 +19,7 @@ const admin = { authorization: `Bearer ${adminToken}` };
 let server: TestServer | undefined;
 
 async function start(options: TestServerOptions = {}): Promise<TestServer> {
-  server = await startTestServer(openLmdbEngine, { definitions, ...options });
+  server = await startKubernetesServer(openLmdbEngine, { definitions, ...options });
   return server;
 }
 afterEach(async () => {

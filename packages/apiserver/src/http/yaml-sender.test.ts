@@ -4,11 +4,11 @@ import { request } from 'node:http';
 import type { Worker } from 'node:worker_threads';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { expect, it } from 'vitest';
-import { builtinResources } from '../registry/builtin-resources.ts';
 import { adminToken, startTestServer } from '../testing/api-server-fixture.ts';
+import { factDefinitions } from '../testing/fact-kinds.ts';
 
 it('a sender of YAML who goes while it is read ends the thread that reads it', async () => {
-  const definitions = builtinResources().filter(({ resource }) => resource === 'configmaps');
+  const definitions = factDefinitions().filter(({ resource }) => resource === 'configmaps');
   const server = await startTestServer(openLmdbEngine, { definitions });
   const starts = once(process, 'worker');
   const sending = request(`${server.url}/api/v1/namespaces/default/configmaps`, {

@@ -1,7 +1,6 @@
 // The resources that a server offers without any definition: one BuiltinKind each, in the order of discovery.
 import { lookup } from 'node:dns/promises';
 import { type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
-import { discoveryFacts } from '@kapstan/kinds/facts';
 import type { ValidationPolicy } from '../validation/field.ts';
 import {
   validatingAdmissionPolicies,
@@ -21,7 +20,7 @@ import { autoscalers, autoscalersV1 } from './autoscaling/horizontalpodautoscale
 import { cronJobs } from './batch/cronjobs/strategy.ts';
 import { jobs } from './batch/jobs/strategy.ts';
 import type { BuiltinKind, BuiltinServer } from './builtin-kind.ts';
-import { defineBuiltin } from './builtin-resource.ts';
+import { builtinKinds, defineBuiltin } from './builtin-resource.ts';
 import { certificateSigningRequests } from './certificates/certificatesigningrequests/strategy.ts';
 import { leases } from './coordination/leases/strategy.ts';
 import { configMaps } from './core/configmaps/strategy.ts';
@@ -99,9 +98,10 @@ const defaultServer: Omit<BuiltinServer, 'nodePorts'> = {
 export function builtinResources(server: Partial<BuiltinServer> = {}): ResourceDefinition<UnstructuredObject>[] {
   const whole = { ...defaultServer, nodePorts: ownNodePorts(), ...server };
   const special = new Map([...coreKinds(whole), ...groupKinds(whole)]);
-  return Object.entries(discoveryFacts().resources)
-    .filter(([id, facts]) => facts.optIn !== true && !notServed.has(id))
-    .map(([id]) => special.get(id)?.(whole.policy) ?? defineBuiltin({ id }));
+  return builtinKinds
+    .ids()
+    .filter((id) => !notServed.has(id))
+    .map((id) => special.get(id)?.(whole.policy) ?? defineBuiltin({ id }));
 }
 
 type Entry = readonly [id: string, define: (policy: ValidationPolicy) => ResourceDefinition<UnstructuredObject>];

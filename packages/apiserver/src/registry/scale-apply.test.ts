@@ -1,7 +1,8 @@
 // Writing a Scale, step by step as a kube-apiserver 1.36.3 answered: who owns the replicas of the object after each.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import type { TestServer } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 
 interface Owner {
   readonly manager: string;
@@ -19,7 +20,7 @@ const applyHeaders = { 'content-type': 'application/apply-patch+yaml' };
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer(openLmdbEngine);
+  server = await startKubernetesServer(openLmdbEngine);
 });
 afterAll(() => server.close());
 

@@ -1,7 +1,8 @@
 // What the /status endpoints of single kinds keep, own and show: recorded from a kube-apiserver 1.36.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
+import type { TestServer } from '../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../testing/kubernetes-server.ts';
 
 const merge = { 'Content-Type': 'application/merge-patch+json' };
 const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
@@ -11,7 +12,7 @@ const generation = 'deprecated.daemonset.template.generation';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer(openLmdbEngine);
+  server = await startKubernetesServer(openLmdbEngine);
 });
 afterAll(() => server.close());
 

@@ -2,20 +2,13 @@
 import { type DeepReadonly, type KubernetesObject, labelSelectorFrom } from '@kapstan/api';
 import type { LabelSelector } from '@kapstan/kinds';
 import type { Container, PodSpec } from '@kapstan/kinds/core/v1';
-import { type Age, timeSince } from './age.ts';
 
 /** The row of one object, with an {@link Age} where the time counts. */
 export type Cells<T extends KubernetesObject = KubernetesObject> = (object: DeepReadonly<T>) => readonly unknown[];
 
+export { ageOf, nameOf } from './name-and-age.ts';
+
 export const none = '<none>';
-
-export function nameOf(object: DeepReadonly<KubernetesObject>): string {
-  return object.metadata?.name ?? '';
-}
-
-export function ageOf(object: DeepReadonly<KubernetesObject>): Age | string {
-  return timeSince(object.metadata?.creationTimestamp);
-}
 
 /** "a=b,c=d", "<none>" when empty. Source: labels.FormatLabels. */
 export function formatLabels(labels: Readonly<Record<string, string>> | undefined): string {

@@ -1,6 +1,7 @@
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../../../testing/api-server-fixture.ts';
+import type { TestServer } from '../../../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../../../testing/kubernetes-server.ts';
 import { virtualResource } from '../../virtual-resource.ts';
 import { type ComponentChecks, type ComponentHealth, componentStatuses } from './component-statuses.ts';
 
@@ -9,7 +10,7 @@ let server: TestServer;
 let isHealthy = true;
 
 beforeAll(async () => {
-  server = await startTestServer(openLmdbEngine, { definitions: [] });
+  server = await startKubernetesServer(openLmdbEngine, { definitions: [] });
   const checks: ComponentChecks = new Map<string, () => Promise<ComponentHealth>>([
     ['scheduler', async () => ({ status: 'False', message: 'gone' })],
     ['etcd-0', async () => (isHealthy ? { status: 'True', message: 'ok' } : { status: 'Unknown' })],

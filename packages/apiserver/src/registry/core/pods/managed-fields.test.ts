@@ -1,7 +1,8 @@
 // Who is told to manage what a pod's subresources write: recorded from a kube-apiserver 1.36.
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../../../testing/api-server-fixture.ts';
+import type { TestServer } from '../../../testing/api-server-fixture.ts';
+import { startKubernetesServer } from '../../../testing/kubernetes-server.ts';
 
 const pods = '/api/v1/namespaces/default/pods';
 const merge = { 'Content-Type': 'application/merge-patch+json' };
@@ -10,7 +11,7 @@ const container = { name: 'c', image: 'i' };
 let server: TestServer;
 
 beforeEach(async () => {
-  server = await startTestServer(openLmdbEngine);
+  server = await startKubernetesServer(openLmdbEngine);
 });
 afterEach(() => server.close());
 

@@ -1,0 +1,11 @@
+// An API server of the built-in kinds for tests.
+import { builtinResources } from '../registry/builtin-resources.ts';
+import { startTestServer, type TestServer, type TestServerOptions } from './api-server-fixture.ts';
+
+/** As startTestServer, of all built-in resources. */
+export function startKubernetesServer(
+  openEngine: Parameters<typeof startTestServer>[0],
+  options: TestServerOptions = {},
+): Promise<TestServer> {
+  return startTestServer(openEngine, { definitions: builtinResources(), ...options });
+}

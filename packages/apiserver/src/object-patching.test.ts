@@ -4,9 +4,9 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FieldManager } from './fieldmanager/field-manager.ts';
 import { objectPatching } from './object-patching.ts';
-import { ResourceCatalog } from './registry/catalog.ts';
-import { InProcessClient } from './registry/in-process-client.ts';
-import { ResourceStack } from './registry/resource-stack.ts';
+import { InProcessClient } from './registry/client/in-process-client.ts';
+import { ResourceCatalog } from './registry/definition/catalog.ts';
+import { ResourceStack } from './registry/store/resource-stack.ts';
 import { factDefinitions } from './testing/fact-kinds.ts';
 import { refusal, StoreFixture } from './testing/store-fixture.ts';
 

@@ -4,26 +4,22 @@ import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   type Authenticator,
   type Authorizer,
-  accessReviews,
   alwaysAllow,
   bearerAuthenticator,
   certificateAuthenticator,
-  identityReviews,
   knownTokens,
   mastersAuthorizer,
   ObjectReader,
-  RbacPolicy,
   type ResourceCatalog,
   rbacAuthorizer,
-  SecretTokens,
   type ServedResource,
-  ServiceAccountTokens,
   type TokenAuthenticationOptions,
   type UserInfo,
   unionAuthorizer,
   type VirtualStoreOptions,
   webSocketAuthenticator,
 } from '@kapstan/apiserver';
+import { accessReviews, identityReviews, RbacPolicy, SecretTokens, ServiceAccountTokens } from '@kapstan/kubernetes';
 
 /** The tokens of service accounts. Servers that share a store should agree on all of it. */
 export interface ServiceAccountOptions {

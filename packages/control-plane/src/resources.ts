@@ -1,21 +1,11 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
 import { type Clock, formatGroupResource, type Logger, type ResourceClient, type Revision } from '@kapstan/api';
+import { DefinitionController, definitionsId } from '@kapstan/apiextensions';
 import {
   AdmissionChain,
-  ApiEnablement,
-  type BuiltinServer,
-  bindings,
-  builtinFacts,
-  builtinResources,
-  componentStatuses,
-  DefinitionController,
-  definitionsId,
-  deploymentRollbacks,
   FieldManager,
-  guardEscalation,
   type HealthCheck,
   InProcessClient,
-  kubernetesAdmission,
   mirrorCatalog,
   type ObjectPatching,
   objectPatching,
@@ -24,11 +14,22 @@ import {
   type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
-  type RuntimeConfig,
   storageCodecOf,
-  virtualResource,
 } from '@kapstan/apiserver';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
+import {
+  ApiEnablement,
+  type BuiltinServer,
+  bindings,
+  builtinFacts,
+  builtinResources,
+  componentStatuses,
+  deploymentRollbacks,
+  guardEscalation,
+  kubernetesAdmission,
+  type RuntimeConfig,
+  virtualResource,
+} from '@kapstan/kubernetes';
 import {
   type Engine,
   formatMetrics,
@@ -45,8 +46,8 @@ import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kube
 import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
-import type { StoreEngines } from './store-engines.ts';
-import { StorePolls } from './store-polls.ts';
+import type { StoreEngines } from './store/store-engines.ts';
+import { StorePolls } from './store/store-polls.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;

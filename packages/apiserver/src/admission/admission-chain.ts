@@ -3,8 +3,8 @@
 import { type Clock, deepCopy, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
-import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/admission-control.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/store/admission-control.ts';
 import {
   type AdmissionStep,
   admissionFamilies,

@@ -1,8 +1,8 @@
 // PluginSet: the admission plug-ins that a server has, handed in by whoever knows its kinds. Put in order by admission-chain.ts.
 import type { Clock } from '@kapstan/api';
 import type { Authorizer } from '../authz/authorizer.ts';
-import type { AdmissionOperation } from '../registry/admission-control.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { AdmissionOperation } from '../registry/store/admission-control.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
 
 /** What plug-ins work with. */

@@ -1,7 +1,7 @@
 // The Authorizer of --authorization-mode=RBAC: allows what is granted, has no opinion on all else. Who is granted what comes through the
 // port RuleSource: from stored roles and bindings, or from a list in the program (rule-list.ts).
 // Source: plugin/pkg/auth/authorizer/rbac.
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Authorizer, UserRules } from './authorizer.ts';
 import { type Rule, ruleAllows } from './rule-matching.ts';
 

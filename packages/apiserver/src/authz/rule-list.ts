@@ -1,5 +1,5 @@
 // RuleList: who may do what, as a list that a program hands in: the RuleSource of a server without stored roles and bindings.
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Grant, RuleSource } from './rbac-authorizer.ts';
 import type { Rule } from './rule-matching.ts';
 

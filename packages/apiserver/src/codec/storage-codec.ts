@@ -11,7 +11,7 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { type Codec, jsonCodec } from '@kapstan/storage';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { metaTypes } from '../schema/meta-types.ts';
 import { haveSameShape } from '../schema/protobuf-messages.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';

@@ -1,7 +1,7 @@
 // DiscoveryIndex: the catalog as groups, versions and resources, built once per generation. Read by documents.ts and
-// by http/aggregated-discovery.ts. Orders as kube-apiserver: groups by priority, then name; resources by name.
-import type { ResourceCatalog } from '../registry/catalog.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+// by http/paths/aggregated-discovery.ts. Orders as kube-apiserver: groups by priority, then name; resources by name.
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 
 export interface VersionEntry {
   readonly version: string;

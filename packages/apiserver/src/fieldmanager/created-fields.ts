@@ -1,7 +1,7 @@
 // What the creator of an object owns, written straight as FieldsV1. Tells what updater.ts would tell of an object that was
 // nothing before, without the sets that only comparing with other managers needs. Used by field-manager.ts.
 import { getOwn, isJsonObject, rememberSize, type SlicedWork, SlicePace, sortInSlices } from '@kapstan/api';
-import { jsonEqual } from '../registry/json-equality.ts';
+import { jsonEqual } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';

@@ -9,8 +9,8 @@ import {
 } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { applyPatch } from '../patch/apply-patch.ts';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { factTypes } from '../testing/fact-types.ts';
 import { createApplier } from './apply-request.ts';

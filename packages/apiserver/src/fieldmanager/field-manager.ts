@@ -17,9 +17,9 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
-import type { FieldsCall, ManagedFieldsTracker } from '../registry/managed-fields-tracker.ts';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import type { FieldsCall, ManagedFieldsTracker } from '../registry/store/managed-fields-tracker.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';

@@ -8,8 +8,8 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cpuGrowth } from '../testing/cpu-growth.ts';
 import { factTypes } from '../testing/fact-types.ts';

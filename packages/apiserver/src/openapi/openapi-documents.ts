@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { formatApiVersion, stringifyJson } from '@kapstan/api';
 import { versionInfo } from '../discovery/version-info.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { ApiTypes } from '../schema/schema-node.ts';
 import { inSlices } from './document-slices.ts';
 import { resourcePaths } from './openapi-paths.ts';

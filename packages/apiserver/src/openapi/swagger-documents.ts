@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { stringifyJson } from '@kapstan/api';
 import { versionInfo } from '../discovery/version-info.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import { inSlices } from './document-slices.ts';
 import { addSharedSchemas, describeResource } from './openapi-documents.ts';
 import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';

@@ -7,14 +7,14 @@ import {
   storageKeyFacts,
   tableColumnFacts,
 } from '@kapstan/kinds/facts';
-import { KindCatalogue } from '../registry/kind-catalogue.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import type { TypedKind } from '../registry/typed-kind.ts';
-import { typedResource } from '../registry/typed-resource.ts';
+import { KindCatalogue } from '../registry/definition/kind-catalogue.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import type { TypedKind } from '../registry/definition/typed-kind.ts';
+import { typedResource } from '../registry/definition/typed-resource.ts';
 import { timeSince } from '../table/age.ts';
 import { factTypes } from './fact-types.ts';
 
-export const factKinds: KindCatalogue = new KindCatalogue({
+const factKinds: KindCatalogue = new KindCatalogue({
   types: factTypes,
   discovery: discoveryFacts,
   storage: storageKeyFacts,
@@ -50,7 +50,7 @@ const rules: Readonly<Record<string, Omit<TypedKind, 'id'>>> = {
   'apiregistration.k8s.io/v1/apiservices': { hasGroupRoute: true },
 };
 
-export function factDefinition<T extends KubernetesObject>(kind: TypedKind<T>): ResourceDefinition {
+function factDefinition<T extends KubernetesObject>(kind: TypedKind<T>): ResourceDefinition {
   return typedResource(kind, factKinds.facts(kind.id));
 }
 

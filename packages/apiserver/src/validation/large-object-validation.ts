@@ -10,8 +10,8 @@ import {
   stringifyInSlices,
 } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
-import type { DefinitionOrigin } from '../registry/definition-origin.ts';
-import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';
+import type { DefinitionOrigin } from '../registry/definition/definition-origin.ts';
+import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/store/large-validation.ts';
 import { JobThread } from '../schema/job-thread.ts';
 
 /** Longest time for one object. The slowest object of 3 MiB takes some two seconds of one core. */

@@ -2,11 +2,11 @@
 // them. Started, fed and ended by large-object-validation.ts, one object at a time; the makers come from whoever knows the kinds.
 import { parentPort } from 'node:worker_threads';
 import { type KubernetesObject, parseJson, tellFieldErrors, type UnstructuredObject } from '@kapstan/api';
-import type { ToldFindings } from '../registry/large-validation.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { serverContext } from '../registry/server-context.ts';
-import type { ResourceStrategy } from '../registry/strategy.ts';
-import { findingsOf } from '../registry/validation-run.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { serverContext } from '../registry/definition/server-context.ts';
+import type { ResourceStrategy } from '../registry/definition/strategy.ts';
+import type { ToldFindings } from '../registry/store/large-validation.ts';
+import { findingsOf } from '../registry/store/validation-run.ts';
 import type { ValidationJob } from './large-object-validation.ts';
 
 /** More than the headers of an answer hold. */

@@ -1,6 +1,13 @@
 // The layer table (architecture/layers.json) as dependency-cruiser rules. KAPSTAN_LAYERS_ROOT moves the root of the rules
 // into another folder: that is how test/lint/layers.test.ts shows that every rule bites.
-const { packages, doorsOnlyFor, folders, modulesOnlyIn, noNodeCoreIn } = require('./architecture/layers.json');
+const {
+  packages,
+  doorsOnlyFor,
+  testDoors,
+  folderOrder,
+  modulesOnlyIn,
+  noNodeCoreIn,
+} = require('./architecture/layers.json');
 
 const root = process.env.KAPSTAN_LAYERS_ROOT ?? '';
 const isTest = ['\\.(test|test-d)\\.ts$'];
@@ -8,6 +15,11 @@ const quote = (text) => text.replace(/[.]/g, '\\.');
 const home = (name) => `^${root}packages/${name}/`;
 const anyOf = (names) => `^${root}packages/(${names.join('|')})/`;
 const names = Object.keys(packages);
+/** Fixtures that are no part of the package. */
+const fixtures = (name) =>
+  testDoors.some((door) => door.package === name) || !packages[name].doors.includes('src/testing/index.ts')
+    ? [`${home(name)}src/testing/`]
+    : [];
 
 const layer = names.map((name) => {
   const places = packages[name].mayImportFrom ?? {};
@@ -17,7 +29,7 @@ const layer = names.map((name) => {
     severity: 'error',
     from: {
       path: `${home(name)}src/`,
-      pathNot: [...isTest, ...Object.keys(places).map((file) => `${home(name)}${quote(file)}$`)],
+      pathNot: [...isTest, ...fixtures(name), ...Object.keys(places).map((file) => `${home(name)}${quote(file)}$`)],
     },
     to: { path: `^${root}packages/`, pathNot: anyOf([name, ...packages[name].mayImport]) },
   };
@@ -35,27 +47,40 @@ const places = names.flatMap((name) =>
 const doors = names.flatMap((name) =>
   packages[name].doors.map((door) => `${home(name)}${door.replace(/\.ts$/, '\\.ts')}$`),
 );
+/** Doors that tests alone go through, and the fixtures of other packages. */
+const doorsOfTests = testDoors.map(({ package: name, door }) => `${home(name)}${quote(door)}$`);
 const frontDoor = {
   name: 'front-door',
   comment: "only another package's exported entry points",
   severity: 'error',
   from: { path: `^${root}packages/([^/]+)/` },
-  to: { path: `^${root}packages/`, pathNot: [`^${root}packages/$1/`, ...doors] },
+  to: { path: `^${root}packages/`, pathNot: [`^${root}packages/$1/`, ...doors, ...doorsOfTests] },
+};
+const testDoor = {
+  name: 'test-door',
+  comment: 'fixtures of another package are for tests',
+  severity: 'error',
+  from: { path: `^${root}packages/([^/]+)/src/`, pathNot: [...isTest, '/src/testing/'] },
+  to: { path: doorsOfTests, pathNot: [`^${root}packages/$1/`] },
 };
 
 const restrictedDoors = doorsOnlyFor.map(({ package: name, door, importers }) => ({
   name: `door:${name}/${door}`,
   severity: 'error',
-  from: { path: `^${root}packages/`, pathNot: anyOf([name, ...importers]) },
-  to: { path: `${home(name)}${door}` },
+  from: { path: `^${root}packages/`, pathNot: [anyOf([name, ...importers]), ...isTest, '/src/testing/'] },
+  to: { path: `${home(name)}${quote(door)}` },
 }));
 
-const closedFolders = folders.map(({ package: name, from, mustNotImport }) => ({
-  name: `folder:${name}/${from}`,
-  severity: 'error',
-  from: { path: `${home(name)}${from}`, pathNot: isTest },
-  to: { path: `${home(name)}${mustNotImport}` },
-}));
+/** Each folder may import those before it. Files that lie in none of them may import all. */
+const orderedFolders = Object.entries(folderOrder).flatMap(([name, order]) =>
+  order.slice(0, -1).map((folder, at) => ({
+    name: `folder:${name}/${folder}`,
+    comment: `${folder} may import ${order.slice(0, at).join(', ') || 'no other folder'}`,
+    severity: 'error',
+    from: { path: `${home(name)}src/${folder}/`, pathNot: isTest },
+    to: { path: order.slice(at + 1).map((later) => `${home(name)}src/${later}/`) },
+  })),
+);
 
 const modules = modulesOnlyIn.map(({ name, modules: list, packages: allowed }) => ({
   name: `module:${name}`,
@@ -76,8 +101,9 @@ module.exports = {
     ...layer,
     ...places,
     frontDoor,
+    testDoor,
     ...restrictedDoors,
-    ...closedFolders,
+    ...orderedFolders,
     ...modules,
     ...noCore,
     { name: 'no-cycles', severity: 'error', from: { path: `^${root}packages/` }, to: { circular: true } },

@@ -3,9 +3,9 @@ export {
   type AdmissionChainOptions,
   type AdmissionFlags,
   admissionNamesError,
-  admissionPluginNames,
 } from './admission/admission-chain.ts';
 export type { AdmissionPlugin } from './admission/admission-plugin.ts';
+export { allOperations, type BuiltInPlugin, type PluginPorts, type PluginSet } from './admission/plugin-set.ts';
 export {
   AuditLog,
   type AuditLogFormat,
@@ -25,15 +25,6 @@ export {
   type Credentials,
   certificateAuthenticator,
 } from './authn/authenticator.ts';
-export { type IdentityReviewsOptions, identityReviews } from './authn/identity-reviews.ts';
-export { type SecretTokenClaims, type SecretTokenIssuer, SecretTokens } from './authn/secret-tokens.ts';
-export {
-  generateSigningKey,
-  type IssuerDocuments,
-  keySetPath,
-  ServiceAccountTokens,
-} from './authn/service-account-tokens.ts';
-export { readSigningKey, readVerificationKeys } from './authn/signing-key.ts';
 export {
   bearerAuthenticator,
   knownTokens,
@@ -44,7 +35,6 @@ export {
 } from './authn/token-authenticator.ts';
 export { parseTokenFile } from './authn/token-file.ts';
 export { webSocketAuthenticator } from './authn/websocket-protocol.ts';
-export { accessReviews } from './authz/access-reviews.ts';
 export {
   type AuthorizationAttributes,
   type AuthorizationDecision,
@@ -53,11 +43,9 @@ export {
   type UserRules,
   unionAuthorizer,
 } from './authz/authorizer.ts';
-export { reconcileBootstrapPolicy } from './authz/bootstrap-policy.ts';
-export { type EscalationGuardOptions, guardEscalation } from './authz/escalation-guard.ts';
 export { mastersAuthorizer, mastersGroup } from './authz/masters-authorizer.ts';
-export { rbacAuthorizer } from './authz/rbac-authorizer.ts';
-export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './authz/rbac-policy.ts';
+export { type Grant, type RuleSource, rbacAuthorizer } from './authz/rbac-authorizer.ts';
+export { type GrantedRules, RuleList } from './authz/rule-list.ts';
 export {
   isStorageMediaType,
   type ResourceCodecOptions,
@@ -66,43 +54,30 @@ export {
   storageCodecOf,
   storageMediaTypes,
 } from './codec/storage-codec.ts';
-export { DefinitionController, type DefinitionControllerOptions } from './crd/definition-controller.ts';
 export { type VersionInfo, versionInfo } from './discovery/version-info.ts';
 export { FieldManager, type FieldManagerOptions } from './fieldmanager/field-manager.ts';
-export { type ApiServer, startApiServer } from './http/api-server.ts';
-export type { ApiServerOptions, IncomingRequest } from './http/api-server-options.ts';
-export type { ShutdownOptions } from './http/graceful-shutdown.ts';
-export type { HealthCheck } from './http/health.ts';
-export type { TlsOptions } from './http/http-server.ts';
-export type { Page, PageAnswer, PageRequest } from './http/page.ts';
-export type { AuditOptions } from './http/request-audit.ts';
-export type { KubeletOptions } from './http/tunnel-transport.ts';
+export type { Page, PageAnswer, PageRequest } from './http/exchange/page.ts';
+export type { HealthCheck } from './http/paths/health.ts';
+export type { AuditOptions } from './http/request/request-audit.ts';
+export { type ApiServer, startApiServer } from './http/server/api-server.ts';
+export type { ApiServerOptions, IncomingRequest } from './http/server/api-server-options.ts';
+export type { ShutdownOptions } from './http/server/graceful-shutdown.ts';
+export type { TlsOptions } from './http/server/http-server.ts';
+export type { KubeletOptions } from './http/tunnel/tunnel-transport.ts';
 export { objectPatching } from './object-patching.ts';
-export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/admission-control.ts';
-export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './registry/api-enablement.ts';
-export { deploymentRollbacks } from './registry/apps/deployments/rollback.ts';
-export type { BuiltinServer } from './registry/builtin-kind.ts';
-export { builtinResources } from './registry/builtin-resources.ts';
-export { ResourceCatalog, type ServedResource } from './registry/catalog.ts';
-export { mirrorCatalog } from './registry/catalog-mirror.ts';
-export { bindings } from './registry/core/bindings/bindings.ts';
-export {
-  type ComponentChecks,
-  type ComponentHealth,
-  componentStatuses,
-} from './registry/core/componentstatuses/component-statuses.ts';
-export { firstServiceAddress, serviceNetwork } from './registry/core/services/ipv4.ts';
-export { NodePortCheck } from './registry/core/services/node-port-check.ts';
-export type { NodePortRegistry, RangeAllocation } from './registry/core/services/node-ports.ts';
-export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/generic-store.ts';
-export { InProcessClient, type InProcessClientOptions } from './registry/in-process-client.ts';
-export type { FieldsCall, ManagedFieldsTracker } from './registry/managed-fields-tracker.ts';
-export { ObjectReader } from './registry/object-reader.ts';
-export type { ObjectPatching } from './registry/object-writes.ts';
-export type { RequestContext, UserInfo } from './registry/request-context.ts';
-export type { ResourceDefinition } from './registry/resource-definition.ts';
-export { ResourceStack, type ResourceStackOptions } from './registry/resource-stack.ts';
-export type { ResourceStore } from './registry/resource-store.ts';
-export type { ResourceStrategy } from './registry/strategy.ts';
-export { type VirtualKind, type VirtualResourceOptions, virtualResource } from './registry/virtual-resource.ts';
-export { LargeObjectValidation } from './validation/large-object-validation.ts';
+export { InProcessClient, type InProcessClientOptions } from './registry/client/in-process-client.ts';
+export { ObjectReader } from './registry/client/object-reader.ts';
+export type { ObjectPatching } from './registry/client/object-writes.ts';
+export { ResourceCatalog, type ServedResource } from './registry/definition/catalog.ts';
+export { mirrorCatalog } from './registry/definition/catalog-mirror.ts';
+export type { RequestContext, UserInfo } from './registry/definition/request-context.ts';
+export type { ResourceDefinition } from './registry/definition/resource-definition.ts';
+export type { ResourceStore } from './registry/definition/resource-store.ts';
+export type { ResourceStrategy } from './registry/definition/strategy.ts';
+export type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './registry/store/admission-control.ts';
+export { GenericStore, type GenericStoreOptions, type StoreHooks } from './registry/store/generic-store.ts';
+export type { FieldsCall, ManagedFieldsTracker } from './registry/store/managed-fields-tracker.ts';
+export { ResourceStack, type ResourceStackOptions } from './registry/store/resource-stack.ts';
+export { type VirtualRules, VirtualStore, type VirtualStoreOptions } from './registry/store/virtual-store.ts';
+export { LargeObjectValidation, validationWorker } from './validation/large-object-validation.ts';
+export { type DefinitionMaker, type DefinitionMakers, runValidationThread } from './validation/validation-thread.ts';

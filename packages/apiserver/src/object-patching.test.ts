@@ -4,10 +4,10 @@ import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FieldManager } from './fieldmanager/field-manager.ts';
 import { objectPatching } from './object-patching.ts';
-import { builtinResources } from './registry/builtin-resources.ts';
-import { ResourceCatalog } from './registry/catalog.ts';
-import { InProcessClient } from './registry/in-process-client.ts';
-import { ResourceStack } from './registry/resource-stack.ts';
+import { InProcessClient } from './registry/client/in-process-client.ts';
+import { ResourceCatalog } from './registry/definition/catalog.ts';
+import { ResourceStack } from './registry/store/resource-stack.ts';
+import { factDefinitions } from './testing/fact-kinds.ts';
 import { refusal, StoreFixture } from './testing/store-fixture.ts';
 
 let fixture: StoreFixture;
@@ -17,7 +17,7 @@ beforeEach(async () => {
   fixture = await StoreFixture.open(openLmdbEngine);
   const { clock, engine } = fixture;
   const managedFields = new FieldManager({ clock });
-  const definition = builtinResources().find(({ resource }) => resource === 'configmaps');
+  const definition = factDefinitions().find(({ resource }) => resource === 'configmaps');
   if (definition === undefined) throw new Error('no configmaps');
   stack = new ResourceStack(definition, { engine, clock, managedFields, freeze: true });
   const catalog = new ResourceCatalog();

@@ -4,8 +4,8 @@ import { newNotFound } from '@kapstan/api';
 import { applyMediaType, createApplier } from './fieldmanager/apply-request.ts';
 import type { FieldManager } from './fieldmanager/field-manager.ts';
 import { createPatcher, patchMediaTypes, patchTypesOf } from './patch/apply-patch.ts';
-import type { ObjectPatching } from './registry/object-writes.ts';
-import { unknownBodyFormat } from './registry/route-errors.ts';
+import type { ObjectPatching } from './registry/client/object-writes.ts';
+import { unknownBodyFormat } from './registry/definition/route-errors.ts';
 
 /** `fieldManager` is the one that the stores track managed fields with. */
 export function objectPatching(fieldManager: FieldManager): ObjectPatching {

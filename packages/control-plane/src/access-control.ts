@@ -4,26 +4,22 @@ import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import {
   type Authenticator,
   type Authorizer,
-  accessReviews,
   alwaysAllow,
   bearerAuthenticator,
   certificateAuthenticator,
-  identityReviews,
   knownTokens,
   mastersAuthorizer,
   ObjectReader,
-  RbacPolicy,
   type ResourceCatalog,
   rbacAuthorizer,
-  SecretTokens,
   type ServedResource,
-  ServiceAccountTokens,
   type TokenAuthenticationOptions,
   type UserInfo,
   unionAuthorizer,
-  type VirtualResourceOptions,
+  type VirtualStoreOptions,
   webSocketAuthenticator,
 } from '@kapstan/apiserver';
+import { accessReviews, identityReviews, RbacPolicy, SecretTokens, ServiceAccountTokens } from '@kapstan/kubernetes';
 
 /** The tokens of service accounts. Servers that share a store should agree on all of it. */
 export interface ServiceAccountOptions {
@@ -60,7 +56,7 @@ export interface AccessControl {
   readonly serviceAccountTokens: ServiceAccountTokens;
   readonly secretTokens: SecretTokens;
   /** Reviews of access and identity. */
-  reviews(options: VirtualResourceOptions): ServedResource[];
+  reviews(options: VirtualStoreOptions): ServedResource[];
 }
 
 /** As kubeadm calls it. */

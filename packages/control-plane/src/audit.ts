@@ -10,7 +10,7 @@ import {
   type AuditOptions,
   parseAuditPolicy,
 } from '@kapstan/apiserver';
-import { tolerateErrors } from './standard-streams.ts';
+import { tolerateErrors } from './command/standard-streams.ts';
 import { startingWith } from './start-error.ts';
 
 export interface AuditSettings {

@@ -1,7 +1,8 @@
 // BootstrapRoles: the roles and bindings that a server has to have, brought up to date at its start; where the store cannot be read
 // then, as soon as it can. Between control-plane.ts and /readyz. Source: pkg/registry/rbac/rest/storage_rbac.go (PostStartHook).
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import { type HealthCheck, reconcileBootstrapPolicy } from '@kapstan/apiserver';
+import type { HealthCheck } from '@kapstan/apiserver';
+import { reconcileBootstrapPolicy } from '@kapstan/kubernetes';
 
 export interface BootstrapRolesPorts {
   readonly client: ResourceClient;

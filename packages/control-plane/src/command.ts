@@ -1,8 +1,9 @@
 // The kapstan command: reads the arguments, runs one subcommand, answers the exit code. Called by bin/kapstan.js.
-import { UsageError } from './flag-set.ts';
-import { printError, printResult } from './standard-streams.ts';
+
+import { printError, printResult } from './command/standard-streams.ts';
+import type { StopSignal } from './command/stop-signal.ts';
+import { UsageError } from './flags/flag-set.ts';
 import { StartError } from './start-error.ts';
-import type { StopSignal } from './stop-signal.ts';
 
 const usage = `kapstan: the Kubernetes API server and its machinery, in one process
 
@@ -38,7 +39,7 @@ async function run(args: readonly string[], stop: StopSignal | undefined): Promi
       return serve(rest, stop);
     }
     case 'store': {
-      const { store } = await import('./store-command.ts');
+      const { store } = await import('./command/store-command.ts');
       return store(rest);
     }
     case 'version':

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '@kapstan/api';
-import type { ComponentChecks, ComponentHealth } from '@kapstan/apiserver';
+import type { ComponentChecks, ComponentHealth } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 
 /** Where they listen unless they are told otherwise. */

@@ -1,23 +1,18 @@
 // ControlPlaneOptions: all that a control plane can be told, and ControlPlane: what it is then. For control-plane.ts; the flags of
 // serve-flags.ts become these.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import type {
-  ApiServerOptions,
-  KubeletOptions,
-  RuntimeConfig,
-  ShutdownOptions,
-  StorageMediaType,
-} from '@kapstan/apiserver';
+import type { ApiServerOptions, KubeletOptions, ShutdownOptions, StorageMediaType } from '@kapstan/apiserver';
 import type { LeaderElectionTimes } from '@kapstan/controller';
+import type { RuntimeConfig } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
 import type { Registry } from 'prom-client';
 import type { AuthorizationMode, ServiceAccountOptions } from './access-control.ts';
 import type { AuditSettings } from './audit.ts';
+import type { KeyPair } from './certificates/key-pair.ts';
 import type { EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
-import type { KeyPair } from './key-pair.ts';
 import type { WatchCacheOptions } from './resources.ts';
-import type { EtcdOverride } from './store-engines.ts';
+import type { EtcdOverride } from './store/store-engines.ts';
 
 /** How the kubelets of nodes are reached, for logs, exec and the like. */
 export interface KubeletAccessOptions extends KubeletOptions {

@@ -7,6 +7,7 @@ import { storageCodec } from '@kapstan/apiserver';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { ConfigMap, Namespace, Service, type ServiceSpec } from '@kapstan/kinds/core/v1';
 import { IPAddress } from '@kapstan/kinds/networking.k8s.io/v1';
+import { kubernetesTypes } from '@kapstan/kubernetes';
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -86,7 +87,10 @@ describe('startControlPlane on etcd', () => {
     for (const plane of planes) expect((await names(plane)).sort()).toEqual([...addresses].sort());
     const takenNow = async (): Promise<string> => {
       const { kv, revision } = await engine.get('/registry/ranges/servicenodeports');
-      const decoded = storageCodec(protobuf, rangeAllocation).decode(kv?.value ?? new Uint8Array(), revision);
+      const decoded = storageCodec(protobuf, rangeAllocation, { types: kubernetesTypes }).decode(
+        kv?.value ?? new Uint8Array(),
+        revision,
+      );
       const { range: text, data = '' } = decoded as { range?: string; data?: string };
       return `${text} ${Buffer.from(data, 'base64').toString('hex')}`;
     };

@@ -4,27 +4,21 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
-import {
-  firstServiceAddress,
-  type HealthCheck,
-  parseTokenFile,
-  type ResourceCodecOptions,
-  readSigningKey,
-  readVerificationKeys,
-  serviceNetwork,
-  type UserInfo,
-} from '@kapstan/apiserver';
+import { type HealthCheck, parseTokenFile, type ResourceCodecOptions, type UserInfo } from '@kapstan/apiserver';
+import { firstServiceAddress, readSigningKey, readVerificationKeys, serviceNetwork } from '@kapstan/kubernetes';
 import type { Engine } from '@kapstan/storage';
 import type { AccessControlOptions, ServiceAccountOptions } from './access-control.ts';
 import { ApiServiceRegistration } from './api-services/api-service-registration.ts';
 import { openAudit } from './audit.ts';
 import { BootstrapRoles } from './bootstrap-roles.ts';
-import { clientAuthorities, ensurePki, type Pki } from './certificates.ts';
+import { clientAuthorities, ensurePki, type Pki } from './certificates/certificates.ts';
+import { checkAuthorities, checkKeyPair } from './certificates/key-pair.ts';
+import { formatKubeconfig } from './certificates/kubeconfig-file.ts';
+import { writePrivateFile } from './certificates/private-file.ts';
+import { ensureServiceAccountKey } from './certificates/service-account-key.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest, EncryptionOptions } from './encryption-config/encryption-at-rest.ts';
 import { createFirstObjects } from './first-objects.ts';
-import { checkAuthorities, checkKeyPair } from './key-pair.ts';
-import { formatKubeconfig } from './kubeconfig-file.ts';
 import { DefaultServiceCidr } from './kubernetes-service/default-service-cidr.ts';
 import { KubernetesService, leaseSeconds } from './kubernetes-service/kubernetes-service.ts';
 import { NodePortRepair } from './kubernetes-service/node-port-repair.ts';
@@ -32,16 +26,14 @@ import { publishedAddress } from './kubernetes-service/published-address.ts';
 import { ownLeases, type ServerLeases, sharedLeases } from './kubernetes-service/server-leases.ts';
 import { ServiceAddressRepair } from './kubernetes-service/service-address-repair.ts';
 import { hooksOfIdentity, hooksOfResources, PostStartHooks } from './post-start-hooks.ts';
-import { writePrivateFile } from './private-file.ts';
 import { RbacFeed } from './rbac-feed.ts';
 import { openResources, type Resources } from './resources.ts';
 import { certificateHosts, reachableUrl } from './server-address.ts';
 import { ServerIdentity } from './server-identity/server-identity.ts';
-import { ensureServiceAccountKey } from './service-account-key.ts';
 import { type ServerParts, startServing } from './serving.ts';
 import { startingWith } from './start-error.ts';
-import { startStoreCompactor } from './store-compactor.ts';
-import { openStoreEngines } from './store-engines.ts';
+import { startStoreCompactor } from './store/store-compactor.ts';
+import { openStoreEngines } from './store/store-engines.ts';
 import { wantedLoops } from './wanted-loops.ts';
 
 /**

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { ConfigMap } from '@kapstan/kinds/core/v1';
 import { fillDisk, makeRoom, mountSmallDisk, unmountSmallDisk } from '@kapstan/storage/testing';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { store } from './command/store-command.ts';
 import { main } from './command.ts';
 import { startControlPlane } from './control-plane.ts';
-import { store } from './store-command.ts';
 import { catchOutput } from './testing/caught-output.ts';
 
 let work = '';

@@ -1,6 +1,8 @@
 // The pages from which others learn to verify the tokens of service accounts: OpenID discovery and the key set.
 // Source: apiserver routes/openidmetadata.go (1.36).
-import { type IssuerDocuments, keySetPath, type Page, type PageAnswer } from '@kapstan/apiserver';
+
+import type { Page, PageAnswer } from '@kapstan/apiserver';
+import { type IssuerDocuments, keySetPath } from '@kapstan/kubernetes';
 
 const cacheControl = 'public, max-age=3600';
 

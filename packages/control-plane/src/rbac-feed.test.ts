@@ -1,6 +1,7 @@
 import { type KubernetesObject, type LogFields, type Logger, type ResourceClient, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, LeakCheck, settle, VirtualClock } from '@kapstan/api/testing';
-import { RbacPolicy, rbacAuthorizer } from '@kapstan/apiserver';
+import { rbacAuthorizer } from '@kapstan/apiserver';
+import { RbacPolicy } from '@kapstan/kubernetes';
 import { expect, it, onTestFinished } from 'vitest';
 import { RbacFeed } from './rbac-feed.ts';
 

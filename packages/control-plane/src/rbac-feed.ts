@@ -1,9 +1,9 @@
 // RbacFeed: keeps the policy of the authorizer in step with the stored roles and bindings, by list and watch in this process.
 // Between control-plane.ts and @kapstan/apiserver's RbacPolicy.
 import type { Clock, DeepReadonly, KubernetesObject, Logger, Resource, ResourceClient } from '@kapstan/api';
-import type { RbacKind, RbacPolicy } from '@kapstan/apiserver';
 import { Reflector } from '@kapstan/informers';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { RbacKind, RbacPolicy } from '@kapstan/kubernetes';
 import { filter, firstValueFrom } from 'rxjs';
 
 export interface RbacFeedPorts {

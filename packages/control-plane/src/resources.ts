@@ -1,26 +1,11 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
-import {
-  type Clock,
-  formatGroupResource,
-  type Logger,
-  type ResourceClient,
-  type Revision,
-  systemClock,
-} from '@kapstan/api';
+import { type Clock, formatGroupResource, type Logger, type ResourceClient, type Revision } from '@kapstan/api';
+import { DefinitionController, definitionsId } from '@kapstan/apiextensions';
 import {
   AdmissionChain,
-  ApiEnablement,
-  type BuiltinServer,
-  bindings,
-  builtinResources,
-  componentStatuses,
-  DefinitionController,
-  deploymentRollbacks,
   FieldManager,
-  guardEscalation,
   type HealthCheck,
   InProcessClient,
-  LargeObjectValidation,
   mirrorCatalog,
   type ObjectPatching,
   objectPatching,
@@ -29,11 +14,22 @@ import {
   type ResourceDefinition,
   ResourceStack,
   type ResourceStackOptions,
-  type RuntimeConfig,
   storageCodecOf,
-  virtualResource,
 } from '@kapstan/apiserver';
 import { cacherMetrics, type InspectedResource } from '@kapstan/cacher';
+import {
+  ApiEnablement,
+  type BuiltinServer,
+  bindings,
+  builtinFacts,
+  builtinResources,
+  componentStatuses,
+  deploymentRollbacks,
+  guardEscalation,
+  kubernetesAdmission,
+  type RuntimeConfig,
+  virtualResource,
+} from '@kapstan/kubernetes';
 import {
   type Engine,
   formatMetrics,
@@ -47,10 +43,11 @@ import { type AccessControl, type AccessControlOptions, createAccessControl } fr
 import { componentChecks } from './component-checks.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
 import { nodePortsResource, type SharedNodePorts, sharedNodePorts } from './kubernetes-service/shared-node-ports.ts';
+import { largeObjectValidation } from './large-objects.ts';
 import { reportLoading } from './load-progress.ts';
 import { startingWith } from './start-error.ts';
-import type { StoreEngines } from './store-engines.ts';
-import { StorePolls } from './store-polls.ts';
+import type { StoreEngines } from './store/store-engines.ts';
+import { StorePolls } from './store/store-polls.ts';
 
 export interface WatchCacheOptions {
   readonly isEnabled: boolean;
@@ -167,9 +164,9 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   const patching = objectPatching(managedFields);
   const client = new InProcessClient({ catalog, clock, patching });
   const access = createAccessControl(options.access ?? {}, { catalog, client, clock, logger });
-  const admission = new AdmissionChain({ catalog, authorizer: access.authorizer, clock, ...options.admission });
+  const admission = admissionOf(options, catalog, access);
   const open = new Set<ResourceStack>();
-  const largeValidation = new LargeObjectValidation(systemClock);
+  const largeValidation = largeObjectValidation();
   const stackOptions: Omit<ResourceStackOptions, 'engine'> = {
     clock,
     logger,
@@ -193,7 +190,8 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
   // Without a word about it all of the catalog is served.
   const served = options.runtimeConfig === undefined ? catalog : servedOf(catalog, enablement);
   installVirtual(catalog, { clock, findStore, engines, access, virtual: { managedFields, admission } });
-  const customResources = new DefinitionController({ catalog, clock, logger, createStack });
+  const facts = builtinFacts(definitionsId);
+  const customResources = new DefinitionController({ catalog, clock, logger, createStack, facts });
   const { countPollMs: countPeriodMs = 60_000, sizePollMs: sizePeriodMs = 30_000 } = options;
   const polls = new StorePolls({ engines: engines.all, stacks: open, countPeriodMs, sizePeriodMs, clock, logger });
   const close = async (): Promise<void> => {
@@ -229,6 +227,14 @@ export async function openResources(engines: StoreEngines, options: ResourcesOpt
     },
     close,
   };
+}
+
+function admissionOf(
+  { clock, admission }: ResourcesOptions,
+  catalog: ResourceCatalog,
+  { authorizer }: AccessControl,
+): AdmissionChain {
+  return new AdmissionChain({ catalog, authorizer, builtIn: kubernetesAdmission, clock, ...admission });
 }
 
 interface VirtualParts {

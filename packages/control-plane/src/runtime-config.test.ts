@@ -7,9 +7,9 @@ import { Deployment } from '@kapstan/kinds/apps/v1';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane } from './control-plane-options.ts';
-import { flagWarnings } from './flag-warnings.ts';
+import { flagWarnings } from './flags/flag-warnings.ts';
+import { parseServeFlags } from './flags/serve-flags.ts';
 import { toOptions } from './serve.ts';
-import { parseServeFlags } from './serve-flags.ts';
 
 let dataDir: string;
 let plane: ControlPlane | undefined;

@@ -2,23 +2,23 @@
 import { readFile, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Logger } from '@kapstan/api';
-import { auditFlagWarnings, auditSettings } from './audit-flags.ts';
-import { consoleLogger } from './console-logger.ts';
+import { writePrivateFile } from './certificates/private-file.ts';
+import { consoleLogger } from './command/console-logger.ts';
+import { releaseMemoryWhenIdle } from './command/idle-memory.ts';
+import { printIntoLog } from './command/library-output.ts';
+import type { LogStream } from './command/log-stream.ts';
+import { printResult, standardErrorLog } from './command/standard-streams.ts';
+import { listenForStop, type StopSignal } from './command/stop-signal.ts';
 import { startControlPlane } from './control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from './control-plane-options.ts';
-import { formatFlags } from './flag-set.ts';
-import { flagWarnings } from './flag-warnings.ts';
-import { releaseMemoryWhenIdle } from './idle-memory.ts';
-import { kubeletOptions } from './kubelet-flags.ts';
-import { printIntoLog } from './library-output.ts';
-import type { LogStream } from './log-stream.ts';
-import { writePrivateFile } from './private-file.ts';
-import { parseServeFlags, type ServeFlags, serveFlags } from './serve-flags.ts';
-import { serviceAccountOptions } from './service-account-flags.ts';
-import { printResult, standardErrorLog } from './standard-streams.ts';
+import { auditFlagWarnings, auditSettings } from './flags/audit-flags.ts';
+import { formatFlags } from './flags/flag-set.ts';
+import { flagWarnings } from './flags/flag-warnings.ts';
+import { kubeletOptions } from './flags/kubelet-flags.ts';
+import { parseServeFlags, type ServeFlags, serveFlags } from './flags/serve-flags.ts';
+import { serviceAccountOptions } from './flags/service-account-flags.ts';
+import { etcdOptions } from './flags/store-flags.ts';
 import { StartError, startingWith } from './start-error.ts';
-import { listenForStop, type StopSignal } from './stop-signal.ts';
-import { etcdOptions } from './store-flags.ts';
 
 /** From this value of --v on, kube-apiserver too tells what only who looks for a fault wants to know. */
 const debugVerbosity = 4;

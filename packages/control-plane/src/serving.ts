@@ -9,7 +9,7 @@ import {
   type HealthCheck,
   startApiServer,
 } from '@kapstan/apiserver';
-import { clientAuthorities, type Pki } from './certificates.ts';
+import { clientAuthorities, type Pki } from './certificates/certificates.ts';
 import type { RunningLoops } from './control-loops/control-loops.ts';
 import type { ControlPlaneOptions } from './control-plane-options.ts';
 import type { EncryptionAtRest } from './encryption-config/encryption-at-rest.ts';
@@ -18,8 +18,8 @@ import { inKubernetesOrder, type PostStartHooks } from './post-start-hooks.ts';
 import { processMetrics } from './process-metrics.ts';
 import type { Resources } from './resources.ts';
 import { StartError } from './start-error.ts';
-import type { StoreEngines } from './store-engines.ts';
-import { storePages } from './store-pages.ts';
+import type { StoreEngines } from './store/store-engines.ts';
+import { storePages } from './store/store-pages.ts';
 import { unenforcedWarnings } from './unenforced-resources.ts';
 
 export interface ServerParts {

@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateSigningKey } from '@kapstan/apiserver';
 import { Client, clientConfigOf, parseKubeconfig } from '@kapstan/client';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { Namespace, ServiceAccount } from '@kapstan/kinds/core/v1';
+import { generateSigningKey } from '@kapstan/kubernetes';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startControlPlane } from './control-plane.ts';

@@ -54,7 +54,7 @@ export interface Sample {
   readonly object: Record<string, unknown> & { readonly metadata: Record<string, unknown> };
 }
 
-const recorded = new URL('../../../packages/apiserver/fixtures/defaults.json', import.meta.url);
+const recorded = new URL('../../../packages/kubernetes/fixtures/defaults.json', import.meta.url);
 
 /** An object of every built-in kind, several of some. Their namespace is "facts". */
 export function samples(suffix: string): readonly Sample[] {

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { parseJson, toRevision, type UnstructuredObject } from '@kapstan/api';
 import { storageCodec } from '@kapstan/apiserver';
+import { kubernetesTypes } from '@kapstan/kubernetes';
 import { openEtcdEngine } from '@kapstan/storage-etcd';
 import { findEtcd, howToInstall, startEtcd } from '@kapstan/storage-etcd/testing';
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -63,7 +64,7 @@ describe('the codec of stored objects', () => {
 function codecOf({ apiVersion, kind }: GoSample): ReturnType<typeof storageCodec> | undefined {
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   try {
-    return storageCodec(protobuf, { group, version, kind });
+    return storageCodec(protobuf, { group, version, kind }, { types: kubernetesTypes });
   } catch (error) {
     if (error instanceof TypeError) return undefined;
     throw error;

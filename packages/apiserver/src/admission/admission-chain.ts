@@ -3,8 +3,8 @@
 import { type Clock, deepCopy, formatGroupResource, type GroupResource, systemClock } from '@kapstan/api';
 import type { MetricFamily } from '@kapstan/storage';
 import type { Authorizer } from '../authz/authorizer.ts';
-import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/admission-control.ts';
-import { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from '../registry/store/admission-control.ts';
 import {
   type AdmissionStep,
   admissionFamilies,
@@ -13,8 +13,7 @@ import {
   type StepDurations,
 } from './admission-metrics.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';
-import { defaultPlugins, optionalPlugins } from './built-in-plugins.ts';
-import { allOperations, operationsOf } from './plugin-operations.ts';
+import { allOperations, noPlugins, type PluginSet } from './plugin-set.ts';
 
 export type AdmissionFlags = Pick<AdmissionChainOptions, 'enabled' | 'disabled'>;
 
@@ -27,57 +26,14 @@ export interface AdmissionChainOptions {
   readonly enabled?: readonly string[];
   /** `--disable-admission-plugins`. */
   readonly disabled?: readonly string[];
-  /** Plug-ins from elsewhere; on unless disabled. They take the place that Kubernetes gives their name. */
+  /** The plug-ins that the server has, by default or when they are switched on. Default none. */
+  readonly builtIn?: PluginSet;
+  /** Plug-ins from elsewhere; on unless disabled. They take the place that `builtIn` gives their name. */
   readonly plugins?: readonly AdmissionPlugin[];
   readonly clock?: Clock;
   /** Random numbers in [0, 1). Default Math.random. */
   readonly random?: () => number;
 }
-
-/** Names and order of kube-apiserver 1.36. Source: pkg/kubeapiserver/options/plugins.go. */
-export const admissionPluginNames: readonly string[] = [
-  'AlwaysAdmit',
-  'NamespaceAutoProvision',
-  'NamespaceLifecycle',
-  'NamespaceExists',
-  'LimitPodHardAntiAffinityTopology',
-  'LimitRanger',
-  'ServiceAccount',
-  'NodeRestriction',
-  'TaintNodesByCondition',
-  'AlwaysPullImages',
-  'ImagePolicyWebhook',
-  'PodSecurity',
-  'PodNodeSelector',
-  'Priority',
-  'DefaultTolerationSeconds',
-  'PodTolerationRestriction',
-  'EventRateLimit',
-  'ExtendedResourceToleration',
-  'DefaultStorageClass',
-  'StorageObjectInUseProtection',
-  'PodGroupProtection',
-  'OwnerReferencesPermissionEnforcement',
-  'PersistentVolumeClaimResize',
-  'RuntimeClass',
-  'CertificateApproval',
-  'CertificateSigning',
-  'ClusterTrustBundleAttest',
-  'CertificateSubjectRestriction',
-  'DefaultIngressClass',
-  'DenyServiceExternalIPs',
-  'PodTopologyLabels',
-  'PodGroupWorkloadExists',
-  'NodeDeclaredFeatureValidator',
-  'JobValidation',
-  'PodResizeValidator',
-  'MutatingAdmissionPolicy',
-  'MutatingAdmissionWebhook',
-  'ValidatingAdmissionPolicy',
-  'ValidatingAdmissionWebhook',
-  'ResourceQuota',
-  'AlwaysDeny',
-];
 
 interface TimedPlugin {
   readonly plugin: AdmissionPlugin;
@@ -97,24 +53,22 @@ export class AdmissionChain implements AdmissionControl {
 
   /** Throws TypeError, naming the flag, for names that are unknown, not built, or both switched on and off. */
   constructor(options: AdmissionChainOptions) {
-    const { enabled = [], disabled = [] } = options;
+    const { enabled = [], disabled = [], builtIn = noPlugins, plugins = [] } = options;
     const ports = { clock: systemClock, random: Math.random, ...options };
-    const optional = optionalPlugins(ports);
-    const usual = [...defaultPlugins(ports), ...(options.plugins ?? [])];
-    const error = namesError(options, new Set([...optional, ...usual].map((plugin) => plugin.name)));
+    const built = builtIn.make(ports);
+    const names = [...built.map(({ plugin }) => plugin.name), ...plugins.map((plugin) => plugin.name)];
+    const error = namesError(options, builtIn, new Set(names));
     if (error !== undefined) throw new TypeError(error);
     this.#clock = ports.clock;
-    // Those from elsewhere know themselves what concerns them.
-    const operations = (plugin: AdmissionPlugin): readonly AdmissionOperation[] =>
-      options.plugins?.includes(plugin) ? allOperations : operationsOf(plugin.name);
-    this.#plugins = [...usual, ...optional.filter((plugin) => enabled.includes(plugin.name))]
-      .filter((plugin) => !disabled.includes(plugin.name))
-      .sort((a, b) => admissionPluginNames.indexOf(a.name) - admissionPluginNames.indexOf(b.name))
-      .map((plugin) => ({
-        plugin: options.plugins?.includes(plugin) ? guarded(plugin) : plugin,
-        operations: operations(plugin),
-        durations: durationsOfSteps(),
-      }));
+    const place = ({ plugin: { name } }: { readonly plugin: AdmissionPlugin }): number => builtIn.names.indexOf(name);
+    this.#plugins = [
+      ...built.filter(({ plugin, isDefault }) => isDefault || enabled.includes(plugin.name)),
+      // Those from elsewhere know themselves what concerns them.
+      ...plugins.map((plugin) => ({ plugin: guarded(plugin), operations: allOperations })),
+    ]
+      .filter(({ plugin }) => !disabled.includes(plugin.name))
+      .sort((a, b) => place(a) - place(b))
+      .map(({ plugin, operations }) => ({ plugin, operations, durations: durationsOfSteps() }));
     const validating = this.#plugins.filter(({ plugin }) => plugin.validate !== undefined);
     this.#validators = validating.filter(({ plugin }) => plugin.validatedResources === undefined);
     for (const name of validating.flatMap(({ plugin }) => plugin.validatedResources ?? [])) {
@@ -202,22 +156,21 @@ function guarded(plugin: AdmissionPlugin): AdmissionPlugin {
   };
 }
 
-/** Where only names are asked for. */
-const nobody: Authorizer = { authorize: () => ({ decision: 'noOpinion', reason: '' }) };
-
 /** What is wrong with the values of the flags, naming them, where no plug-ins come from elsewhere; undefined = nothing. */
-export function admissionNamesError(flags: AdmissionFlags): string | undefined {
-  const ports = { catalog: new ResourceCatalog(), authorizer: nobody, clock: systemClock, random: Math.random };
-  const built = [...defaultPlugins(ports), ...optionalPlugins(ports)];
-  return namesError(flags, new Set(built.map((plugin) => plugin.name)));
+export function admissionNamesError(flags: AdmissionFlags, builtIn: PluginSet): string | undefined {
+  return namesError(flags, builtIn, builtIn.built);
 }
 
-function namesError({ enabled = [], disabled = [] }: AdmissionFlags, built: ReadonlySet<string>): string | undefined {
+function namesError(
+  { enabled = [], disabled = [] }: AdmissionFlags,
+  { names: known }: PluginSet,
+  built: ReadonlySet<string>,
+): string | undefined {
   for (const [flag, names] of [
     ['enable-admission-plugins', enabled],
     ['disable-admission-plugins', disabled],
   ] as const) {
-    const unknown = names.find((name) => !admissionPluginNames.includes(name) && !built.has(name));
+    const unknown = names.find((name) => !known.includes(name) && !built.has(name));
     if (unknown !== undefined) return `${flag} plugin ${JSON.stringify(unknown)} is unknown`;
   }
   const overlap = enabled.filter((name) => disabled.includes(name));

@@ -1,7 +1,7 @@
 // AdmissionMetrics: how long each plug-in of the admission chain takes, and all of them together. Told by admission-chain.ts, shown by
 // /metrics. Source: apiserver pkg/admission/metrics, whose names and labels these are.
 import { Histogram, type MetricFamily, type MetricSample } from '@kapstan/storage';
-import type { AdmissionOperation } from '../registry/admission-control.ts';
+import type { AdmissionOperation } from '../registry/store/admission-control.ts';
 
 export type AdmissionStep = 'admit' | 'validate';
 

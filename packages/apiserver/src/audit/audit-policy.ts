@@ -1,7 +1,7 @@
 // AuditPolicy: of which requests how much is recorded. Read by policy-file.ts, asked once a request by audit-trail.ts.
 // Source: apiserver pkg/audit/policy (checker.go), apis/audit/v1 (1.36).
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 
 /** In this order: each holds what those before it hold. */
 export const auditLevels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;

@@ -1,7 +1,7 @@
-// AuditTrail: what one request leaves in the audit log, stage by stage. Begun by http/request-audit.ts, told by the handlers of http/
+// AuditTrail: what one request leaves in the audit log, stage by stage. Begun by http/request/request-audit.ts, told by the handlers of http/
 // on their way, written by audit-log.ts. Source: apiserver pkg/audit/{request,context}.go, endpoints/filters/audit.go (1.36).
 import type { Clock, KubernetesObject, Status } from '@kapstan/api';
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import { type AuditEvent, type ObjectReference, recordJson, recordObject } from './audit-event.ts';
 import type { AuditLog } from './audit-log.ts';
 import { type AuditDecision, type AuditStage, isAtLeast } from './audit-policy.ts';

@@ -1,7 +1,7 @@
 // Authenticators: from a request's credentials to a user. Tokens from a file, client certificates, anonymous.
 // Source: apiserver pkg/authentication.
-import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
-import type { RequestContext, UserInfo } from '../registry/request-context.ts';
+import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
+import type { RequestContext, UserInfo } from '../registry/definition/request-context.ts';
 
 /** Where authenticators say what the answer and the audit log have to tell of the credentials. */
 export type AuthenticationRemarks = Pick<RequestContext, 'warn' | 'annotate'>;

@@ -15,7 +15,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RequestContext } from '../registry/request-context.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
 import { startTestServer, type TestServer } from '../testing/api-server-fixture.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { certificateAuthenticator } from './authenticator.ts';

@@ -3,7 +3,7 @@
 // everything (verb "impersonate"). Tried in turn by impersonator.ts. Source: filters/impersonation/mode.go (KEP 5284).
 import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
 import type { AuthorizationAttributes } from '../authz/authorizer.ts';
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { WantedUser } from './impersonation.ts';
 
 export interface ImpersonationMode {

@@ -12,7 +12,7 @@ import {
 } from '@kapstan/api';
 import { type AuthorizationAttributes, type Authorizer, forbiddenError } from '../authz/authorizer.ts';
 import { mastersGroup } from '../authz/masters-authorizer.ts';
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import {
   anonymousUser,
   authenticatedGroup,

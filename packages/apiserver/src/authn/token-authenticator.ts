@@ -1,7 +1,7 @@
 // TokenAuthenticator: from a bearer token to a user, for certain audiences. The union of several answers requests
 // (bearerAuthenticator) and token reviews. Source: apiserver pkg/authentication/token, request/bearertoken.
-import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
-import type { UserInfo } from '../registry/request-context.ts';
+import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import {
   type AuthenticationRemarks,
   type AuthenticationResult,

@@ -1,5 +1,5 @@
 // Token file: the CSV of --token-auth-file, token,user,uid,"group1,group2". Source: tokenfile.NewCSV, encoding/csv.
-import type { UserInfo } from '../registry/request-context.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 
 /** Token → user. Lines with an empty token are skipped. Throws TypeError for a line that is none. */
 export function parseTokenFile(text: string, fileName: string): ReadonlyMap<string, UserInfo> {

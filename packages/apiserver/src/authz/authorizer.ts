@@ -1,8 +1,8 @@
 // The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
 import { type FieldRequirement, goQuote, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
-import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
-import type { UserInfo } from '../registry/request-context.ts';
+import { firstDecision, type MaybePromise } from '../registry/definition/first-decision.ts';
+import type { UserInfo } from '../registry/definition/request-context.ts';
 
 export type AuthorizationAttributes =
   | {

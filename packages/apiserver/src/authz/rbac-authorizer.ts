@@ -1,11 +1,22 @@
-// The Authorizer of --authorization-mode=RBAC: allows what roles and bindings grant, has no opinion on all else.
+// The Authorizer of --authorization-mode=RBAC: allows what is granted, has no opinion on all else. Who is granted what comes through the
+// port RuleSource: from stored roles and bindings, or from a list in the program (rule-list.ts).
 // Source: plugin/pkg/auth/authorizer/rbac.
+import type { UserInfo } from '../registry/definition/request-context.ts';
 import type { Authorizer, UserRules } from './authorizer.ts';
-import { joinErrors, type RbacPolicy } from './rbac-policy.ts';
 import { type Rule, ruleAllows } from './rule-matching.ts';
 
+/** The rules that are granted for one reason, or why they are not. */
+export type Grant =
+  | { readonly rules: readonly Rule[]; source(): string; readonly error?: undefined }
+  | { readonly error: string };
+
+export interface RuleSource {
+  /** What the user is granted: in the cluster, then in the namespace ("" = none). Asked for every request. */
+  grantsOf(user: UserInfo, namespace: string): Iterable<Grant>;
+}
+
 /** Sees each change of the policy at once. */
-export function rbacAuthorizer(policy: RbacPolicy): Authorizer {
+export function rbacAuthorizer(policy: RuleSource): Authorizer {
   return {
     authorize: (attributes) => {
       const errors: string[] = [];
@@ -19,10 +30,29 @@ export function rbacAuthorizer(policy: RbacPolicy): Authorizer {
       return { decision: 'noOpinion', reason: errors.length === 0 ? '' : `RBAC: ${joinErrors(errors)}` };
     },
     rulesFor: (user, namespace) => {
-      const { rules, errors } = policy.rulesOf(user, namespace);
+      const { rules, errors } = rulesOf(policy, user, namespace);
       return { ...userRules(rules), ...(errors.length === 0 ? {} : { evaluationError: joinErrors(errors) }) };
     },
   };
+}
+
+/** All the rules of a user, and the errors on the way. */
+export function rulesOf(
+  policy: RuleSource,
+  user: UserInfo,
+  namespace: string,
+): { readonly rules: readonly Rule[]; readonly errors: readonly string[] } {
+  const grants = [...policy.grantsOf(user, namespace)];
+  return {
+    rules: grants.flatMap((grant) => (grant.error === undefined ? grant.rules : [])),
+    errors: grants.flatMap((grant) => grant.error ?? []),
+  };
+}
+
+/** Several errors as Go joins them: each text once. Source: util/errors Aggregate. */
+export function joinErrors(errors: readonly string[]): string {
+  const texts = [...new Set(errors)];
+  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 }
 
 function userRules(rules: readonly Rule[]): UserRules {

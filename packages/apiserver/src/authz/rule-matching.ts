@@ -1,9 +1,17 @@
-// Whether one rule of a role allows what is asked. Source: pkg/apis/rbac/v1/evaluation_helpers.go.
-import type { DeepReadonly } from '@kapstan/api';
-import type { PolicyRule } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+// Whether one rule allows what is asked. Source: pkg/apis/rbac/v1/evaluation_helpers.go.
 import type { AuthorizationAttributes } from './authorizer.ts';
 
-export type Rule = DeepReadonly<PolicyRule>;
+/** What may be done: verbs on resources, or on paths outside the API. Source: rbac/v1 PolicyRule. */
+export interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  /** "widgets", "widgets/status"; a star for all of both. */
+  readonly resources?: readonly string[];
+  /** Absent or empty = every name. */
+  readonly resourceNames?: readonly string[];
+  /** Paths outside the API; a star at the end stands for the rest. */
+  readonly nonResourceURLs?: readonly string[];
+}
 
 export function ruleAllows(rule: Rule, attributes: AuthorizationAttributes): boolean {
   if (!hasOrAll(rule.verbs, attributes.verb)) return false;

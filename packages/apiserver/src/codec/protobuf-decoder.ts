@@ -1,12 +1,12 @@
 // Protobuf messages to the JSON form of objects: what Go's encoder would write of the object that it decodes.
 // Beside protobuf-encoder.ts.
 import { ExactNumber, formatTime, isJsonObject, parseJson, setOwn } from '@kapstan/api';
-import { type Message, type MessageField, messageNamed } from './protobuf-messages.ts';
+import type { Message, MessageField } from '../schema/message.ts';
 import { WireCursor } from './wire-cursor.ts';
 
 type Json = Record<string, unknown>;
 /** Reads from where the cursor stands up to `end`. */
-type FormReader = (cursor: WireCursor, end: number) => unknown;
+type FormReader = (cursor: WireCursor, end: number, message: Message) => unknown;
 
 /** The JSON value of a message. Throws Error for bytes that are none. */
 export function decodeMessage(message: Message, bytes: Uint8Array): unknown {
@@ -28,30 +28,14 @@ const forms: ReadonlyMap<string, FormReader> = new Map<string, FormReader>([
   ['meta/v1.FieldsV1', readRaw],
   ['meta/v1.Time', (cursor, end) => readTime(cursor, end)?.whole ?? null],
   ['meta/v1.MicroTime', readMicroTime],
-  ['crd/apiextensions.v1.JSONSchemaPropsOrArray', (cursor, end) => readSchemaOr(cursor, end, readSchema)],
+  ['crd/apiextensions.v1.JSONSchemaPropsOrArray', readSchemaOrItems],
   ['crd/apiextensions.v1.JSONSchemaPropsOrBool', readSchemaOrBool],
-  ['crd/apiextensions.v1.JSONSchemaPropsOrStringArray', (cursor, end) => readSchemaOr(cursor, end, readText)],
+  ['crd/apiextensions.v1.JSONSchemaPropsOrStringArray', readSchemaOrItems],
 ]);
 
-interface MessageReader {
-  readonly message: Message;
-  readonly form: FormReader | undefined;
-}
-
-const readers = new Map<string, MessageReader>();
-
-function readerOf(name: string): MessageReader {
-  let reader = readers.get(name);
-  if (reader === undefined) {
-    reader = { message: messageNamed(name), form: forms.get(name) };
-    readers.set(name, reader);
-  }
-  return reader;
-}
-
 function readMessage(cursor: WireCursor, message: Message, end: number): unknown {
-  const { form } = readerOf(message.name);
-  if (form !== undefined) return form(cursor, end);
+  const form = forms.get(message.name);
+  if (form !== undefined) return form(cursor, end, message);
   const object: Json = {};
   readFields(cursor, message, { end, object });
   return message.isList ? (object.items ?? []) : object;
@@ -78,7 +62,7 @@ function readFields(cursor: WireCursor, message: Message, { end, object }: Targe
 
 function readField(cursor: WireCursor, object: Json, field: MessageField): void {
   if (field.shape === 'map') return readMapEntry(cursor, object, field);
-  if (field.isInline) return readFields(cursor, messageNamed(field.message), { end: cursor.end(), object });
+  if (field.isInline) return readFields(cursor, field.inner, { end: cursor.end(), object });
   const value = readValue(cursor, field);
   if (field.shape === 'single') return setMember(object, field, value);
   const items = object[field.name];
@@ -105,7 +89,7 @@ function setMember(object: Json, field: MessageField, value: unknown): void {
 /** What Go's encoder prints of a member that the wire does not have. */
 function fillAbsent(object: Json, field: MessageField): void {
   if (field.isInline) {
-    for (const inner of messageNamed(field.message).always) fillAbsent(object, inner);
+    for (const inner of field.inner.always) fillAbsent(object, inner);
     return;
   }
   if (object[field.name] === undefined) object[field.name] = absentValue(field);
@@ -119,7 +103,7 @@ function absentValue(field: MessageField): unknown {
     case 'bool':
       return false;
     case 'message':
-      return readMessage(nothing(), messageNamed(field.message), 0);
+      return readMessage(nothing(), field.inner, 0);
     case 'bytes':
       return null;
     default:
@@ -151,8 +135,8 @@ function readValue(cursor: WireCursor, field: MessageField): unknown {
       return cursor.text(cursor.end());
     case 'message': {
       const end = cursor.end();
-      const { message, form } = readerOf(field.message);
-      return form === undefined ? readMessage(cursor, message, end) : form(cursor, end);
+      const form = forms.get(field.message);
+      return form === undefined ? readMessage(cursor, field.inner, end) : form(cursor, end, field.inner);
     }
     case 'bool':
       return cursor.varint() !== 0;
@@ -239,36 +223,34 @@ function readMicroTime(cursor: WireCursor, end: number): string | null {
   return `${time.whole.slice(0, -1)}.${micros.toString().padStart(6, '0')}Z`;
 }
 
-const schemaMessage = 'crd/apiextensions.v1.JSONSchemaProps';
-
-function readSchema(cursor: WireCursor): unknown {
-  return readMessage(cursor, messageNamed(schemaMessage), cursor.end());
-}
-
-function readText(cursor: WireCursor): string {
-  return cursor.text(cursor.end());
+/** A schema in its field of a message that holds either a schema or something else. */
+function readSchema(cursor: WireCursor, field: MessageField | undefined): unknown {
+  const end = cursor.end();
+  return field === undefined ? undefined : readMessage(cursor, field.inner, end);
 }
 
 /** One schema as field 1, or items as field 2. */
-function readSchemaOr(cursor: WireCursor, end: number, readItem: (cursor: WireCursor) => unknown): unknown {
+function readSchemaOrItems(cursor: WireCursor, end: number, { byNumber }: Message): unknown {
+  const [, first, second] = byNumber;
   const items: unknown[] = [];
   let schema: unknown;
   while (cursor.at < end) {
     const tag = cursor.varint();
-    if (tag === 0x0a) schema = readSchema(cursor);
-    else if (tag === 0x12) items.push(readItem(cursor));
+    if (tag === 0x0a) schema = readSchema(cursor, first);
+    else if (tag === 0x12)
+      items.push(second?.type === 'string' ? cursor.text(cursor.end()) : readSchema(cursor, second));
     else cursor.skip(tag % 8);
   }
   return schema ?? items;
 }
 
-function readSchemaOrBool(cursor: WireCursor, end: number): unknown {
+function readSchemaOrBool(cursor: WireCursor, end: number, { byNumber }: Message): unknown {
   let allows = false;
   let schema: unknown;
   while (cursor.at < end) {
     const tag = cursor.varint();
     if (tag === 0x08) allows = cursor.varint() !== 0;
-    else if (tag === 0x12) schema = readSchema(cursor);
+    else if (tag === 0x12) schema = readSchema(cursor, byNumber[2]);
     else cursor.skip(tag % 8);
   }
   return schema ?? allows;

@@ -1,9 +1,9 @@
 // Objects in their JSON form to protobuf messages, as kube-apiserver writes them: fields in rising order, scalars that
 // are no pointers also when zero, maps sorted by key. Beside protobuf-decoder.ts.
 import { ExactNumber, isJsonObject, parseTime } from '@kapstan/api';
+import type { Message, MessageField } from '../schema/message.ts';
 import { sortedKeys, stringifyEscaped } from './go-json.ts';
 import { MessageBuffer } from './message-buffer.ts';
-import { type Message, type MessageField, messageNamed } from './protobuf-messages.ts';
 
 /** Of one message at a time, as encoding is synchronous; cleared first of what an encoding that failed left. */
 const shared = new MessageBuffer();
@@ -32,7 +32,7 @@ export function encodeFramed(message: Message, value: unknown, { head, tail }: M
   return shared.take();
 }
 
-type FormWriter = (buffer: MessageBuffer, value: unknown) => void;
+type FormWriter = (buffer: MessageBuffer, value: unknown, message: Message) => void;
 
 /** Messages whose JSON is not the object of their fields. Source: the facts' jsonForms. All write from their end. */
 const forms: ReadonlyMap<string, FormWriter> = new Map<string, FormWriter>([
@@ -48,25 +48,9 @@ const forms: ReadonlyMap<string, FormWriter> = new Map<string, FormWriter>([
   ['crd/apiextensions.v1.JSONSchemaPropsOrStringArray', writeSchemaOrTexts],
 ]);
 
-interface MessageWriter {
-  readonly message: Message;
-  readonly form: FormWriter | undefined;
-}
-
-const writers = new Map<string, MessageWriter>();
-
-function writerOf(name: string): MessageWriter {
-  let writer = writers.get(name);
-  if (writer === undefined) {
-    writer = { message: messageNamed(name), form: forms.get(name) };
-    writers.set(name, writer);
-  }
-  return writer;
-}
-
 function writeMessage(buffer: MessageBuffer, message: Message, value: unknown): void {
-  const { form } = writerOf(message.name);
-  if (form !== undefined) return form(buffer, value);
+  const form = forms.get(message.name);
+  if (form !== undefined) return form(buffer, value, message);
   writeFields(buffer, message, value);
 }
 
@@ -161,9 +145,9 @@ function writeSingle(buffer: MessageBuffer, field: MessageField, value: unknown)
 
 function writeInner(buffer: MessageBuffer, field: MessageField, value: unknown): void {
   const end = buffer.size;
-  const { message, form } = writerOf(field.message);
-  if (form === undefined) writeFields(buffer, message, value);
-  else form(buffer, value);
+  const form = forms.get(field.message);
+  if (form === undefined) writeFields(buffer, field.inner, value);
+  else form(buffer, value, field.inner);
   buffer.varint(buffer.size - end);
   buffer.varint(field.tag);
 }
@@ -222,28 +206,28 @@ function writeTime(buffer: MessageBuffer, value: unknown): void {
   buffer.varint(0x08);
 }
 
-const schemaMessage = 'crd/apiextensions.v1.JSONSchemaProps';
-
-function writeSchema(buffer: MessageBuffer, tag: number, value: unknown): void {
+/** A schema in its field of a message that holds either a schema or something else. */
+function writeSchema(buffer: MessageBuffer, field: MessageField | undefined, value: unknown): void {
+  if (field === undefined) return;
   const end = buffer.size;
-  writeFields(buffer, messageNamed(schemaMessage), value);
+  writeFields(buffer, field.inner, value);
   buffer.varint(buffer.size - end);
-  buffer.varint(tag);
+  buffer.varint(field.tag);
 }
 
-function writeSchemaOrArray(buffer: MessageBuffer, value: unknown): void {
-  if (!Array.isArray(value)) return writeSchema(buffer, 0x0a, value);
-  for (let i = value.length - 1; i >= 0; i--) writeSchema(buffer, 0x12, value[i]);
+function writeSchemaOrArray(buffer: MessageBuffer, value: unknown, { byNumber }: Message): void {
+  if (!Array.isArray(value)) return writeSchema(buffer, byNumber[1], value);
+  for (let i = value.length - 1; i >= 0; i--) writeSchema(buffer, byNumber[2], value[i]);
 }
 
-function writeSchemaOrBool(buffer: MessageBuffer, value: unknown): void {
+function writeSchemaOrBool(buffer: MessageBuffer, value: unknown, { byNumber }: Message): void {
   const isObject = isJsonObject(value);
-  if (isObject) writeSchema(buffer, 0x12, value);
+  if (isObject) writeSchema(buffer, byNumber[2], value);
   buffer.varint(isObject || value === true ? 1 : 0);
   buffer.varint(0x08);
 }
 
-function writeSchemaOrTexts(buffer: MessageBuffer, value: unknown): void {
-  if (!Array.isArray(value)) return writeSchema(buffer, 0x0a, value);
+function writeSchemaOrTexts(buffer: MessageBuffer, value: unknown, { byNumber }: Message): void {
+  if (!Array.isArray(value)) return writeSchema(buffer, byNumber[1], value);
   for (let i = value.length - 1; i >= 0; i--) writeText(buffer, 0x12, value[i]);
 }

@@ -1,8 +1,8 @@
 // The envelope of Kubernetes objects in protobuf: four magic bytes, then runtime.Unknown with the kind and the message.
 import { formatApiVersion, type GroupVersionKind, parseApiVersion } from '@kapstan/api';
+import type { ApiTypes } from '../schema/schema-node.ts';
 import { decodeInto } from './protobuf-decoder.ts';
 import { encodeFramed, type MessageFrame } from './protobuf-encoder.ts';
-import { messageOfKind } from './protobuf-messages.ts';
 import { ProtobufWriter, varintSize } from './protobuf-wire.ts';
 import { WireCursor } from './wire-cursor.ts';
 
@@ -19,8 +19,8 @@ export function envelopeAround(kind: GroupVersionKind, rawSize: number): Message
 }
 
 /** Encodes objects of a kind in their envelope. Throws TypeError for a kind without a protobuf form. */
-export function envelopeEncoder(kind: GroupVersionKind): (object: unknown) => Uint8Array {
-  const message = messageOfKind(kind);
+export function envelopeEncoder(types: ApiTypes, kind: GroupVersionKind): (object: unknown) => Uint8Array {
+  const message = types.messageOfKind(kind);
   if (message === undefined) throw new TypeError(`${formatApiVersion(kind)} ${kind.kind} has no protobuf form`);
   const frame = envelopeOf(kind);
   return (object) => encodeFramed(message, object, frame);
@@ -63,8 +63,15 @@ export function watchFrame(type: string, enveloped: Uint8Array): Uint8Array {
   return Buffer.concat([length, bytes]);
 }
 
+/** What an envelope may hold. */
+export interface EnvelopeContent {
+  readonly types: ApiTypes;
+  /** What an envelope that does not say it holds. */
+  readonly expected: GroupVersionKind;
+}
+
 /** The object in an envelope, in its JSON form. Throws Error with Go's texts for what is none. */
-export function readEnvelope(bytes: Uint8Array, expected: GroupVersionKind): Record<string, unknown> {
+export function readEnvelope(bytes: Uint8Array, { types, expected }: EnvelopeContent): Record<string, unknown> {
   if (bytes.length === 0) throw new Error('empty data');
   if (!hasEnvelope(bytes)) {
     throw new Error('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]');
@@ -74,7 +81,7 @@ export function readEnvelope(bytes: Uint8Array, expected: GroupVersionKind): Rec
     apiVersion === '' ? { group: expected.group, version: expected.version } : parseApiVersion(apiVersion);
   const actual = { ...version, kind: kind === '' ? expected.kind : kind };
   const object: Record<string, unknown> = { kind: actual.kind, apiVersion: formatApiVersion(actual) };
-  const message = messageOfKind(actual);
+  const message = types.messageOfKind(actual);
   // What has no message is refused by whoever looks at the kind.
   if (message !== undefined) decodeInto(object, message, raw);
   return object;

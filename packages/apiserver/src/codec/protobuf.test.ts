@@ -1,17 +1,17 @@
 import { ExactNumber, parseJson } from '@kapstan/api';
 import { protobufFacts } from '@kapstan/kinds/facts';
 import { describe, expect, it } from 'vitest';
+import { factTypes } from '../testing/fact-types.ts';
 import { decodeMessage } from './protobuf-decoder.ts';
 import { encodeMessage } from './protobuf-encoder.ts';
 import { readEnvelope, watchFrame, wrapMessage } from './protobuf-envelope.ts';
-import { messageNamed, messageOfKind } from './protobuf-messages.ts';
 import { ProtobufWriter } from './protobuf-wire.ts';
 import { WireCursor } from './wire-cursor.ts';
 import { encodeYaml } from './wire-format.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const roundTrip = (name: string, value: unknown): unknown =>
-  decodeMessage(messageNamed(name), encodeMessage(messageNamed(name), value));
+  decodeMessage(factTypes.message(name), encodeMessage(factTypes.message(name), value));
 
 describe('protobuf on the wire', () => {
   it.each<[number | bigint, string]>([
@@ -49,7 +49,7 @@ const emptyMeta = '0a100a001200' + '1a0022002a003200380042' + '00';
 describe('messages', () => {
   it('are written as gogo/protobuf writes them', () => {
     // ConfigMap{metadata{name: "a"}, data{b: "c"}}: empty scalars and the unset time are on the wire, pointers are not.
-    const bytes = encodeMessage(messageNamed('core.v1.ConfigMap'), { metadata: { name: 'a' }, data: { b: 'c' } });
+    const bytes = encodeMessage(factTypes.message('core.v1.ConfigMap'), { metadata: { name: 'a' }, data: { b: 'c' } });
     expect(hex(bytes)).toBe('0a110a0161120' + '01a0022002a003200380042001206' + '0a016212' + '0163');
   });
 
@@ -98,7 +98,7 @@ describe('messages', () => {
   });
 
   it('have in their JSON what Go prints of fields that nothing set', () => {
-    const empty = (name: string): unknown => decodeMessage(messageNamed(name), new Uint8Array());
+    const empty = (name: string): unknown => decodeMessage(factTypes.message(name), new Uint8Array());
     expect(empty('rbac.v1.Role')).toEqual({ metadata: {}, rules: null });
     expect(empty('apps.v1.DeploymentSpec')).toEqual({
       selector: null,
@@ -131,11 +131,11 @@ describe('messages', () => {
     ['no unknown members', 'core.v1.LocalObjectReference', { name: 'a', other: 1, constructor: 2 }, '0a0161'],
     ['long and foreign texts', 'core.v1.LocalObjectReference', { name: 'ü'.repeat(30) }, `0a3c${'c3bc'.repeat(30)}`],
   ])('write %s', (_what, name, value, expected) => {
-    expect(hex(encodeMessage(messageNamed(name), value))).toBe(expected);
+    expect(hex(encodeMessage(factTypes.message(name), value))).toBe(expected);
   });
 
   it('are no worse for one that failed before', () => {
-    const message = messageNamed('core.v1.ConfigMap');
+    const message = factTypes.message('core.v1.ConfigMap');
     const before = hex(encodeMessage(message, { data: { a: 'b' } }));
     expect(() => encodeMessage(message, { metadata: { generation: 'x' }, data: { a: 'b' } })).toThrow('not an integer');
     expect(hex(encodeMessage(message, { data: { a: 'b' } }))).toBe(before);
@@ -149,7 +149,7 @@ describe('messages', () => {
 
   it('are refused where the wire has another type, or no UTF-8, or ends early', () => {
     const decode = (bytes: string): unknown =>
-      decodeMessage(messageNamed('core.v1.LocalObjectReference'), Buffer.from(bytes, 'hex'));
+      decodeMessage(factTypes.message('core.v1.LocalObjectReference'), Buffer.from(bytes, 'hex'));
     expect(() => decode('0801')).toThrow('proto: wrong wireType = 0 for field name');
     expect(() => decode('0a01ff')).toThrow(TypeError);
     expect(() => decode('0a0561')).toThrow('unexpected EOF');
@@ -159,14 +159,14 @@ describe('messages', () => {
   });
 
   it('read lists of numbers that another encoder has packed', () => {
-    expect(decodeMessage(messageNamed('core.v1.PodSecurityContext'), Buffer.from('220301e807', 'hex'))).toEqual({
+    expect(decodeMessage(factTypes.message('core.v1.PodSecurityContext'), Buffer.from('220301e807', 'hex'))).toEqual({
       supplementalGroups: [1, 1000],
     });
   });
 
   it('have no field under a name that every object has', () => {
     for (const message of Object.keys(protobufFacts().messages)) {
-      for (const { name } of messageNamed(message).fields) expect(name in {}, `${message}.${name}`).toBe(false);
+      for (const { name } of factTypes.message(message).fields) expect(name in {}, `${message}.${name}`).toBe(false);
     }
   });
 
@@ -195,25 +195,29 @@ describe('the envelope', () => {
   const configMap = { group: '', version: 'v1', kind: 'ConfigMap' };
 
   it('names the kind', () => {
-    const message = messageOfKind(configMap);
+    const message = factTypes.messageOfKind(configMap);
     if (message === undefined) throw new Error('no message');
     const bytes = wrapMessage(configMap, encodeMessage(message, { metadata: { name: 'a' }, data: { b: 'c' } }));
     expect(hex(bytes).startsWith('6b3873000a0f0a0276311209436f6e6669674d6170121')).toBe(true);
-    expect(readEnvelope(bytes, configMap)).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1', data: { b: 'c' } });
+    expect(readEnvelope(bytes, { types: factTypes, expected: configMap })).toMatchObject({
+      kind: 'ConfigMap',
+      apiVersion: 'v1',
+      data: { b: 'c' },
+    });
     const frame = Buffer.from(watchFrame('ADDED', bytes));
     expect(frame.readUInt32BE()).toBe(frame.length - 4);
     expect(frame.subarray(4, 11).toString('latin1')).toBe('\n\u0005ADDED');
   });
 
   it('is asked for', () => {
-    expect(() => readEnvelope(Buffer.from('nothing'), configMap)).toThrow(
+    expect(() => readEnvelope(Buffer.from('nothing'), { types: factTypes, expected: configMap })).toThrow(
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
     );
-    expect(() => readEnvelope(new Uint8Array(), configMap)).toThrow('empty data');
+    expect(() => readEnvelope(new Uint8Array(), { types: factTypes, expected: configMap })).toThrow('empty data');
   });
 
   it('has no message for custom resources', () => {
-    expect(messageOfKind({ group: 'example.com', version: 'v1', kind: 'Foo' })).toBeUndefined();
+    expect(factTypes.messageOfKind({ group: 'example.com', version: 'v1', kind: 'Foo' })).toBeUndefined();
   });
 });
 

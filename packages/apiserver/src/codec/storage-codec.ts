@@ -10,13 +10,14 @@ import {
   type SlicedWork,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { storageKeyFacts } from '@kapstan/kinds/facts';
 import { type Codec, jsonCodec } from '@kapstan/storage';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { metaTypes } from '../schema/meta-types.ts';
+import { haveSameShape } from '../schema/protobuf-messages.ts';
+import type { ApiTypes } from '../schema/schema-node.ts';
 import { readYaml } from '../schema/yaml-reader.ts';
 import { stringifySorted } from './go-json.ts';
 import { envelopeEncoder, hasEnvelope, protobufMediaType, readEnvelope } from './protobuf-envelope.ts';
-import { haveSameShape, messageOfKind } from './protobuf-messages.ts';
 import { encodeYaml } from './wire-format.ts';
 
 export type StorageMediaType = 'application/json' | typeof protobufMediaType | 'application/yaml';
@@ -34,7 +35,11 @@ export function isStorageMediaType(text: string): text is StorageMediaType {
 
 type ObjectCodec = Codec<UnstructuredObject>;
 
-const noUpgrades: NonNullable<ResourceDefinition['upgrades']> = new Map();
+export interface StoredKind {
+  /** Where its message and those of its other versions are looked up. Default: nowhere, as for custom resources. */
+  readonly types?: ApiTypes | undefined;
+  readonly upgrades?: ResourceDefinition['upgrades'] | undefined;
+}
 
 /**
  * The codec for objects of a kind, in its stored version. Reads values of every media type. Throws TypeError when the kind
@@ -43,7 +48,7 @@ const noUpgrades: NonNullable<ResourceDefinition['upgrades']> = new Map();
 export function storageCodec(
   mediaType: StorageMediaType,
   kind: GroupVersionKind,
-  upgrades: NonNullable<ResourceDefinition['upgrades']> = noUpgrades,
+  { types = metaTypes, upgrades }: StoredKind = {},
 ): ObjectCodec {
   const json = jsonCodec<UnstructuredObject>();
   const apiVersion = formatApiVersion(kind);
@@ -55,8 +60,8 @@ export function storageCodec(
   }
   const ofKind = (object: UnstructuredObject, bytes: Uint8Array): UnstructuredObject => {
     if (object.kind === kind.kind && object.apiVersion === apiVersion) return object;
-    const upgrade = object.kind === kind.kind ? upgrades.get(object.apiVersion ?? '') : undefined;
-    if (upgrade === undefined) checkStoredKind(object, kind);
+    const upgrade = object.kind === kind.kind ? upgrades?.get(object.apiVersion ?? '') : undefined;
+    if (upgrade === undefined) checkStoredKind(types, object, kind);
     else upgraded.add(bytes);
     return upgrade === undefined ? object : upgrade(object);
   };
@@ -65,7 +70,10 @@ export function storageCodec(
   const isPlain = (bytes: Uint8Array): boolean => startsWithBrace(bytes) && !upgraded.has(bytes);
   const decodeAny = (bytes: Uint8Array, revision: Revision): UnstructuredObject => {
     if (startsWithBrace(bytes)) return json.decode(bytes, revision);
-    return withRevision(hasEnvelope(bytes) ? readEnvelope(bytes, kind) : readYamlObject(bytes), revision);
+    return withRevision(
+      hasEnvelope(bytes) ? readEnvelope(bytes, { types, expected: kind }) : readYamlObject(bytes),
+      revision,
+    );
   };
   switch (mediaType) {
     case 'application/json':
@@ -83,7 +91,7 @@ export function storageCodec(
     case 'application/yaml':
       return { mediaType, decode, encode: (object) => encoder.encode(encodeYaml(object)) };
     case protobufMediaType:
-      return { mediaType, decode, encode: envelopeEncoder(kind) };
+      return { mediaType, decode, encode: envelopeEncoder(types, kind) };
   }
 }
 
@@ -96,8 +104,9 @@ export interface ResourceCodecOptions {
 /** The codec of a resource: those that Kubernetes always keeps as JSON ignore the media type. */
 export function storageCodecOf(definition: ResourceDefinition, options: ResourceCodecOptions): ObjectCodec {
   const kind = { ...definition.storageVersion, kind: definition.kind };
-  const mediaType = isAlwaysJson(definition) ? 'application/json' : options.mediaType;
-  const codec = storageCodec(mediaType, kind, definition.upgrades);
+  const isAlwaysJson = definition.isCustom === true || definition.storedAs === 'application/json';
+  const mediaType = isAlwaysJson ? 'application/json' : options.mediaType;
+  const codec = storageCodec(mediaType, kind, { types: definition.schema.types, upgrades: definition.upgrades });
   if (!options.isShared) return codec;
   // The order of its members is made of all of them at once.
   if (definition.isCustom === true) return { ...codec, encode: encodeSorted, encodeInSlices: wholeOf(encodeSorted) };
@@ -133,24 +142,16 @@ function withDefaults(codec: ObjectCodec, { applyDefaults, strategy }: ResourceD
   };
 }
 
-/** Custom resources; definitions and API services, which servers of their own keep. */
-function isAlwaysJson(definition: ResourceDefinition): boolean {
-  if (definition.isCustom === true) return true;
-  return (
-    storageKeyFacts().resources[`${formatApiVersion(definition)}/${definition.resource}`]?.media === 'application/json'
-  );
-}
-
 /**
  * What another release or another program left: a version of the same shape is read, anything else is refused rather than
  * read as what it is not. Versions of custom resources and of definitions are converted by their owners.
  */
-function checkStoredKind({ apiVersion, kind }: UnstructuredObject, expected: GroupVersionKind): void {
+function checkStoredKind(types: ApiTypes, { apiVersion, kind }: UnstructuredObject, expected: GroupVersionKind): void {
   if (kind === undefined || apiVersion === undefined) return;
-  const wanted = messageOfKind(expected);
+  const wanted = types.messageOfKind(expected);
   if (wanted === undefined) return;
   const version = parseApiVersion(apiVersion);
-  const found = messageOfKind({ ...version, kind });
+  const found = types.messageOfKind({ ...version, kind });
   if (found === undefined) throw new TypeError(`no kind "${kind}" is registered for version "${apiVersion}"`);
   if (kind === expected.kind && version.group === expected.group && haveSameShape(found, wanted)) return;
   throw new TypeError(`${apiVersion} ${kind} is stored where ${formatApiVersion(expected)} ${expected.kind} belongs`);

@@ -2,8 +2,9 @@
 // every response.
 import { ExactNumber, type GroupVersionKind, isJsonObject, parseApiVersion, stringifyJson } from '@kapstan/api';
 import { type ScalarTag, stringify } from 'yaml';
+import { metaTypes } from '../schema/meta-types.ts';
+import type { ApiTypes } from '../schema/schema-node.ts';
 import { envelopeEncoder, protobufMediaType } from './protobuf-envelope.ts';
-import { messageOfKind } from './protobuf-messages.ts';
 
 export interface WireFormat {
   readonly name: 'json' | 'yaml' | 'protobuf';
@@ -23,27 +24,32 @@ export const wireFormats: readonly WireFormat[] = [jsonFormat, yamlFormat, proto
 
 const encoder = new TextEncoder();
 
+interface ValueStyle {
+  /** JSON on several lines. Default false. */
+  readonly isPretty?: boolean | undefined;
+  /** Where the kind of the value is looked up for protobuf. Default: what every server speaks. */
+  readonly types?: ApiTypes | undefined;
+}
+
 /**
  * A whole value. JSON ends with a newline unless it is indented, as Go's encoder leaves it. Throws TypeError for a value
  * without a protobuf form: ask {@link hasProtobufForm} first.
  */
-export function encodeValue(format: WireFormat, value: unknown, style?: 'pretty'): Uint8Array {
+export function encodeValue(format: WireFormat, value: unknown, style: ValueStyle = {}): Uint8Array {
+  const { isPretty = false, types = metaTypes } = style;
   switch (format.name) {
     case 'json':
-      return encoder.encode(style === 'pretty' ? stringifyJson(value, 2) : `${stringifyJson(value)}\n`);
+      return encoder.encode(isPretty ? stringifyJson(value, 2) : `${stringifyJson(value)}\n`);
     case 'yaml':
       return encoder.encode(encodeYaml(value));
     case 'protobuf':
-      return encodeProtobuf(value);
+      return envelopeEncoder(types, kindOfValue(value))(value);
   }
 }
 
+/** Whether a value is of a kind that every server speaks and that has a protobuf form. */
 export function hasProtobufForm(value: unknown): boolean {
-  return messageOfKind(kindOfValue(value)) !== undefined;
-}
-
-function encodeProtobuf(value: unknown): Uint8Array {
-  return envelopeEncoder(kindOfValue(value))(value);
+  return metaTypes.messageOfKind(kindOfValue(value)) !== undefined;
 }
 
 function kindOfValue(value: unknown): GroupVersionKind {

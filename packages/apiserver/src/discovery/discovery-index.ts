@@ -1,8 +1,7 @@
 // DiscoveryIndex: the catalog as groups, versions and resources, built once per generation. Read by documents.ts and
-// by http/aggregated-discovery.ts. Orders as kube-apiserver: groups by priority, then name; resources by name.
-import { discoveryFacts } from '@kapstan/kinds/facts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+// by http/paths/aggregated-discovery.ts. Orders as kube-apiserver: groups by priority, then name; resources by name.
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 
 export interface VersionEntry {
   readonly version: string;
@@ -47,16 +46,18 @@ export class DiscoveryIndex {
       const versions = getOrAdd(byGroup, definition.group, () => new Map<string, ResourceDefinition[]>());
       getOrAdd(versions, definition.version, () => []).push(definition);
     }
-    const order = Object.keys(discoveryFacts().groups);
-    const names = [...byGroup.keys()].sort((a, b) => rank(order, a) - rank(order, b) || compare(a, b));
+    const places = new Map(
+      [...byGroup].map(([group, versions]) => [group, placeOf([...versions.values()].flat(), 'group')]),
+    );
+    const names = [...byGroup.keys()].sort((a, b) => rank(places, a) - rank(places, b) || compare(a, b));
     const groups = new Map(names.map((name) => [name, groupEntry(name, byGroup.get(name) ?? new Map())]));
     return { generation, groups, paths: () => pathsOf(groups) };
   }
 }
 
 function groupEntry(group: string, versions: ReadonlyMap<string, readonly ResourceDefinition[]>): GroupEntry {
-  const preferred = discoveryFacts().groups[group]?.versions ?? [];
-  const names = [...versions.keys()].sort((a, b) => rank(preferred, a) - rank(preferred, b) || compareVersions(a, b));
+  const places = new Map([...versions].map(([version, definitions]) => [version, placeOf(definitions, 'version')]));
+  const names = [...versions.keys()].sort((a, b) => rank(places, a) - rank(places, b) || compareVersions(a, b));
   const all = [...versions.values()].flat();
   return {
     group,
@@ -95,9 +96,16 @@ function parseVersion(text: string): { stage: number; major: number; minor: numb
   return { stage, major: Number(match[1]), minor: Number(match[3] ?? 0) };
 }
 
-function rank(order: readonly string[], name: string): number {
-  const at = order.indexOf(name);
-  return at < 0 ? order.length : at;
+/** Behind every place that a definition can name. */
+const lastPlace = Number.MAX_SAFE_INTEGER;
+
+/** The first place that one of the definitions has. */
+function placeOf(definitions: readonly ResourceDefinition[], of: 'group' | 'version'): number {
+  return Math.min(...definitions.map(({ discoveryPlace }) => discoveryPlace?.[of] ?? lastPlace));
+}
+
+function rank(places: ReadonlyMap<string, number>, name: string): number {
+  return places.get(name) ?? lastPlace;
 }
 
 function compare(a: string, b: string): number {

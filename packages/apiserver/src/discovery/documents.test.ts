@@ -1,7 +1,7 @@
 import type { UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import { ResourceCatalog } from '../registry/catalog.ts';
-import type { ResourceDefinition, Subresource } from '../registry/resource-definition.ts';
+import { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition, Subresource } from '../registry/definition/resource-definition.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 import { aggregatedDocument } from './aggregated-document.ts';
 import { DiscoveryIndex, type GroupEntry, type VersionEntry } from './discovery-index.ts';

@@ -2,7 +2,7 @@
 // APIGroupList, APIResourceList; which of them carry an apiVersion is history.
 import { createHash } from 'node:crypto';
 import { formatApiVersion } from '@kapstan/api';
-import type { ResourceDefinition, Verb } from '../registry/resource-definition.ts';
+import type { ResourceDefinition, Verb } from '../registry/definition/resource-definition.ts';
 import type { DiscoverySnapshot, GroupEntry, VersionEntry } from './discovery-index.ts';
 
 type Document = Readonly<Record<string, unknown>>;

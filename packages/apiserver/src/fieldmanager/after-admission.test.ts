@@ -1,7 +1,7 @@
 import type { ManagedFieldsEntry } from '@kapstan/api';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AdmissionControl } from '../registry/admission-control.ts';
+import type { AdmissionControl } from '../registry/store/admission-control.ts';
 import { configMap, StoreFixture, testContext } from '../testing/store-fixture.ts';
 import { FieldManager } from './field-manager.ts';
 

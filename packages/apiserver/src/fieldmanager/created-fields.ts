@@ -9,7 +9,7 @@ import {
   SlicePace,
   sortInSlices,
 } from '@kapstan/api';
-import { jsonEqual } from '../registry/json-equality.ts';
+import { jsonEqual } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';

@@ -9,11 +9,10 @@ import {
 } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
 import { applyPatch } from '../patch/apply-patch.ts';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { builtinDefinitionName, builtinSchema } from '../schema/builtin-schemas.ts';
-import { normalizeGoForm } from '../schema/go-form.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { createApplier } from './apply-request.ts';
 import { type ApplyCall, FieldManager } from './field-manager.ts';
 
@@ -34,7 +33,7 @@ function definitionOf({ resetFields = [], ...init }: ResourceInit): ResourceDefi
 }
 
 const builtin = (group: string, version: string, kind: string, resetFields: string[][] = []): ResourceDefinition => {
-  const schema = builtinSchema(group === '' ? version : `${group}/${version}`, kind) as SchemaNode;
+  const schema = factTypes.schemaOfKind(group === '' ? version : `${group}/${version}`, kind) as SchemaNode;
   return definitionOf({ group, version, kind, schema, resetFields });
 };
 const configMaps = builtin('', 'v1', 'ConfigMap');
@@ -117,9 +116,9 @@ class World {
 
   /** Defaults come after apply; the stored object is in Go form. */
   #store(object: UnstructuredObject): void {
-    const name = builtinDefinitionName(object.apiVersion ?? '', object.kind ?? '');
+    const name = factTypes.nameOf(object.apiVersion ?? '', object.kind ?? '');
     for (const port of portsOf(object)) port.protocol ??= 'TCP';
-    if (name !== undefined) normalizeGoForm(name, object);
+    if (name !== undefined) factTypes.normalize(name, object);
     this.object = object;
   }
 

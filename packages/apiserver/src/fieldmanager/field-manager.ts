@@ -17,12 +17,10 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
-import type { FieldsCall, ManagedFieldsTracker } from '../registry/managed-fields-tracker.ts';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import type { FieldsCall, ManagedFieldsTracker } from '../registry/store/managed-fields-tracker.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
-import { zeroGoForm } from '../schema/go-form.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { DecodeError, decodeTypedInSlices } from '../schema/typed-decoder.ts';
 import { type Conflicts, conflictError } from './conflicts.ts';
@@ -266,8 +264,9 @@ const ignoredByReset = new WeakMap<readonly (readonly string[])[], FieldSet>();
 /** What an object is before it exists: the zero value of its Go type; nothing for a custom resource. */
 function emptyObject(definition: ResourceDefinition): UnstructuredObject {
   const apiVersion = formatApiVersion(definition);
-  const name = definition.schema.goType === undefined ? undefined : builtinDefinitionName(apiVersion, definition.kind);
-  return { ...(name === undefined ? {} : zeroGoForm(name)), apiVersion, kind: definition.kind };
+  const { types } = definition.schema;
+  const name = types?.nameOf(apiVersion, definition.kind);
+  return { ...(name === undefined ? {} : types?.zero(name)), apiVersion, kind: definition.kind };
 }
 
 type Entries = DeepReadonly<readonly ManagedFieldsEntry[]> | undefined;

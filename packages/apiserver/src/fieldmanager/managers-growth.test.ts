@@ -1,4 +1,5 @@
 // What tracking and applying cost as managers, fields and depth grow, and which answers stay bounded.
+
 import {
   isStatusError,
   type ManagedFieldsEntry,
@@ -7,11 +8,11 @@ import {
   type UnstructuredObject,
 } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { builtinSchema } from '../schema/builtin-schemas.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cpuGrowth } from '../testing/cpu-growth.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { type ApplyCall, FieldManager } from './field-manager.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldSetOf } from './field-set-from-object.ts';
@@ -135,7 +136,7 @@ describe('updaters beyond the tenth', () => {
 describe('an answer to an apply', () => {
   const definition = {
     ...{ group: '', version: 'v1', kind: 'ConfigMap', strategy: {}, subresources: [] },
-    schema: builtinSchema('v1', 'ConfigMap') as SchemaNode,
+    schema: factTypes.schemaOfKind('v1', 'ConfigMap') as SchemaNode,
   } as unknown as ResourceDefinition;
   const call = (fieldManager: string): ApplyCall => {
     const context = { fieldManager, fieldValidation: 'Warn', warn: () => undefined } as unknown as RequestContext;

@@ -1,7 +1,7 @@
 // How a value is looked at when fields are owned: as a map, a list or a leaf; whole or by its parts. The view that
 // comparing, merging, removing and validating share. Source: structured-merge-diff schema.Atom, for SchemaNodes.
 import { getOwn, goQuote, isJsonObject, membersPerSlice, type SlicedWork } from '@kapstan/api';
-import { definitionSchema } from '../schema/builtin-schemas.ts';
+import { metaTypes } from '../schema/meta-types.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { keyElement, type PathElement, valueElement } from './path-element.ts';
 
@@ -66,7 +66,7 @@ function namedField(node: SchemaNode, name: string): SchemaNode | undefined {
 
 function resourceMember(name: string): SchemaNode | undefined {
   if (name === 'apiVersion' || name === 'kind') return text;
-  return name === 'metadata' ? definitionSchema('meta/v1.ObjectMeta') : undefined;
+  return name === 'metadata' ? metaTypes.schema('meta/v1.ObjectMeta') : undefined;
 }
 
 /** The schema of a whole object: structural schemas of custom resources leave out what all objects have. */

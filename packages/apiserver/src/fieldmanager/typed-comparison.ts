@@ -1,7 +1,7 @@
 // What an update did: the fields added, changed and removed between two objects of one schema. Source:
 // structured-merge-diff typed.TypedValue.Compare.
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, SlicePace } from '@kapstan/api';
-import { jsonEqual, jsonEqualInSlices } from '../registry/json-equality.ts';
+import { jsonEqual, jsonEqualInSlices } from '../registry/meta/json-equality.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldElement, type PathElement } from './path-element.ts';

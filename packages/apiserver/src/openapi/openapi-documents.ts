@@ -3,13 +3,13 @@
 import { createHash } from 'node:crypto';
 import { formatApiVersion, stringifyJson } from '@kapstan/api';
 import { versionInfo } from '../discovery/version-info.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import type { ApiTypes } from '../schema/schema-node.ts';
 import { inSlices } from './document-slices.ts';
 import { resourcePaths } from './openapi-paths.ts';
 import { openApiHead, openApiPathPiece, openApiSchemaPiece } from './openapi-protobuf.ts';
-import { ComponentSchemas } from './openapi-schemas.ts';
+import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';
 
 interface GroupVersionEntry {
   readonly definitions: readonly ResourceDefinition[];
@@ -63,7 +63,7 @@ export class OpenApiDocuments {
       known = { hash, forms: new Map() };
       this.#documents.set(path, known);
     }
-    const bytes = known.forms.get(form) ?? encodeDocument(buildDocument(definitions), form);
+    const bytes = known.forms.get(form) ?? encodeDocument(buildDocument(definitions, shownTypes(this.#catalog)), form);
     known.forms.set(form, bytes);
     return { hash, bytes: await bytes };
   }
@@ -101,8 +101,8 @@ interface Document {
   readonly components: { readonly schemas: Json };
 }
 
-function buildDocument(definitions: readonly ResourceDefinition[]): Document {
-  const schemas = new ComponentSchemas();
+function buildDocument(definitions: readonly ResourceDefinition[], types: ApiTypes): Document {
+  const schemas = new ComponentSchemas(types);
   const paths: Record<string, unknown> = {};
   for (const definition of definitions) Object.assign(paths, describeResource(definition, schemas));
   addSharedSchemas(schemas);
@@ -144,7 +144,7 @@ export function addSharedSchemas(schemas: ComponentSchemas): void {
 function addSubresourceKinds(definition: ResourceDefinition, schemas: ComponentSchemas): void {
   for (const subresource of definition.subresources) {
     if (subresource.type !== 'object') continue;
-    const name = builtinDefinitionName(formatApiVersion(subresource.kind), subresource.kind.kind);
+    const name = schemas.types.nameOf(formatApiVersion(subresource.kind), subresource.kind.kind);
     if (name !== undefined) schemas.add(name);
   }
 }

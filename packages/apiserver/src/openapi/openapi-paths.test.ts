@@ -1,6 +1,6 @@
 import type { UnstructuredObject } from '@kapstan/api';
 import { expect, it } from 'vitest';
-import type { ByteSubresource } from '../registry/resource-definition.ts';
+import type { ByteSubresource } from '../registry/definition/resource-definition.ts';
 import { testDefinition } from '../testing/store-fixture.ts';
 import { resourcePaths } from './openapi-paths.ts';
 

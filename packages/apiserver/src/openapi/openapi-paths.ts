@@ -1,8 +1,8 @@
 // Paths of an OpenAPI v3 document: what can be done with each resource, with the query parameters that clients look for
 // (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
 import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
-import { discoveryFacts } from '@kapstan/kinds/facts';
-import type { QueryOptionTypes, ResourceDefinition } from '../registry/resource-definition.ts';
+import type { QueryOptionTypes, ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { metaFacts } from '../schema/meta-types.ts';
 import { refTo } from './openapi-schemas.ts';
 import { operationId, operationTag, operationText } from './operation-names.ts';
 
@@ -118,7 +118,7 @@ function patchContent(definition: ResourceDefinition): Json {
 }
 
 function queryParameters(action: string): readonly Json[] {
-  return Object.entries(discoveryFacts().queryParameters[action] ?? {}).map(([name, type]) => ({
+  return Object.entries(metaFacts().queryParameters[action] ?? {}).map(([name, type]) => ({
     name,
     in: 'query',
     schema: { type, uniqueItems: true },

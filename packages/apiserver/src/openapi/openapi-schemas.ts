@@ -1,9 +1,11 @@
 // Component schemas of an OpenAPI v3 document: the definitions that a group version's kinds reach, in OpenAPI's words.
-// Built-in ones from the facts, which shorten names and leave out what follows; custom ones from their definitions.
+// Those with Go types from the server's types, which shorten names and leave out what follows; others from their structural schemas.
 import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api';
-import { type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { metaTypes } from '../schema/meta-types.ts';
+import type { ApiTypes } from '../schema/schema-node.ts';
+import type { RawSchema } from '../schema/schema-source.ts';
 
 type Schema = Record<string, unknown>;
 
@@ -17,19 +19,24 @@ const typeFields = {
 
 /** Collects definitions together with all that they refer to. */
 export class ComponentSchemas {
+  readonly types: ApiTypes;
   readonly #schemas: Schema = {};
-  readonly #kindsOf = kindsByDefinition();
 
-  /** Adds a built-in definition by its name in the facts; gives its published name. */
+  /** `types`: where definitions are looked up. */
+  constructor(types: ApiTypes) {
+    this.types = types;
+  }
+
+  /** Adds a definition by its name; gives its published name. */
   add(name: string): string {
-    const published = publishedName(name);
+    const published = this.types.publishedName(name);
     if (Object.hasOwn(this.#schemas, published)) return published;
-    const raw = getOwn(schemaFacts().definitions, name) as RawSchema | undefined;
+    const raw = this.types.rawSchema(name);
     if (raw === undefined) throw new TypeError(`no definition ${name}`);
     // Before its members are looked at: definitions refer to themselves.
     this.#schemas[published] = {};
     const schema = this.#expand(raw);
-    const kinds = this.#kindsOf.get(name);
+    const kinds = this.types.kindsOf(name);
     if (kinds !== undefined) schema['x-kubernetes-group-version-kind'] = kinds;
     this.#schemas[published] = schema;
     return published;
@@ -37,11 +44,11 @@ export class ComponentSchemas {
 
   /** Adds the kind and the list kind of a resource; gives the published name of the kind. */
   addResource(definition: ResourceDefinition): string {
-    if (definition.isCustom === true) return this.#addCustom(definition);
+    if (definition.schema.types === undefined) return this.#addStructural(definition);
     const apiVersion = formatApiVersion(definition);
-    const list = builtinDefinitionName(apiVersion, definition.listKind);
+    const list = this.types.nameOf(apiVersion, definition.listKind);
     if (list !== undefined) this.add(list);
-    const name = builtinDefinitionName(apiVersion, definition.kind);
+    const name = this.types.nameOf(apiVersion, definition.kind);
     if (name === undefined) throw new TypeError(`no definition for ${apiVersion} ${definition.kind}`);
     return this.add(name);
   }
@@ -51,7 +58,7 @@ export class ComponentSchemas {
     return Object.fromEntries(Object.entries(this.#schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  #addCustom(definition: ResourceDefinition): string {
+  #addStructural(definition: ResourceDefinition): string {
     const name = customName(definition, definition.kind);
     const { group, version, kind, listKind } = definition;
     const meta = this.add('meta/v1.ObjectMeta');
@@ -111,39 +118,18 @@ export class ComponentSchemas {
   }
 }
 
-export function refTo(published: string): string {
-  return `#/components/schemas/${published}`;
+/** The types that the documents of a server show: those of the first resource that has Go types, else what every server speaks. */
+export function shownTypes(catalog: ResourceCatalog): ApiTypes {
+  return (
+    catalog.all().find(({ definition }) => definition.schema.types !== undefined)?.definition.schema.types ?? metaTypes
+  );
 }
 
-/** "core.v1.Pod" → "io.k8s.api.core.v1.Pod". */
-function publishedName(name: string): string {
-  for (const [short, [full]] of Object.entries(schemaFacts().prefixes)) {
-    if (short !== '' && name.startsWith(short)) return `${full}${name.slice(short.length)}`;
-  }
-  return `${schemaFacts().prefixes['']?.[0] ?? ''}${name}`;
+export function refTo(published: string): string {
+  return `#/components/schemas/${published}`;
 }
 
 /** "CronTab" of stable.example.com/v1 → "com.example.stable.v1.CronTab". */
 function customName({ group, version }: GroupVersion, kind: string): string {
   return `${group.split('.').reverse().join('.')}.${version}.${kind}`;
-}
-
-/** Definition → the group version kinds that it stands for. */
-function kindsByDefinition(): ReadonlyMap<string, readonly unknown[]> {
-  const kinds = new Map<string, unknown[]>();
-  const note = (definition: string, apiVersion: string, kind: string): void => {
-    const at = apiVersion.indexOf('/');
-    const group = at < 0 ? '' : apiVersion.slice(0, at);
-    const entry = { group, kind, version: apiVersion.slice(at + 1) };
-    kinds.set(definition, [...(kinds.get(definition) ?? []), entry]);
-  };
-  const facts = schemaFacts();
-  for (const [id, definition] of Object.entries(facts.kinds)) {
-    const at = id.lastIndexOf('/');
-    note(definition, id.slice(0, at), id.slice(at + 1));
-  }
-  for (const [kind, { schema, groupVersions }] of Object.entries(facts.kindsInManyGroupVersions)) {
-    for (const apiVersion of groupVersions) note(schema, apiVersion, kind);
-  }
-  return kinds;
 }

@@ -5,10 +5,10 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { stringifyJson } from '@kapstan/api';
 import { versionInfo } from '../discovery/version-info.ts';
-import type { ResourceCatalog } from '../registry/catalog.ts';
+import type { ResourceCatalog } from '../registry/definition/catalog.ts';
 import { inSlices } from './document-slices.ts';
 import { addSharedSchemas, describeResource } from './openapi-documents.ts';
-import { ComponentSchemas } from './openapi-schemas.ts';
+import { ComponentSchemas, shownTypes } from './openapi-schemas.ts';
 import { swaggerDefinitionPiece, swaggerHead, swaggerPathPiece } from './swagger-protobuf.ts';
 import { swaggerPathItem, swaggerSchema } from './swagger-schema.ts';
 
@@ -56,7 +56,7 @@ async function makeDocument(catalog: ResourceCatalog, form: SwaggerForm): Promis
 }
 
 async function describeAll(catalog: ResourceCatalog): Promise<Content> {
-  const schemas = new ComponentSchemas();
+  const schemas = new ComponentSchemas(shownTypes(catalog));
   const paths: [string, Json][] = [];
   for (const { definition } of catalog.all()) {
     for (const [path, item] of Object.entries(describeResource(definition, schemas))) paths.push([path, item as Json]);

@@ -1,16 +1,16 @@
 import { isStatusError, runWhole, type StatusError, type UnstructuredObject } from '@kapstan/api';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { builtinSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch, createPatcher, type PatchOptions, type PatchType } from './apply-patch.ts';
 
 const configMapKind = { group: '', version: 'v1', kind: 'ConfigMap' };
-const configMapSchema = builtinSchema('v1', 'ConfigMap') as SchemaNode;
+const configMapSchema = factTypes.schemaOfKind('v1', 'ConfigMap') as SchemaNode;
 const deploymentKind = { group: 'apps', version: 'v1', kind: 'Deployment' };
-const deploymentSchema = builtinSchema('apps/v1', 'Deployment') as SchemaNode;
+const deploymentSchema = factTypes.schemaOfKind('apps/v1', 'Deployment') as SchemaNode;
 const serviceKind = { group: '', version: 'v1', kind: 'Service' };
-const serviceSchema = builtinSchema('v1', 'Service') as SchemaNode;
+const serviceSchema = factTypes.schemaOfKind('v1', 'Service') as SchemaNode;
 
 const configMap = (data: Record<string, unknown> = { a: '1' }, metadata = {}): UnstructuredObject => ({
   apiVersion: 'v1',

@@ -1,19 +1,20 @@
 // Bodies that fit no kind: whatever arrives, the answer is an object or a Status, never a crash.
+
 import { isStatusError, runWhole, type UnstructuredObject } from '@kapstan/api';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createApplier } from '../fieldmanager/apply-request.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { builtinSchema } from '../schema/builtin-schemas.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
 import { decodeObject } from '../schema/decode-object.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch, type PatchType } from './apply-patch.ts';
 import { applyJsonPatch } from './json-patch.ts';
 
 const gvk = { group: 'apps', version: 'v1', kind: 'Deployment' };
-const schema = builtinSchema('apps/v1', 'Deployment') as SchemaNode;
+const schema = factTypes.schemaOfKind('apps/v1', 'Deployment') as SchemaNode;
 const definition = { ...gvk, schema, strategy: {}, subresources: [] } as unknown as ResourceDefinition;
 const names = [
   'apiVersion',

@@ -14,7 +14,7 @@ import {
   sortInSlices,
   stringifyJson,
 } from '@kapstan/api';
-import { findDifferences } from '../registry/json-equality.ts';
+import { findDifferences } from '../registry/meta/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJsonText } from '../schema/json-reader.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';

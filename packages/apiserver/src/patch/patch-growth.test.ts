@@ -1,13 +1,14 @@
 // What a patch costs as its lists grow, as a ratio of CPU times with room for a busy machine: what was quadratic took sixteen times
 // as long for four times the items.
+
 import { isStatusError, type UnstructuredObject } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import { builtinSchema } from '../schema/builtin-schemas.ts';
 import type { SchemaNode } from '../schema/schema-node.ts';
 import { cpuGrowth } from '../testing/cpu-growth.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { applyPatch, type PatchType } from './apply-patch.ts';
 
-const schema = builtinSchema('v1', 'Pod') as SchemaNode;
+const schema = factTypes.schemaOfKind('v1', 'Pod') as SchemaNode;
 const gvk = { group: '', version: 'v1', kind: 'Pod' };
 const options = { schema, gvk, fieldValidation: 'Warn', warn: () => undefined } as const;
 

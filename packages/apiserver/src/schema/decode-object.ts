@@ -15,7 +15,6 @@ import {
   stringifyJson,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { builtinSchema, definitionSchema } from './builtin-schemas.ts';
 import {
   type FieldValidation,
   StrictErrors,
@@ -23,11 +22,10 @@ import {
   warningTexts,
   yamlDuplicatesText,
 } from './field-validation.ts';
-import { normalizeGoForm } from './go-form.ts';
 import { jsonKind } from './go-types.ts';
 import { decodeText, isShortText, type JsonDocument, readJson, readJsonText } from './json-reader.ts';
+import { metaTypes } from './meta-types.ts';
 import { pruneInSlices } from './pruning.ts';
-import { isRetiredKind } from './retired-kinds.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { DecodeError, decodeTyped, decodeTypedInSlices } from './typed-decoder.ts';
 import { readYamlBody, type YamlReading } from './yaml-body.ts';
@@ -40,8 +38,8 @@ export interface DocumentForm {
 }
 
 export interface DecodeObjectOptions extends DocumentForm {
-  /** Schema of the expected kind. Those of built-in kinds name their Go types; others are custom resources. Absent = {@link builtinSchema}. */
-  readonly schema?: SchemaNode;
+  /** Schema of the expected kind. One with a Go type is read by it; others are custom resources. */
+  readonly schema: SchemaNode;
   /** What the endpoint takes. apiVersion and kind that a body leaves out are these. */
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
@@ -69,7 +67,7 @@ export function* decodeObjectInSlices(body: Uint8Array, options: DecodeObjectOpt
       ? readDocument(text, options, strict)
       : yield* readDocumentInSlices(text, options, strict);
     const said = interpretKind(document.value, options.gvk);
-    if (options.schema !== undefined && options.schema.goType === undefined) requireKind(document.value, body, options);
+    if (options.schema.goType === undefined) requireKind(document.value, body, options);
     gvk = said;
     const object = yield* decodeDocumentInSlices(document, decodingOf(gvk, strict, options));
     judge(strict.texts(), options);
@@ -189,8 +187,7 @@ export function summarizeBody(body: Uint8Array): string {
 }
 
 function decodingOf(gvk: GroupVersionKind, strict: StrictErrors, options: DecodeObjectOptions): DocumentDecoding {
-  const schema = options.schema ?? builtinSchema(formatApiVersion(options.gvk), options.gvk.kind);
-  if (schema === undefined) throw new TypeError(`no schema for ${formatApiVersion(options.gvk)} ${options.gvk.kind}`);
+  const { schema } = options;
   const isTaken = gvk.kind === options.gvk.kind && options.acceptsVersion?.(gvk) === true;
   return { schema, gvk, strict, expected: isTaken ? gvk : options.gvk };
 }
@@ -222,7 +219,8 @@ function* decodeBuiltin(
 ): SlicedWork<UnstructuredObject> {
   const apiVersion = formatApiVersion(gvk);
   const isExpected = gvk.kind === expected.kind && apiVersion === formatApiVersion(expected);
-  const target = isExpected ? schema : (builtinSchema(apiVersion, gvk.kind) ?? retiredSchema(gvk, expected, schema));
+  const known = isExpected ? schema : schema.types?.schemaOfKind(apiVersion, gvk.kind);
+  const target = known ?? retiredSchema(gvk, expected, schema);
   if (target === undefined)
     throw new DecodeError(`no kind "${gvk.kind}" is registered for version "${apiVersion}" ${kindRegistry}`);
   const value = document.value ?? {};
@@ -237,7 +235,7 @@ function* decodeBuiltin(
 
 /** Of a version without a schema a kind is read as the expected one, and refused for its version; of another kind only its name tells. */
 function retiredSchema(gvk: GroupVersionKind, expected: GroupVersionKind, schema: SchemaNode): SchemaNode | undefined {
-  if (!isRetiredKind(gvk)) return undefined;
+  if (schema.types?.isRetired(gvk) !== true) return undefined;
   return gvk.kind === expected.kind ? schema : { goType: `${gvk.version}.${gvk.kind}`, preserveUnknownFields: true };
 }
 
@@ -269,9 +267,9 @@ const objectMeta = 'meta/v1.ObjectMeta';
 
 function coerceMetadata(object: Record<string, unknown>, prefix: string, strict: StrictErrors): void {
   if (!Object.hasOwn(object, 'metadata') || object.metadata === null) return;
-  const options = { schema: definitionSchema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
+  const options = { schema: metaTypes.schema(objectMeta), strict, words: 'json', path: `${prefix}metadata` } as const;
   const metadata = decodeTyped(object.metadata, options) as Record<string, unknown>;
-  normalizeGoForm(objectMeta, metadata);
+  metaTypes.normalize(objectMeta, metadata);
   if (metadata.creationTimestamp === null) delete metadata.creationTimestamp;
   object.metadata = metadata;
 }

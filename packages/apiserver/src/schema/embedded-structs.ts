@@ -1,13 +1,16 @@
-// Which fields of a built-in definition stand in embedded Go structs, from the flags of the protobuf facts. Go's JSON
+// Which fields of a definition stand in embedded Go structs, from the flags of its protobuf message. Go's JSON
 // decoder names these structs in its complaints.
 import { getOwn } from '@kapstan/api';
-import { type ProtobufField, protobufFacts } from '@kapstan/kinds/facts';
+import type { ProtobufData, ProtobufField } from './schema-source.ts';
 
 /** JSON field → names of the embedded structs around it, the outer one first. Fields of the struct itself are not in it. */
-export function embeddedStructs(definition: string): ReadonlyMap<string, readonly string[]> {
+export function embeddedStructs(
+  { messages }: ProtobufData,
+  definition: string,
+): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   const collect = (name: string, around: readonly string[]): void => {
-    const message = getOwn(protobufFacts().messages, name) as Readonly<Record<string, ProtobufField>> | undefined;
+    const message = getOwn(messages, name) as Readonly<Record<string, ProtobufField>> | undefined;
     for (const [field, row] of Object.entries(message ?? {})) {
       const [, type, , flags = '', jsonName = field] = row;
       if (flags.includes('i')) collect(type, [...around, type.slice(type.lastIndexOf('.') + 1)]);

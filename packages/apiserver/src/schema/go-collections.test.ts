@@ -1,16 +1,25 @@
 // Lists and maps that Go has names for, in the words of its decoders, as recorded from a kube-apiserver 1.36.
+
 import { isStatusError } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import { builtinSchema } from './builtin-schemas.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { decodeObject } from './decode-object.ts';
 import { StrictErrors } from './field-validation.ts';
+import type { SchemaNode } from './schema-node.ts';
 import { decodeTyped } from './typed-decoder.ts';
 
 function decoded(apiVersion: string, kind: string, content: object): unknown {
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   const body = new TextEncoder().encode(JSON.stringify({ apiVersion, kind, ...content }));
   const gvk = { group, version, kind };
-  return decodeObject(body, { mediaType: 'application/json', gvk, fieldValidation: 'Ignore', warn: () => undefined });
+  const schema = factTypes.schemaOfKind(apiVersion, kind) as SchemaNode;
+  return decodeObject(body, {
+    schema,
+    mediaType: 'application/json',
+    gvk,
+    fieldValidation: 'Ignore',
+    warn: () => undefined,
+  });
 }
 
 function refusal(apiVersion: string, kind: string, content: object): string {
@@ -86,7 +95,7 @@ describe('a value of the wrong type', () => {
   });
 
   it('of a byte in a patch is told without its place, and a number has its lowest bits', () => {
-    const schema = builtinSchema('v1', 'Secret');
+    const schema = factTypes.schemaOfKind('v1', 'Secret');
     const patched = (data: unknown): unknown =>
       decodeTyped({ data }, { schema: schema!, strict: new StrictErrors(), words: 'unstructured' });
     expect(patched({ a: [65, 322, null] })).toEqual({ data: { a: 'QUIA' } });

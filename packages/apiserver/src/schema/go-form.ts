@@ -1,15 +1,15 @@
-// The one JSON form of a built-in object: what decoding into Kubernetes' Go types and encoding again would give. Empty
-// optional fields go, required ones appear with their zero value. Made from the struct tags in the protobuf facts.
+// The one JSON form of an object with a Go type: what decoding into that type and encoding again would give. Empty optional
+// fields go, required ones appear with their zero value. GoForms makes it from the struct tags among a source's protobuf data.
 import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api';
-import { type ProtobufField, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
+import type { ProtobufField, SchemaSource } from './schema-source.ts';
 
 /** One field of a Go struct, as its JSON shows it. */
 interface FormField {
   /** Absent = a struct. */
   readonly scalar?: ScalarForm;
   /** The struct. Absent = a scalar. */
-  readonly message?: string;
+  readonly struct?: Struct;
   readonly shape: 'single' | 'list' | 'map';
   readonly isPointer: boolean;
   readonly omitEmpty: boolean;
@@ -18,20 +18,34 @@ interface FormField {
 }
 
 /** A struct: its fields, and those of them that are written even when nothing set them. */
-interface Form {
+export interface GoForm {
   readonly fields: ReadonlyMap<string, FormField>;
   readonly always: readonly (readonly [name: string, field: FormField])[];
 }
 
-const forms = new Map<string, Form>();
+/** Looks its form up at the first use: structs refer to themselves. */
+class Struct {
+  readonly #forms: GoForms;
+  readonly #definition: string;
+  #form: GoForm | undefined;
+
+  constructor(forms: GoForms, definition: string) {
+    this.#forms = forms;
+    this.#definition = definition;
+  }
+
+  get form(): GoForm {
+    this.#form ??= this.#forms.of(this.#definition);
+    return this.#form;
+  }
+}
 
 /**
  * Brings an object of a definition ("apps.v1.Deployment") into its Go form, in place: drops unknown fields, nulls and
  * empty optional values, adds zero values of fields that are always written, makes times and quantities canonical.
  * Values of the wrong type are left alone: decoding refuses them.
  */
-export function normalizeGoForm(definition: string, object: Record<string, unknown>): void {
-  const { fields, always } = formOf(definition);
+export function normalizeGoForm({ fields, always }: GoForm, object: Record<string, unknown>): void {
   // A write comes here three times with all its structs: no list of the keys is made.
   for (const key in object) {
     const field = fields.get(key);
@@ -44,19 +58,18 @@ export function normalizeGoForm(definition: string, object: Record<string, unkno
 }
 
 /** The same for an object of any size. */
-export function* normalizeGoFormInSlices(definition: string, object: Record<string, unknown>): SlicedWork<void> {
-  if (fitsOneSlice(object)) return normalizeGoForm(definition, object);
-  const { fields } = formOf(definition);
+export function* normalizeGoFormInSlices(form: GoForm, object: Record<string, unknown>): SlicedWork<void> {
+  if (fitsOneSlice(object)) return normalizeGoForm(form, object);
+  const { fields } = form;
   for (const key of Object.keys(object)) {
     const field = fields.get(key);
     if (field !== undefined && !fitsOneSlice(object[key])) yield* normalizeLarge(field, object[key]);
   }
-  normalizeMembers(definition, object);
+  normalizeMembers(form, object);
 }
 
 /** Members that were normal before are looked at again, but not what is in them. */
-function normalizeMembers(definition: string, object: Record<string, unknown>): void {
-  const { fields, always } = formOf(definition);
+function normalizeMembers({ fields, always }: GoForm, object: Record<string, unknown>): void {
   for (const key in object) {
     const field = fields.get(key);
     const value = object[key];
@@ -100,14 +113,14 @@ function* normalizeMap(field: FormField, map: Record<string, unknown>): SlicedWo
 }
 
 /** What is no struct has no members to bring into form. */
-function* normalizeStruct({ message }: FormField, value: Record<string, unknown>): SlicedWork<void> {
-  if (message !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(message, value);
+function* normalizeStruct({ struct }: FormField, value: Record<string, unknown>): SlicedWork<void> {
+  if (struct !== undefined && !fitsOneSlice(value)) yield* normalizeGoFormInSlices(struct.form, value);
 }
 
-/** The zero value of a definition: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
-export function zeroGoForm(definition: string): Record<string, unknown> {
+/** The zero value of a struct: `{}` for most, `{ replicas: 0 }` for apps.v1.ReplicaSetStatus. */
+export function zeroGoForm(form: GoForm): Record<string, unknown> {
   const object: Record<string, unknown> = {};
-  normalizeGoForm(definition, object);
+  normalizeGoForm(form, object);
   return object;
 }
 
@@ -161,24 +174,13 @@ function mapValue(field: FormField, value: unknown): unknown {
 function itemValue(field: FormField, value: unknown): unknown {
   if (value === null) return zeroValue(field);
   if (field.scalar !== undefined) return normalizeScalar(field.scalar, value);
-  if (isJsonObject(value)) normalizeGoForm(field.message as string, value);
+  // Invariant: a field is a struct or a scalar.
+  if (isJsonObject(value)) normalizeGoForm((field.struct as Struct).form, value);
   return value;
 }
 
-function zeroValue({ scalar, message }: FormField): unknown {
-  // Invariant: a field is a struct or a scalar.
-  return scalar === undefined ? zeroGoForm(message as string) : zeroOfScalar(scalar);
-}
-
-function formOf(definition: string): Form {
-  const known = forms.get(definition);
-  if (known !== undefined) return known;
-  const fields = new Map<string, FormField>();
-  if (isKind(definition)) for (const key of ['kind', 'apiVersion']) fields.set(key, typeMetaField);
-  addFields(fields, definition);
-  const form = { fields, always: [...fields].filter(([, field]) => isAlwaysWritten(field)) };
-  forms.set(definition, form);
-  return form;
+function zeroValue({ scalar, struct }: FormField): unknown {
+  return scalar === undefined ? zeroGoForm((struct as Struct).form) : zeroOfScalar(scalar);
 }
 
 const typeMetaField: FormField = {
@@ -189,42 +191,67 @@ const typeMetaField: FormField = {
   omitZero: false,
 };
 
-// TypeMeta is not in the messages: it is not on the wire inside embedded objects.
-function isKind(definition: string): boolean {
-  const properties = getOwn(schemaFacts().definitions, definition) as
-    | { properties?: Record<string, unknown> }
-    | undefined;
-  return properties?.properties?.apiVersion !== undefined && !Object.hasOwn(messageOf(definition), 'apiVersion');
-}
+/** The forms of the definitions of one source, each made at its first use. */
+export class GoForms {
+  readonly #source: SchemaSource;
+  readonly #forms = new Map<string, GoForm>();
 
-function addFields(fields: Map<string, FormField>, definition: string): void {
-  for (const [name, row] of Object.entries(messageOf(definition))) {
-    const [, type, label = '', flags = '', jsonName = name] = row;
-    if (flags.includes('i')) addFields(fields, type);
-    else if (label === 'm' && isResourceList(definition, type))
-      fields.set(jsonName, { ...fieldOf(type, label, flags), scalar: resourceAmountForm });
-    else fields.set(jsonName, fieldOf(type, label, flags));
+  constructor(source: SchemaSource) {
+    this.#source = source;
   }
-}
 
-/** Of the maps of amounts only those of resource.k8s.io are no ResourceList. */
-function isResourceList(definition: string, type: string): boolean {
-  return type === 'machinery/api.resource.Quantity' && !definition.startsWith('resource.');
-}
+  /** Throws TypeError for a definition without a message. */
+  of(definition: string): GoForm {
+    const known = this.#forms.get(definition);
+    if (known !== undefined) return known;
+    const fields = new Map<string, FormField>();
+    if (this.#isKind(definition)) for (const key of ['kind', 'apiVersion']) fields.set(key, typeMetaField);
+    this.#addFields(fields, definition);
+    const form = { fields, always: [...fields].filter(([, field]) => isAlwaysWritten(field)) };
+    this.#forms.set(definition, form);
+    return form;
+  }
 
-function fieldOf(type: string, label: string, flags: string): FormField {
-  const isMessage = Object.hasOwn(protobufFacts().messages, type) && !Object.hasOwn(protobufFacts().jsonForms, type);
-  return {
-    ...(isMessage ? { message: type } : { scalar: scalarFormOf(type) }),
-    shape: label === 'r' ? 'list' : label === 'm' ? 'map' : 'single',
-    isPointer: flags.includes('p'),
-    omitEmpty: flags.includes('o'),
-    omitZero: flags.includes('z'),
-  };
-}
+  // TypeMeta is not in the messages: it is not on the wire inside embedded objects.
+  #isKind(definition: string): boolean {
+    const properties = getOwn(this.#source.schemas().definitions, definition) as
+      | { properties?: Record<string, unknown> }
+      | undefined;
+    return (
+      properties?.properties?.apiVersion !== undefined && !Object.hasOwn(this.#messageOf(definition), 'apiVersion')
+    );
+  }
 
-function messageOf(definition: string): Readonly<Record<string, ProtobufField>> {
-  const message = getOwn(protobufFacts().messages, definition) as Readonly<Record<string, ProtobufField>> | undefined;
-  if (message === undefined) throw new TypeError(`no message ${definition}`);
-  return message;
+  #addFields(fields: Map<string, FormField>, definition: string): void {
+    for (const [name, row] of Object.entries(this.#messageOf(definition))) {
+      const [, type, label = '', flags = '', jsonName = name] = row;
+      if (flags.includes('i')) this.#addFields(fields, type);
+      else if (label === 'm' && this.#isResourceList(definition, type))
+        fields.set(jsonName, { ...this.#fieldOf(type, label, flags), scalar: resourceAmountForm });
+      else fields.set(jsonName, this.#fieldOf(type, label, flags));
+    }
+  }
+
+  #isResourceList(definition: string, type: string): boolean {
+    return type === 'machinery/api.resource.Quantity' && this.#source.isResourceList?.(definition) === true;
+  }
+
+  #fieldOf(type: string, label: string, flags: string): FormField {
+    const { messages, jsonForms } = this.#source.protobuf();
+    const isStruct = Object.hasOwn(messages, type) && !Object.hasOwn(jsonForms, type);
+    return {
+      ...(isStruct ? { struct: new Struct(this, type) } : { scalar: scalarFormOf(type) }),
+      shape: label === 'r' ? 'list' : label === 'm' ? 'map' : 'single',
+      isPointer: flags.includes('p'),
+      omitEmpty: flags.includes('o'),
+      omitZero: flags.includes('z'),
+    };
+  }
+
+  #messageOf(definition: string): Readonly<Record<string, ProtobufField>> {
+    const { messages } = this.#source.protobuf();
+    const message = getOwn(messages, definition) as Readonly<Record<string, ProtobufField>> | undefined;
+    if (message === undefined) throw new TypeError(`no message ${definition}`);
+    return message;
+  }
 }

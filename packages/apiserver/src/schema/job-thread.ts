@@ -1,4 +1,4 @@
-// JobThread: a thread for work that would hold the event loop. It reads long YAML (http/yaml-bodies.ts) and validates large objects
+// JobThread: a thread for work that would hold the event loop. It reads long YAML (http/request/yaml-bodies.ts) and validates large objects
 // (validation/large-object-validation.ts). Started when it is needed; ended when it has been idle, when a job takes too long or nobody
 // waits for it any more, and with its owner.
 import type { Worker } from 'node:worker_threads';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { factTypes } from '../testing/fact-types.ts';
 import { decodeObject } from './decode-object.ts';
 
 const gvk = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition' };
@@ -13,6 +14,7 @@ function decodeSchema(schema: unknown): unknown {
   const object = decodeObject(Buffer.from(JSON.stringify(body)), {
     mediaType: 'application/json',
     gvk,
+    schema: factTypes.schema('crd/apiextensions.v1.CustomResourceDefinition'),
     fieldValidation: 'Warn',
     warn: (text) => warnings.push(text),
   }) as unknown as typeof body;

@@ -1,7 +1,6 @@
 // The Go types in a JSON schema that are one of two things: a schema or a list, a schema or a boolean, a schema or names.
 // Read by typed-decoder.ts. Source: apiextensions v1 marshal.go.
 import { isJsonObject } from '@kapstan/api';
-import { definitionSchema } from './builtin-schemas.ts';
 import { GoValueError } from './go-types.ts';
 import type { SchemaNode } from './schema-node.ts';
 
@@ -20,7 +19,7 @@ export function isJsonSchemaUnion(node: SchemaNode): boolean {
  * {@link GoValueError} for what is neither.
  */
 export function unionMember(node: SchemaNode, value: unknown): SchemaNode | undefined {
-  const schema = definitionSchema('crd/apiextensions.v1.JSONSchemaProps');
+  const schema = node.types?.schema('crd/apiextensions.v1.JSONSchemaProps');
   if (isJsonObject(value)) return schema;
   const form = unions.get(node.goType ?? '');
   if (form === 'boolean') {

@@ -1,10 +1,10 @@
 // What is read, decoded and brought into form in slices comes out as it does at once.
+
 import { deepCopy, runWhole, type SlicedWork } from '@kapstan/api';
 import { describe, expect, it } from 'vitest';
-import { definitionSchema } from './builtin-schemas.ts';
+import { factTypes } from '../testing/fact-types.ts';
 import { schemaDefaultsInSlices } from './defaulting.ts';
 import { StrictErrors } from './field-validation.ts';
-import { normalizeGoForm, normalizeGoFormInSlices } from './go-form.ts';
 import { type JsonDocument, readJson, readJsonText } from './json-reader.ts';
 import { dropNullsInSlices } from './null-pruning.ts';
 import { pruneInSlices, pruneUnknownFields } from './pruning.ts';
@@ -60,7 +60,7 @@ describe('a large object', () => {
     ['with nulls', { metadata: { labels: map, finalizers: null }, spec: { volumes: [null, ...volumes] } }],
   ])('%s is decoded in slices as at once', (_, value) => {
     const options = () =>
-      ({ schema: definitionSchema('core.v1.Pod'), strict: new StrictErrors(), words: 'json' }) as const;
+      ({ schema: factTypes.schema('core.v1.Pod'), strict: new StrictErrors(), words: 'json' }) as const;
     const [first, second] = [options(), options()];
     const atOnce = outcome(() => decodeTyped(value, first));
     expect(outcome(() => runWhole(decodeTypedInSlices(value, second)))).toEqual(atOnce);
@@ -70,8 +70,8 @@ describe('a large object', () => {
 
   it('is brought into its Go form in slices as at once', () => {
     const [atOnce, inSlices] = [deepCopy(pod), deepCopy(pod)] as Record<string, unknown>[];
-    normalizeGoForm('core.v1.Pod', atOnce as Record<string, unknown>);
-    const work = normalizeGoFormInSlices('core.v1.Pod', inSlices as Record<string, unknown>);
+    factTypes.normalize('core.v1.Pod', atOnce as Record<string, unknown>);
+    const work = factTypes.normalizeInSlices('core.v1.Pod', inSlices as Record<string, unknown>);
     expect(stepsOf(work)).toBeGreaterThan(0);
     expect(inSlices).toEqual(atOnce);
   });

@@ -1,4 +1,4 @@
-// YamlBody: what a client sent as YAML, which JSON is too. Read in the turn that asks for it; http/yaml-bodies.ts has long ones
+// YamlBody: what a client sent as YAML, which JSON is too. Read in the turn that asks for it; http/request/yaml-bodies.ts has long ones
 // read elsewhere. Used by decode-object.ts and by apply patches.
 import { JsonSyntaxError, runWhole, type SlicedWork } from '@kapstan/api';
 import { type JsonDocument, readJsonText } from './json-reader.ts';

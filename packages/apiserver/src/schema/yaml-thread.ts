@@ -1,4 +1,4 @@
-// The thread that reads long YAML, so that nobody waits for it but who sent it. Started, fed and ended by http/yaml-bodies.ts,
+// The thread that reads long YAML, so that nobody waits for it but who sent it. Started, fed and ended by http/request/yaml-bodies.ts,
 // one text at a time.
 import { parentPort } from 'node:worker_threads';
 import { stringifyJson } from '@kapstan/api';

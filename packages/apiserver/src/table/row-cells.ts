@@ -1,5 +1,5 @@
 // The cells of a row with their ages told: as values, and as JSON of which all but the ages is made once and kept.
-// Between a kind's TableConvertor and http/table-response.ts.
+// Between a kind's TableConvertor and http/answer/table-response.ts.
 import { stringifyJson } from '@kapstan/api';
 import { Age } from './age.ts';
 

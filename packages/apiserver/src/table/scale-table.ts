@@ -1,6 +1,6 @@
 // The Table of a Scale, whatever is scaled. Source: pkg/printers/internalversion (addScaleHandler, printScale).
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
-import { ageOf, nameOf } from './cells.ts';
+import { ageOf, nameOf } from './name-and-age.ts';
 import type { TableColumn, TableConvertor } from './table.ts';
 
 interface Replicas {

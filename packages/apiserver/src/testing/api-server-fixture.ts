@@ -8,13 +8,13 @@ import { type Engine, jsonCodec, ObjectStore } from '@kapstan/storage';
 import { tokenAuthenticator } from '../authn/token-authenticator.ts';
 import { alwaysAllow } from '../authz/authorizer.ts';
 import { FieldManager } from '../fieldmanager/field-manager.ts';
-import { startApiServer } from '../http/api-server.ts';
-import type { ApiServerOptions } from '../http/api-server-options.ts';
+import { startApiServer } from '../http/server/api-server.ts';
+import type { ApiServerOptions } from '../http/server/api-server-options.ts';
 import { objectPatching } from '../object-patching.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
-import { ResourceCatalog } from '../registry/catalog.ts';
-import { GenericStore, type StoreHooks } from '../registry/generic-store.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { ResourceCatalog } from '../registry/definition/catalog.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { GenericStore, type StoreHooks } from '../registry/store/generic-store.ts';
+import { factDefinitions } from './fact-kinds.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the server under test, whose shape the tests assert
 type JsonDocument = Record<string, any>;
@@ -69,7 +69,7 @@ export async function startTestServer(
   const catalog = new ResourceCatalog();
   const stores: ObjectStore<UnstructuredObject>[] = [];
   const managedFields = new FieldManager();
-  for (const definition of options.definitions ?? builtinResources()) {
+  for (const definition of options.definitions ?? factDefinitions()) {
     const storage = new ObjectStore<UnstructuredObject>({
       engine,
       codec: jsonCodec<UnstructuredObject>(),

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { isStatusError, type KubernetesObject, type StatusError, type UnstructuredObject } from '@kapstan/api';
 import { VirtualClock } from '@kapstan/api/testing';
 import { defaultAttributes, type Engine, jsonCodec, ObjectStore } from '@kapstan/storage';
-import { defaultStrategy } from '../registry/default-strategy.ts';
-import { GenericStore, type StoreHooks } from '../registry/generic-store.ts';
-import type { RequestContext } from '../registry/request-context.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
+import { defaultStrategy } from '../registry/definition/default-strategy.ts';
+import type { RequestContext } from '../registry/definition/request-context.ts';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { GenericStore, type StoreHooks } from '../registry/store/generic-store.ts';
 
 export type OpenEngine = (options: { readonly dataDir: string }) => Promise<Engine & { close(): Promise<void> }>;
 

@@ -1,4 +1,4 @@
-// LargeObjectValidation: has large objects validated by a thread (validation-thread.ts), so that the rules of kinds stay plain
+// LargeObjectValidation: has large objects validated by a thread, which runs validation-thread.ts, so that the rules of kinds stay plain
 // functions and others are served meanwhile (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). One a server, handed
 // to its stores.
 import { Worker } from 'node:worker_threads';
@@ -10,8 +10,8 @@ import {
   stringifyInSlices,
 } from '@kapstan/api';
 import { runInTurns } from '@kapstan/storage';
-import type { DefinitionOrigin } from '../registry/definition-origin.ts';
-import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';
+import type { DefinitionOrigin } from '../registry/definition/definition-origin.ts';
+import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/store/large-validation.ts';
 import { JobThread } from '../schema/job-thread.ts';
 
 /** Longest time for one object. The slowest object of 3 MiB takes some two seconds of one core. */
@@ -21,16 +21,9 @@ const maxStartMs = 60_000;
 /** Largest heap of the thread, in MiB. Its code takes 50 of them, the largest object some 300. */
 const maxHeap = 768;
 
-/** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
-const threadFile = import.meta.url.endsWith('.ts')
-  ? new URL('../validation/validation-thread.ts', import.meta.url)
-  : new URL('../validation/validation-thread.js', import.meta.url);
-
 /** What is posted to the thread. It holds texts, because objects would be copied value by value. */
 export interface ValidationJob {
-  readonly origin:
-    | Extract<DefinitionOrigin, { readonly type: 'builtin' }>
-    | { readonly type: 'custom'; readonly json: string };
+  readonly origin: { readonly maker: string; readonly parts: string };
   readonly subresource: string;
   readonly namespace: string;
   readonly object: string;
@@ -39,10 +32,13 @@ export interface ValidationJob {
 
 export class LargeObjectValidation implements LargeValidation {
   readonly #thread: JobThread<ValidationJob, ToldFindings>;
-  readonly #customTexts = new WeakMap<object, string>();
+  readonly #texts = new WeakMap<object, string>();
 
-  /** `newThread` may throw: then who needs the thread is answered with 500. */
-  constructor(clock: Clock, newThread: () => Worker = newValidationThread) {
+  /**
+   * `newThread` starts a thread that runs `runValidationThread`; see {@link validationWorker}. It may throw: then who needs the thread
+   * is answered with 500.
+   */
+  constructor(clock: Clock, newThread: () => Worker) {
     this.#thread = new JobThread({
       clock,
       newThread,
@@ -58,7 +54,7 @@ export class LargeObjectValidation implements LargeValidation {
     const { origin, subresource, namespace, old } = call;
     const object = await runInTurns(stringifyInSlices(call.object), signal);
     const job: ValidationJob = {
-      origin: origin.type === 'builtin' ? origin : { type: 'custom', json: await this.#textOf(origin) },
+      origin: { maker: origin.maker, parts: await this.#textOf(origin) },
       subresource,
       namespace,
       object,
@@ -73,16 +69,17 @@ export class LargeObjectValidation implements LargeValidation {
   }
 
   async #textOf(origin: DefinitionOrigin): Promise<string> {
-    const known = this.#customTexts.get(origin);
+    const known = this.#texts.get(origin);
     if (known !== undefined) return known;
-    const text = await runInTurns(stringifyInSlices(origin));
-    this.#customTexts.set(origin, text);
+    const text = await runInTurns(stringifyInSlices(origin.parts));
+    this.#texts.set(origin, text);
     return text;
   }
 }
 
-function newValidationThread(): Worker {
-  return new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
+/** A thread of that file, with no more memory than it needs. */
+export function validationWorker(file: URL): Worker {
+  return new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
 }
 
 function failureOf(error: Error & { readonly code?: string }): Error {

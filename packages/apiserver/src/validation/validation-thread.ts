@@ -1,50 +1,22 @@
-// The thread that validates large objects. It makes its own definitions, the same as the server's, from what it is told of them.
-// Started, fed and ended by large-object-validation.ts, one object at a time.
+// What the thread that validates large objects runs. It makes its own definitions, the same as the server's, from what it is told of
+// them. Started, fed and ended by large-object-validation.ts, one object at a time; the makers come from whoever knows the kinds.
 import { parentPort } from 'node:worker_threads';
-import { type KubernetesObject, parseJson, systemClock, tellFieldErrors, type UnstructuredObject } from '@kapstan/api';
-import { customResource } from '../crd/custom-resource.ts';
-import { definitionResource } from '../crd/definition-resource.ts';
-import { builtinResources } from '../registry/builtin-resources.ts';
-import type { DefinitionOrigin } from '../registry/definition-origin.ts';
-import type { ToldFindings } from '../registry/large-validation.ts';
-import type { ResourceDefinition } from '../registry/resource-definition.ts';
-import { serverContext } from '../registry/server-context.ts';
-import type { ResourceStrategy } from '../registry/strategy.ts';
-import { findingsOf } from '../registry/validation-run.ts';
+import { type KubernetesObject, parseJson, tellFieldErrors, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from '../registry/definition/resource-definition.ts';
+import { serverContext } from '../registry/definition/server-context.ts';
+import type { ResourceStrategy } from '../registry/definition/strategy.ts';
+import type { ToldFindings } from '../registry/store/large-validation.ts';
+import { findingsOf } from '../registry/store/validation-run.ts';
 import type { ValidationJob } from './large-object-validation.ts';
 
 /** More than the headers of an answer hold. */
 const maxWarnings = 1_000;
 
-const builtins = new Map<string, ReadonlyMap<string, ResourceDefinition>>();
+/** Makes a definition from the parts of its origin, as JSON. Called for each object: it keeps what it will be asked for again. */
+export type DefinitionMaker = (parts: string) => ResourceDefinition;
 
-function builtinOf({ id, policy }: Extract<DefinitionOrigin, { readonly type: 'builtin' }>): ResourceDefinition {
-  const key = JSON.stringify(policy ?? null);
-  let made = builtins.get(key);
-  if (made === undefined) {
-    const all = [...builtinResources(policy === undefined ? {} : { policy }), definitionResource(systemClock)];
-    made = new Map(all.map((definition) => [originId(definition), definition]));
-    builtins.set(key, made);
-  }
-  const found = made.get(id);
-  if (found === undefined) throw new Error(`no built-in resource ${id}`);
-  return found;
-}
-
-function originId({ origin }: ResourceDefinition): string {
-  return origin?.type === 'builtin' ? origin.id : '';
-}
-
-/** The last one: who writes large objects writes several of a kind, and a definition with its compiled schema is large too. */
-let lastCustom: { readonly json: string; readonly definition: ResourceDefinition } | undefined;
-
-function customOf(json: string): ResourceDefinition {
-  if (lastCustom?.json !== json) {
-    const { definition, version, names } = parseJson(json) as Extract<DefinitionOrigin, { readonly type: 'custom' }>;
-    lastCustom = { json, definition: customResource({ definition, version, names, isTerminating: () => false }) };
-  }
-  return lastCustom.definition;
-}
+/** By the `maker` of a definition's origin. */
+export type DefinitionMakers = Readonly<Record<string, DefinitionMaker>>;
 
 function strategyOf(
   { strategy, subresources }: ResourceDefinition,
@@ -56,8 +28,13 @@ function strategyOf(
   return found.strategy;
 }
 
-function answer({ origin, subresource, namespace, object, old }: ValidationJob): ToldFindings {
-  const definition = origin.type === 'builtin' ? builtinOf(origin) : customOf(origin.json);
+function answer(
+  makers: DefinitionMakers,
+  { origin, subresource, namespace, object, old }: ValidationJob,
+): ToldFindings {
+  const make = makers[origin.maker];
+  if (make === undefined) throw new Error(`nothing makes definitions of ${origin.maker}`);
+  const definition = make(origin.parts);
   const { errors, warnings } = findingsOf({
     definition,
     strategy: strategyOf(definition, subresource),
@@ -71,4 +48,7 @@ function answer({ origin, subresource, namespace, object, old }: ValidationJob):
   };
 }
 
-parentPort?.on('message', (job: ValidationJob) => parentPort?.postMessage(answer(job)));
+/** Answers to the server for as long as the thread lives. Called once, at its start. */
+export function runValidationThread(makers: DefinitionMakers): void {
+  parentPort?.on('message', (job: ValidationJob) => parentPort?.postMessage(answer(makers, job)));
+}

@@ -1,10 +1,10 @@
 // What every control loop is: a function that works until its signal aborts, and what it is given. Started by
 // control-loops.ts; each loop has a file of its own.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
-import type { SecretTokenIssuer } from '@kapstan/apiserver';
 import { type Reconcile, ReconcileLoop, type ReconcileOutcome } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
+import type { SecretTokenIssuer } from '@kapstan/kubernetes';
 import type { ServedKinds } from './served-kinds.ts';
 
 export interface ControlLoopContext {

@@ -8,9 +8,10 @@ import {
   objectKey,
   type ResourceClient,
 } from '@kapstan/api';
-import type { HealthCheck, ResourceCatalog, SecretTokenIssuer } from '@kapstan/apiserver';
+import type { HealthCheck, ResourceCatalog } from '@kapstan/apiserver';
 import { SharedInformerFactory, type SharedInformerFactoryOptions } from '@kapstan/informers';
 import { ServiceAccount } from '@kapstan/kinds/core/v1';
+import type { SecretTokenIssuer } from '@kapstan/kubernetes';
 import type { Registry } from 'prom-client';
 import { clusterRoleAggregationController } from './clusterrole-aggregation-controller.ts';
 import type { ControlLoop } from './control-loop.ts';

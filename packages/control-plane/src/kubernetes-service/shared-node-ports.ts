@@ -1,12 +1,8 @@
 // The node ports that are taken, in a store that several servers have: one object under the key and in the form of kube-apiserver,
 // which may be one of them. For resources.ts. Source: pkg/registry/core/service/allocator/storage.
 import type { UnstructuredObject } from '@kapstan/api';
-import {
-  type NodePortRegistry,
-  type RangeAllocation,
-  type ResourceCodecOptions,
-  storageCodec,
-} from '@kapstan/apiserver';
+import { type ResourceCodecOptions, storageCodec } from '@kapstan/apiserver';
+import { kubernetesTypes, type NodePortRegistry, type RangeAllocation } from '@kapstan/kubernetes';
 import { type Engine, ObjectStore, type Transformer } from '@kapstan/storage';
 
 /** Under which it is encrypted, and has an etcd cluster of its own. */
@@ -30,7 +26,11 @@ export function sharedNodePorts(options: SharedNodePortsOptions): SharedNodePort
   const { engine, keyPrefix = '/registry', storedAs, transformer } = options;
   const store = new ObjectStore<UnstructuredObject>({
     engine,
-    codec: storageCodec(storedAs.mediaType, { group: '', version: 'v1', kind: 'RangeAllocation' }),
+    codec: storageCodec(
+      storedAs.mediaType,
+      { group: '', version: 'v1', kind: 'RangeAllocation' },
+      { types: kubernetesTypes },
+    ),
     resourcePrefix: '/ranges',
     groupResource: nodePortsResource,
     keyPrefix,

@@ -6,7 +6,7 @@ import { VirtualClock } from '@kapstan/api/testing';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Namespace } from '@kapstan/kinds/core/v1';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createIssuer } from '../certificate-issuer.ts';
+import { createIssuer } from '../certificates/certificate-issuer.ts';
 import { startControlPlane } from '../control-plane.ts';
 import type { ControlPlane } from '../control-plane-options.ts';
 import { ServerIdentity, type ServerIdentityOptions } from './server-identity.ts';

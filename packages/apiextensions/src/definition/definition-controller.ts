@@ -1,0 +1,280 @@
+// DefinitionController: turns CustomResourceDefinitions into served resources. Decides on their names, tells of it in
+// their status, and takes their objects away before they go. Above: the composition; below: one ServedDefinition each.
+import {
+  type CancelTimer,
+  type Clock,
+  deepCopy,
+  isConflict,
+  isNotFound,
+  type Logger,
+  newNotFound,
+  silentLogger,
+  systemClock,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type {
+  RequestContext,
+  ResourceCatalog,
+  ResourceDefinition,
+  ResourceStack,
+  ResourceStrategy,
+} from '@kapstan/apiserver';
+import type { ResourceFacts } from '@kapstan/apiserver/internal';
+import { jsonEqual } from '@kapstan/apiserver/internal';
+import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { decideNames } from './accepted-names.ts';
+import { approvalCondition } from './api-approval.ts';
+import { type DefinitionCondition, isConditionTrue, removeCondition, setCondition } from './definition-conditions.ts';
+import { type Definition, DefinitionFeed } from './definition-feed.ts';
+import { cleanupFinalizer, definitionResource, isCleanedUp } from './definition-resource.ts';
+import { deleteInstances } from './instance-cleanup.ts';
+import { ServedDefinition } from './served-definition.ts';
+
+export interface DefinitionControllerOptions {
+  /** Gets customresourcedefinitions and all that they bring in. */
+  readonly catalog: ResourceCatalog;
+  /** Opens the storage of a resource, with the options that all resources of the server share. */
+  createStack(definition: ResourceDefinition<UnstructuredObject>): ResourceStack;
+  /** Of the definitions' own resource: {@link definitionsId}. */
+  readonly facts: ResourceFacts;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+const retryMs = 1000;
+/** Definitions may have hundreds of kilobytes: to look at one takes milliseconds, and so does each step of writing it. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const resource = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' };
+
+export class DefinitionController {
+  readonly #options: DefinitionControllerOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #stack: ResourceStack;
+  readonly #status: ResourceStrategy<UnstructuredObject>;
+  readonly #feed: DefinitionFeed;
+  readonly #served = new Map<string, ServedDefinition>();
+  readonly #dirty = new Set<string>();
+  readonly #cleanups = new Map<string, Promise<void>>();
+  readonly #timers = new Set<CancelTimer>();
+  readonly #stop = new AbortController();
+  #work: Promise<void> | undefined;
+
+  /** Opens the store of the definitions; nothing is served before {@link start}. */
+  constructor(options: DefinitionControllerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+    const definition = definitionResource({ clock: this.#clock, facts: options.facts });
+    this.#stack = options.createStack(definition);
+    const status = definition.subresources.find(({ name }) => name === 'status');
+    if (status?.type !== 'strategy') throw new TypeError('definitions have a status');
+    this.#status = status.strategy;
+    this.#feed = new DefinitionFeed({
+      store: this.#stack.served.store,
+      context: this.#contextFor(''),
+      clock: this.#clock,
+      logger: this.#logger,
+      onChange: (change) => this.#changed(change.next, change.last),
+    });
+  }
+
+  /** Resolves when the definitions that exist are served. */
+  async start(): Promise<void> {
+    await this.#stack.waitUntilReady();
+    this.#options.catalog.install(this.#stack.served);
+    await this.#feed.start();
+    await this.#work;
+  }
+
+  /** Ends all watches of definitions and of custom resources. Idempotent. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error('the server is shutting down'));
+    this.#feed.close();
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+    await this.#work;
+    await Promise.all(this.#cleanups.values());
+    await Promise.all([...this.#served.values()].map((served) => served.close()));
+    this.#served.clear();
+    this.#options.catalog.remove(resource.group, 'v1', resource.resource);
+    await this.#stack.close();
+  }
+
+  #changed(next: Definition | undefined, last: Definition | undefined): void {
+    const definition = next ?? last;
+    if (definition === undefined) return;
+    this.#enqueue(definition.metadata?.name ?? '');
+    // Names may have become free for those that wait for them.
+    for (const other of this.#feed.all()) {
+      const isWaiting = other.spec.group === definition.spec.group && !isConditionTrue(other, 'NamesAccepted');
+      if (isWaiting) this.#enqueue(other.metadata?.name ?? '');
+    }
+  }
+
+  // Atomic: a name that is added while the worker decides that it is done starts the next one.
+  #enqueue(name: string): void {
+    if (this.#stop.signal.aborted) return;
+    this.#dirty.add(name);
+    this.#work ??= this.#drain();
+  }
+
+  async #drain(): Promise<void> {
+    // Events come in bursts and within calls of the store: look at them in a turn of our own.
+    for (;;) {
+      await nextTurn();
+      const [name] = this.#dirty;
+      if (name === undefined || this.#stop.signal.aborted) break;
+      this.#dirty.delete(name);
+      await this.#reconcile(name).catch((error: unknown) => this.#retry(name, error));
+    }
+    this.#work = undefined;
+  }
+
+  #retry(name: string, error: unknown): void {
+    // A newer state is on its way, and with it the next attempt.
+    if (this.#stop.signal.aborted || isConflict(error) || isNotFound(error)) return;
+    this.#logger.error('Serving a custom resource definition failed', { name, error: String(error) });
+    const cancel = this.#clock.setBackgroundTimer(() => {
+      this.#timers.delete(cancel);
+      this.#enqueue(name);
+    }, retryMs);
+    this.#timers.add(cancel);
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const definition = this.#feed.get(name);
+    if (definition === undefined) {
+      const served = this.#served.get(name);
+      this.#served.delete(name);
+      await served?.close();
+      return;
+    }
+    const next = this.#decided(definition);
+    if (isConditionTrue(next, 'Established')) await this.#servedOf(name).serve(next);
+    if (definition.metadata?.deletionTimestamp !== undefined) {
+      if (!isCleanedUp(definition)) this.#startCleanup(name);
+    } else if (!jsonEqual(next.status, definition.status)) {
+      const { resourceVersion } = definition.metadata ?? {};
+      await this.#writeStatus(name, (present) => {
+        // With the version that was looked at: a newer state is a conflict.
+        return {
+          ...present,
+          metadata: { ...present.metadata, resourceVersion },
+          status: next.status,
+        } as CustomResourceDefinition;
+      });
+    }
+  }
+
+  /** With names and conditions as they should be; all but the status, which may be large, is shared. What is being deleted keeps what it has. */
+  #decided(definition: Definition): CustomResourceDefinition {
+    const next = { ...definition, status: deepCopy(definition.status) } as CustomResourceDefinition;
+    if (definition.metadata?.deletionTimestamp !== undefined) return next;
+    const { acceptedNames, namesAccepted, established } = decideNames(definition, this.#feed.all());
+    next.status = { ...next.status, acceptedNames };
+    const nowMs = this.#clock.now();
+    setCondition(next, namesAccepted, nowMs);
+    setCondition(next, established, nowMs);
+    const approval = approvalCondition(definition);
+    if (approval === undefined) removeCondition(next, 'KubernetesAPIApprovalPolicyConformant');
+    else setCondition(next, approval, nowMs);
+    return next;
+  }
+
+  #servedOf(name: string): ServedDefinition {
+    const known = this.#served.get(name);
+    if (known !== undefined) return known;
+    const served = new ServedDefinition(this.#options);
+    this.#served.set(name, served);
+    return served;
+  }
+
+  #startCleanup(name: string): void {
+    if (this.#cleanups.has(name)) return;
+    const cleanup = this.#cleanUp(name)
+      .catch((error: unknown) => this.#retry(name, error))
+      .finally(() => this.#cleanups.delete(name));
+    this.#cleanups.set(name, cleanup);
+  }
+
+  async #cleanUp(name: string): Promise<void> {
+    await this.#setTerminating(name, {
+      status: 'True',
+      reason: 'InstanceDeletionInProgress',
+      message: 'CustomResource deletion is in progress',
+    });
+    const definition = this.#feed.get(name);
+    if (definition === undefined) return;
+    const outcome = isConditionTrue(definition, 'Established')
+      ? await this.#deleteInstances(name, definition)
+      : ({ status: 'False', reason: 'NeverEstablished', message: 'resource was never established' } as const);
+    await this.#setTerminating(name, outcome);
+  }
+
+  async #deleteInstances(name: string, definition: Definition): Promise<TerminatingState> {
+    const { signal } = this.#stop;
+    const contextFor = (namespace: string): RequestContext => this.#contextFor(namespace);
+    try {
+      await this.#servedOf(name).withInstances(definition, ({ store }) =>
+        deleteInstances({ store, contextFor, signal }),
+      );
+      return { status: 'False', reason: 'InstanceDeletionCompleted', message: 'removed all instances' };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const message = `could not issue all deletes: ${error instanceof Error ? error.message : String(error)}`;
+      await this.#setTerminating(name, { status: 'True', reason: 'InstanceDeletionFailed', message });
+      throw error;
+    }
+  }
+
+  /** The last step of a termination takes the finalizer off, so that the definition goes. */
+  async #setTerminating(name: string, state: TerminatingState): Promise<void> {
+    await this.#writeStatus(name, (present) => {
+      setCondition(present, { type: 'Terminating', ...state }, this.#clock.now());
+      const { metadata = {} } = present;
+      if (state.status === 'False') {
+        metadata.finalizers = (metadata.finalizers ?? []).filter((finalizer) => finalizer !== cleanupFinalizer);
+      }
+      return present;
+    });
+  }
+
+  async #writeStatus(
+    name: string,
+    change: (present: CustomResourceDefinition) => CustomResourceDefinition,
+  ): Promise<void> {
+    const { stored } = await this.#stack.served.store.update(this.#contextFor(''), {
+      name,
+      strategy: this.#status,
+      subresource: 'status',
+      transform: (present) => {
+        if (present === undefined) throw newNotFound(resource, name);
+        return change(present as unknown as CustomResourceDefinition) as unknown as UnstructuredObject;
+      },
+    });
+    const written = stored.object as unknown as Definition;
+    // A deletion answers with what was deleted: the watch tells of it.
+    if (!isGone(written)) this.#feed.take(written);
+  }
+
+  #contextFor(namespace: string): RequestContext {
+    return {
+      user: { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] },
+      namespace,
+      dryRun: false,
+      fieldManager: 'kapstan',
+      fieldValidation: 'Ignore',
+      nextTurn,
+      signal: this.#stop.signal,
+      warn: () => undefined,
+    };
+  }
+}
+
+type TerminatingState = Pick<DefinitionCondition, 'status' | 'reason' | 'message'>;
+
+function isGone(definition: Definition): boolean {
+  const { deletionTimestamp, finalizers = [] } = definition.metadata ?? {};
+  return deletionTimestamp !== undefined && finalizers.length === 0;
+}

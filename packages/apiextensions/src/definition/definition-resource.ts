@@ -1,0 +1,69 @@
+// customresourcedefinitions: the built-in resource that brings in all the others.
+// Source: apiextensions-apiserver pkg/registry/customresourcedefinition.
+import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from '@kapstan/apiserver';
+import type { DefinitionOrigin, ResourceFacts, TypedKind } from '@kapstan/apiserver/internal';
+import { typedResource } from '@kapstan/apiserver/internal';
+import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { setCondition } from './definition-conditions.ts';
+import { addStoredVersion, setDefinitionDefaults } from './definition-defaults.ts';
+import { validateDefinition, validateDefinitionStatus } from './definition-validation.ts';
+import { formatWarnings } from './format-warnings.ts';
+import { fromStoredDefinition, toStoredDefinition } from './stored-definition.ts';
+
+/** On a definition that is being deleted, until all its objects are gone. */
+export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
+
+/** As the facts of the built-in kinds name it. */
+export const definitionsId = 'apiextensions.k8s.io/v1/customresourcedefinitions';
+
+export interface DefinitionResourceOptions {
+  readonly clock: Clock;
+  /** Of {@link definitionsId}. */
+  readonly facts: ResourceFacts;
+}
+
+export function definitionResource({
+  clock,
+  facts,
+}: DefinitionResourceOptions): ResourceDefinition<UnstructuredObject> {
+  const kind: TypedKind<CustomResourceDefinition> = {
+    id: definitionsId,
+    setDefaults: setDefinitionDefaults,
+    prepareForCreate: (definition) => addStoredVersion(definition, 'always'),
+    prepareForUpdate: (next) => addStoredVersion(next, 'always'),
+    validate: validateDefinition,
+    warnings: formatWarnings,
+    status: { validate: validateDefinitionStatus, resetFields: [['metadata']] },
+    strategy: {
+      finalizerNames: 'Qualified',
+      holdsDeletion: (definition) => definition.metadata?.deletionTimestamp === undefined,
+      prepareForDeletion: (definition) => prepareForDeletion(definition, clock.now()),
+    },
+    convert: { fromStored: fromStoredDefinition, toStored: toStoredDefinition },
+  };
+  return { ...typedResource(kind, facts), origin };
+}
+
+const origin: DefinitionOrigin = { maker: 'definitions', parts: {} };
+
+function prepareForDeletion(definition: CustomResourceDefinition, nowMs: number): void {
+  const metadata = definition.metadata ?? {};
+  const finalizers = metadata.finalizers ?? [];
+  if (!finalizers.includes(cleanupFinalizer)) metadata.finalizers = [...finalizers, cleanupFinalizer];
+  definition.metadata = metadata;
+  setCondition(
+    definition,
+    {
+      type: 'Terminating',
+      status: 'True',
+      reason: 'InstanceDeletionPending',
+      message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+    },
+    nowMs,
+  );
+}
+
+export function isCleanedUp(definition: DeepReadonly<KubernetesObject>): boolean {
+  return !(definition.metadata?.finalizers ?? []).includes(cleanupFinalizer);
+}

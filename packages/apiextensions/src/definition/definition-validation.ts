@@ -1,0 +1,88 @@
+// Which CustomResourceDefinitions are valid, beyond their metadata. The parts are in the files that this one calls.
+// Source: apiextensions validation ValidateCustomResourceDefinition, …Update, …UpdateStatus.
+import type { DeepReadonly } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { approvalAnnotation, approvalState, isProtectedGroup } from './api-approval.ts';
+import { isConditionTrue } from './definition-conditions.ts';
+import { validateNames } from './names-validation.ts';
+import { validateSpec } from './spec-validation.ts';
+
+type Definition = DeepReadonly<CustomResourceDefinition>;
+
+/** Rules for creates and updates alike. */
+export function validateDefinition(at: Field, definition: Definition, old: Definition | undefined): void {
+  const { spec } = definition;
+  if (old === undefined) validateName(at, definition);
+  validateSpec(at.child('spec'), spec);
+  if (old !== undefined) validateDefinitionChange(at, definition, old);
+  validateNames(at.child('status', 'acceptedNames'), definition.status?.acceptedNames);
+  validateStoredVersions(at.child('status', 'storedVersions'), definition.status?.storedVersions, spec.versions ?? []);
+  validateApproval(at, definition, old);
+  if (spec.preserveUnknownFields === true && old?.spec.preserveUnknownFields !== true) {
+    const text =
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
+    at.child('spec', 'preserveUnknownFields').invalid(true, text);
+  }
+}
+
+/** What the name of a definition and its storage hang on stays as it is. */
+function validateDefinitionChange(at: Field, next: Definition, old: Definition): void {
+  const path = at.child('spec');
+  const keep = (field: Field, value: string | undefined, before: string | undefined): void =>
+    field.immutable(value ?? '', value === before);
+  if (isConditionTrue(old, 'Established')) {
+    keep(path.child('scope'), next.spec.scope, old.spec.scope);
+    keep(path.child('names', 'kind'), next.spec.names.kind, old.spec.names.kind);
+  }
+  keep(path.child('group'), next.spec.group, old.spec.group);
+  keep(path.child('names', 'plural'), next.spec.names.plural, old.spec.names.plural);
+}
+
+export function validateDefinitionStatus(at: Field, next: Definition): void {
+  validateNames(at.child('status', 'acceptedNames'), next.status?.acceptedNames);
+}
+
+/** What a name is made from has to be the name, too. That there is none is told by the rules of all kinds. */
+function validateName(at: Field, { metadata, spec }: Definition): void {
+  for (const member of ['generateName', 'name'] as const) {
+    const name = metadata?.[member] ?? '';
+    if (name === '' || name === `${spec.names.plural}.${spec.group}`) continue;
+    at.child('metadata', member).invalid(name, 'must be spec.names.plural+"."+spec.group');
+  }
+}
+
+/** Source: ValidateCustomResourceDefinitionStoredVersions. */
+function validateStoredVersions(
+  at: Field,
+  stored: readonly string[] | undefined | null,
+  versions: DeepReadonly<CustomResourceDefinitionVersion[]>,
+): void {
+  if (!stored || stored.length === 0) {
+    at.invalid(stored ?? null, 'must have at least one stored version');
+    return;
+  }
+  const known = new Set(stored);
+  for (const { name, storage } of versions) {
+    if (storage && !known.has(name)) at.invalid(stored, `must have the storage version ${name}`);
+  }
+  const names = new Set(versions.map(({ name }) => name));
+  at.each(stored, (name, field) => {
+    if (names.has(name)) return;
+    field.invalid(
+      name,
+      `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
+    );
+  });
+}
+
+/** A change of something else never fails on an approval that was missing before. Source: validateAPIApproval. */
+function validateApproval(at: Field, definition: Definition, old: Definition | undefined): void {
+  const { metadata, spec } = definition;
+  if (!isProtectedGroup(spec.group)) return;
+  const state = approvalState(metadata?.annotations);
+  if (old !== undefined && approvalState(old.metadata?.annotations).type === state.type) return;
+  const field = at.child('metadata', 'annotations').key(approvalAnnotation);
+  if (state.type === 'missing') field.required(state.reason);
+  if (state.type === 'invalid') field.invalid(metadata?.annotations?.[approvalAnnotation] ?? '', state.reason);
+}

@@ -1,0 +1,44 @@
+// HoistedSpec: a definition's spec as Kubernetes sees it inside: what all versions have in common stands once, above them.
+// Validation names its fields so; the stored v1beta1 form is written so.
+import { type DeepReadonly, deepCopy } from '@kapstan/api';
+import { jsonEqual } from '@kapstan/apiserver/internal';
+import type {
+  CustomResourceDefinitionSpec,
+  CustomResourceDefinitionVersion,
+} from '@kapstan/kinds/apiextensions.k8s.io/v1';
+
+/** Schema, subresources, columns and selectable fields of the versions that differ in them, or of all at once. */
+export interface HoistedSpec {
+  readonly shared: DeepReadonly<Pick<CustomResourceDefinitionVersion, SharedMember>>;
+  readonly versions: DeepReadonly<CustomResourceDefinitionVersion[]>;
+}
+
+type SharedMember = 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields';
+
+const sharedMembers: readonly SharedMember[] = [
+  'schema',
+  'subresources',
+  'additionalPrinterColumns',
+  'selectableFields',
+];
+
+/** Source: Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec. */
+export function hoistSpec(spec: DeepReadonly<CustomResourceDefinitionSpec>): HoistedSpec {
+  const versions = spec.versions ?? [];
+  const [first, ...rest] = versions;
+  if (first === undefined) return { shared: {}, versions };
+  const common = sharedMembers.filter((member) => rest.every((version) => jsonEqual(version[member], first[member])));
+  const shared: Record<string, unknown> = {};
+  for (const member of common) if (first[member] !== undefined) shared[member] = first[member];
+  const hoisted = versions.map((version) => {
+    const own = { ...version } as Record<string, unknown>;
+    for (const member of common) delete own[member];
+    return own;
+  });
+  return { shared, versions: hoisted as unknown as HoistedSpec['versions'] };
+}
+
+/** The versions with what stood above them. */
+export function lowerVersions({ shared, versions }: HoistedSpec): CustomResourceDefinitionVersion[] {
+  return versions.map((version) => deepCopy({ ...shared, ...version }) as CustomResourceDefinitionVersion);
+}

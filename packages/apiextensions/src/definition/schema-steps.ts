@@ -1,0 +1,74 @@
+// The schemas inside a schema, each with its place: what walks over JSON schemas have in common.
+import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+
+type Schema = DeepReadonly<JSONSchemaProps>;
+
+export interface SchemaStep {
+  readonly word: string;
+  /** Name of the property; "" for words without names. */
+  readonly key: string;
+  readonly schema: Schema;
+  /** The place of the schema, given that of its parent. */
+  at(parent: Field): Field;
+}
+
+const named = ['properties', 'definitions', 'dependencies', 'patternProperties'] as const;
+const listed = ['allOf', 'anyOf', 'oneOf'] as const;
+const single = ['additionalProperties', 'additionalItems', 'items', 'not'] as const;
+
+/** Words that no rule speaks of, whatever their value. */
+const plainWords: ReadonlySet<string> = new Set([
+  ...['description', 'title', 'format', 'enum', 'example', 'externalDocs', 'nullable', 'required'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength'],
+]);
+const scalarTypes: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
+
+/**
+ * A scalar of which no rule can find fault, whatever its place below the root. Most schemas of a definition are so: the
+ * walks look at their few words once rather than for each of some eighty words that they do not have.
+ */
+function isPlain(schema: Schema): boolean {
+  if (!scalarTypes.has(schema.type)) return false;
+  for (const word in schema) if (word !== 'type' && !plainWords.has(word)) return false;
+  return true;
+}
+
+/** The properties that a rule may have something to say about, each with its place. */
+export function eachProperty(at: Field, { properties }: Schema, visit: (child: Schema, place: Field) => void): void {
+  if (properties === undefined) return;
+  const places = at.child('properties');
+  for (const name of Object.keys(properties)) {
+    const child = properties[name] as Schema;
+    if (!isPlain(child)) visit(child, places.key(name));
+  }
+}
+
+/** All but plain ones. What is no schema, as in `additionalProperties: true`, is left out. */
+export function childSchemas(schema: Schema): readonly SchemaStep[] {
+  const steps: SchemaStep[] = [];
+  for (const word of single) {
+    const child = schemaIn(schema[word]);
+    if (child !== undefined) steps.push({ word, key: '', schema: child, at: (parent) => parent.child(word) });
+  }
+  for (const word of listed) {
+    schema[word]?.forEach((value, index) => {
+      const child = schemaIn(value);
+      if (child === undefined) return;
+      steps.push({ word, key: '', schema: child, at: (parent) => parent.child(word).index(index) });
+    });
+  }
+  for (const word of named) {
+    const members = schema[word] ?? {};
+    for (const key of Object.keys(members)) {
+      const child = schemaIn(members[key]);
+      if (child !== undefined) steps.push({ word, key, schema: child, at: (parent) => parent.child(word).key(key) });
+    }
+  }
+  return steps;
+}
+
+function schemaIn(value: unknown): Schema | undefined {
+  return isJsonObject(value) && !isPlain(value) ? (value as Schema) : undefined;
+}

@@ -1,0 +1,119 @@
+// The spec of a CustomResourceDefinition. Fields are named as Kubernetes names them inside, where what all versions have
+// in common stands above them ("spec.validation.openAPIV3Schema"). Source: validateCustomResourceDefinitionSpec.
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
+import type {
+  CustomResourceDefinitionSpec,
+  CustomResourceDefinitionVersion,
+  CustomResourceSubresources,
+  CustomResourceValidation,
+} from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { validateColumns } from './column-validation.ts';
+import { validateConversion } from './conversion-validation.ts';
+import { goVersions } from './go-versions.ts';
+import { type HoistedSpec, hoistSpec } from './hoisted-spec.ts';
+import { validateNames } from './names-validation.ts';
+import { validateRootSchema } from './schema-validation.ts';
+import { validateSelectableFields } from './selectable-field-validation.ts';
+import { validateSubresources } from './subresource-validation.ts';
+
+type Spec = DeepReadonly<CustomResourceDefinitionSpec>;
+type Version = DeepReadonly<CustomResourceDefinitionVersion>;
+
+export function validateSpec(at: Field, spec: Spec): void {
+  const hoisted = hoistSpec(spec);
+  validateGroup(at.child('group'), spec.group);
+  if (!spec.scope) at.child('scope').required();
+  else at.child('scope').oneOf(spec.scope, ['Cluster', 'Namespaced']);
+  requireSchemas(at, hoisted);
+  at.child('versions').each(hoisted.versions, (version, field) => {
+    const subresources = version.subresources ?? hoisted.shared.subresources;
+    validateVersion(field, version, subresources);
+  });
+  validateVersionSet(at, hoisted.versions);
+  requireNames(at.child('names'), spec.names);
+  validateNames(at.child('names'), spec.names);
+  validateShared(at, spec, hoisted);
+  validateConversion(at.child('conversion'), spec.conversion);
+}
+
+function validateGroup(at: Field, group: string): void {
+  if (!at.present(group)) return;
+  const errors = dnsSubdomainErrors(group);
+  if (errors.length > 0) at.invalid(group, errors.join(','));
+  else if (!group.includes('.')) at.invalid(group, 'should be a domain with at least one dot');
+}
+
+function requireSchemas(at: Field, { shared, versions }: HoistedSpec): void {
+  if (shared.schema?.openAPIV3Schema !== undefined) return;
+  at.child('versions').each(versions, (version, field) => {
+    if (version.schema?.openAPIV3Schema === undefined) field.child('schema', 'openAPIV3Schema').required();
+  });
+}
+
+/** What a version has of its own. */
+function validateVersion(
+  at: Field,
+  version: Version,
+  subresources: DeepReadonly<CustomResourceSubresources> | undefined,
+): void {
+  const errors = dns1035LabelErrors(version.name);
+  if (errors.length > 0) at.child('name').invalid(version.name, errors.join(','));
+  validateDeprecationWarning(at.child('deprecationWarning'), version);
+  validateSchema(at.child('schema'), version.schema, subresources?.status !== undefined ? 'withStatus' : 'plain');
+  validateSubresources(at.child('subresources'), version.subresources);
+  validateColumns(at.child('additionalPrinterColumns'), version.additionalPrinterColumns);
+  validateSelectableFields(at.child('selectableFields'), version.selectableFields, version.schema?.openAPIV3Schema);
+}
+
+/** What stands above the versions. */
+function validateShared(at: Field, spec: Spec, { shared, versions }: HoistedSpec): void {
+  const hasStatus = (spec.versions ?? []).some(({ subresources }) => subresources?.status !== undefined);
+  validateSchema(at.child('validation'), shared.schema, hasStatus ? 'withStatus' : 'plain');
+  validateSubresources(at.child('subresources'), shared.subresources);
+  validateColumns(at.child('additionalPrinterColumns'), shared.additionalPrinterColumns);
+  const schema = shared.schema ?? versions[0]?.schema;
+  validateSelectableFields(at.child('selectableFields'), shared.selectableFields, schema?.openAPIV3Schema);
+}
+
+function validateSchema(
+  at: Field,
+  validation: DeepReadonly<CustomResourceValidation> | undefined,
+  status: 'withStatus' | 'plain',
+): void {
+  const schema = validation?.openAPIV3Schema;
+  if (schema !== undefined) validateRootSchema(at.child('openAPIV3Schema'), schema, status);
+}
+
+function validateVersionSet(at: Field, versions: HoistedSpec['versions']): void {
+  const list = at.child('versions');
+  const names = versions.map(({ name }) => name);
+  const shown = versions.length === 0 ? null : goVersions(versions);
+  if (new Set(names).size < names.length) list.invalid(shown, 'must contain unique version names');
+  if (versions.filter(({ storage }) => storage).length !== 1) {
+    list.invalid(shown, 'must have exactly one version marked as storage version');
+  }
+  const [first] = names;
+  const errors = first ? dns1035LabelErrors(first) : [];
+  if (errors.length > 0) at.child('version').invalid(first, errors.join(','));
+}
+
+function requireNames(at: Field, names: Spec['names']): void {
+  for (const key of ['plural', 'singular', 'kind', 'listKind'] as const) at.child(key).present(names[key]);
+}
+
+const maxWarningBytes = 256;
+
+/** Source: validateDeprecationWarning. */
+function validateDeprecationWarning(at: Field, { deprecated, deprecationWarning: text }: Version): void {
+  if (text === undefined || text === null) return;
+  if (deprecated !== true) return at.invalid(text, 'can only be set for deprecated versions');
+  if (Buffer.byteLength(text) > maxWarningBytes) at.invalid(text, `must be <= ${maxWarningBytes} characters long`);
+  if (text === '') at.invalid(text, 'must not be an empty string');
+  const unprintable = [...text].findIndex((char) => !/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char));
+  if (unprintable >= 0) {
+    const what = `non-printable character found at index ${unprintable}`;
+    at.invalid(text, `must only contain printable UTF-8 characters; ${what}`);
+  }
+}

@@ -1,0 +1,162 @@
+// Structural schemas: every place has a type outside of the words that only restrict values (allOf, anyOf, oneOf, not),
+// so that pruning, defaults and apply know what they deal with. Source: apiextensions schema.ValidateStructural.
+import { type DeepReadonly, isJsonObject } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import { jsonEqual } from '@kapstan/apiserver/internal';
+import type { JSONSchemaProps } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { validateCompleteness } from './completeness-validation.ts';
+import { eachProperty } from './schema-steps.ts';
+
+type Schema = DeepReadonly<JSONSchemaProps>;
+type Level = 'root' | 'item' | 'field';
+
+const preservesWord = 'x-kubernetes-preserve-unknown-fields';
+const embeddedWord = 'x-kubernetes-embedded-resource';
+const intOrStringWord = 'x-kubernetes-int-or-string';
+
+export function validateStructure(at: Field, schema: Schema): void {
+  validateLevel(at, schema, 'root');
+  validateCompleteness(at, schema);
+}
+
+function validateLevel(at: Field, schema: Schema, level: Level): void {
+  const { items, additionalProperties } = schema;
+  if (schema.type === 'array' && items === undefined) at.child('items').required('must be specified');
+  if (isJsonObject(items)) validateLevel(at.child('items'), items as Schema, 'item');
+  eachProperty(at, schema, (child, place) => validateLevel(place, child, 'field'));
+  if (additionalProperties !== undefined && level === 'root') {
+    at.child('additionalProperties').forbidden('must not be used at the root');
+  }
+  if (isJsonObject(additionalProperties)) {
+    validateLevel(at.child('additionalProperties'), additionalProperties as Schema, 'field');
+  }
+  validateExtensions(at, schema);
+  validateRestrictions(at, schema, {
+    skipsAnyOf: isIntOrString(schema.anyOf),
+    skipsFirstAllOf: isIntOrString(schema.allOf?.[0]?.anyOf) && Object.keys(schema.allOf?.[0] ?? {}).length === 1,
+  });
+  validateType(at, schema, level);
+  if (level === 'root' || schema[embeddedWord] === true) validateTypeMeta(at, schema);
+  if (level === 'root') validateMetadata(at, schema);
+}
+
+function validateExtensions(at: Field, schema: Schema): void {
+  if (schema[intOrStringWord] === true) {
+    for (const word of [preservesWord, embeddedWord] as const) {
+      if (schema[word] === true) at.child(word).invalid(true, 'must be false if x-kubernetes-int-or-string is true');
+    }
+  }
+  if (schema[embeddedWord] !== true) return;
+  if (schema.additionalProperties !== undefined) {
+    at.child('additionalProperties').forbidden('must not be used if x-kubernetes-embedded-resource is set');
+  }
+  if (schema[preservesWord] !== true && Object.keys(schema.properties ?? {}).length === 0) {
+    const text =
+      'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields';
+    at.child('properties').required(text);
+  }
+}
+
+const whereTypeIsNeeded = {
+  root: 'must not be empty at the root',
+  item: 'must not be empty for specified array items',
+  field: 'must not be empty for specified object fields',
+} as const;
+
+function validateType(at: Field, schema: Schema, level: Level): void {
+  const { type } = schema;
+  if (schema[embeddedWord] === true && type !== 'object') {
+    const text = 'must be object if x-kubernetes-embedded-resource is true';
+    if (!type) at.child('type').required(text);
+    else at.child('type').invalid(type, text);
+  } else if (!type && schema[intOrStringWord] !== true && schema[preservesWord] !== true) {
+    at.child('type').required(whereTypeIsNeeded[level]);
+  }
+  if (level === 'root' && type && type !== 'object') at.child('type').invalid(type, 'must be object at the root');
+}
+
+function validateTypeMeta(at: Field, { properties = {} }: Schema): void {
+  const needed = { kind: 'string', apiVersion: 'string', metadata: 'object' } as const;
+  for (const [name, type] of Object.entries(needed)) {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (property === undefined || property.type === type) continue;
+    at.child('properties')
+      .key(name)
+      .child('type')
+      .invalid(property.type ?? '', `must be ${type}`);
+  }
+}
+
+/** The rest of metadata is the server's. */
+function validateMetadata(at: Field, { properties = {} }: Schema): void {
+  const metadata = Object.hasOwn(properties, 'metadata') ? properties.metadata : undefined;
+  if (metadata === undefined) return;
+  const { type: _type, default: _default, properties: members = {}, ...rest } = metadata;
+  const allowed = Object.keys(members).every((name) => name === 'name' || name === 'generateName');
+  if (allowed && Object.keys(rest).length === 0) return;
+  const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified';
+  at.child('properties').key('metadata').forbidden(text);
+}
+
+/** `anyOf: [{type: integer}, {type: string}]`: the one place where types may stand in a restriction. */
+function isIntOrString(anyOf: unknown): boolean {
+  return anyOf !== undefined && jsonEqual(anyOf, [{ type: 'integer' }, { type: 'string' }]);
+}
+
+interface Skips {
+  readonly skipsAnyOf: boolean;
+  readonly skipsFirstAllOf: boolean;
+}
+
+const skipsNothing: Skips = { skipsAnyOf: false, skipsFirstAllOf: false };
+
+function validateRestrictions(at: Field, schema: Schema, { skipsAnyOf, skipsFirstAllOf }: Skips): void {
+  const { allOf, anyOf, oneOf } = schema;
+  if (anyOf !== undefined && !skipsAnyOf) {
+    at.child('anyOf').each(anyOf, (nested, place) => validateNested(place, nested, skipsNothing));
+  }
+  if (allOf !== undefined) {
+    at.child('allOf').each(allOf, (nested, place, index) =>
+      validateNested(place, nested, { skipsAnyOf: skipsFirstAllOf && index === 0, skipsFirstAllOf: false }),
+    );
+  }
+  if (oneOf !== undefined) {
+    at.child('oneOf').each(oneOf, (nested, place) => validateNested(place, nested, skipsNothing));
+  }
+  if (schema.not !== undefined) validateNested(at.child('not'), schema.not, skipsNothing);
+}
+
+/** Word → what it must be where values are only restricted. */
+const forbiddenWords: readonly (readonly [keyof JSONSchemaProps, string])[] = [
+  ['type', 'must be empty to be structural'],
+  ['default', 'must be undefined to be structural'],
+  ['title', 'must be empty to be structural'],
+  ['description', 'must be empty to be structural'],
+  ['nullable', 'must be false to be structural'],
+  [preservesWord, 'must be false to be structural'],
+  [embeddedWord, 'must be false to be structural'],
+  [intOrStringWord, 'must be false to be structural'],
+  ['x-kubernetes-list-map-keys', 'must be empty to be structural'],
+  ['x-kubernetes-list-type', 'must be undefined to be structural'],
+  ['x-kubernetes-map-type', 'must be undefined to be structural'],
+];
+
+function validateNested(at: Field, nested: Schema, skips: Skips): void {
+  validateRestrictions(at, nested, skips);
+  const { items, additionalProperties, properties } = nested;
+  if (isJsonObject(items)) validateNested(at.child('items'), items as Schema, skipsNothing);
+  if (isJsonObject(additionalProperties)) {
+    validateNested(at.child('additionalProperties'), additionalProperties as Schema, skipsNothing);
+  }
+  at.child('properties').eachKey<Schema>(properties, (_, child, place) => validateNested(place, child, skipsNothing));
+  for (const [word, text] of forbiddenWords) if (isSet(nested[word])) at.child(word).forbidden(text);
+  if (properties !== undefined && Object.hasOwn(properties, 'metadata')) {
+    at.child('properties').key('metadata').forbidden('must not be specified in a nested context');
+  }
+}
+
+/** Not the zero value of Go. */
+function isSet(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0;
+  return value !== undefined && value !== null && value !== '' && value !== false;
+}

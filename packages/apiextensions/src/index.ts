@@ -1,0 +1,4 @@
+export { DefinitionController, type DefinitionControllerOptions } from './definition/definition-controller.ts';
+export { definitionMakers } from './definition/definition-makers.ts';
+export { type DefinitionResourceOptions, definitionResource, definitionsId } from './definition/definition-resource.ts';
+export { type CustomResourceOptions, customResource } from './resource/custom-resource.ts';

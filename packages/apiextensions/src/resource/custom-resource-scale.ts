@@ -1,0 +1,138 @@
+// The /scale subresource of a custom resource: an autoscaling/v1 Scale over the paths that its definition names.
+// Source: apiextensions registry/customresource ScaleREST.
+import {
+  type DeepReadonly,
+  type FieldError,
+  formatApiVersion,
+  invalidField,
+  type KubernetesObject,
+  newBadRequest,
+  newInternalError,
+  newNotFound,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { ObjectSubresource, TrackFields } from '@kapstan/apiserver/internal';
+import { changeScaled, defaultTable, metaTypes, scaleDefinition } from '@kapstan/apiserver/internal';
+import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { readInteger, readText, splitDottedPath, writePath } from './dotted-path.ts';
+
+export type ScalePaths = DeepReadonly<CustomResourceSubresourceScale>;
+
+const maxInt32 = 2_147_483_647;
+/** Stands for replicas that are not set while a change is worked out. Source: invalidSpecReplicas. */
+const unset = -2_147_483_648;
+
+export function customScaleSubresource(
+  resource: { readonly group: string; readonly version: string; readonly resource: string },
+  paths: ScalePaths,
+): ObjectSubresource<UnstructuredObject> {
+  return {
+    type: 'object',
+    name: 'scale',
+    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    verbs: ['get', 'patch', 'update'],
+    schema: metaTypes.schema(scaleDefinition),
+    table: defaultTable,
+    get: async (store, context, name) => knownScale(paths, (await store.get(context, name)).object),
+    update: async (store, context, { name, change, ...preconditions }) => {
+      const field = { apiVersion: formatApiVersion(resource), path: splitDottedPath(paths.specReplicasPath) };
+      const transform = async (
+        present: UnstructuredObject | undefined,
+        track?: TrackFields,
+      ): Promise<UnstructuredObject> => {
+        if (present === undefined) throw newNotFound(resource, name);
+        const scale = scaleOf(paths, present, unset) as UnstructuredObject;
+        const write = (next: UnstructuredObject): UnstructuredObject => applyScale(paths, present, next);
+        return changeScaled(present, { scale, change, field, track }, write);
+      };
+      const how = { ...preconditions, managedFields: 'given' } as const;
+      const { stored } = await store.update(context, { name, transform, subresource: 'scale', ...how });
+      return knownScale(paths, stored.object);
+    },
+    isApplicable: true,
+  };
+}
+
+function knownScale(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>): KubernetesObject {
+  const replicas = internal(() => readInteger(object, paths.specReplicasPath));
+  if (replicas === undefined) {
+    throw newInternalError(
+      new Error(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`),
+    );
+  }
+  return scaleOf(paths, object, replicas);
+}
+
+function scaleOf(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>, otherwise: number): KubernetesObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata ?? {};
+  const { labelSelectorPath } = paths;
+  const scale = {
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: { replicas: internal(() => readInteger(object, paths.specReplicasPath)) ?? otherwise },
+    status: {
+      replicas: internal(() => readInteger(object, paths.statusReplicasPath)) ?? 0,
+      selector: labelSelectorPath ? (internal(() => readText(object, labelSelectorPath)) ?? '') : '',
+    },
+  };
+  metaTypes.normalize(scaleDefinition, scale);
+  return scale as KubernetesObject;
+}
+
+/** What stands in a stored object and cannot be read is the server's trouble: 500. */
+function internal<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TypeError) throw newInternalError(error);
+    throw error;
+  }
+}
+
+function applyScale(paths: ScalePaths, object: UnstructuredObject, scale: UnstructuredObject): UnstructuredObject {
+  const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
+  if (replicas === unset) {
+    throw newBadRequest(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} cannot be empty`);
+  }
+  internal(() => writePath(object, paths.specReplicasPath, replicas));
+  // A version in the scale is a precondition on the object.
+  const version = scale.metadata?.resourceVersion;
+  if (version) object.metadata = { ...object.metadata, resourceVersion: version };
+  return object;
+}
+
+/** What the paths lead to must be usable for scaling. Source: ValidateScaleSpec, ValidateScaleStatus. */
+export function scaleErrors(
+  paths: ScalePaths,
+  object: DeepReadonly<UnstructuredObject>,
+  part: '.spec.' | '.status.',
+): readonly FieldError[] {
+  const replicasPath = part === '.spec.' ? paths.specReplicasPath : paths.statusReplicasPath;
+  const { labelSelectorPath } = paths;
+  const errors = replicasErrors(object, replicasPath);
+  if (labelSelectorPath?.startsWith(part))
+    errors.push(...readErrors('', labelSelectorPath, () => readText(object, labelSelectorPath)));
+  return errors;
+}
+
+function replicasErrors(object: DeepReadonly<UnstructuredObject>, path: string): FieldError[] {
+  let replicas = 0;
+  const errors = readErrors(0, path, () => {
+    replicas = readInteger(object, path) ?? 0;
+  });
+  if (replicas < 0) errors.push(invalidField(path, replicas, 'should be a non-negative integer'));
+  if (replicas > maxInt32) errors.push(invalidField(path, replicas, `should be less than or equal to ${maxInt32}`));
+  return errors;
+}
+
+/** `zero`: what Go says stood there when it could not be read. */
+function readErrors(zero: unknown, path: string, read: () => void): FieldError[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    if (error instanceof TypeError) return [invalidField(path, zero, error.message)];
+    throw error;
+  }
+}

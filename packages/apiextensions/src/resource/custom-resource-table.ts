@@ -1,0 +1,100 @@
+// How a custom resource prints: its name, then the columns of its definition, or else its age.
+// Source: apiextensions registry/customresource/tableconvertor.
+import { type DeepReadonly, ExactNumber, parseTime, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import type { TableColumn, TableConvertor } from '@kapstan/apiserver/internal';
+import { Age, nameOf } from '@kapstan/apiserver/internal';
+import type { CustomResourceColumnDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+import { compileJsonPath, type JsonPath } from './json-path.ts';
+
+type Column = DeepReadonly<CustomResourceColumnDefinition>;
+
+const nameColumn: TableColumn = {
+  name: 'Name',
+  type: 'string',
+  format: 'name',
+  description: 'Name of the object.',
+  priority: 0,
+};
+
+const ageColumns: readonly Column[] = [
+  {
+    name: 'Age',
+    type: 'date',
+    description: 'Time since the object was created.',
+    jsonPath: '.metadata.creationTimestamp',
+  },
+];
+
+/** Columns whose paths cannot be read fall back to name and age, as in Kubernetes. */
+export function customResourceTable(columns: readonly Column[] | undefined): TableConvertor<UnstructuredObject> {
+  if (columns === undefined || columns.length === 0) return tableOf(ageColumns);
+  try {
+    return tableOf(columns);
+  } catch (error) {
+    if (error instanceof SyntaxError) return tableOf(ageColumns);
+    throw error;
+  }
+}
+
+function tableOf(columns: readonly Column[]): TableConvertor<UnstructuredObject> {
+  const printers = columns.map((column) => printerOf(column));
+  return {
+    columns: [nameColumn, ...columns.map(tableColumn)],
+    cells: (object) => [nameOf(object), ...printers.map((print) => print(object))],
+  };
+}
+
+function tableColumn({ name, type, format = '', description = '', priority = 0, jsonPath }: Column): TableColumn {
+  const text = description === '' ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : description;
+  return { name, type, format, description: text, priority };
+}
+
+type Printer = (object: DeepReadonly<UnstructuredObject>) => unknown;
+
+function printerOf(column: Column): Printer {
+  const path = compileJsonPath(column.jsonPath);
+  return (object) => {
+    const value = firstValue(path, object);
+    return column.type === 'string' ? textCell(value) : cellOf(column.type, value);
+  };
+}
+
+/** Undefined where there is none, whatever the reason. */
+function firstValue(path: JsonPath, object: DeepReadonly<UnstructuredObject>): unknown {
+  try {
+    return path(object)[0];
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+/** Any value as text. Source: jsonpath PrintResults. */
+function textCell(value: unknown): unknown {
+  if (value === undefined || value === null) return null;
+  if (value instanceof ExactNumber) return value.text;
+  return typeof value === 'object' ? stringifyJson(value) : String(value);
+}
+
+/** Null for a value of another type than its column. Source: cellForJSONValue. */
+function cellOf(type: string, value: unknown): unknown {
+  switch (type) {
+    case 'integer':
+      if (value instanceof ExactNumber) return /^-?\d+$/.test(value.text) ? value : Math.trunc(Number(value.text));
+      return typeof value === 'number' ? Math.trunc(value) : null;
+    case 'number':
+      return typeof value === 'number' || value instanceof ExactNumber ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date':
+      return typeof value === 'string' ? dateCell(value) : null;
+    default:
+      return null;
+  }
+}
+
+function dateCell(text: string): Age | string {
+  if (text === '' || text === 'null') return '<unknown>';
+  const timeMs = parseTime(text);
+  return Number.isNaN(timeMs) ? '<invalid>' : new Age(timeMs);
+}

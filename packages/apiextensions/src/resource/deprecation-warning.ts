@@ -1,0 +1,20 @@
+// What a deprecated version of a custom resource says of itself. Source: apiextensions defaultDeprecationWarning.
+import type { DeepReadonly } from '@kapstan/api';
+import { compareVersions } from '@kapstan/apiserver/internal';
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from '@kapstan/kinds/apiextensions.k8s.io/v1';
+
+/** The text of the definition, or one that names the newest version to use instead. */
+export function deprecationWarning(
+  { spec }: DeepReadonly<CustomResourceDefinition>,
+  version: DeepReadonly<CustomResourceDefinitionVersion>,
+): string {
+  if (version.deprecationWarning !== undefined && version.deprecationWarning !== null) {
+    return version.deprecationWarning;
+  }
+  const [better] = spec.versions
+    .filter(({ name, served, deprecated }) => served && deprecated !== true && compareVersions(name, version.name) < 0)
+    .map(({ name }) => name)
+    .sort(compareVersions);
+  const text = `${spec.group}/${version.name} ${spec.names.kind} is deprecated`;
+  return better === undefined ? text : `${text}; use ${spec.group}/${better} ${spec.names.kind}`;
+}

@@ -1,0 +1,36 @@
+// RuleList: who may do what, as a list that a program hands in: the RuleSource of a server without stored roles and bindings.
+import type { UserInfo } from '../registry/definition/request-context.ts';
+import type { Grant, RuleSource } from './rbac-authorizer.ts';
+import type { Rule } from './rule-matching.ts';
+
+/** Rules and whom they are for. */
+export interface GrantedRules {
+  /** Named as the reason of what they allow. */
+  readonly name: string;
+  /** Names of users. Default none. */
+  readonly users?: readonly string[];
+  /** Names of groups. Default none. */
+  readonly groups?: readonly string[];
+  /** Where they hold. Default: everywhere. */
+  readonly namespace?: string;
+  readonly rules: readonly Rule[];
+}
+
+export class RuleList implements RuleSource {
+  readonly #granted: readonly GrantedRules[];
+
+  constructor(granted: readonly GrantedRules[]) {
+    this.#granted = granted;
+  }
+
+  *grantsOf(user: UserInfo, namespace: string): Generator<Grant> {
+    for (const granted of this.#granted) {
+      if (granted.namespace !== undefined && granted.namespace !== namespace) continue;
+      if (isFor(granted, user)) yield { rules: granted.rules, source: () => JSON.stringify(granted.name) };
+    }
+  }
+}
+
+function isFor({ users = [], groups = [] }: GrantedRules, user: UserInfo): boolean {
+  return users.includes(user.name) || groups.some((group) => user.groups.includes(group));
+}

@@ -1,0 +1,145 @@
+// Encodings of objects that several readers and watchers share: list items, metadata only, watch frames. Each is made
+// once per Stored and kept by it. Used by list-response.ts and watch-response.ts.
+
+import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { type Encoding, jsonEncoding, jsonMember, type Stored } from '@kapstan/storage';
+import { encodeMessage } from '../../codec/protobuf-encoder.ts';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import type { Message } from '../../schema/message.ts';
+import { metaTypes } from '../../schema/meta-types.ts';
+
+export type StoredObject = Stored<UnstructuredObject>;
+type ObjectEncoding = Encoding<UnstructuredObject>;
+export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+export type MetadataVersion = 'v1' | 'v1beta1';
+
+const wireEncoding = jsonEncoding as ObjectEncoding;
+const encoder = new TextEncoder();
+const newline = 10;
+
+/** The object as JSON without a final newline. */
+export function objectJson(stored: StoredObject): Uint8Array {
+  const bytes = stored.encoded(wireEncoding);
+  return bytes.at(-1) === newline ? bytes.subarray(0, -1) : bytes;
+}
+
+/**
+ * An item of a list of a built-in kind, which has neither kind nor apiVersion: the bytes after its opening brace, so
+ * that they can be a part of the object's own bytes.
+ */
+export function listItemEncoding(definition: ResourceDefinition): ObjectEncoding {
+  const apiVersion = formatApiVersion(definition);
+  const kind = `"kind":${JSON.stringify(definition.kind)}`;
+  const version = `"apiVersion":${JSON.stringify(apiVersion)}`;
+  const heads = [`{${kind},${version},`, `{${version},${kind},`].map((text) => Buffer.from(text));
+  return {
+    name: 'json-list-item',
+    encode: (stored) => {
+      const json = objectJson(stored);
+      const head = heads.find((h) => h.length < json.length && h.compare(json, 0, h.length) === 0);
+      if (head !== undefined) return json.subarray(head.length);
+      const { kind: _kind, apiVersion: _apiVersion, ...rest } = stored.object;
+      return encoder.encode(stringifyJson(rest)).subarray(1);
+    },
+  };
+}
+
+const metadataEncodings: Readonly<Record<MetadataVersion, ObjectEncoding>> = {
+  v1: metadataEncoding('v1'),
+  v1beta1: metadataEncoding('v1beta1'),
+};
+
+/** PartialObjectMetadata as JSON. */
+export function metadataJson(stored: StoredObject, version: MetadataVersion): Uint8Array {
+  return stored.encoded(metadataEncodings[version]);
+}
+
+export function partialMetadata(object: { readonly metadata?: unknown }, version: MetadataVersion): UnstructuredObject {
+  const metadata = (object.metadata ?? {}) as NonNullable<UnstructuredObject['metadata']>;
+  return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
+}
+
+/** What stands before the metadata of a PartialObjectMetadata as JSON; a brace ends it. */
+export function metadataHead(version: MetadataVersion): string {
+  return `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`;
+}
+
+/**
+ * The metadata alone, cut out of the object's own bytes: neither parsed nor encoded, which is most of the work of a list of metadata.
+ * Undefined where these are not at hand.
+ */
+export function metadataBytes({ knownJson }: StoredObject): Uint8Array | undefined {
+  const metadata = knownJson && jsonMember(knownJson, 'metadata');
+  return metadata?.[0] === braceOpen ? metadata : undefined;
+}
+
+function metadataEncoding(version: MetadataVersion): ObjectEncoding {
+  const head = Buffer.from(metadataHead(version));
+  return {
+    name: `metadata-${version}`,
+    encode: (stored) => {
+      const metadata = metadataBytes(stored);
+      if (metadata !== undefined) return Buffer.concat([head, metadata, braceClose]);
+      return encoder.encode(stringifyJson(partialMetadata(stored.object, version)));
+    },
+  };
+}
+
+const braceOpen = 0x7b;
+const braceClose = Buffer.from('}');
+
+const objectFrames: Readonly<Record<EventType, ObjectEncoding>> = {
+  ADDED: objectFrameEncoding('ADDED'),
+  MODIFIED: objectFrameEncoding('MODIFIED'),
+  DELETED: objectFrameEncoding('DELETED'),
+};
+const metadataFrames: Readonly<Record<MetadataVersion, Readonly<Record<EventType, ObjectEncoding>>>> = {
+  v1: metadataFrameEncodings('v1'),
+  v1beta1: metadataFrameEncodings('v1beta1'),
+};
+
+/** The event as a line of a JSON watch, shared by all its watchers. */
+export function objectFrame(type: EventType, stored: StoredObject): Uint8Array {
+  return stored.encoded(objectFrames[type]);
+}
+
+/** The same with metadata only. */
+export function metadataFrame(type: EventType, stored: StoredObject, version: MetadataVersion): Uint8Array {
+  return stored.encoded(metadataFrames[version][type]);
+}
+
+/** A line of a watch around an object that is JSON already. */
+export function frameOf(type: string, json: Uint8Array): Uint8Array {
+  const head = Buffer.from(`{"type":"${type}","object":`);
+  return Buffer.concat([head, json, frameTail]);
+}
+
+const frameTail = Buffer.from('}\n');
+
+function objectFrameEncoding(type: EventType): ObjectEncoding {
+  return { name: `watch-${type}`, encode: (stored) => frameOf(type, objectJson(stored)) };
+}
+
+function metadataFrameEncodings(version: MetadataVersion): Readonly<Record<EventType, ObjectEncoding>> {
+  const encoding = (type: EventType): ObjectEncoding => ({
+    name: `watch-metadata-${version}-${type}`,
+    encode: (stored) => frameOf(type, metadataJson(stored, version)),
+  });
+  return { ADDED: encoding('ADDED'), MODIFIED: encoding('MODIFIED'), DELETED: encoding('DELETED') };
+}
+
+/** The message of the object, without an envelope. `message` is always that of the object's kind. */
+export function objectMessage(stored: StoredObject, message: Message): Uint8Array {
+  return stored.encoded({ name: 'protobuf', encode: () => encodeMessage(message, stored.object) });
+}
+
+/** PartialObjectMetadata as a message. */
+export function metadataMessage(stored: StoredObject): Uint8Array {
+  return stored.encoded(metadataMessageEncoding);
+}
+
+const metadataMessageEncoding: ObjectEncoding = {
+  name: 'protobuf-metadata',
+  encode: (stored) =>
+    encodeMessage(metaTypes.message('meta/v1.PartialObjectMetadata'), partialMetadata(stored.object, 'v1')),
+};

@@ -1,0 +1,270 @@
+// A list as an answer: kept bytes of its items joined and streamed, whatever the form asked for.
+// One giant string is never made, and the event loop gets its turn between pieces.
+
+import type { Clock } from '@kapstan/api';
+import { formatApiVersion, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import type { StoredList } from '@kapstan/storage';
+import type { AuditTrail } from '../../audit/audit-trail.ts';
+import { encodeMessage } from '../../codec/protobuf-encoder.ts';
+import { envelopeAround } from '../../codec/protobuf-envelope.ts';
+import { ProtobufWriter, varintSize } from '../../codec/protobuf-wire.ts';
+import { encodeYaml } from '../../codec/wire-format.ts';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import { metaTypes } from '../../schema/meta-types.ts';
+import { BodyWriter } from '../exchange/body-writer.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { OutputForm } from '../exchange/negotiation.ts';
+import {
+  listItemEncoding,
+  type MetadataVersion,
+  metadataJson,
+  metadataMessage,
+  objectJson,
+  objectMessage,
+  partialMetadata,
+  type StoredObject,
+} from './encodings.ts';
+import {
+  parseIncludeObject,
+  shapeMismatch,
+  type TableOptions,
+  tableFields,
+  tableRow,
+  writeTableRow,
+} from './table-response.ts';
+
+/** A list in one of its forms: the fields around the items, and one item as a value or as bytes. */
+interface ListShape {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly itemsField: 'items' | 'rows';
+  /** What stands for no items. */
+  readonly empty: '[]' | 'null';
+  value(stored: StoredObject): unknown;
+  /** `opening`: bytes that stand before what {@link ListShape.write} writes of each item. */
+  readonly opening: '{' | '';
+  write(stored: StoredObject, push: (bytes: Uint8Array) => void): void;
+}
+
+export interface ListAnswer {
+  readonly definition: ResourceDefinition;
+  readonly list: StoredList<UnstructuredObject>;
+  readonly form: OutputForm;
+  readonly clock: Clock;
+}
+
+/** Sends the list with status 200. Throws 400 and 406 before anything is sent. */
+export async function sendList(exchange: Exchange, answer: ListAnswer): Promise<void> {
+  const { form, list } = answer;
+  const shape = shapeOf(exchange, answer);
+  exchange.setHeader('Content-Type', form.format.mediaType);
+  if (exchange.audit?.keepsResponse) recordList(exchange.audit, shape, list);
+  const writer = new BodyWriter(exchange, { status: 200, clock: answer.clock });
+  try {
+    if (form.format.name === 'protobuf') return await sendProtobufList(writer, answer);
+    const { head, tail, separator, item } =
+      form.format.name === 'yaml' ? yamlParts(shape, list) : jsonParts(shape, form);
+    writer.push(Buffer.from(head));
+    let isFirst = true;
+    for (const stored of list.items) {
+      if (!isFirst) writer.push(separator);
+      isFirst = false;
+      item(stored, writer);
+      if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
+    }
+    writer.push(Buffer.from(list.items.length === 0 ? emptyTail(shape, form, tail) : tail));
+    writer.finish();
+  } catch (error) {
+    writer.abort();
+    throw error;
+  }
+}
+
+function shapeOf(exchange: Exchange, answer: ListAnswer): ListShape {
+  const { definition, form, list } = answer;
+  const metadata = listMetadata(list);
+  const target = form.target;
+  if (target === undefined) return objectShape(definition, metadata);
+  if (target.kind === 'Table') {
+    const includeObject = parseIncludeObject(exchange.query);
+    return tableShape(definition, metadata, { version: target.version, includeObject, nowMs: answer.clock.now() });
+  }
+  if (target.kind === 'PartialObjectMetadata') throw shapeMismatch(definition, 'one', definition.isCustom === true);
+  return metadataShape(metadata, target.version);
+}
+
+function listMetadata(list: StoredList<UnstructuredObject>): Record<string, unknown> {
+  return {
+    // What is found out at each read has no version.
+    ...((list.resourceVersion as string) === '' ? {} : { resourceVersion: list.resourceVersion }),
+    ...(list.continue === '' ? {} : { continue: list.continue }),
+    ...(list.remainingItemCount === undefined ? {} : { remainingItemCount: list.remainingItemCount }),
+  };
+}
+
+function objectShape(definition: ResourceDefinition, metadata: Record<string, unknown>): ListShape {
+  const type = { kind: definition.listKind, apiVersion: formatApiVersion(definition) };
+  const base = { fields: { ...type, metadata }, itemsField: 'items', empty: '[]' } as const;
+  if (definition.isCustom === true) {
+    // Lists of unstructured objects say so when there is no more.
+    const fields = { ...type, metadata: { continue: '', ...metadata } };
+    return {
+      ...base,
+      fields,
+      opening: '',
+      value: (stored) => stored.view((object) => object),
+      write: (stored, push) => push(objectJson(stored)),
+    };
+  }
+  const encoding = listItemEncoding(definition);
+  return { ...base, opening: '{', value: withoutType, write: (stored, push) => push(stored.encoded(encoding)) };
+}
+
+/** Items of built-in lists have neither kind nor apiVersion. */
+function withoutType(stored: StoredObject): unknown {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = stored.view((object) => object);
+  return rest;
+}
+
+function metadataShape(metadata: Record<string, unknown>, version: MetadataVersion): ListShape {
+  return {
+    fields: { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${version}`, metadata },
+    itemsField: 'items',
+    empty: 'null',
+    opening: '',
+    value: (stored) => stored.view((object) => partialMetadata(object, version)),
+    write: (stored, push) => push(metadataJson(stored, version)),
+  };
+}
+
+function tableShape(
+  definition: ResourceDefinition,
+  metadata: Record<string, unknown>,
+  options: TableOptions,
+): ListShape {
+  return {
+    fields: tableFields(definition.table, metadata, { version: options.version }),
+    itemsField: 'rows',
+    empty: '[]',
+    opening: '',
+    value: (stored) => stored.view((object) => tableRow(definition, object, options)),
+    write: (stored, push) => writeTableRow(definition, stored, { options, push }),
+  };
+}
+
+interface ListParts {
+  readonly head: string;
+  readonly tail: string;
+  readonly separator: Uint8Array;
+  item(stored: StoredObject, writer: BodyWriter): void;
+}
+
+function jsonParts(shape: ListShape, form: OutputForm): ListParts {
+  if (form.isPretty) return prettyParts(shape);
+  const fields = stringifyJson(shape.fields).slice(0, -1);
+  return {
+    head: `${fields},"${shape.itemsField}":`,
+    tail: ']}\n',
+    separator: Buffer.from(`,${shape.opening}`),
+    item: firstOpens(Buffer.from(`[${shape.opening}`), (stored, writer) =>
+      shape.write(stored, (bytes) => writer.push(bytes)),
+    ),
+  };
+}
+
+/** All of it at once, as the audit log takes it; of a list that is too large only that. */
+function recordList(audit: AuditTrail, shape: ListShape, list: StoredList<UnstructuredObject>): void {
+  const head = `${stringifyJson(shape.fields).slice(0, -1)},"${shape.itemsField}":`;
+  if (list.items.length === 0) return audit.respondJson(Buffer.from(`${head}${shape.empty}}`));
+  const pieces: Uint8Array[] = [Buffer.from(`${head}[${shape.opening}`)];
+  const separator = Buffer.from(`,${shape.opening}`);
+  let size = 0;
+  for (const [index, stored] of list.items.entries()) {
+    if (index > 0) pieces.push(separator);
+    shape.write(stored, (bytes) => {
+      size += bytes.length;
+      pieces.push(bytes);
+    });
+    // Not one item more is encoded here: the rest of the list has its turns while it is sent.
+    if (size > audit.maxObjectBytes) return audit.truncate();
+  }
+  audit.respondJson(Buffer.concat([...pieces, Buffer.from(']}')]));
+}
+
+function prettyParts(shape: ListShape): ListParts {
+  const fields = stringifyJson(shape.fields, 2).slice(0, -2);
+  return {
+    head: `${fields},\n  "${shape.itemsField}": `,
+    tail: '\n  ]\n}',
+    separator: Buffer.from(',\n    '),
+    item: firstOpens(Buffer.from('[\n    '), (stored, writer) => {
+      const text = stringifyJson(shape.value(stored), 2).replaceAll('\n', '\n    ');
+      writer.push(Buffer.from(text));
+    }),
+  };
+}
+
+/** YAML has its keys sorted, so some fields stand before the items and some after. */
+function yamlParts(shape: ListShape, list: StoredList<UnstructuredObject>): ListParts {
+  const names = Object.keys(shape.fields);
+  const part = (wanted: readonly string[]): string =>
+    wanted.length === 0 ? '' : encodeYaml(Object.fromEntries(wanted.map((name) => [name, shape.fields[name]])));
+  const before = part(names.filter((name) => name < shape.itemsField));
+  const after = part(names.filter((name) => name > shape.itemsField));
+  const isEmpty = list.items.length === 0;
+  return {
+    head: `${before}${shape.itemsField}:${isEmpty ? ' ' : '\n'}`,
+    tail: isEmpty ? `\n${after}` : after,
+    separator: new Uint8Array(),
+    item: (stored, writer) => writer.push(Buffer.from(encodeYaml([shape.value(stored)]))),
+  };
+}
+
+function firstOpens(opening: Uint8Array, item: ListParts['item']): ListParts['item'] {
+  let isFirst = true;
+  return (stored, writer) => {
+    if (isFirst) writer.push(opening);
+    isFirst = false;
+    item(stored, writer);
+  };
+}
+
+function emptyTail(shape: ListShape, form: OutputForm, tail: string): string {
+  if (form.format.name === 'yaml') return `${shape.empty}${tail}`;
+  return form.isPretty ? `${shape.empty}\n}` : `${shape.empty}}\n`;
+}
+
+/** The length of all items stands before them, so they are encoded first and kept; only then the first byte goes out. */
+async function sendProtobufList(writer: BodyWriter, { definition, list, form }: ListAnswer): Promise<void> {
+  const isMetadata = form.target !== undefined;
+  const { group, version, listKind } = definition;
+  const kind = isMetadata
+    ? { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadataList' }
+    : { group, version, kind: listKind };
+  const message = isMetadata ? undefined : definition.schema.types?.messageOfKind(definition);
+  const encode = (stored: StoredObject): Uint8Array =>
+    message === undefined ? metadataMessage(stored) : objectMessage(stored, message);
+  const head = new ProtobufWriter();
+  head.bytes(1, encodeMessage(metaTypes.message('meta/v1.ListMeta'), listMetadata(list)));
+  const metadata = head.finish();
+  let size = metadata.length;
+  const items: Uint8Array[] = [];
+  for (const stored of list.items) {
+    const item = encode(stored);
+    items.push(item);
+    size += 1 + varintSize(item.length) + item.length;
+    if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
+  }
+  const envelope = envelopeAround(kind, size);
+  writer.push(envelope.head);
+  writer.push(metadata);
+  for (const item of items) {
+    const prefix = new ProtobufWriter();
+    prefix.tag(2, 2);
+    prefix.varint(item.length);
+    writer.push(prefix.finish());
+    writer.push(item);
+    if (writer.needsBreath && !(await writer.breathe())) return writer.abort();
+  }
+  writer.push(envelope.tail);
+  writer.finish();
+}

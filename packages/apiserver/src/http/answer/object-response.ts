@@ -1,0 +1,76 @@
+// One object as an answer: as it is, as a Table of one row, or its metadata only.
+// Source: apiserver handlers/response.go (transformResponseObject).
+import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { jsonLine } from '@kapstan/storage';
+import { encodeValue } from '../../codec/wire-format.ts';
+import type { WriteAnswer } from '../../registry/client/object-writes.ts';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import type { TableConvertor } from '../../table/table.ts';
+import { BodyWriter } from '../exchange/body-writer.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { OutputForm } from '../exchange/negotiation.ts';
+import { objectJson, partialMetadata, type StoredObject } from './encodings.ts';
+import { parseIncludeObject, shapeMismatch, tableFields, tableRow } from './table-response.ts';
+
+export interface ObjectAnswer {
+  readonly definition: ResourceDefinition;
+  /** How a subresource's object is shown as a row. Absent: as the resource's. */
+  readonly table?: TableConvertor<UnstructuredObject> | undefined;
+  readonly form: OutputForm;
+  readonly status: number;
+  readonly clock: Clock;
+}
+
+/** Sends a stored object. Throws 400 and 406 before anything is sent. */
+export function sendStored(exchange: Exchange, stored: StoredObject, answer: ObjectAnswer): void {
+  const { form } = answer;
+  if (form.target !== undefined || form.isPretty || form.format.name !== 'json') {
+    sendObject(exchange, stored.object, answer);
+    return;
+  }
+  exchange.setHeader('Content-Type', form.format.mediaType);
+  if (exchange.audit?.keepsResponse) exchange.audit.respondJson(objectJson(stored));
+  const writer = new BodyWriter(exchange, answer);
+  writer.push(jsonLine(objectJson(stored)));
+  writer.finish();
+}
+
+/** Sends what was written: 201 when it is new. */
+export function sendWritten(exchange: Exchange, written: WriteAnswer, answer: Omit<ObjectAnswer, 'status'>): void {
+  const full = { ...answer, status: written.created ? 201 : 200 };
+  if (written.type === 'stored') sendStored(exchange, written.stored, full);
+  else sendObject(exchange, written.object, full);
+}
+
+/** Sends an object that is not kept: that of a subresource, a dry run, a virtual resource. */
+export function sendObject(exchange: Exchange, object: DeepReadonly<KubernetesObject>, answer: ObjectAnswer): void {
+  const value = transform(exchange, object as DeepReadonly<UnstructuredObject>, answer);
+  const { form } = answer;
+  exchange.audit?.respond(value);
+  exchange.setHeader('Content-Type', form.format.mediaType);
+  const writer = new BodyWriter(exchange, answer);
+  const { types } = answer.definition.schema;
+  writer.push(encodeValue(form.format, value, { isPretty: form.isPretty, types }));
+  writer.finish();
+}
+
+function transform(exchange: Exchange, object: DeepReadonly<UnstructuredObject>, answer: ObjectAnswer): unknown {
+  const { definition, form } = answer;
+  const target = form.target;
+  // A Status stays one: clients that asked for a Table of the deleted object get it too.
+  if (target === undefined || object.kind === 'Status') return object;
+  switch (target.kind) {
+    case 'Table': {
+      const includeObject = parseIncludeObject(exchange.query);
+      const table = answer.table ?? definition.table;
+      const { resourceVersion } = object.metadata ?? {};
+      const metadata = resourceVersion === undefined ? {} : { resourceVersion };
+      const options = { version: target.version, includeObject, nowMs: answer.clock.now() };
+      return { ...tableFields(table, metadata, options), rows: [tableRow({ ...definition, table }, object, options)] };
+    }
+    case 'PartialObjectMetadata':
+      return partialMetadata(object, target.version);
+    case 'PartialObjectMetadataList':
+      throw shapeMismatch(definition, 'list', definition.isCustom === true);
+  }
+}

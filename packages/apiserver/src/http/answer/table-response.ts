@@ -1,0 +1,138 @@
+// The Table form of objects: columns and rows of meta.k8s.io around what a kind's convertor says.
+// Source: apiserver handlers/response.go (asTable), meta/v1 Table.
+import { type DeepReadonly, newBadRequest, newNotAcceptable, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import { cellsAt, RowCells } from '../../table/row-cells.ts';
+import type { TableConvertor } from '../../table/table.ts';
+import {
+  type MetadataVersion,
+  metadataBytes,
+  metadataHead,
+  metadataJson,
+  objectJson,
+  partialMetadata,
+  type StoredObject,
+} from './encodings.ts';
+
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+export interface TableOptions {
+  readonly version: MetadataVersion;
+  readonly includeObject: IncludeObject;
+  /** For ages, wall clock in milliseconds. */
+  readonly nowMs: number;
+}
+
+/** `includeObject` of the query. Throws 400 for an unknown value. */
+export function parseIncludeObject(query: URLSearchParams): IncludeObject {
+  const value = query.get('includeObject') ?? '';
+  if (value === '') return 'Metadata';
+  if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
+  const why = `includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`;
+  throw newBadRequest(`Unable to convert to Table as requested: ${why}`);
+}
+
+/** Everything of a Table but its rows. `columns: 'none'` for later events of a watch. */
+export function tableFields(
+  convertor: TableConvertor<UnstructuredObject>,
+  metadata: Readonly<Record<string, unknown>>,
+  options: { readonly version: MetadataVersion; readonly columns?: 'none' },
+): Record<string, unknown> {
+  return {
+    kind: 'Table',
+    apiVersion: `meta.k8s.io/${options.version}`,
+    metadata,
+    columnDefinitions: options.columns === 'none' ? null : convertor.columns,
+  };
+}
+
+/** One row as a value. */
+export function tableRow(
+  definition: ResourceDefinition,
+  object: DeepReadonly<UnstructuredObject>,
+  options: TableOptions,
+): Record<string, unknown> {
+  return { cells: cellsAt(definition.table.cells(object), options.nowMs), object: includedObject(object, options) };
+}
+
+/** Writes one row as JSON; the object in it is shared bytes. */
+export function writeTableRow(
+  definition: ResourceDefinition,
+  stored: StoredObject,
+  { options, push }: { readonly options: TableOptions; readonly push: (bytes: Uint8Array) => void },
+): void {
+  const write = (): void => {
+    const head = `{"cells":${rowCellsOf(definition.table, stored).at(options.nowMs)},"object":`;
+    const metadata = options.includeObject === 'Metadata' ? metadataBytes(stored) : undefined;
+    push(Buffer.from(metadata === undefined ? head : head + metadataHead(options.version)));
+    push(metadata ?? includedJson(stored, options));
+    push(metadata === undefined ? rowTail : rowTailAfterMetadata);
+  };
+  // What has to be parsed for the included object is parsed once for both parts.
+  if (stored.knownJson === undefined) stored.view(write);
+  else write();
+}
+
+/** What was made of the objects, by who made it; forgotten with the objects. */
+const rows = new WeakMap<TableConvertor<UnstructuredObject>, WeakMap<StoredObject, RowCells>>();
+
+/** Longest text of cells that is kept, in characters: what clients write into a spec can be as long as the object. */
+const maxKeptLength = 2_048;
+
+/** Most objects are parsed for their first Table alone: their cells are kept, and only the ages in them told anew. */
+function rowCellsOf(table: TableConvertor<UnstructuredObject>, stored: StoredObject): RowCells {
+  let rowsOfTable = rows.get(table);
+  if (rowsOfTable === undefined) {
+    rowsOfTable = new WeakMap();
+    rows.set(table, rowsOfTable);
+  }
+  let row = rowsOfTable.get(stored);
+  if (row === undefined) {
+    row = stored.view((object) => new RowCells(table.cells(object)));
+    if (row.length <= maxKeptLength) rowsOfTable.set(stored, row);
+  }
+  return row;
+}
+
+const rowTail = Buffer.from('}');
+const rowTailAfterMetadata = Buffer.from('}}');
+const nullJson = Buffer.from('null');
+
+function includedJson(stored: StoredObject, options: TableOptions): Uint8Array {
+  switch (options.includeObject) {
+    case 'None':
+      return nullJson;
+    case 'Metadata':
+      return metadataJson(stored, options.version);
+    case 'Object':
+      return objectJson(stored);
+  }
+}
+
+function includedObject(object: DeepReadonly<UnstructuredObject>, options: TableOptions): unknown {
+  switch (options.includeObject) {
+    case 'None':
+      return null;
+    case 'Metadata':
+      return partialMetadata(object, options.version);
+    case 'Object':
+      return object;
+  }
+}
+
+/** The 406 for a shape that does not fit what is answered. The text names Go's internal type. */
+export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'list', custom: boolean): Error {
+  const type = goTypeOf(definition, asked === 'one' ? definition.listKind : definition.kind, custom);
+  return newNotAcceptable(
+    asked === 'one'
+      ? `you requested PartialObjectMetadata, but the requested object is a list (${type})`
+      : `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,
+  );
+}
+
+/** "*core.ConfigMap", "*apps.Deployment"; of two groups that have the same kind, the one that errors name. */
+function goTypeOf(definition: ResourceDefinition, kind: string, custom: boolean): string {
+  if (custom) return kind === definition.listKind ? '*unstructured.UnstructuredList' : '*unstructured.Unstructured';
+  const { group } = definition.invalidKind ?? definition;
+  return `*${group === '' ? 'core' : (group.split('.')[0] ?? '')}.${kind}`;
+}

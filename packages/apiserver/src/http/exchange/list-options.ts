@@ -1,0 +1,99 @@
+// The options of list, watch and deletecollection in the query: read, defaulted and checked.
+// Source: apimachinery internalversion ListOptions, its defaults (WatchList on) and validation.
+import { FieldSelector, newBadRequest, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { requireValidListOptions } from '../../registry/client/list-validation.ts';
+import type { SelectRequest, WatchRequest } from '../../registry/definition/resource-store.ts';
+import { decodeBoolean, decodeInteger } from './query-parameters.ts';
+
+export interface ParsedListOptions {
+  readonly select: SelectRequest;
+  readonly sendInitialEvents?: boolean;
+  readonly allowWatchBookmarks: boolean;
+  /** 0 = the server's choice. */
+  readonly timeoutSeconds: number;
+}
+
+/** Throws 400 for what cannot be read, 422 for what does not go together; which fields exist, the store knows. `name` is that of a watch of one object. */
+export function parseListOptions(
+  query: URLSearchParams,
+  request: { readonly isWatch: boolean; readonly name?: string },
+): ParsedListOptions {
+  const raw = applyDefaults(readOptions(query), request.isWatch);
+  requireValidListOptions(raw, request.isWatch ? 'watch' : 'list');
+  const fieldSelector = request.name === undefined ? raw.fields : selectName(raw.fields, request.name);
+  const select: SelectRequest = {
+    ...(raw.labelSelector === '' ? {} : { labelSelector: raw.labelSelector }),
+    ...(fieldSelector.isEmpty ? {} : { fieldSelector: fieldSelector.toString() }),
+    ...(raw.resourceVersion === '' ? {} : { resourceVersion: raw.resourceVersion }),
+    ...(raw.match === '' ? {} : { resourceVersionMatch: raw.match as 'Exact' | 'NotOlderThan' }),
+    ...(raw.limit > 0 ? { limit: raw.limit } : {}),
+    ...(raw.continue === '' ? {} : { continue: raw.continue }),
+  };
+  return {
+    select,
+    ...(raw.sendInitialEvents === undefined ? {} : { sendInitialEvents: raw.sendInitialEvents }),
+    allowWatchBookmarks: raw.allowWatchBookmarks,
+    timeoutSeconds: raw.timeoutSeconds,
+  };
+}
+
+/** The part of the options that a watch of the store takes. */
+export function watchRequestOf(options: ParsedListOptions, deadlineMs: number): WatchRequest {
+  return {
+    ...options.select,
+    ...(options.sendInitialEvents === undefined ? {} : { sendInitialEvents: options.sendInitialEvents }),
+    allowWatchBookmarks: options.allowWatchBookmarks,
+    deadlineMs,
+  };
+}
+
+interface RawOptions {
+  readonly labelSelector: string;
+  readonly fields: FieldSelector;
+  readonly resourceVersion: string;
+  readonly match: string;
+  readonly limit: number;
+  readonly continue: string;
+  readonly sendInitialEvents: boolean | undefined;
+  readonly allowWatchBookmarks: boolean;
+  readonly timeoutSeconds: number;
+}
+
+function readOptions(query: URLSearchParams): RawOptions {
+  const labelSelector = query.get('labelSelector') ?? '';
+  readSelector(() => parseLabelSelector(labelSelector));
+  return {
+    labelSelector,
+    fields: readSelector(() => parseFieldSelector(query.get('fieldSelector') ?? '')),
+    resourceVersion: query.get('resourceVersion') ?? '',
+    match: query.get('resourceVersionMatch') ?? '',
+    limit: decodeInteger(query.get('limit')) ?? 0,
+    continue: query.get('continue') ?? '',
+    sendInitialEvents: decodeBoolean(query.get('sendInitialEvents')),
+    allowWatchBookmarks: decodeBoolean(query.get('allowWatchBookmarks')) ?? false,
+    timeoutSeconds: decodeInteger(query.get('timeoutSeconds')) ?? 0,
+  };
+}
+
+function readSelector<S>(parse: () => S): S {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof TypeError) throw newBadRequest(error.message);
+    throw error;
+  }
+}
+
+/** A watch from nowhere in particular is a streamed list. Source: SetListOptionsDefaults. */
+function applyDefaults(raw: RawOptions, isWatch: boolean): RawOptions {
+  const isLegacy = raw.resourceVersion === '' || raw.resourceVersion === '0';
+  if (!isWatch || !isLegacy || raw.sendInitialEvents !== undefined || raw.match !== '') return raw;
+  return { ...raw, sendInitialEvents: true, match: 'NotOlderThan' };
+}
+
+/** A watch of one object by the old path selects its name. */
+function selectName(fields: FieldSelector, name: string): FieldSelector {
+  if (fields.isEmpty) return new FieldSelector([{ field: 'metadata.name', operator: '=', value: name }]);
+  if (fields.exactValue('metadata.name') === name) return fields;
+  throw newBadRequest("fieldSelector metadata.name doesn't match requested name");
+}

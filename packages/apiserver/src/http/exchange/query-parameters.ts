@@ -1,0 +1,77 @@
+// Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
+import { goQuote, newBadRequest } from '@kapstan/api';
+import type { QueryOptions, QueryOptionTypes } from '../../registry/definition/resource-definition.ts';
+import { canonicalTime, GoTimeError } from '../../schema/go-time.ts';
+
+const maxInt64 = 9_223_372_036_854_775_807n;
+const maxUint16 = 65_535n;
+const minInt64 = -9_223_372_036_854_775_808n;
+
+/** Absent gives undefined; "false" (any case) and "0" give false; all else, also "", gives true. */
+export function decodeBoolean(text: string | null): boolean | undefined {
+  if (text === null) return undefined;
+  return !(text.toLowerCase() === 'false' || text === '0');
+}
+
+/** A base-10 int64. Throws the 400 of strconv.ParseInt. Values beyond 2^53 are cut to it. */
+export function decodeInteger(text: string | null): number | undefined {
+  if (text === null) return undefined;
+  if (!/^[+-]?[0-9]+$/.test(text)) throw newBadRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
+  const value = BigInt(text.replace(/^\+/, ''));
+  if (value > maxInt64 || value < minInt64) {
+    throw newBadRequest(`strconv.ParseInt: parsing ${goQuote(text)}: value out of range`);
+  }
+  const clamped = Math.min(Math.max(Number(value), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+  return clamped;
+}
+
+/** The options of a subresource, by the types that it declares. Throws 400 for what cannot be read. */
+export function decodeOptions(query: URLSearchParams, types: QueryOptionTypes): QueryOptions {
+  const entries = Object.entries(types).map(([name, type]) => {
+    if (type === 'strings' || type === 'numbers') return [name, decodeList(query.getAll(name), type)] as const;
+    return [name, decodeOption(query.get(name), type)] as const;
+  });
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** Throws the 400 of Convert_Slice_string_To_Slice_int32. */
+function decodeList(texts: readonly string[], type: 'strings' | 'numbers'): readonly string[] | undefined {
+  if (texts.length === 0) return undefined;
+  if (type === 'strings') return texts;
+  return texts
+    .flatMap((text) => text.split(','))
+    .map((text) => {
+      const refuse = (why: string): Error =>
+        newBadRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
+      if (!/^[0-9]+$/.test(text)) throw refuse('invalid syntax');
+      if (BigInt(text) > maxUint16) throw refuse('value out of range');
+      return String(Number(text));
+    });
+}
+
+function decodeOption(
+  text: string | null,
+  type: Exclude<QueryOptionTypes[string], 'strings' | 'numbers'>,
+): QueryOptions[string] {
+  switch (type) {
+    case 'string':
+      return text ?? undefined;
+    case 'boolean':
+      return decodeBoolean(text);
+    case 'integer':
+      return decodeInteger(text);
+    case 'time':
+      return decodeTime(text);
+  }
+}
+
+/** In its canonical form. Throws the 400 of time.Parse. */
+function decodeTime(text: string | null): string | undefined {
+  if (text === null || text === '' || text === 'null') return undefined;
+  try {
+    return canonicalTime(text, 'seconds');
+  } catch (error) {
+    if (error instanceof GoTimeError) throw newBadRequest(error.message);
+    throw error;
+  }
+}

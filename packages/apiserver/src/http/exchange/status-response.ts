@@ -1,0 +1,67 @@
+// Errors and Status objects as answers. Source: apiserver responsewriters (ErrorNegotiated, ErrorToAPIStatus).
+import { isStatusError, type Status, type StatusDetails } from '@kapstan/api';
+import { encodeValue, hasProtobufForm, jsonFormat } from '../../codec/wire-format.ts';
+import type { Exchange } from './exchange.ts';
+import { negotiatePlainOutput, type OutputRequest } from './negotiation.ts';
+
+/** The Status that a failure shows to clients. What is no StatusError is a 500 with its message and without a reason. */
+export function statusOf(error: unknown): Status {
+  // A failure that somebody made without a code is one of the server. Source: ErrorToAPIStatus.
+  if (isStatusError(error)) return error.status.code === 0 ? { ...error.status, code: 500 } : error.status;
+  const message = error instanceof Error ? error.message : String(error);
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, code: 500 };
+}
+
+/** The Status of a deletion that went well. */
+export function deletedStatus(details: StatusDetails): Omit<Status, 'code'> {
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
+}
+
+/** What is on the wire: empty members are left out. */
+export function wireStatus(status: Omit<Status, 'code'> & { readonly code?: number }): Record<string, unknown> {
+  const { reason, ...rest } = status;
+  // In the order of its members, which is that of kube-apiserver.
+  return reason === undefined || reason === '' ? rest : { ...status };
+}
+
+/** Answers with a failure, in the form asked for, or in JSON when that form does not exist. */
+export function sendError(exchange: Exchange, error: unknown): void {
+  const status = statusOf(error);
+  if (status.details?.retryAfterSeconds !== undefined && status.details.retryAfterSeconds > 0) {
+    exchange.setHeader('Retry-After', String(status.details.retryAfterSeconds));
+  }
+  sendValue(exchange, status.code, wireStatus(status));
+}
+
+/** Answers with any object, in the form asked for; JSON when nothing fits. */
+export function sendValue(exchange: Exchange, code: number, value: unknown): void {
+  exchange.audit?.respond(value);
+  const form = negotiatePlainOutput(outputRequestOf(exchange));
+  const isKnown = form !== undefined && (form.format.name !== 'protobuf' || hasProtobufForm(value));
+  const format = isKnown ? form.format : jsonFormat;
+  exchange.setHeader('Content-Type', format.mediaType);
+  exchange.send(code, encodeValue(format, value, { isPretty: form?.isPretty !== false }));
+}
+
+/** A value in JSON, whatever else would be accepted. */
+export function sendJson(exchange: Exchange, value: unknown): void {
+  exchange.audit?.respond(value);
+  exchange.setHeader('Content-Type', jsonFormat.mediaType);
+  exchange.send(200, encodeValue(jsonFormat, value, { isPretty: true }));
+}
+
+/** Plain text, as Go's http.Error writes it. */
+export function sendText(exchange: Exchange, code: number, text: string): void {
+  exchange.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  exchange.setHeader('X-Content-Type-Options', 'nosniff');
+  exchange.send(code, Buffer.from(text));
+}
+
+/** A path that nobody serves. */
+export function sendPageNotFound(exchange: Exchange): void {
+  sendText(exchange, 404, '404 page not found\n');
+}
+
+export function outputRequestOf(exchange: Exchange): OutputRequest {
+  return { accept: exchange.header('accept'), userAgent: exchange.header('user-agent'), query: exchange.query };
+}

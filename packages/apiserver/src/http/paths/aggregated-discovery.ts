@@ -1,0 +1,66 @@
+// Serves aggregated discovery where the client asks for it first, with an ETag over the document.
+// Source: apiserver endpoints/discovery/aggregated (WrapAggregatedDiscoveryToHandler, etag.go).
+import { createHash } from 'node:crypto';
+import { stringifyJson } from '@kapstan/api';
+import { encodeValue, type WireFormat, wireFormats } from '../../codec/wire-format.ts';
+import { aggregatedDocument } from '../../discovery/aggregated-document.ts';
+import type { DiscoverySnapshot } from '../../discovery/discovery-index.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { parseAccept } from '../exchange/media-type.ts';
+
+interface EncodedDocument {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+}
+
+interface Request {
+  readonly index: DiscoverySnapshot;
+  /** "api" or "apis". */
+  readonly root: string;
+  /** Called when a document has to be made. */
+  readonly onMade: () => void;
+}
+
+const documents = new WeakMap<DiscoverySnapshot, Map<string, EncodedDocument>>();
+
+/** False when the client prefers the plain documents. */
+export function serveAggregatedDiscovery(exchange: Exchange, request: Request): boolean {
+  const format = preferredFormat(exchange.header('accept') ?? '');
+  if (format === undefined) return false;
+  exchange.setHeader('Vary', 'Accept');
+  const { bytes, etag } = encodedDocument(request, format);
+  exchange.setHeader('ETag', etag);
+  exchange.setHeader('Cache-Control', 'public');
+  exchange.setHeader('Content-Type', `${format.mediaType};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`);
+  if (exchange.audit?.keepsResponse) exchange.audit.respond(aggregatedDocument(request.index, request.root));
+  const isKnown = exchange.header('if-none-match') === etag;
+  exchange.send(isKnown ? 304 : 200, isKnown ? new Uint8Array() : bytes);
+  return true;
+}
+
+/** The format in which the aggregated document comes first among what is accepted. */
+function preferredFormat(accept: string): WireFormat | undefined {
+  for (const { type, subtype, parameters } of parseAccept(accept).media) {
+    const format = wireFormats.find(({ mediaType }) => mediaType === `${type}/${subtype}`);
+    if (format === undefined) continue;
+    const as = parameters.get('as');
+    if (as === undefined) return undefined;
+    const isOurs = parameters.get('g') === 'apidiscovery.k8s.io' && parameters.get('v') === 'v2';
+    if (as === 'APIGroupDiscoveryList' && isOurs) return format;
+  }
+  return undefined;
+}
+
+/** One ETag for the document in whatever format. */
+function encodedDocument({ index, root, onMade }: Request, format: WireFormat): EncodedDocument {
+  const key = `${root} ${format.name}`;
+  const known = documents.get(index)?.get(key);
+  if (known !== undefined) return known;
+  const document = aggregatedDocument(index, root);
+  const json = Buffer.from(`${stringifyJson(document)}\n`);
+  const etag = `"${createHash('sha512').update(json).digest('hex').toUpperCase()}"`;
+  const encoded = { bytes: format.name === 'json' ? json : encodeValue(format, document), etag };
+  documents.set(index, new Map([...(documents.get(index) ?? []), [key, encoded]]));
+  onMade();
+  return encoded;
+}

@@ -1,0 +1,104 @@
+// Health: /healthz, /livez and /readyz, whole, verbose and check by check. Source: apiserver server/healthz.
+import { type Clock, goQuote } from '@kapstan/api';
+import type { Exchange } from '../exchange/exchange.ts';
+import { sendPageNotFound, sendText } from '../exchange/status-response.ts';
+import { HealthMetrics } from './health-metrics.ts';
+
+export interface HealthCheck {
+  readonly name: string;
+  /** Why it is not healthy; undefined when it is. Not shown to clients. */
+  check(): Error | undefined | Promise<Error | undefined>;
+  /** Endpoints that ask it. Default all. */
+  readonly endpoints?: readonly ('healthz' | 'livez' | 'readyz')[];
+  /** True: part of the start, which /livez takes for healthy for as long as a start may last. Default false. */
+  readonly isPartOfStart?: boolean;
+}
+
+export interface HealthEndpointsOptions {
+  readonly checks: readonly HealthCheck[];
+  /** How long a start may last, from now, in milliseconds. 0 = no time. Source: delayedHealthCheck. */
+  readonly livezGraceMs: number;
+  readonly clock: Clock;
+}
+
+const endpoints = ['healthz', 'livez', 'readyz'] as const;
+type Endpoint = (typeof endpoints)[number];
+/** Whoever can answer at all passes these. `log` is for a log that hangs, which hangs the server. */
+const always: readonly HealthCheck[] = ['ping', 'log'].map((name) => ({ name, check: () => undefined }));
+
+export class HealthEndpoints {
+  /** What the checks said whenever they were asked. */
+  readonly metrics: HealthMetrics = new HealthMetrics();
+  readonly #checks: readonly HealthCheck[];
+  readonly #clock: Clock;
+  readonly #startEndsMs: number;
+
+  constructor({ checks, livezGraceMs, clock }: HealthEndpointsOptions) {
+    this.#checks = [...always, ...checks];
+    this.#clock = clock;
+    this.#startEndsMs = clock.monotonicNow() + livezGraceMs;
+  }
+
+  /** Every path that answers. */
+  paths(): readonly string[] {
+    return endpoints.flatMap((endpoint) => [
+      `/${endpoint}`,
+      ...this.#checksOf(endpoint).map(({ name }) => `/${endpoint}/${name}`),
+    ]);
+  }
+
+  /** False when the path is none of health. Any method will do. */
+  async serve(exchange: Exchange): Promise<boolean> {
+    const [, name = '', ...rest] = exchange.path.split('/');
+    const endpoint = endpoints.find((candidate) => candidate === name);
+    if (endpoint === undefined) return false;
+    if (rest.length === 0) await this.#serveAll(exchange, endpoint);
+    else await this.#serveOne(exchange, endpoint, rest.join('/'));
+    return true;
+  }
+
+  #checksOf(endpoint: Endpoint): readonly HealthCheck[] {
+    return this.#checks.filter((check) => check.endpoints === undefined || check.endpoints.includes(endpoint));
+  }
+
+  async #ask(check: HealthCheck, type: Endpoint): Promise<Error | undefined> {
+    const mayStart =
+      type === 'livez' && check.isPartOfStart === true && this.#clock.monotonicNow() <= this.#startEndsMs;
+    const error = mayStart ? undefined : await check.check();
+    this.metrics.observe({ name: check.name, type }, error === undefined);
+    return error;
+  }
+
+  async #serveOne(exchange: Exchange, endpoint: Endpoint, name: string): Promise<void> {
+    const check = this.#checksOf(endpoint).find((candidate) => candidate.name === name);
+    if (check === undefined) return sendPageNotFound(exchange);
+    const error = await this.#ask(check, endpoint);
+    if (error !== undefined) return sendText(exchange, 500, `internal server error: ${error.message}\n`);
+    exchange.setHeader('Content-Type', 'text/plain; charset=utf-8');
+    exchange.send(200, Buffer.from('ok'));
+  }
+
+  async #serveAll(exchange: Exchange, endpoint: Endpoint): Promise<void> {
+    const excluded = new Set(exchange.query.getAll('exclude'));
+    const unknown = new Set(excluded);
+    const lines: string[] = [];
+    let hasFailed = false;
+    for (const check of this.#checksOf(endpoint)) {
+      unknown.delete(check.name);
+      if (excluded.has(check.name)) {
+        lines.push(`[+]${check.name} excluded: ok`);
+        continue;
+      }
+      const error = await this.#ask(check, endpoint);
+      hasFailed ||= error !== undefined;
+      lines.push(error === undefined ? `[+]${check.name} ok` : `[-]${check.name} failed: reason withheld`);
+    }
+    if (unknown.size > 0) {
+      const names = [...unknown].map((name) => goQuote(name)).join(',');
+      lines.push(`warn: some health checks cannot be excluded: no matches for ${names}`);
+    }
+    const report = (outcome: string): string => `${lines.join('\n')}\n${endpoint} check ${outcome}\n`;
+    if (hasFailed) return sendText(exchange, 500, `${report('failed')}\n`.replace(/\n\n$/, '\n'));
+    sendText(exchange, 200, exchange.query.has('verbose') ? report('passed') : 'ok');
+  }
+}

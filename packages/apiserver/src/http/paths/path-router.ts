@@ -1,0 +1,166 @@
+// PathRouter: everything that is no resource: health, version, discovery, OpenAPI, the index. Each path as
+// kube-apiserver serves it, with its refusals.
+
+import type { Clock } from '@kapstan/api';
+import { jsonFormat } from '../../codec/wire-format.ts';
+import { DiscoveryIndex, type DiscoverySnapshot, type GroupEntry } from '../../discovery/discovery-index.ts';
+import {
+  apiVersionsDocument,
+  groupDocument,
+  groupListDocument,
+  resourceListDocument,
+} from '../../discovery/documents.ts';
+import { versionInfo } from '../../discovery/version-info.ts';
+import { OpenApiDocuments } from '../../openapi/openapi-documents.ts';
+import { SwaggerDocuments } from '../../openapi/swagger-documents.ts';
+import type { ResourceCatalog } from '../../registry/definition/catalog.ts';
+import { methodNotAllowed, resourceNotFound } from '../../registry/definition/route-errors.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { knownMediaTypes, negotiatePlainOutput, notAcceptableHere, requireProduced } from '../exchange/negotiation.ts';
+import { type Page, servePage } from '../exchange/page.ts';
+import { trimSlashes } from '../exchange/request-info.ts';
+import { outputRequestOf, sendJson, sendPageNotFound, sendValue } from '../exchange/status-response.ts';
+import { serveAggregatedDiscovery } from './aggregated-discovery.ts';
+import { type HealthCheck, HealthEndpoints } from './health.ts';
+import { serveOpenApi, serveSwagger } from './openapi-endpoints.ts';
+import type { ServerMetrics } from './server-metrics.ts';
+
+export type { HealthCheck };
+
+export interface PathRouterOptions {
+  readonly catalog: ResourceCatalog;
+  readonly healthChecks: readonly HealthCheck[];
+  readonly livezGraceMs: number;
+  readonly metrics: ServerMetrics;
+  readonly pages: readonly Page[];
+  readonly clock: Clock;
+}
+
+type PathHandler = (exchange: Exchange) => Promise<void> | void;
+
+export class PathRouter {
+  readonly #discovery: DiscoveryIndex;
+  readonly #health: HealthEndpoints;
+  readonly #openApi: OpenApiDocuments;
+  readonly #clock: Clock;
+  readonly #metrics: ServerMetrics;
+  readonly #exact: ReadonlyMap<string, PathHandler>;
+  readonly #pages: ReadonlyMap<string, Page>;
+
+  constructor(options: PathRouterOptions) {
+    this.#discovery = new DiscoveryIndex(options.catalog);
+    this.#health = new HealthEndpoints({
+      checks: options.healthChecks,
+      livezGraceMs: options.livezGraceMs,
+      clock: options.clock,
+    });
+    this.#openApi = new OpenApiDocuments(options.catalog);
+    this.#clock = options.clock;
+    this.#metrics = options.metrics;
+    this.#pages = new Map(options.pages.map((page) => [page.path, page]));
+    const swagger = new SwaggerDocuments(options.catalog);
+    this.#exact = new Map<string, PathHandler>([
+      ['/', (exchange) => this.#serveIndex(exchange)],
+      ['/version', serveVersion],
+      ['/version/', serveVersion],
+      ['/openapi/v2', (exchange) => serveSwagger(exchange, swagger, options.clock)],
+      ['/metrics', (exchange) => options.metrics.serve(exchange)],
+      ['/metrics/slis', (exchange) => options.metrics.serveText(exchange, this.#health.metrics.metrics())],
+    ]);
+  }
+
+  async serve(exchange: Exchange): Promise<void> {
+    const { path } = exchange;
+    const exact = this.#exact.get(path);
+    if (exact !== undefined) return exact(exchange);
+    const page = this.#pages.get(path) ?? this.#pages.get(path.replace(/\/$/, ''));
+    if (page !== undefined) {
+      if (exchange.method !== page.method) throw methodNotAllowed();
+      return servePage(exchange, page);
+    }
+    if (await this.#health.serve(exchange)) return;
+    if (await serveOpenApi(exchange, this.#openApi, this.#clock)) return;
+    if (/^\/version\/+$/.test(path)) return serveVersion(exchange);
+    // Below a route that go-restful serves it answers itself.
+    if (path.startsWith('/version/')) throw resourceNotFound();
+    if (/^\/apis?(?:\/|$)/.test(path)) return this.#serveDiscovery(exchange);
+    sendPageNotFound(exchange);
+  }
+
+  #serveDiscovery(exchange: Exchange): void {
+    const [root = '', ...rest] = trimSlashes(exchange.path).split('/');
+    const index = this.#discovery.current();
+    // The aggregator knows these two spellings and no third; go-restful passes over slashes at the end.
+    const isGroupList = root === 'apis' && rest.length === 0;
+    if (isGroupList && !/^\/apis\/?$/.test(exchange.path)) return sendPageNotFound(exchange);
+    if (root === 'apis' && rest[0] === '') return sendPageNotFound(exchange);
+    if (rest.length > 0) return serveGroup(exchange, index, root === 'api' ? ['', ...rest] : rest);
+    if (exchange.method === 'GET' && this.#serveAggregated(exchange, index, root)) return;
+    const address = exchange.header('host') ?? exchange.header(':authority') ?? '';
+    if (root === 'api') serveRoute(exchange, apiVersionsDocument(address), knownMediaTypes);
+    else serveDocument(exchange, groupListDocument(index));
+  }
+
+  #serveAggregated(exchange: Exchange, index: DiscoverySnapshot, root: string): boolean {
+    return serveAggregatedDiscovery(exchange, { index, root, onMade: () => this.#metrics.countAggregation() });
+  }
+
+  #serveIndex(exchange: Exchange): void {
+    sendValue(exchange, 200, {
+      paths: [
+        ...this.#discovery.current().paths(),
+        ...this.#health.paths(),
+        ...this.#pages.keys(),
+        '/metrics',
+        '/metrics/slis',
+        '/openapi/v2',
+        '/version',
+      ].sort(),
+    });
+  }
+}
+
+/** `path`: group, version and nothing more. What is below a group that is served is refused with a Status. */
+function serveGroup(exchange: Exchange, index: DiscoverySnapshot, path: readonly string[]): void {
+  const [group = '', version, ...more] = path;
+  const entry = index.groups.get(group);
+  if (entry === undefined) return sendPageNotFound(exchange);
+  if (version === undefined) {
+    if (hasOwnRoute(entry)) return serveRoute(exchange, groupDocument(entry), knownMediaTypes);
+    return serveDocument(exchange, groupDocument(entry));
+  }
+  const served = entry.versions.find((candidate) => candidate.version === version);
+  if (served !== undefined && more.length === 0) {
+    const document = resourceListDocument(entry, served);
+    return entry.isCustom ? serveDocument(exchange, document) : serveRoute(exchange, document, knownMediaTypes);
+  }
+  if (!entry.isCustom) throw resourceNotFound();
+  sendPageNotFound(exchange);
+}
+
+function serveVersion(exchange: Exchange): void {
+  serveRoute(exchange, versionInfo, [jsonFormat.mediaType]);
+}
+
+/** A document with a route of its own: for GET, in what the route produces. */
+function serveRoute(exchange: Exchange, document: unknown, produced: readonly string[]): void {
+  if (exchange.method !== 'GET') throw methodNotAllowed();
+  requireProduced(exchange.header('accept') ?? '', produced);
+  // One form: JSON, whatever the parameters of the media type say.
+  if (produced.length === 1) sendJson(exchange, document);
+  else serveDocument(exchange, document);
+}
+
+/**
+ * Documents that come whatever the method: the aggregator's, and those of custom resources. Source: kube-aggregator apisHandler,
+ * apiGroupHandler; apiextensions versionDiscoveryHandler.
+ */
+function serveDocument(exchange: Exchange, document: unknown): void {
+  if (negotiatePlainOutput(outputRequestOf(exchange)) === undefined) throw notAcceptableHere();
+  sendValue(exchange, 200, document);
+}
+
+/** The aggregator answers for the groups of others, and has a route for its own. */
+function hasOwnRoute({ versions }: GroupEntry): boolean {
+  return versions.some(({ resources }) => resources.some(({ hasGroupRoute }) => hasGroupRoute === true));
+}

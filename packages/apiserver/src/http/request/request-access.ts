@@ -1,0 +1,189 @@
+// RequestAccess: who sends a request, as whom it is to be served, and whether it may be. The part of api-server.ts between its
+// limits and its handlers. Source: apiserver endpoints/filters/{authentication,authorization}.go, filters/impersonation.
+import {
+  type Clock,
+  isForbidden,
+  isPromiseLike,
+  type Logger,
+  newForbidden,
+  type ParsedSelector,
+  parseFieldSelector,
+  parseLabelSelector,
+  parseLongLabelSelector,
+} from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
+import { type AuthenticationOptions, authenticate, isAnonymous } from '../../authn/authenticator.ts';
+import { ClientCertificates } from '../../authn/client-certificate.ts';
+import type { ClientAuthorities } from '../../authn/client-verification.ts';
+import { readImpersonation, type WantedUser } from '../../authn/impersonation.ts';
+import { Impersonator } from '../../authn/impersonator.ts';
+import {
+  type AuthorizationAttributes,
+  type Authorizer,
+  forbiddenError,
+  withoutMarkup,
+} from '../../authz/authorizer.ts';
+import { parsedTerms } from '../../authz/selector-terms.ts';
+import type { MaybePromise } from '../../registry/definition/first-decision.ts';
+import type { UserInfo } from '../../registry/definition/request-context.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { RequestInfo, ResourceRequest } from '../exchange/request-info.ts';
+import { sendText } from '../exchange/status-response.ts';
+import { webSocketProtocolsOf } from '../watch/websocket-watch.ts';
+import type { AccessMetrics } from './access-metrics.ts';
+
+export interface RequestAccessPorts {
+  readonly authentication: AuthenticationOptions;
+  readonly authorizer: Authorizer;
+  /** Of those that sign client certificates; absent = none are asked for. */
+  readonly clientAuthorities: ClientAuthorities | undefined;
+  readonly metrics: AccessMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class RequestAccess {
+  readonly #ports: RequestAccessPorts;
+  readonly #authorizer: Authorizer;
+  readonly #impersonator: Impersonator;
+  readonly #certificates: ClientCertificates;
+  /** Long ones, for as long as their requests. */
+  readonly #selectors = new WeakMap<RequestInfo, ParsedSelector>();
+
+  constructor(ports: RequestAccessPorts) {
+    const { authorizer, clientAuthorities = [], metrics, clock } = ports;
+    this.#ports = ports;
+    this.#certificates = new ClientCertificates(clientAuthorities, clock);
+    this.#authorizer = metrics.ofRequests(authorizer);
+    this.#impersonator = new Impersonator(metrics.ofImpersonations(authorizer), {
+      clock,
+      onAttempt: (record) => metrics.addImpersonation(record),
+    });
+  }
+
+  /** Undefined: nobody knows the credentials, or they could not be checked. */
+  async authenticate(exchange: Exchange): Promise<UserInfo | undefined> {
+    const user = await this.#ask(exchange);
+    // What is costly to hold is not held for strangers. Source: UnauthenticatedHTTP2DOSMitigation.
+    if (exchange.isHttp2 && (user === undefined || isAnonymous(user))) exchange.endConnection();
+    return user;
+  }
+
+  /** Reads a long label selector in slices, for all who look at it during the request. Undefined for a short one. */
+  readSelector(info: RequestInfo): Promise<void> | undefined {
+    if (info.type === 'path' || info.labelSelector === '') return undefined;
+    const reading = runInTurns(parseLongLabelSelector(info.labelSelector));
+    return reading === undefined ? undefined : this.#holdSelector(info, reading);
+  }
+
+  async #holdSelector(info: RequestInfo, reading: ParsedSelector | Promise<ParsedSelector | undefined>): Promise<void> {
+    const parsed = await reading;
+    if (parsed !== undefined) this.#selectors.set(info, parsed);
+  }
+
+  /** Whom to serve the request as: the user himself, unless he asks to act as somebody else. Throws 403. */
+  actAs(exchange: Exchange, info: RequestInfo, user: UserInfo): MaybePromise<UserInfo> {
+    const wanted = readImpersonation(exchange);
+    return wanted === undefined ? user : this.#impersonate(exchange, askedOf(info, user), wanted);
+  }
+
+  async #impersonate(exchange: Exchange, asked: AuthorizationAttributes, wanted: WantedUser): Promise<UserInfo> {
+    const { clock } = this.#ports;
+    const startMs = clock.monotonicNow();
+    try {
+      const { user: other, constraint } = await this.#impersonator.impersonate(wanted, asked);
+      exchange.audit?.impersonate(other, constraint);
+      return other;
+    } finally {
+      exchange.audit?.spend('impersonation', clock.monotonicNow() - startMs);
+    }
+  }
+
+  /** False when it could not be found out, which is answered. Throws 403. */
+  async authorize(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<boolean> {
+    const { logger, clock } = this.#ports;
+    const attributes = askedOf(info, user);
+    const { audit } = exchange;
+    const startMs = clock.monotonicNow();
+    try {
+      const answer = this.#authorizer.authorize(attributes);
+      const { decision, reason } = isPromiseLike(answer) ? await answer : answer;
+      audit?.annotate('authorization.k8s.io/decision', decision === 'allow' ? 'allow' : 'forbid');
+      audit?.annotate('authorization.k8s.io/reason', reason);
+      if (decision === 'allow') return true;
+      exchange.setHeader('X-Content-Type-Options', 'nosniff');
+      throw forbiddenError(attributes, reason);
+    } catch (error) {
+      if (isForbidden(error)) throw error;
+      audit?.annotate('authorization.k8s.io/reason', 'internal error');
+      logger.error('permission could not be checked', { path: exchange.path, error: textOf(error) });
+      sendInternalError(exchange, textOf(error));
+      return false;
+    } finally {
+      audit?.spend('authorization', clock.monotonicNow() - startMs);
+    }
+  }
+
+  /**
+   * Whether the user may also do another verb of the same; `describe` makes the text of the 403 of the authorizer's reason.
+   * Source: pkg/registry/core/pod/rest/authorize.go.
+   */
+  async requireVerb(
+    { info, user }: { readonly info: ResourceRequest; readonly user: UserInfo },
+    verb: string,
+    describe: (reason: string) => string = (reason) => reason,
+  ): Promise<void> {
+    if (info.verb === verb) return;
+    const { decision, reason } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
+    if (decision !== 'allow') throw newForbidden(info, info.name, describe(reason));
+  }
+
+  async #ask(exchange: Exchange): Promise<UserInfo | undefined> {
+    const { authentication, metrics, logger } = this.#ports;
+    const authorization = exchange.header('authorization');
+    const webSocketProtocols = webSocketProtocolsOf(exchange);
+    const credentials = {
+      remarks: {
+        warn: (text: string) => void exchange.earlyWarnings.push(text),
+        annotate: (key: string, value: string) => void exchange.earlyAnnotations.push([key, value]),
+      },
+      authorization,
+      webSocketProtocols,
+      ...this.#certificates.credentialsOf(exchange.socket),
+    };
+    try {
+      const asked = metrics.authenticated(() => authenticate(credentials, authentication));
+      const user = asked instanceof Promise ? await asked : asked;
+      return typeof user === 'string' ? undefined : user;
+    } catch (error) {
+      logger.error('credentials could not be checked', { error: textOf(error) });
+      return undefined;
+    }
+  }
+}
+
+/** The request as authorizers see it. */
+export function attributesOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
+  if (info.type === 'path') return { type: 'path', user, verb: info.verb, path: info.path };
+  const { verb, group, version, namespace, resource, subresource, name } = info;
+  return { type: 'resource', user, verb, group, version, namespace, resource, subresource, name };
+}
+
+/** The same, with what a request for several objects is bounded to. Source: filters.GetAuthorizerAttributes. */
+function askedOf(info: RequestInfo, user: UserInfo): AuthorizationAttributes {
+  const attributes = attributesOf(info, user);
+  if (info.type === 'path' || attributes.type === 'path') return attributes;
+  const fieldSelector = parsedTerms(info.fieldSelector, (text) => parseFieldSelector(text).requirements);
+  const labelSelector = parsedTerms(info.labelSelector, (text) => parseLabelSelector(text).requirements);
+  if (fieldSelector === undefined && labelSelector === undefined) return attributes;
+  return { ...attributes, ...(fieldSelector && { fieldSelector }), ...(labelSelector && { labelSelector }) };
+}
+
+/** A plain 500, as filters answer it. Source: responsewriters.InternalError. */
+export function sendInternalError(exchange: Exchange, why: string): void {
+  sendText(exchange, 500, withoutMarkup(`Internal Server Error: ${JSON.stringify(exchange.url)}: ${why}\n`));
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

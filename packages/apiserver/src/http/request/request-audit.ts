@@ -1,0 +1,93 @@
+// RequestAudit: begins the audit trail of a request, as far as the policy wants one, and ends it. Between api-server.ts and
+// ../audit. Source: apiserver endpoints/filters/{audit,authn_audit}.go, apimachinery util/net SourceIPs.
+import { isIP } from 'node:net';
+import type { Clock } from '@kapstan/api';
+import type { ObjectReference } from '../../audit/audit-event.ts';
+import type { AuditLog } from '../../audit/audit-log.ts';
+import { type AuditPolicy, decideAudit } from '../../audit/audit-policy.ts';
+import { AuditTrail } from '../../audit/audit-trail.ts';
+import type { UserInfo } from '../../registry/definition/request-context.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { isLongRunning, type RequestInfo } from '../exchange/request-info.ts';
+import { attributesOf } from './request-access.ts';
+
+export interface AuditOptions {
+  readonly policy: AuditPolicy;
+  readonly log: AuditLog;
+}
+
+const nobody: UserInfo = { name: '', groups: [] };
+/** Longer ones are cut. */
+const maxUserAgentLength = 1024;
+
+export class RequestAudit {
+  readonly #options: AuditOptions;
+  readonly #clock: Clock;
+
+  constructor(options: AuditOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** `user` undefined: nobody that is known. False: it could not be recorded, and must not go on. */
+  async begin(exchange: Exchange, info: RequestInfo, user: UserInfo | undefined): Promise<boolean> {
+    const { policy, log } = this.#options;
+    const decision = decideAudit(policy, { ...attributesOf(info, user ?? nobody), user });
+    log.countLevel(decision.level);
+    if (decision.level === 'None') return true;
+    const objectRef = referenceOf(info);
+    const start = {
+      auditId: exchange.auditId,
+      requestUri: exchange.url,
+      verb: info.verb,
+      user,
+      sourceIps: sourceIpsOf(exchange),
+      userAgent: cutUserAgent(exchange.header('user-agent') ?? ''),
+      objectRef,
+      receivedMs: this.#clock.now(),
+    };
+    const trail = new AuditTrail({
+      start,
+      decision,
+      log,
+      clock: this.#clock,
+      isLongRunning: user === undefined || isLongRunning(info),
+    });
+    for (const [key, value] of exchange.earlyAnnotations) trail.annotate(key, value);
+    // Known from here on: an answer that cannot wait for the log is an event of it too.
+    exchange.audit = trail;
+    if (user === undefined || (await trail.receive())) return true;
+    exchange.audit = undefined;
+    log.countRejection();
+    return false;
+  }
+}
+
+/** Ends the trail now, or with the answer where that goes on. */
+export function endAudit(exchange: Exchange): void {
+  const { audit } = exchange;
+  if (audit === undefined) return;
+  if (exchange.isOver) audit.complete();
+  else exchange.onClose(() => audit.complete());
+}
+
+function referenceOf(info: RequestInfo): ObjectReference | undefined {
+  if (info.type === 'path') return undefined;
+  const { resource, namespace, name, group: apiGroup, version: apiVersion, subresource } = info;
+  return { resource, namespace, name, uid: '', apiGroup, apiVersion, resourceVersion: '', subresource };
+}
+
+/** Who says to have passed it on, and who sent it: only the last one is sure. */
+function sourceIpsOf(exchange: Exchange): readonly string[] {
+  const forwarded = (exchange.headerValues('x-forwarded-for')[0] ?? '').split(',').map((part) => part.trim());
+  const ips = forwarded.filter((part) => isIP(part) !== 0);
+  const real = exchange.headerValues('x-real-ip')[0]?.trim() ?? '';
+  if (isIP(real) !== 0 && !ips.includes(real)) ips.push(real);
+  const remote = exchange.socket?.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '');
+  if (remote !== undefined && ips.at(-1) !== remote) ips.push(remote);
+  return ips;
+}
+
+function cutUserAgent(text: string): string {
+  return text.length > maxUserAgentLength ? `${text.slice(0, maxUserAgentLength)}...TRUNCATED` : text;
+}

@@ -1,0 +1,19 @@
+// How long a request may take: what the client asks for with ?timeout=, within the server's bounds.
+// Source: filters/request_deadline.go; handlers/finisher (34 s for writes).
+import { newBadRequest, parseDuration } from '@kapstan/api';
+import type { RequestInfo } from '../exchange/request-info.ts';
+
+/** Writes get less than other requests, so that their clients hear of it before they give up themselves. */
+const maxWriteMs = 34_000;
+const writes = new Set(['create', 'update', 'patch', 'delete']);
+
+/** Milliseconds. Throws 400 for a timeout that is no duration. 0 in the query means the server's own limit. */
+export function requestTimeoutMs(info: RequestInfo, query: URLSearchParams, maxMs: number): number {
+  const isWrite = info.type === 'resource' && writes.has(info.verb);
+  const limitMs = isWrite ? Math.min(maxMs, maxWriteMs) : maxMs;
+  const text = query.get('timeout') ?? '';
+  if (text === '') return limitMs;
+  const askedMs = parseDuration(text);
+  if (typeof askedMs === 'number') return askedMs > 0 ? Math.min(askedMs, limitMs) : limitMs;
+  throw newBadRequest(`invalid timeout specified in the request URL - ${askedMs.error}`);
+}

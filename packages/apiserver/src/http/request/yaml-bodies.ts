@@ -1,0 +1,96 @@
+// YamlBodies: has the YAML of requests read before the turn that decodes them: what is long by a thread (schema/yaml-thread.ts).
+// One a server, asked by resource-call.ts and patch-handler.ts.
+import { Worker } from 'node:worker_threads';
+import {
+  type CallSignal,
+  type Clock,
+  newInternalError,
+  newRequestEntityTooLarge,
+  runWhole,
+  type SlicedWork,
+} from '@kapstan/api';
+import { runInTurns } from '@kapstan/storage';
+import { JobThread } from '../../schema/job-thread.ts';
+import { decodeText, readJsonText } from '../../schema/json-reader.ts';
+import { readJsonInYamlInSlices, readYamlBody, type YamlBody, type YamlReading } from '../../schema/yaml-body.ts';
+import { YamlSyntaxError } from '../../schema/yaml-reader.ts';
+import type { YamlAnswer } from '../../schema/yaml-thread.ts';
+
+/** To read so much takes a few milliseconds. To start a thread takes a tenth of a second of its own. */
+const maxBytesOfTurn = 8 * 1024;
+/** What the thread is given for one text. The densest that it reads takes 1.5 s of one core. */
+const maxReadMs = 10_000;
+/** Of the thread, in MiB. The densest text that it reads takes 160 MB. */
+const maxHeap = 512;
+
+/** From sources, Node has to be one that reads TypeScript: 22.18, or what test/source-threads.mjs makes of an older one. */
+const threadFile = import.meta.url.endsWith('.ts')
+  ? new URL('../../schema/yaml-thread.ts', import.meta.url)
+  : new URL('../schema/yaml-thread.js', import.meta.url);
+
+export class YamlBodies {
+  readonly #thread: JobThread<string, YamlAnswer>;
+
+  /** `newThread` may throw: then who needs the thread is answered with 500. */
+  constructor(clock: Clock, newThread: () => Worker = newYamlThread) {
+    this.#thread = new JobThread({
+      clock,
+      newThread,
+      sizeOf: (text) => text.length,
+      maxJobMs: maxReadMs,
+      tooSlow: () =>
+        newRequestEntityTooLarge(`YAML that takes more than ${maxReadMs / 1000} s to read; send it as JSON`),
+      failureOf,
+    });
+  }
+
+  /** Resolves when the body can be read at once; what is wrong with it is thrown then. Rejects when the signal aborts. */
+  async prepare(body: Uint8Array, signal: CallSignal): Promise<YamlReading> {
+    const text = decodeText(body);
+    if (body.length <= maxBytesOfTurn) return () => readYamlBody(text);
+    const document = await runInTurns(readJsonInYamlInSlices(text));
+    if (document !== undefined) return once({ document, duplicates: [] }, () => readYamlBody(text));
+    const answer = await this.#thread.ask(text, signal);
+    if (answer.type !== 'document') return () => bodyOf(answer);
+    return once(await runInTurns(documentOf(answer)), () => bodyOf(answer));
+  }
+
+  /** Ends the thread, whatever it reads. Who waits for it is answered with 500. Resolves when no thread is left. */
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+}
+
+function newYamlThread(): Worker {
+  return new Worker(threadFile, { resourceLimits: { maxOldGenerationSizeMb: maxHeap } });
+}
+
+/** The value may be changed by who gets it, so it is given away once. */
+function once(body: YamlBody, again: YamlReading): YamlReading {
+  let ready: YamlBody | undefined = body;
+  return () => {
+    const given = ready ?? again();
+    ready = undefined;
+    return given;
+  };
+}
+
+function bodyOf(answer: YamlAnswer): YamlBody {
+  switch (answer.type) {
+    case 'document':
+      return runWhole(documentOf(answer));
+    case 'syntax':
+      throw new YamlSyntaxError(answer.message);
+    case 'tooLarge':
+      throw newRequestEntityTooLarge(answer.message);
+  }
+}
+
+function* documentOf({ json, duplicates }: YamlAnswer & { readonly type: 'document' }): SlicedWork<YamlBody> {
+  return { document: yield* readJsonText(json), duplicates };
+}
+
+function failureOf(error: Error & { readonly code?: string }): Error {
+  if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') return newRequestEntityTooLarge('more YAML than there is memory for');
+  return newInternalError(`YAML cannot be read: ${error.message}`);
+}

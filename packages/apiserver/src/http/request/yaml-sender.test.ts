@@ -1,0 +1,27 @@
+// A sender of long YAML who goes, through a whole server: what is read for nobody holds the thread of all.
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { Worker } from 'node:worker_threads';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { expect, it } from 'vitest';
+import { adminToken, startTestServer } from '../../testing/api-server-fixture.ts';
+import { factDefinitions } from '../../testing/fact-kinds.ts';
+
+it('a sender of YAML who goes while it is read ends the thread that reads it', async () => {
+  const definitions = factDefinitions().filter(({ resource }) => resource === 'configmaps');
+  const server = await startTestServer(openLmdbEngine, { definitions });
+  const starts = once(process, 'worker');
+  const sending = request(`${server.url}/api/v1/namespaces/default/configmaps`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/yaml', authorization: `Bearer ${adminToken}` },
+  });
+  sending.on('error', () => undefined);
+  sending.end('- a\n'.repeat(99_000));
+  const [thread] = (await starts) as [Worker];
+  const ended = once(thread, 'exit');
+  sending.destroy();
+  await ended;
+  // Idle, it would end as well, but not before ten seconds.
+  expect(thread.threadId).toBe(-1);
+  await server.close();
+});

@@ -1,0 +1,14 @@
+// POST: a new object, or an action on one through a subresource. Source: apiserver handlers/create.go.
+import { createAt } from '../../registry/client/object-writes.ts';
+import { sendWritten } from '../answer/object-response.ts';
+import { parseWriteOptions } from '../exchange/write-options.ts';
+import { negotiateAnswer, type ResourceCall, readObject, tableOf } from './resource-call.ts';
+
+export async function handleCreate(call: ResourceCall): Promise<void> {
+  const { exchange, served, ports } = call;
+  const form = negotiateAnswer(call);
+  const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'CreateOptions'));
+  const answer = await createAt(target, object);
+  await target.context.nextTurn?.();
+  sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
+}

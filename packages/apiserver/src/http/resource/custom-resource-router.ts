@@ -1,0 +1,46 @@
+// CustomResourceRouter: the handler of a request for a custom resource. The verb that the URL and the method stand for
+// decides, not the method: so HEAD reads, and a watch path watches whatever the method. Called by resource-router.ts.
+// Source: apiextensions customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
+import { newMethodNotSupported, newNotFound } from '@kapstan/api';
+import type { ServedResource } from '../../registry/definition/catalog.ts';
+import type { ResourceRequest } from '../exchange/request-info.ts';
+import { handleCreate } from './create-handler.ts';
+import { handleDeleteCollection } from './delete-collection-handler.ts';
+import { handleDelete } from './delete-handler.ts';
+import { handleGet } from './get-handler.ts';
+import { handleList } from './list-handler.ts';
+import { handlePatch } from './patch-handler.ts';
+import type { ResourceHandler } from './resource-call.ts';
+import type { Route } from './route.ts';
+import { handleUpdate } from './update-handler.ts';
+import { handleWatch } from './watch-handler.ts';
+
+const handlers: ReadonlyMap<string, ResourceHandler> = new Map([
+  ['get', handleGet],
+  ['list', handleList],
+  ['watch', handleWatch],
+  ['create', handleCreate],
+  ['update', handleUpdate],
+  ['patch', handlePatch],
+  ['delete', handleDelete],
+  ['deletecollection', handleDeleteCollection],
+]);
+
+const subresourceVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch']);
+const verbsAcrossNamespaces: ReadonlySet<string> = new Set(['list', 'watch']);
+
+/** 'unknown' when the scope of the path is not the resource's: nobody else serves that path. Throws 404 and 405. */
+export function routeCustomResource(served: ServedResource, info: ResourceRequest): Route | 'unknown' {
+  const { definition } = served;
+  const hasNamespace = info.namespace !== '';
+  if (hasNamespace && !definition.namespaced) return 'unknown';
+  if (!hasNamespace && definition.namespaced && !verbsAcrossNamespaces.has(info.verb)) return 'unknown';
+  const subresource = definition.subresources.find(({ name }) => name === info.subresource);
+  if (subresource === undefined && info.subresource !== '') throw newNotFound(definition, info.name);
+  const handler = handlers.get(info.verb);
+  const isRefused = subresource !== undefined && !subresourceVerbs.has(info.verb);
+  if (handler === undefined || isRefused) throw newMethodNotSupported(definition, info.verb);
+  // A new object is called what its body says, also where the path names another.
+  const name = info.verb === 'create' ? '' : (info.parts[1] ?? '');
+  return { served, subresource, name, handler };
+}

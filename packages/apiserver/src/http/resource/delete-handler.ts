@@ -1,0 +1,91 @@
+// DELETE of one object. Source: apiserver handlers/delete.go.
+
+import { isStatusError, newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api';
+import { readEnvelope } from '../../codec/protobuf-envelope.ts';
+import type { RequestContext } from '../../registry/definition/request-context.ts';
+import { documentForm, readDocument } from '../../schema/decode-object.ts';
+import { StrictErrors } from '../../schema/field-validation.ts';
+import { decodeText } from '../../schema/json-reader.ts';
+import { metaTypes } from '../../schema/meta-types.ts';
+import type { YamlReading } from '../../schema/yaml-body.ts';
+import type { StoredObject } from '../answer/encodings.ts';
+import { sendObject, sendStored } from '../answer/object-response.ts';
+import {
+  deleteOptionsFromBody,
+  deleteOptionsFromQuery,
+  deleteOptionsKind,
+  type ParsedDeleteOptions,
+} from '../exchange/delete-options.ts';
+import { negotiateInput } from '../exchange/negotiation.ts';
+import { deletedStatus } from '../exchange/status-response.ts';
+import { contextOf, negotiateAnswer, type ResourceCall, yamlReadingOf } from './resource-call.ts';
+
+export async function handleDelete(call: ResourceCall): Promise<void> {
+  const { exchange, served, ports, name } = call;
+  const { definition } = served;
+  const form = negotiateAnswer(call);
+  const options = await readDeleteOptions(call);
+  const result = await served.store.delete(deleteContext(call, options), name, options.request);
+  const isAccepted = !result.deleted && options.request.orphanDependents === false;
+  const answer = { definition, form, status: isAccepted ? 202 : 200, clock: ports.clock };
+  const shown = !result.deleted || definition.returnsDeletedObject === true ? result.stored : undefined;
+  if (shown !== undefined) sendStored(exchange, shown, answer);
+  else sendObject(exchange, deletedStatus(deletedDetails(call, result.stored)) as never, answer);
+}
+
+/** Options from the body, or from the query when there is none. Throws 400, 415, 422. */
+export async function readDeleteOptions(call: ResourceCall): Promise<ParsedDeleteOptions> {
+  const { exchange, ports } = call;
+  const body = await exchange.readBody(ports.maxBodyBytes);
+  const options = body.length === 0 ? deleteOptionsFromQuery(exchange.query, ports) : await readBodyOptions(call, body);
+  if (options.request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return options;
+  call.exchange.audit?.annotate('apiserver.k8s.io/unsafe-delete-ignore-read-error', '');
+  if (call.name === '') throw newMethodNotSupported(call.served.definition, 'unsafe deletecollection');
+  await call.requireVerb(
+    unsafeVerb,
+    (reason) => `not permitted to do ${JSON.stringify(unsafeVerb)}, reason: ${reason}`,
+  );
+  return options;
+}
+
+/** A right of its own: what cannot be read goes without its finalizers and without admission. Source: authorizeUnsafeDelete. */
+const unsafeVerb = 'unsafe-delete-ignore-read-errors';
+
+export function deleteContext(call: ResourceCall, options: ParsedDeleteOptions): RequestContext {
+  return contextOf(call, { dryRun: options.dryRun, fieldManager: '', fieldValidation: 'Ignore', force: false });
+}
+
+async function readBodyOptions(call: ResourceCall, body: Uint8Array): Promise<ParsedDeleteOptions> {
+  const format = negotiateInput(call.exchange.header('content-type'));
+  const readYaml = await yamlReadingOf(call, format, body);
+  try {
+    const value =
+      format.name === 'protobuf'
+        ? readEnvelope(body, { types: metaTypes, expected: deleteOptionsKind })
+        : readText(body, readYaml);
+    const options = deleteOptionsFromBody(value, call.ports);
+    call.exchange.audit?.requestBody({ ...(value as object), ...internalOptions });
+    return options;
+  } catch (error) {
+    if (!(error instanceof Error) || isStatusError(error)) throw error;
+    throw newBadRequest(error.message);
+  }
+}
+
+/** As kube-apiserver records options, which it does in its internal version. */
+const internalOptions = { kind: 'DeleteOptions', apiVersion: 'meta.k8s.io/__internal' };
+
+function readText(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
+  return readDocument(decodeText(body), documentForm(readYaml), new StrictErrors()).value;
+}
+
+function deletedDetails(call: ResourceCall, stored: StoredObject | undefined): StatusDetails {
+  const { group, resource } = call.served.definition;
+  const uid = stored?.object.metadata?.uid;
+  return {
+    name: call.name,
+    ...(group === '' ? {} : { group }),
+    kind: resource,
+    ...(uid === undefined ? {} : { uid }),
+  };
+}

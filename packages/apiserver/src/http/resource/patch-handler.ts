@@ -1,0 +1,53 @@
+// PATCH: JSON patch, merge patch, strategic merge patch, server-side apply. Source: apiserver handlers/patch.go.
+import { applyMediaType } from '../../fieldmanager/apply-request.ts';
+import { patchMediaTypes, patchTypesOf } from '../../patch/apply-patch.ts';
+import { type PatchBody, patchAt } from '../../registry/client/object-writes.ts';
+import { patchTypeNotSupported, unknownBodyFormat } from '../../registry/definition/route-errors.ts';
+import { readDocument } from '../../schema/decode-object.ts';
+import { StrictErrors } from '../../schema/field-validation.ts';
+import { decodeText } from '../../schema/json-reader.ts';
+import type { YamlReading } from '../../schema/yaml-body.ts';
+import { sendWritten } from '../answer/object-response.ts';
+import { parseWriteOptions } from '../exchange/write-options.ts';
+import { contextOf, negotiateAnswer, type ResourceCall, requireName, tableOf, targetOf } from './resource-call.ts';
+
+export async function handlePatch(call: ResourceCall): Promise<void> {
+  const { exchange, ports } = call;
+  const type = patchTypeOf(call);
+  requireName(call);
+  const form = negotiateAnswer(call);
+  const body = await exchange.readBody(ports.maxBodyBytes);
+  const readYaml = type === 'apply' ? await ports.yamlBodies.prepare(body, exchange.signal) : undefined;
+  await ports.turns.room();
+  const options = parseWriteOptions(exchange.query, 'PatchOptions', type === 'apply' ? 'apply' : 'other');
+  const target = targetOf(call, contextOf(call, options, body.length));
+  if (exchange.audit?.keepsRequest) exchange.audit.requestBody(readPatch(body, readYaml));
+  const patch = { type, body, force: options.force, ...(readYaml && { readYaml }) };
+  const answer = await patchAt(target, ports.patching, patch);
+  await target.context.nextTurn?.();
+  sendWritten(exchange, answer, { definition: call.served.definition, table: tableOf(call), form, clock: ports.clock });
+}
+
+/** As a value; undefined for what is none, which is refused next. */
+function readPatch(body: Uint8Array, readYaml: YamlReading | undefined): unknown {
+  try {
+    if (readYaml !== undefined) return readYaml().document.value;
+    return readDocument(decodeText(body), { mediaType: 'application/json' }, new StrictErrors()).value;
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
+}
+
+/** Throws 415. Letter by letter; only the route, which custom resources do not have, passes over spaces around it. */
+function patchTypeOf(call: ResourceCall): PatchBody['type'] {
+  const named = call.exchange.header('content-type')?.split(';')[0] ?? '';
+  if (named === applyMediaType) return 'apply';
+  const { definition } = call.served;
+  const types = patchTypesOf(definition);
+  const type = types.find((candidate) => patchMediaTypes[candidate] === named);
+  if (type !== undefined) return type;
+  const mediaTypes = [...types.map((candidate) => patchMediaTypes[candidate]), applyMediaType];
+  if (definition.isCustom !== true && !mediaTypes.includes(named.trim())) throw patchTypeNotSupported();
+  throw unknownBodyFormat(mediaTypes);
+}

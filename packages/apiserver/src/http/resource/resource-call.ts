@@ -1,0 +1,192 @@
+// ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
+
+import {
+  type Clock,
+  copyInSlices,
+  isStatusError,
+  newBadRequest,
+  type SlicedWork,
+  stringifyInSlices,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { largeObjectBytes, runInTurns } from '@kapstan/storage';
+import { refusalText } from '../../authz/authorizer.ts';
+import { readEnvelope } from '../../codec/protobuf-envelope.ts';
+import { jsonFormat, type WireFormat, yamlFormat } from '../../codec/wire-format.ts';
+import { decodeBody, kindOf, type ObjectPatching, type WriteTarget } from '../../registry/client/object-writes.ts';
+import type { ServedResource } from '../../registry/definition/catalog.ts';
+import type { RequestContext, UserInfo } from '../../registry/definition/request-context.ts';
+import type { Subresource } from '../../registry/definition/resource-definition.ts';
+import { unknownBodyFormat } from '../../registry/definition/route-errors.ts';
+import { documentForm, summarizeBody } from '../../schema/decode-object.ts';
+import { metaTypes } from '../../schema/meta-types.ts';
+import type { YamlReading } from '../../schema/yaml-body.ts';
+import type { TableConvertor } from '../../table/table.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { negotiateInput, negotiateResourceOutput, type OutputForm } from '../exchange/negotiation.ts';
+import type { ResourceRequest } from '../exchange/request-info.ts';
+import { outputRequestOf } from '../exchange/status-response.ts';
+import type { TurnFlusher } from '../exchange/turn-flusher.ts';
+import type { WarningRecorder } from '../exchange/warning-recorder.ts';
+import { managerOrUserAgent, type WriteOptions } from '../exchange/write-options.ts';
+import { attributesOf } from '../request/request-access.ts';
+import type { RequestTurns } from '../request/request-turns.ts';
+import type { YamlBodies } from '../request/yaml-bodies.ts';
+import type { TunnelRegistry } from '../tunnel/tunnel-registry.ts';
+import type { TunnelTransport } from '../tunnel/tunnel-transport.ts';
+import type { InitialSlices } from '../watch/initial-slices.ts';
+import type { WatchBudget } from '../watch/watch-budget.ts';
+import type { WatchRegistry } from '../watch/watch-registry.ts';
+
+/** What all handlers of a server share. */
+export interface HandlerPorts {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly maxBodyBytes: number;
+  readonly allowsUnsafeDeletion: boolean;
+  /** Shortest time after which the server ends a watch that named none, in milliseconds; the longest is twice that. */
+  readonly minWatchMs: number;
+  readonly maxWatchBufferBytes: number;
+  readonly patching: ObjectPatching;
+  readonly flusher: TurnFlusher;
+  readonly turns: RequestTurns;
+  readonly yamlBodies: YamlBodies;
+  readonly watches: WatchRegistry;
+  readonly watchBudget: WatchBudget;
+  readonly initialSlices: InitialSlices;
+  readonly tunnels: TunnelRegistry;
+  readonly transport: TunnelTransport;
+  /** Longest silence on an upgraded connection, in milliseconds; 0 = without end. */
+  readonly tunnelIdleMs: number;
+}
+
+export interface ResourceCall {
+  readonly exchange: Exchange;
+  readonly info: ResourceRequest;
+  /** Name in the path; "" for the collection. */
+  readonly name: string;
+  readonly served: ServedResource;
+  readonly subresource: Subresource<UnstructuredObject> | undefined;
+  readonly user: UserInfo;
+  readonly warnings: WarningRecorder;
+  readonly ports: HandlerPorts;
+  /** Rejects with 403 when the user may not do the same with another verb. */
+  readonly requireVerb: (verb: string, describe?: (reason: string) => string) => Promise<void>;
+}
+
+/** Answers the request or throws what it is refused with. */
+export type ResourceHandler = (call: ResourceCall) => Promise<void> | void;
+
+const readOptions: WriteOptions = { dryRun: false, fieldManager: '', fieldValidation: 'Ignore', force: false };
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** `bodyBytes`: length of what is written, for writes. */
+export function contextOf(
+  call: ResourceCall,
+  options: WriteOptions = readOptions,
+  bodyBytes: number = 0,
+): RequestContext {
+  const { exchange, info, served, user, warnings } = call;
+  return {
+    user,
+    namespace: served.definition.namespaced ? info.namespace : '',
+    dryRun: options.dryRun,
+    fieldManager: managerOrUserAgent(options.fieldManager, exchange.header('user-agent')),
+    fieldValidation: options.fieldValidation,
+    signal: exchange.signal,
+    auditId: exchange.auditId,
+    ...(bodyBytes >= largeObjectBytes && { nextTurn }),
+    ...((info.verb === 'update' || info.verb === 'patch') && { authorizeCreate: () => requireCreate(call) }),
+    warn: (text) => warnings.add(text),
+    ...(exchange.audit !== undefined && { annotate: (key, value) => exchange.audit?.annotate(key, value) }),
+  };
+}
+
+/** Who updates what is not there creates it, if the kind allows that, and has to be allowed to. Source: handlers/update.go (withAuthorization). */
+function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void> {
+  const attributes = { ...attributesOf(info, user), verb: 'create' };
+  return requireVerb(attributes.verb, (reason) => refusalText(attributes, reason));
+}
+
+/** Throws 400 where the path names no object: custom resources have no routes of their own that would keep such a path out. */
+export function requireName({ name }: ResourceCall): void {
+  if (name === '') throw newBadRequest('name must be provided');
+}
+
+export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
+  const isRouted = call.served.definition.isCustom !== true;
+  const isCustom = !isRouted && call.subresource?.type !== 'object';
+  const hasTable = tableOf(call) !== undefined;
+  return negotiateResourceOutput(outputRequestOf(call.exchange), { produces, isCustom, isRouted, hasTable });
+}
+
+/** How the call's objects are shown as rows; undefined where they are not: reviews, bindings, most subresources. Source: rest.TableConvertor. */
+export function tableOf({ served, subresource }: ResourceCall): TableConvertor<UnstructuredObject> | undefined {
+  const { verbs, table } = served.definition;
+  if (subresource?.type === 'object') return subresource.table;
+  const isShown =
+    subresource === undefined
+      ? verbs.includes('get') || verbs.includes('list')
+      : subresource.type === 'strategy' && subresource.name === 'status' && subresource.withoutTable !== true;
+  return isShown ? table : undefined;
+}
+
+export function targetOf(call: ResourceCall, context: RequestContext): WriteTarget {
+  return { served: call.served, part: call.subresource, name: call.name, context };
+}
+
+/** Reads and decodes the body of a create or an update. Throws 400, 413, 415, 422. */
+export async function readObject(
+  call: ResourceCall,
+  readWriteOptions: () => WriteOptions,
+): Promise<{ readonly object: UnstructuredObject; readonly target: WriteTarget }> {
+  const format = negotiateInput(call.exchange.header('content-type'));
+  const body = await call.exchange.readBody(call.ports.maxBodyBytes);
+  const readYaml = await yamlReadingOf(call, format, body);
+  await call.ports.turns.room();
+  const target = targetOf(call, contextOf(call, readWriteOptions(), body.length));
+  const { signal } = target.context;
+  const json = format.name === 'protobuf' ? await runInTurns(readProtobuf(target, body), signal) : body;
+  const object = await runInTurns(decodeBody(target, json, documentForm(readYaml)), signal);
+  if (call.exchange.audit !== undefined) await runInTurns(recordObject(call, object), signal);
+  await target.context.nextTurn?.();
+  return { object, target };
+}
+
+/** Undefined for a body that is no YAML. */
+export async function yamlReadingOf(
+  { exchange, ports }: ResourceCall,
+  format: WireFormat,
+  body: Uint8Array,
+): Promise<YamlReading | undefined> {
+  return format.name === 'yaml' ? ports.yamlBodies.prepare(body, exchange.signal) : undefined;
+}
+
+/** As it came, with the defaults of its kind: what is done with it later shows in the answer. */
+function* recordObject(
+  { exchange, served: { definition }, subresource }: ResourceCall,
+  object: UnstructuredObject,
+): SlicedWork<void> {
+  if (exchange.audit?.keepsRequest !== true || subresource?.type === 'object') return exchange.audit?.request(object);
+  const copy = yield* copyInSlices(object);
+  if (definition.applyDefaultsInSlices === undefined) definition.applyDefaults(copy);
+  else yield* definition.applyDefaultsInSlices(copy);
+  exchange.audit.request(copy);
+}
+
+/** A body in protobuf as the JSON that it stands for, so that one path decodes all. Throws 400 and 415. */
+function* readProtobuf(target: WriteTarget, body: Uint8Array): SlicedWork<Uint8Array> {
+  const kind = kindOf(target);
+  const { types = metaTypes } = target.served.definition.schema;
+  if (types.messageOfKind(kind) === undefined) throw unknownBodyFormat([jsonFormat.mediaType, yamlFormat.mediaType]);
+  try {
+    const object = readEnvelope(body, { types, expected: kind });
+    if (body.length >= largeObjectBytes) yield;
+    return Buffer.from(yield* stringifyInSlices(object));
+  } catch (error) {
+    if (!(error instanceof Error) || isStatusError(error)) throw error;
+    const what = `the object provided is unrecognized (must be of type ${kind.kind})`;
+    throw newBadRequest(`${what}: ${error.message} (${summarizeBody(body)})`);
+  }
+}

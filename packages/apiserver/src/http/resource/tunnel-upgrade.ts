@@ -1,0 +1,106 @@
+// A request for another protocol, led on to a peer: what that answers goes to the client as it is, and then both speak for
+// themselves. Used by connect-handler.ts. Source: apimachinery pkg/util/proxy (UpgradeAwareHandler.tryUpgrade).
+import { request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
+import { abortSignalOf } from '@kapstan/api';
+import { type Connection, escapePath } from '../../registry/definition/destination.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { dialError } from '../tunnel/tunnel-dial-error.ts';
+import { type HeaderList, pairsOf, requestHeaders } from '../tunnel/tunnel-headers.ts';
+import { joinSockets } from '../tunnel/tunnel-sockets.ts';
+import type { HandlerPorts } from './resource-call.ts';
+
+type TunnelPorts = Pick<HandlerPorts, 'clock' | 'transport' | 'tunnels' | 'tunnelIdleMs'>;
+
+/** For the answer of a peer that refuses, to a client that does not read it. */
+const refusalMs = 10_000;
+
+interface PeerAnswer {
+  readonly response: IncomingMessage;
+  /** Absent: the peer stays with HTTP. */
+  readonly upgrade?: { readonly socket: Socket; readonly head: Uint8Array };
+}
+
+/** Resolves when the tunnel stands, or the peer's refusal is on its way. Rejects with what went wrong before. */
+export async function tunnelUpgrade(exchange: Exchange, connection: Connection, ports: TunnelPorts): Promise<void> {
+  const { response, upgrade } = await askPeer(exchange, connection, ports);
+  const { statusCode = 0 } = response;
+  if (upgrade === undefined && statusCode < 400) {
+    response.destroy();
+    throw new Error(`invalid upgrade response: status code ${statusCode}`);
+  }
+  if (exchange.signal.aborted) {
+    upgrade?.socket.destroy();
+    response.destroy();
+    return;
+  }
+  const client = exchange.takeOver();
+  if (upgrade === undefined) return relayRefusal(client.socket, response, ports);
+  client.socket.write(formatHead(statusCode, response.statusMessage, pairsOf(response.rawHeaders)));
+  client.socket.write(upgrade.head);
+  upgrade.socket.write(client.head);
+  const end = joinSockets(client.socket, upgrade.socket, { clock: ports.clock, idleMs: ports.tunnelIdleMs });
+  const leave = ports.tunnels.add(end);
+  client.socket.once('close', leave);
+}
+
+async function askPeer(exchange: Exchange, connection: Connection, ports: TunnelPorts): Promise<PeerAnswer> {
+  const refuse = (error: NodeJS.ErrnoException): Error =>
+    new Error(`error dialing backend: ${dialError(error, connection).message}`, { cause: error });
+  const signal = abortSignalOf(exchange.signal);
+  const dialed = await ports.transport.connect(connection, signal).catch((error: Error) => {
+    throw signal.aborted ? error : new Error(`error dialing backend: ${error.message}`, { cause: error });
+  });
+  const { path, query = '' } = connection;
+  const target = `${escapePath(path === '' ? '/' : path)}${query === '' ? '' : `?${query}`}`;
+  const headers = requestHeaders({
+    rawHeaders: exchange.rawHeaders,
+    client: exchange.socket?.remoteAddress,
+    scope: 'connection',
+  });
+  const request = httpRequest({
+    method: exchange.method,
+    path: target,
+    createConnection: () => dialed,
+    setHost: false,
+    signal,
+  });
+  for (const [name, value] of headers) request.appendHeader(name, value);
+  return new Promise((resolve, reject) => {
+    request.once('upgrade', (response, socket, head) =>
+      resolve({ response, upgrade: { socket: socket as Socket, head } }),
+    );
+    request.once('response', (response) => {
+      response.once('close', () => dialed.destroy());
+      resolve({ response });
+    });
+    request.on('error', (error) => {
+      dialed.destroy();
+      reject(refuse(error));
+    });
+    request.end();
+  });
+}
+
+/** In the peer's words, and then the connection ends. */
+function relayRefusal(client: Socket, response: IncomingMessage, { clock, tunnels }: TunnelPorts): void {
+  const headers = pairsOf(response.rawHeaders).filter(([name]) => !/^(?:connection|transfer-encoding)$/i.test(name));
+  client.write(formatHead(response.statusCode ?? 0, response.statusMessage, [...headers, ['Connection', 'close']]));
+  const end = (): void => {
+    response.destroy();
+    client.destroy();
+  };
+  const leave = tunnels.add(end);
+  const cancel = clock.setBackgroundTimer(end, refusalMs);
+  pipeline(response, client, () => {
+    cancel();
+    leave();
+    client.destroySoon();
+  });
+}
+
+function formatHead(status: number, text: string | undefined, headers: HeaderList): Buffer {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return Buffer.from(`HTTP/1.1 ${status} ${text ?? STATUS_CODES[status] ?? ''}\r\n${lines}\r\n`, 'latin1');
+}

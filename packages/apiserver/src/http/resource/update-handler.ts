@@ -1,0 +1,15 @@
+// PUT: replaces an object or a part of it through a subresource. Source: apiserver handlers/update.go.
+import { updateAt } from '../../registry/client/object-writes.ts';
+import { sendWritten } from '../answer/object-response.ts';
+import { parseWriteOptions } from '../exchange/write-options.ts';
+import { negotiateAnswer, type ResourceCall, readObject, requireName, tableOf } from './resource-call.ts';
+
+export async function handleUpdate(call: ResourceCall): Promise<void> {
+  const { exchange, served, ports } = call;
+  requireName(call);
+  const form = negotiateAnswer(call);
+  const { object, target } = await readObject(call, () => parseWriteOptions(exchange.query, 'UpdateOptions'));
+  const answer = await updateAt(target, object);
+  await target.context.nextTurn?.();
+  sendWritten(exchange, answer, { definition: served.definition, table: tableOf(call), form, clock: ports.clock });
+}

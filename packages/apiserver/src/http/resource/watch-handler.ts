@@ -1,0 +1,112 @@
+// A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
+import { isExpired, newMethodNotSupported } from '@kapstan/api';
+import { parseIncludeObject } from '../answer/table-response.ts';
+import { parseListOptions, watchRequestOf } from '../exchange/list-options.ts';
+import { negotiateStreamOutput, type OutputForm } from '../exchange/negotiation.ts';
+import { selectedScopeOf } from '../exchange/request-labels.ts';
+import { outputRequestOf } from '../exchange/status-response.ts';
+import { WatchFrames } from '../watch/watch-frames.ts';
+import { observeInitialTime } from '../watch/watch-registry.ts';
+import { WatchResponse } from '../watch/watch-response.ts';
+import { openWebSocket } from '../watch/websocket-watch.ts';
+import { contextOf, type ResourceCall } from './resource-call.ts';
+
+/** Time for the peer to take what waits at the end of its watch; then the connection is cut. */
+const lingerMs = 10_000;
+
+/** Resolves when the stream is over. Throws while the answer can still be a plain one. */
+export async function handleWatch(call: ResourceCall): Promise<void> {
+  const { exchange, served, ports, name } = call;
+  const { definition } = served;
+  const form = negotiateStreamOutput(outputRequestOf(exchange), definition.isCustom === true);
+  const options = parseListOptions(exchange.query, { isWatch: true, ...(name === '' ? {} : { name }) });
+  if (!definition.verbs.includes('watch')) throw newMethodNotSupported(definition, 'watch');
+  const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
+  const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
+  const counts = ports.watches.countsOf(definition);
+  const startMs = ports.clock.monotonicNow();
+  let over: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    over = resolve;
+  });
+  const response = new WatchResponse({
+    frames: new WatchFrames({ definition, form, includeObject, clock: ports.clock }),
+    initialSlices: ports.initialSlices,
+    allowBookmarks: options.allowWatchBookmarks,
+    maxBufferedBytes: ports.maxWatchBufferBytes,
+    budget: ports.watchBudget,
+    userName: call.user.name,
+    flusher: ports.flusher,
+    clock: ports.clock,
+    sizes: counts.sizes,
+    onInitialEventsSent: () => {
+      const scope = selectedScopeOf(call.info, options.select.fieldSelector);
+      observeInitialTime(counts, scope, ports.clock.monotonicNow() - startMs);
+    },
+    onOverflow: (reason) => ports.watches.countOverflow(definition, reason),
+    onEnding: () => {
+      // Nobody is left to take anything; and "close", which would end the timer, may be under way already.
+      if (exchange.signal.aborted) return;
+      exchange.onClose(ports.clock.setBackgroundTimer(() => response.abort(), lingerMs));
+    },
+    onEnd: () => over(),
+  });
+  const sendsInitialEvents = options.sendInitialEvents === true;
+  const request = watchRequestOf(options, ports.clock.monotonicNow() + timeoutMs);
+  // The bookmark that ends the initial events is needed here even where the client wants none.
+  const asked = { ...request, marksInitialEventsEnd: sendsInitialEvents };
+  const watch = served.store.watch(contextOf(call), asked, response);
+  try {
+    // A time that was over from the start leaves room for a refusal, and for nothing else.
+    if (timeoutMs < 0) await new Promise((resolve) => setImmediate(resolve));
+    refuseEarly(response);
+    const isOver = timeoutMs < 0 && response.earlyError === undefined;
+    exchange.setHeader('Content-Type', streamMediaType(form));
+    const stream = exchange.isUpgrade ? openWebSocket(exchange, contentOf(form)) : exchange.open(200);
+    if (stream === undefined) return;
+    response.open(stream);
+    if (isOver) return response.close();
+    if (!sendsInitialEvents) response.endInitialEvents();
+    await runUntilEnd(call, { response, timeoutMs, ended });
+  } finally {
+    watch.close();
+  }
+}
+
+/** What the store refuses at once is a plain answer, but for a version that is too old: that is an event. */
+function refuseEarly(response: WatchResponse): void {
+  const error = response.earlyError;
+  if (error !== undefined && !isExpired(error)) throw error;
+}
+
+async function runUntilEnd(
+  call: ResourceCall,
+  run: { readonly response: WatchResponse; readonly timeoutMs: number; readonly ended: Promise<void> },
+): Promise<void> {
+  const { response } = run;
+  const { ports, exchange } = call;
+  const cancelTimer = ports.clock.setBackgroundTimer(() => response.finish(), run.timeoutMs);
+  const close = (): void => response.close();
+  exchange.signal.addEventListener('abort', close, { once: true });
+  ports.watches.add(response);
+  if (exchange.signal.aborted) close();
+  await run.ended;
+  cancelTimer();
+  ports.watches.remove(response);
+  exchange.signal.removeEventListener('abort', close);
+}
+
+/** Negative when the client's time is. */
+function watchTimeoutMs(call: ResourceCall, seconds: number): number {
+  if (seconds !== 0) return seconds * 1000;
+  return call.ports.minWatchMs * (1 + call.ports.random());
+}
+
+function contentOf({ format }: OutputForm): 'text' | 'binary' {
+  return format.name === 'protobuf' ? 'binary' : 'text';
+}
+
+/** JSON streams carry the plain type. Source: handlers.serveWatchHandler. */
+function streamMediaType({ format }: OutputForm): string {
+  return format.name === 'protobuf' ? `${format.mediaType};stream=watch` : format.mediaType;
+}

@@ -1,0 +1,335 @@
+// ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
+// Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order this keeps.
+import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  formatGroupResource,
+  isStatusError,
+  type Logger,
+  newTimeout,
+  newUnauthorized,
+  silentLogger,
+  systemClock,
+} from '@kapstan/api';
+import type { UserInfo } from '../../registry/definition/request-context.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { isLongRunning, parseRequestInfo, type RequestInfo } from '../exchange/request-info.ts';
+import { sendError, sendPageNotFound, sendText } from '../exchange/status-response.ts';
+import { TurnFlusher } from '../exchange/turn-flusher.ts';
+import { WarningRecorder } from '../exchange/warning-recorder.ts';
+import { PathRouter } from '../paths/path-router.ts';
+import { ServerMetrics } from '../paths/server-metrics.ts';
+import { InflightLimit } from '../request/inflight-limit.ts';
+import { RequestAccess, sendInternalError } from '../request/request-access.ts';
+import { endAudit, RequestAudit } from '../request/request-audit.ts';
+import { requestTimeoutMs } from '../request/request-deadline.ts';
+import { RequestTurns } from '../request/request-turns.ts';
+import { YamlBodies } from '../request/yaml-bodies.ts';
+import { isConnectUrl } from '../resource/connect-handler.ts';
+import type { HandlerPorts, ResourceCall } from '../resource/resource-call.ts';
+import { routeResource } from '../resource/resource-router.ts';
+import type { Route } from '../resource/route.ts';
+import { TunnelRegistry } from '../tunnel/tunnel-registry.ts';
+import { TunnelTransport } from '../tunnel/tunnel-transport.ts';
+import { InitialSlices } from '../watch/initial-slices.ts';
+import { WatchBudget } from '../watch/watch-budget.ts';
+import { WatchRegistry } from '../watch/watch-registry.ts';
+import { isWebSocketRequest } from '../watch/websocket-watch.ts';
+import { type ApiServerOptions, apiServerDefaults as defaults } from './api-server-options.ts';
+import { GracefulShutdown } from './graceful-shutdown.ts';
+import { type HttpServer, type HttpServerOptions, startHttpServer } from './http-server.ts';
+
+const writeVerbs: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
+
+/** Longest wait for a place among the requests in flight. Source: flowcontrol's request wait limit. */
+const maxWaitMs = 60_000;
+
+export interface ApiServer {
+  readonly url: string;
+  readonly port: number;
+  /** Ends watches, lets running requests end, closes. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Starts serving the catalog. Resolves when it listens. */
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const chain = new RequestChain(options);
+  const { tls, host, port, goawayChance, maxConcurrentStreams, random, clock, logger } = options;
+  const httpOptions: HttpServerOptions = {
+    handle: (exchange) => chain.serve(exchange),
+    upgrades: (request) => isConnectUrl(request.url ?? '/') || isWebSocketRequest(request),
+    ...(tls === undefined ? {} : { tls }),
+    ...(host === undefined ? {} : { host }),
+    ...(port === undefined ? {} : { port }),
+    ...(goawayChance === undefined ? {} : { goawayChance }),
+    ...(maxConcurrentStreams === undefined ? {} : { maxConcurrentStreams }),
+    ...(random === undefined ? {} : { random }),
+    ...(clock === undefined ? {} : { clock }),
+    ...(logger === undefined ? {} : { logger }),
+  };
+  const server: HttpServer = await startHttpServer(httpOptions);
+  let closing: Promise<void> | undefined;
+  return {
+    url: server.url,
+    port: server.port,
+    close: () => {
+      closing ??= chain.shutdown.run(server);
+      return closing;
+    },
+  };
+}
+
+class RequestChain {
+  readonly shutdown: GracefulShutdown;
+  readonly #options: ApiServerOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #ports: HandlerPorts;
+  readonly #limit: InflightLimit;
+  readonly #paths: PathRouter;
+  readonly #metrics: ServerMetrics;
+  readonly #access: RequestAccess;
+  readonly #audit: RequestAudit | undefined;
+
+  constructor(options: ApiServerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+    this.#ports = handlerPorts(options, this.#clock);
+    this.shutdown = new GracefulShutdown({
+      ...options.shutdown,
+      drainMs: options.drainMs ?? options.requestTimeoutMs ?? defaults.requestTimeoutMs,
+      watches: this.#ports.watches,
+      tunnels: this.#ports.tunnels,
+      yamlBodies: this.#ports.yamlBodies,
+      initialSlices: this.#ports.initialSlices,
+      clock: this.#clock,
+    });
+    this.#limit = new InflightLimit({
+      maxRequestsInflight: options.maxRequestsInflight ?? defaults.maxRequestsInflight,
+      maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? defaults.maxMutatingRequestsInflight,
+      maxWaitMs: Math.min((options.requestTimeoutMs ?? defaults.requestTimeoutMs) / 4, maxWaitMs),
+      clock: this.#clock,
+    });
+    this.#metrics = new ServerMetrics({
+      catalog: options.catalog,
+      limit: this.#limit,
+      watches: this.#ports.watches,
+      clock: this.#clock,
+      others: options.metrics ?? [],
+    });
+    this.#access = new RequestAccess({
+      authentication: options.authentication,
+      authorizer: options.authorizer,
+      clientAuthorities: options.tls?.clientCa,
+      metrics: this.#metrics.access,
+      clock: this.#clock,
+      logger: this.#logger,
+    });
+    this.#audit = options.audit && new RequestAudit(options.audit, this.#clock);
+    this.#paths = new PathRouter({
+      catalog: options.catalog,
+      healthChecks: [...(options.healthChecks ?? []), this.shutdown.healthCheck],
+      livezGraceMs: options.livezGraceMs ?? 0,
+      metrics: this.#metrics,
+      pages: options.pages ?? [],
+      clock: this.#clock,
+    });
+  }
+
+  /** Answers every request; never rejects. */
+  async serve(exchange: Exchange): Promise<void> {
+    try {
+      exchange.auditId = auditId(exchange.header('audit-id'));
+      exchange.setHeader('Audit-Id', exchange.auditId);
+      if (this.shutdown.refuses(exchange)) return;
+      exchange.setHeader('Cache-Control', 'no-cache, private');
+      const { onRequest } = this.#options;
+      if (onRequest !== undefined) await onRequest(exchange);
+      await this.#serve(exchange);
+    } catch (error) {
+      this.#answerError(exchange, error);
+    } finally {
+      endAudit(exchange);
+    }
+  }
+
+  async #serve(exchange: Exchange): Promise<void> {
+    const info = readRequestInfo(exchange);
+    if (info === undefined) return;
+    const leave = this.shutdown.enter(info);
+    try {
+      const startMs = this.#clock.monotonicNow();
+      exchange.onClose(() => this.#metrics.observe(exchange, info, this.#clock.monotonicNow() - startMs));
+      if (!isLongRunning(info)) this.#limitTime(exchange, info);
+      await this.#serveInTime(exchange, info);
+    } finally {
+      leave();
+    }
+  }
+
+  async #serveInTime(exchange: Exchange, info: RequestInfo): Promise<void> {
+    const startMs = this.#clock.monotonicNow();
+    const requester = await this.#access.authenticate(exchange);
+    const authenticatedMs = this.#clock.monotonicNow();
+    // For whoever answers, also for who refuses. A resource adds its own.
+    if (exchange.earlyWarnings.length > 0) exchange.setHeader('Warning', earlyWarnings(exchange).headers());
+    if (this.#audit !== undefined && !(await this.#audit.begin(exchange, info, requester))) {
+      return sendInternalError(exchange, 'failed to store audit event');
+    }
+    if (exchange.signal.aborted) return;
+    exchange.audit?.spend('authentication', authenticatedMs - startMs);
+    if (requester === undefined) throw newUnauthorized();
+    const reading = this.#access.readSelector(info);
+    if (reading !== undefined) await reading;
+    const acting = this.#access.actAs(exchange, info, requester);
+    const user = acting instanceof Promise ? await acting : acting;
+    // Answered meanwhile, or nobody is there any more.
+    if (exchange.signal.aborted) return;
+    const askedMs = this.#clock.monotonicNow();
+    const place = this.#limit.enter(info, user, exchange.signal);
+    const leave = place instanceof Promise ? await place : place;
+    exchange.audit?.spend('apf-queue-wait', this.#clock.monotonicNow() - askedMs);
+    if (leave === undefined) {
+      if (exchange.signal.aborted) return;
+      exchange.setHeader('Retry-After', '1');
+      return sendText(exchange, 429, 'Too many requests, please try again later.\n');
+    }
+    try {
+      const isAllowed = await this.#access.authorize(exchange, info, user);
+      if (isAllowed && !exchange.signal.aborted) await this.#dispatch(exchange, info, user);
+    } finally {
+      leave();
+    }
+  }
+
+  async #dispatch(exchange: Exchange, info: RequestInfo, user: UserInfo): Promise<void> {
+    if (info.type === 'path') return this.#paths.serve(exchange);
+    // "//api/…" and "/apis//…" are read as resources by authorisation, but no path begins so.
+    const isRooted = /^\/(?:api\/|apis\/(?!\/))/.test(exchange.path);
+    const route = isRooted ? routeResource(this.#options.catalog, info, exchange.method) : 'unknown';
+    if (route === 'unknown') return sendPageNotFound(exchange);
+    const warnings = earlyWarnings(exchange);
+    const { served, subresource, name } = route;
+    const requireVerb: ResourceCall['requireVerb'] = (verb, describe) =>
+      this.#access.requireVerb({ info, user }, verb, describe);
+    const call = { exchange, info, name, served, subresource, user, warnings, ports: this.#ports, requireVerb };
+    const deprecation = served.definition.deprecationWarning;
+    if (deprecation !== undefined) {
+      warnings.add(deprecation);
+      exchange.audit?.annotate('k8s.io/deprecated', 'true');
+    }
+    this.#warnOfWrite(route, info, warnings);
+    exchange.beforeHead(() => {
+      const headers = warnings.headers();
+      if (headers.length > 0) exchange.setHeader('Warning', headers);
+    });
+    await route.handler(call);
+  }
+
+  /** What is written here may be enforced by nobody. */
+  #warnOfWrite({ served, subresource }: Route, { verb }: RequestInfo, warnings: WarningRecorder): void {
+    const { writeWarnings } = this.#options;
+    if (writeWarnings === undefined || subresource !== undefined || !writeVerbs.has(verb)) return;
+    const text = writeWarnings.get(formatGroupResource(served.definition));
+    if (text !== undefined) warnings.add(text);
+  }
+
+  /**
+   * A request that takes too long, from its arrival on, is answered with 504, and whoever works for it is told to stop. An
+   * answer that has begun is cut off, also when only its reader is slow. Source: filters/timeout.go, request_deadline.go.
+   */
+  #limitTime(exchange: Exchange, info: RequestInfo): void {
+    const maxMs = this.#options.requestTimeoutMs ?? defaults.requestTimeoutMs;
+    const timeoutMs = this.#timeoutMs(exchange, info, maxMs);
+    const cancel = this.#clock.setBackgroundTimer(() => {
+      const message = 'request did not complete within requested timeout - context deadline exceeded';
+      const late = newTimeout(message, 0);
+      exchange.cancel(late);
+      if (exchange.hasAnswered) exchange.abort();
+      else sendError(exchange, late);
+    }, timeoutMs);
+    exchange.onClose(cancel);
+  }
+
+  /** Throws 400, which is recorded: nobody is known yet. Source: filters/request_deadline.go (withFailedRequestAudit). */
+  #timeoutMs(exchange: Exchange, info: RequestInfo, maxMs: number): number {
+    try {
+      return requestTimeoutMs(info, exchange.query, maxMs);
+    } catch (error) {
+      void this.#audit?.begin(exchange, info, undefined);
+      throw error;
+    }
+  }
+
+  /** What is thrown is the answer; in the middle of one it can only be cut off. */
+  #answerError(exchange: Exchange, error: unknown): void {
+    const isEarly = exchange.hasAnswered || exchange.signal.aborted;
+    if (isEarly) this.#logger.debug('request ended early', { path: exchange.path, error: textOf(error) });
+    else if (!isStatusError(error)) {
+      const shown = error instanceof Error ? error.stack : error;
+      this.#logger.error('request failed', { path: exchange.path, error: shown });
+    }
+    if (isPanic(error)) exchange.audit?.panic(error);
+    if (isEarly) exchange.abortUnfinished();
+    else sendError(exchange, error);
+  }
+}
+
+function handlerPorts(options: ApiServerOptions, clock: Clock): HandlerPorts {
+  return {
+    clock,
+    random: options.random ?? Math.random,
+    maxBodyBytes: options.maxBodyBytes ?? defaults.maxBodyBytes,
+    allowsUnsafeDeletion: options.allowsUnsafeDeletion === true,
+    minWatchMs: options.minWatchMs ?? defaults.minWatchMs,
+    maxWatchBufferBytes: options.maxWatchBufferBytes ?? defaults.maxWatchBufferBytes,
+    patching: options.patching,
+    flusher: new TurnFlusher(),
+    turns: new RequestTurns(clock),
+    yamlBodies: new YamlBodies(systemClock),
+    watches: new WatchRegistry(),
+    watchBudget: new WatchBudget({
+      userBytes: options.maxUserWatchBufferBytes ?? defaults.maxUserWatchBufferBytes,
+      serverBytes: options.maxServerWatchBufferBytes ?? defaults.maxServerWatchBufferBytes,
+    }),
+    initialSlices: new InitialSlices(clock),
+    tunnels: new TunnelRegistry(),
+    transport: new TunnelTransport({
+      ...options.kubelet,
+      clock,
+      ...(options.dial !== undefined && { dial: options.dial }),
+    }),
+    tunnelIdleMs: options.tunnelIdleMs ?? defaults.tunnelIdleMs,
+  };
+}
+
+/** Undefined: it cannot be told what is asked for, which is answered. Source: filters/requestinfo.go. */
+function readRequestInfo(exchange: Exchange): RequestInfo | undefined {
+  try {
+    return parseRequestInfo(exchange);
+  } catch (error) {
+    sendInternalError(exchange, `failed to create RequestInfo: ${textOf(error)}`);
+    return undefined;
+  }
+}
+
+function earlyWarnings(exchange: Exchange): WarningRecorder {
+  const warnings = new WarningRecorder();
+  for (const text of exchange.earlyWarnings) warnings.add(text);
+  return warnings;
+}
+
+/** What nobody throws on purpose. */
+function isPanic(error: unknown): error is Error {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A client's own id is kept as it is. Source: filters/audit_init.go. */
+function auditId(sent: string | undefined): string {
+  return sent === undefined || sent === '' ? randomUUID() : sent;
+}

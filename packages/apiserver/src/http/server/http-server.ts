@@ -1,0 +1,304 @@
+// HttpServer: sockets, TLS, HTTP/1.1 and HTTP/2, and a close that drains. Knows nothing of Kubernetes.
+// Node 20's HTTP/2 server has no closeIdleConnections and no drain of its own; both are here.
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { type Clock, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import { Exchange, type UpgradeOffer } from '../exchange/exchange.ts';
+import { abortResponse, type NodeRequest, type NodeResponse } from '../exchange/response-stream.ts';
+import { headWithoutUpgrade } from './ignored-upgrade.ts';
+import { maxHeaders, refusalOf, refuseClient, refusePlainHttp, sendRefusal } from './request-refusal.ts';
+import { UnansweredRequests } from './unanswered-requests.ts';
+
+export interface TlsOptions {
+  /** PEM. */
+  readonly cert: string | Uint8Array;
+  /** PEM. */
+  readonly key: string | Uint8Array;
+  /** PEM of the authorities that sign client certificates. Absent = client certificates are not asked for. */
+  readonly clientCa?: string | Uint8Array | readonly (string | Uint8Array)[];
+}
+
+export interface HttpServerOptions {
+  /** Absent = plain HTTP/1.1: for tests and behind a proxy on the same machine. */
+  readonly tls?: TlsOptions;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0 or absent = any free one. */
+  readonly port?: number;
+  /** Answers a request. A rejection is logged and ends the connection. */
+  readonly handle: (exchange: Exchange) => Promise<void>;
+  /** Whether a request may be answered in the other protocol that it offers; else the offer is passed over. Default: none may. */
+  readonly upgrades?: (request: IncomingMessage) => boolean;
+  /** Idle HTTP/1.1 connections are closed after this, in milliseconds. Default 180 000. */
+  readonly keepAliveMs?: number;
+  /** Requests at once on one HTTP/2 connection. Default 250. */
+  readonly maxConcurrentStreams?: number;
+  /**
+   * Largest head of a request, its URL included, in bytes; 4096 more pass, as in Go. A larger one gets 431, or its stream is reset.
+   * An HTTP/2 connection ends with a header of more than 65,536 bytes or nine frames of headers, whatever is said here: nghttp2's
+   * bounds. Default 1 048 576.
+   */
+  readonly maxHeaderBytes?: number;
+  /** How long a close waits for running requests, in milliseconds. Default 10 000. */
+  readonly drainMs?: number;
+  /**
+   * Share of requests, in [0, 1], with which the server sends GOAWAY on an HTTP/2 connection: what runs on it ends in peace, the
+   * client makes a new one. Default 0. Source: filters/goaway.go.
+   */
+  readonly goawayChance?: number;
+  /** In [0, 1). Default Math.random. */
+  readonly random?: () => number;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+export interface HttpServer {
+  /** "https://127.0.0.1:6443" */
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Stops listening, lets running requests end, then cuts what is left. Idempotent. `drainMs`: how long it waits for them, in
+   * milliseconds; default that of the options.
+   */
+  close(drainMs?: number): Promise<void>;
+}
+
+const defaults = {
+  host: '127.0.0.1',
+  port: 0,
+  keepAliveMs: 180_000,
+  // What a client takes for granted before it is told: one that opens more at once has meant it. Source: secure_serving.go.
+  maxConcurrentStreams: 250,
+  maxHeaderBytes: 1_048_576,
+  drainMs: 10_000,
+} as const satisfies Partial<HttpServerOptions>;
+
+/** A peer that vanishes without a word is found out: after this it is probed, by the system. */
+const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 30_000 } as const;
+/** Time for a client to send its headers: slow ones hold no connection for longer. */
+const headersTimeoutMs = 32_000;
+/** Source: net/http initialReadLimitSize. */
+const headerSlopBytes = 4096;
+
+/** Resolves when it listens. Rejects when the address cannot be had. */
+export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
+  const connections = new Connections(options);
+  const server = createNodeServer(options, (request, response) => connections.serve(request, response));
+  connections.attach(server);
+  const host = options.host ?? defaults.host;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port ?? defaults.port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  const scheme = options.tls === undefined ? 'http' : 'https';
+  let closing: Promise<void> | undefined;
+  return {
+    url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    close: (drainMs = options.drainMs ?? defaults.drainMs) => {
+      closing ??= connections.drain(server, drainMs);
+      return closing;
+    },
+  };
+}
+
+type NodeServer = Server | Http2SecureServer;
+
+function createNodeServer(
+  options: HttpServerOptions,
+  listener: (request: NodeRequest, response: NodeResponse) => void,
+): NodeServer {
+  const maxHeaderSize = (options.maxHeaderBytes ?? defaults.maxHeaderBytes) + headerSlopBytes;
+  const http1 = {
+    keepAliveTimeout: options.keepAliveMs ?? defaults.keepAliveMs,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: 0,
+    // Looked at here, for both kinds of servers.
+    requireHostHeader: false,
+    maxHeaderSize,
+  };
+  // One more than may come: it shows that there were too many.
+  const maxHeadersCount = maxHeaders + 1;
+  // Node 24.9 and newer ask it before they let go of the connection; older ones always do, see attach.
+  const shouldUpgradeCallback = (request: IncomingMessage): boolean => options.upgrades?.(request) === true;
+  const asked = { maxHeadersCount, shouldUpgradeCallback };
+  const { tls } = options;
+  if (tls === undefined) {
+    const server = createServer(
+      { ...http1, ...keepAliveProbes },
+      (request: IncomingMessage, response: ServerResponse) => listener(request, response),
+    );
+    return Object.assign(server, asked);
+  }
+  const server = createSecureServer({
+    allowHTTP1: true,
+    cert: tls.cert as string,
+    key: tls.key as string,
+    minVersion: 'TLSv1.2',
+    // A certificate that cannot be trusted is answered with 401, not with a broken connection.
+    ...(tls.clientCa === undefined
+      ? {}
+      : { ca: tls.clientCa as string | string[], requestCert: true, rejectUnauthorized: false }),
+    settings: {
+      maxConcurrentStreams: options.maxConcurrentStreams ?? defaults.maxConcurrentStreams,
+      maxHeaderListSize: maxHeaderSize,
+    },
+    // Unlike node:http, this server leaves Nagle's algorithm on: an event could wait 40 ms for an acknowledgement.
+    ...{ noDelay: true, ...keepAliveProbes },
+    maxHeaderListPairs: maxHeaders,
+  });
+  server.on('request', listener);
+  // HTTP/1.1 on this server reads these members, as node:http does.
+  return Object.assign(server, { ...http1, ...asked });
+}
+
+/** The sockets, sessions and running requests of one server. */
+class Connections {
+  readonly #options: HttpServerOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** All of them; with TLS also the sockets below it. */
+  readonly #sockets = new Set<Socket>();
+  /** Those that speak HTTP/1.1. */
+  readonly #http1Sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** With the connection of those that asked for another protocol: it may be theirs by now. */
+  readonly #running = new Map<NodeResponse, Socket | undefined>();
+  readonly #unanswered = new UnansweredRequests();
+  readonly #onRequestError = (error: Error): void => this.#logger.debug('request failed', { error: error.message });
+  readonly #onAnswerError = (error: Error): void => this.#logger.debug('answer failed', { error: error.message });
+  #onIdle: (() => void) | undefined;
+  #isClosing = false;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  attach(server: NodeServer): void {
+    const track = (socket: Socket, isHttp1: boolean): void => {
+      if (this.#sockets.has(socket)) return;
+      this.#sockets.add(socket);
+      if (isHttp1) this.#http1Sockets.add(socket);
+      socket.once('close', () => {
+        this.#sockets.delete(socket);
+        this.#http1Sockets.delete(socket);
+      });
+    };
+    const isTls = this.#options.tls !== undefined;
+    server.on('connection', (socket: Socket) => track(socket, !isTls));
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      const offer = { request, socket, head };
+      this.#unanswered.whenAnswered(socket, () => {
+        if (this.#options.upgrades?.(request) === true) return this.#serveDetached(offer, offer);
+        // As if it had not been offered: the request is read once more, and the connection goes on.
+        socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+        socket.removeAllListeners('timeout');
+        server.emit(isTls ? 'secureConnection' : 'connection', socket);
+      });
+    });
+    server.on('connect', (request: NodeRequest, detached: Socket | NodeResponse) => {
+      if ('stream' in request) return this.serve(request, detached as NodeResponse);
+      const socket = detached as Socket;
+      this.#unanswered.whenAnswered(socket, () => this.#serveDetached({ request, socket }));
+    });
+    server.on('secureConnection', (socket: TLSSocket) => track(socket, socket.alpnProtocol !== 'h2'));
+    server.on('session', (session: ServerHttp2Session) => {
+      this.#sessions.add(session);
+      session.once('close', () => this.#sessions.delete(session));
+      session.on('error', (error) => this.#logger.debug('HTTP/2 session failed', { error: error.message }));
+    });
+    server.on('tlsClientError', (error: Error & { code?: string }, socket: TLSSocket) => {
+      this.#logger.debug('TLS handshake failed', { error: error.message });
+      if (error.code === 'ERR_SSL_HTTP_REQUEST') refusePlainHttp(socket);
+    });
+    server.on('clientError', (error: Error & { code?: string }, socket: Socket) => refuseClient(error, socket));
+  }
+
+  /** node:http has let go of the connection: here is what it would have done with an answer. */
+  #serveDetached({ request, socket }: Pick<UpgradeOffer, 'request' | 'socket'>, offer?: UpgradeOffer): void {
+    const response = new ServerResponse(request);
+    socket.on('error', (error: Error) => this.#logger.debug('upgraded connection failed', { error: error.message }));
+    response.assignSocket(socket);
+    response.shouldKeepAlive = false;
+    response.once('finish', () => socket.destroySoon());
+    // Nobody reads it while it is not known what comes of it: it would not be seen that the client has gone.
+    const onEnd = (): void => void socket.destroy();
+    socket.once('end', onEnd);
+    socket.read(0);
+    this.serve(request, response, offer && { ...offer, release: () => socket.off('end', onEnd) });
+  }
+
+  serve(request: NodeRequest, response: NodeResponse, upgrade?: UpgradeOffer): void {
+    this.#running.set(response, upgrade?.socket);
+    const over = (): void => {
+      this.#running.delete(response);
+      if (this.#running.size === 0) this.#onIdle?.();
+    };
+    if ('stream' in response) response.once('close', over);
+    else this.#unanswered.add(response, over);
+    // A connection that breaks is told by "close"; without listeners the errors would end the process.
+    request.on('error', this.#onRequestError);
+    response.on('error', this.#onAnswerError);
+    if (this.#isClosing && !('stream' in response)) response.shouldKeepAlive = false;
+    if ('stream' in response && this.#sendsAway()) response.stream.session?.close();
+    const refusal = refusalOf(request);
+    if (refusal !== undefined) return sendRefusal(response, refusal);
+    const ports = { clock: this.#clock, ...(upgrade !== undefined && { upgrade }) };
+    const onError = (error: unknown): void => {
+      this.#logger.error('handler failed', { error: error instanceof Error ? error.message : String(error) });
+      abortResponse(response);
+    };
+    try {
+      this.#options.handle(new Exchange(request, response, ports)).catch(onError);
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  async drain(server: NodeServer, drainMs: number): Promise<void> {
+    this.#isClosing = true;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const session of this.#sessions) session.close();
+    this.#closeIdleSockets();
+    await this.#idle(drainMs);
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #sendsAway(): boolean {
+    const { goawayChance = 0, random = Math.random } = this.#options;
+    return goawayChance > 0 && random() < goawayChance;
+  }
+
+  /** HTTP/1.1 connections that serve nothing now; those that do are told not to stay open. */
+  #closeIdleSockets(): void {
+    const busy = new Set<unknown>();
+    for (const [response, upgraded] of this.#running) {
+      if ('stream' in response) continue;
+      busy.add(upgraded ?? response.socket);
+      if (!response.headersSent) response.shouldKeepAlive = false;
+    }
+    for (const socket of this.#http1Sockets) if (!busy.has(socket)) socket.destroy();
+  }
+
+  /** Resolves when no request runs, or when the time for that is up. */
+  #idle(drainMs: number): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#clock.setTimer(resolve, drainMs);
+      this.#onIdle = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

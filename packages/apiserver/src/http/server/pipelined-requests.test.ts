@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import { selfSigned } from '../../testing/self-signed.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { type HttpServer, startHttpServer } from './http-server.ts';
+
+let server: HttpServer | undefined;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await server?.close();
+  server = undefined;
+});
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** Listeners that a connection had when a request on it was answered. */
+const listeners: number[] = [];
+
+async function answer(exchange: Exchange): Promise<void> {
+  const { socket, path } = exchange;
+  listeners.push(
+    ...['close', 'timeout', 'error', 'data', 'drain', 'end'].map((name) => socket?.listenerCount(name) ?? 0),
+  );
+  if (exchange.isUpgrade) {
+    const { socket: mine, head } = exchange.takeOver();
+    mine.end(`HTTP/1.1 101 Switching Protocols\r\n\r\n${path} and ${Buffer.from(head)}`);
+    return;
+  }
+  if (path === '/large') {
+    const stream = exchange.open(200);
+    for (let i = 0; i < 64; i++) if (!stream.write(Buffer.alloc(65_536, 'x'))) await stream.drained();
+    return stream.end();
+  }
+  if (path === '/late') await nextTurn();
+  exchange.send(200, Buffer.from(path));
+}
+
+/** `idleMs`: that of a connection between two requests. */
+async function open(kind: string, idleMs?: number): Promise<Socket> {
+  const { cert, key } = await selfSigned('CN=127.0.0.1');
+  server = await startHttpServer({
+    handle: answer,
+    upgrades: ({ headers }) => headers.upgrade === 'mine',
+    drainMs: 0,
+    ...(kind === 'TLS' && { tls: { cert, key } }),
+    ...(idleMs !== undefined && { keepAliveMs: idleMs }),
+  });
+  const to = { port: server.port, host: '127.0.0.1' };
+  const socket = kind === 'TLS' ? connectTls({ ...to, ca: cert }) : connect(to);
+  sockets.push(socket);
+  await once(socket, kind === 'TLS' ? 'secureConnect' : 'connect');
+  listeners.length = 0;
+  return socket;
+}
+
+const get = (path: string, protocol?: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\n${protocol === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n`}\r\n`;
+const last = 'GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+const bodies = (answers: string): string[] => answers.match(/(?<=\r\n\r\n)[^H]+/g) ?? [];
+
+describe.each(['plain', 'TLS'])('requests sent ahead on a connection that is %s', (kind) => {
+  it('are answered in turn, with an upgrade behind them', async () => {
+    const socket = await open(kind);
+    socket.write(`${get('/late')}${get('/a')}${get('/late')}${get('/b', 'mine')}bytes`);
+    expect(bodies(await text(socket))).toEqual(['/late', '/a', '/late', '/b and bytes']);
+  });
+
+  it('are answered in turn when they offer what nobody speaks', async () => {
+    const socket = await open(kind);
+    const paths = Array.from({ length: 40 }, (_, at) => (at % 3 === 0 ? '/late' : `/${at}`));
+    socket.write(paths.map((path, at) => get(path, at % 2 === 0 ? 'theirs' : undefined)).join('') + last);
+    expect(bodies(await text(socket))).toEqual([...paths, '/last']);
+    expect(Math.max(...listeners)).toBeLessThan(10);
+  });
+
+  it('leave no listeners behind, however many wait', async () => {
+    const socket = await open(kind);
+    socket.write(get('/late').repeat(100) + last);
+    expect(bodies(await text(socket))).toHaveLength(101);
+    expect(Math.max(...listeners)).toBeLessThan(10);
+  });
+
+  it('are upgraded after an answer that waits for room', async () => {
+    const socket = await open(kind);
+    socket.pause();
+    socket.write(get('/large') + get('/b', 'mine'));
+    for (let i = 0; i < 50; i++) await nextTurn();
+    const answers = await text(socket);
+    expect(answers.length).toBeGreaterThan(64 * 65_536);
+    expect(answers).toMatch(/101 Switching Protocols\r\n\r\n\/b and $/);
+  });
+
+  it('are given up with the connection', async () => {
+    const socket = await open(kind);
+    socket.write(get('/large') + get('/b', 'mine'));
+    await once(socket, 'data');
+    socket.destroy();
+    await server?.close();
+  });
+
+  it('are no CONNECT, which is answered, and ends the connection', async () => {
+    const socket = await open(kind);
+    socket.write(`${get('/a')}CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(bodies(await text(socket))).toEqual(['/a', 'example.com:443']);
+  });
+});

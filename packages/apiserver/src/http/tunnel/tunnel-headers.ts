@@ -1,0 +1,74 @@
+// The headers of a request or an answer that is passed on: without what belongs to one connection, or to this server. Used by
+// tunnel-upgrade.ts and tunnel-forward.ts. Source: httputil.ReverseProxy of Go, filters WithAuthentication, WithImpersonation.
+import { isTokenProtocol, subprotocolsIn } from '../../authn/websocket-protocol.ts';
+
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** RFC 9110 §7.6.1, as Go has it. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What is for this server alone: a peer must not see who the client says it is. "expect" was answered here. */
+const own = /^(?:authorization|expect|(?:impersonate|x-remote)-(?:user|uid|group|extra-.*))$/;
+
+/** Headers as node:http and node:http2 list them, in pairs. */
+export function pairsOf(rawHeaders: readonly string[]): HeaderList {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) pairs.push([rawHeaders[i] ?? '', rawHeaders[i + 1] ?? '']);
+  return pairs;
+}
+
+export interface ForwardedRequest {
+  readonly rawHeaders: readonly string[];
+  /** Address of the client; undefined when it is gone. */
+  readonly client: string | undefined;
+  /** "connection": what belongs to the connection goes on to the peer, as it is made one with the client's. */
+  readonly scope: 'request' | 'connection';
+}
+
+/** The headers for the peer. The client's address is added to those that led it here. */
+export function requestHeaders({ rawHeaders, client, scope }: ForwardedRequest): HeaderList {
+  const pairs = pairsOf(rawHeaders)
+    .map(([name, value]) => [name === ':authority' ? 'Host' : name, value] as const)
+    .filter(([name]) => !name.startsWith(':') && !own.test(name.toLowerCase()));
+  const kept = scope === 'connection' ? pairs : withoutHops(pairs);
+  const isForwardedFor = ([name]: readonly [string, string]): boolean => name.toLowerCase() === 'x-forwarded-for';
+  const ways = [...kept.filter(isForwardedFor).map(([, value]) => value), ...(client === undefined ? [] : [client])];
+  const others = kept.filter((pair) => !isForwardedFor(pair)).flatMap(withoutToken);
+  return ways.length === 0 ? others : [...others, ['X-Forwarded-For', ways.join(', ')]];
+}
+
+/** The headers of a peer's answer for the client. */
+export function answerHeaders(rawHeaders: readonly string[]): HeaderList {
+  return withoutHops(pairsOf(rawHeaders)).filter(([name]) => !/^access-control-allow-/i.test(name));
+}
+
+function withoutHops(pairs: HeaderList): HeaderList {
+  const named = pairs
+    .filter(([name]) => name.toLowerCase() === 'connection')
+    .flatMap(([, value]) => value.split(',').map((option) => option.trim().toLowerCase()));
+  const isKept = ([name, value]: readonly [string, string]): boolean => {
+    const key = name.toLowerCase();
+    // Source: trailers are announced to the peer, who may need to know.
+    if (key === 'te') return value.split(',').some((coding) => coding.trim().toLowerCase() === 'trailers');
+    return !hopByHop.has(key) && !named.includes(key);
+  };
+  return pairs.filter(isKept).map(([name, value]) => [name, name.toLowerCase() === 'te' ? 'trailers' : value]);
+}
+
+/** A token among the protocols of a WebSocket was for this server. Source: authentication/request/websocket/protocol.go. */
+function withoutToken([name, value]: readonly [string, string]): HeaderList {
+  if (name.toLowerCase() !== 'sec-websocket-protocol') return [[name, value]];
+  const protocols = subprotocolsIn([value]);
+  const kept = protocols.filter((protocol) => !isTokenProtocol(protocol)).join(', ');
+  return kept === '' ? [] : [[name, kept]];
+}

@@ -1,0 +1,59 @@
+// One request of this server to a peer, on a connection of its own: of proxies and of logs. Used by tunnel-forward.ts and
+// tunnel-bytes.ts.
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type Destination, escapePath, formatHostPort } from '../../registry/definition/destination.ts';
+import { dialError } from './tunnel-dial-error.ts';
+import type { HeaderList } from './tunnel-headers.ts';
+import type { TunnelTransport } from './tunnel-transport.ts';
+
+export interface PeerRequest {
+  readonly method: string;
+  /** With "?" if there is one. Absent: the destination's own. */
+  readonly target?: string;
+  readonly headers: HeaderList;
+  /** Sends the body, and ends it. Default: there is none. */
+  readonly send?: (request: ClientRequest) => void;
+  /** Ends the request and its answer. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The head of the answer; its body is to be read, or destroyed. Rejects with DialError, and with the signal's reason. The
+ * connection ends with the body of the answer.
+ */
+export async function requestPeer(
+  transport: TunnelTransport,
+  destination: Destination,
+  { method, target, headers, send, signal }: PeerRequest,
+): Promise<IncomingMessage> {
+  const socket = await transport.connect(destination, signal);
+  const { host, port, path, query = '' } = destination;
+  const request = httpRequest({
+    method,
+    path: target ?? `${escapePath(path)}${query === '' ? '' : `?${query}`}`,
+    createConnection: () => socket,
+    setHost: false,
+    signal,
+  });
+  for (const [name, values] of grouped(headers))
+    request.setHeader(name, values.length === 1 ? (values[0] ?? '') : values);
+  if (!request.hasHeader('host')) request.setHeader('Host', formatHostPort(host, port));
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve);
+    // Errors after the answer began are the answer's; without a listener they would end the process.
+    request.on('error', (error) => reject(signal.aborted ? signal.reason : dialError(error, destination)));
+    request.once('close', () => socket.destroy());
+    if (send === undefined) request.end();
+    else send(request);
+  });
+}
+
+function grouped(headers: HeaderList): ReadonlyMap<string, readonly string[]> {
+  const byName = new Map<string, { readonly name: string; readonly values: string[] }>();
+  for (const [name, value] of headers) {
+    const entry = byName.get(name.toLowerCase()) ?? { name, values: [] };
+    entry.values.push(value);
+    byName.set(name.toLowerCase(), entry);
+  }
+  return new Map([...byName.values()].map(({ name, values }) => [name, values]));
+}

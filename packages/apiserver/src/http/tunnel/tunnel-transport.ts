@@ -1,0 +1,113 @@
+// TunnelTransport: connections from this server to kubelets, pods and endpoints: one for each request, none is kept. Used by
+// tunnel-request.ts. Source: pkg/kubelet/client (transportConfig), net/http DefaultTransport (its times).
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Clock } from '@kapstan/api';
+import type { Destination } from '../../registry/definition/destination.ts';
+import { DialError, dialError } from './tunnel-dial-error.ts';
+
+export interface KubeletOptions {
+  /** PEM of the certificate and the key that this server shows to kubelets. Default none. */
+  readonly clientCert?: string;
+  readonly clientKey?: string;
+  /** PEM of the authorities that sign the certificates of kubelets. Absent: any certificate will do. */
+  readonly ca?: string;
+  /** Longest time until a connection stands, its handshake included, in milliseconds. 0 = that of proxies: 30 000. Default 0. */
+  readonly timeoutMs?: number;
+}
+
+export interface TunnelTransportOptions extends KubeletOptions {
+  readonly clock: Clock;
+  /** Opens the connection below TLS. Default: by TCP. */
+  readonly dial?: (address: { readonly host: string; readonly port: number }) => Socket;
+}
+
+const defaultTimeoutMs = 30_000;
+/** A peer that vanishes without a word is found out: after this it is probed, by the system. */
+const keepAliveMs = 30_000;
+
+export class TunnelTransport {
+  readonly #options: TunnelTransportOptions;
+
+  constructor(options: TunnelTransportOptions) {
+    this.#options = options;
+  }
+
+  /** A connection that stands. Rejects with {@link DialError}, and with the reason of the signal. */
+  connect(destination: Destination, signal: AbortSignal): Promise<Socket> {
+    const { timeoutMs = 0, clock } = this.#options;
+    const limitMs = destination.peer === 'anyone' || timeoutMs === 0 ? defaultTimeoutMs : timeoutMs;
+    const { promise, resolve, reject } = settler<Socket>();
+    const plain = this.#dial(destination);
+    const socket = destination.scheme === 'http' ? plain : this.#secure(plain, destination);
+    const fail = (error: Error): void => {
+      // TLS tells of what went wrong below it; without a listener the error of the plain socket would end the process.
+      reject(error instanceof DialError ? error : dialError(error, destination));
+      socket.destroy();
+      plain.destroy();
+    };
+    const cancel = clock.setTimer(() => {
+      const error: NodeJS.ErrnoException = new Error('timeout');
+      fail(dialError(Object.assign(error, { code: 'ETIMEDOUT', syscall: 'connect' }), destination));
+    }, limitMs);
+    const onAbort = (): void => {
+      reject(signal.reason);
+      socket.destroy();
+      plain.destroy();
+    };
+    if (signal.aborted) onAbort();
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.once('error', fail);
+    if (socket !== plain) plain.on('error', fail);
+    socket.once('close', () => fail(new Error('socket hang up')));
+    socket.once(destination.scheme === 'http' ? 'connect' : 'secureConnect', () => resolve(socket));
+    return promise.finally(() => {
+      cancel();
+      signal.removeEventListener('abort', onAbort);
+      socket.off('error', fail);
+      // Between two owners an error must not be nobody's.
+      socket.on('error', () => undefined);
+    });
+  }
+
+  #dial({ host, port }: Destination): Socket {
+    const { dial } = this.#options;
+    if (dial !== undefined) return dial({ host, port });
+    return connect({
+      host,
+      port,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: keepAliveMs,
+      allowHalfOpen: true,
+    });
+  }
+
+  #secure(socket: Socket, { host, peer }: Destination): Socket {
+    const { clientCert, clientKey, ca } = this.#options;
+    const isVerified = peer === 'kubelet' && ca !== undefined;
+    return connectTls({
+      socket,
+      host,
+      ALPNProtocols: ['http/1.1'],
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(peer !== 'anyone' && clientCert !== undefined && { cert: clientCert, key: clientKey }),
+      rejectUnauthorized: isVerified,
+      ...(isVerified && { ca }),
+    });
+  }
+}
+
+function settler<T>(): {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (reason: unknown) => void;
+} {
+  let resolve: (value: T) => void = () => undefined;
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<T>((onValue, onReason) => {
+    resolve = onValue;
+    reject = onReason;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,87 @@
+// InitialSlices: initial events of a watch as the bytes of one write, made once for all watches that send the same ones at about
+// the same time. Many clients that start at once, as after a restart of the server, all read the same list. Used by watch-response.ts.
+import type { CancelTimer, Clock } from '@kapstan/api';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import type { StoredObject } from '../answer/encodings.ts';
+
+/** What frames of added objects depend on beside the objects. */
+export interface FrameForm {
+  readonly definition: ResourceDefinition;
+  /** Equal names mean equal frames of one definition. */
+  readonly name: string;
+}
+
+export interface InitialSlice {
+  /** In the order in which they are sent; at least one. */
+  readonly objects: readonly StoredObject[];
+  /** The length of each object's frame. */
+  readonly lengths: readonly number[];
+  /** All frames, joined. Shared: do not write into them. */
+  readonly bytes: Uint8Array;
+}
+
+interface KeptSlice extends InitialSlice {
+  readonly form: FrameForm;
+}
+
+/** A slice that is written over HTTP/1.1 is kept a second time, as a chunk. */
+const maxBytes = 8 * 1_048_576;
+/** Watches that start together share within this time. */
+const keptMs = 5_000;
+
+export class InitialSlices {
+  readonly #clock: Clock;
+  readonly #byName = new Map<string, Map<StoredObject, KeptSlice>>();
+  /** The oldest first. */
+  readonly #kept = new Set<KeptSlice>();
+  #bytes = 0;
+  #cancelTimer: CancelTimer | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Bytes that are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The slice that was last made of objects that begin with this one. */
+  beginningWith(first: StoredObject, { definition, name }: FrameForm): InitialSlice | undefined {
+    const slice = this.#byName.get(name)?.get(first);
+    return slice?.form.definition === definition ? slice : undefined;
+  }
+
+  /** Keeps the slice for a few seconds. It replaces the one that begins with the same object. */
+  keep(form: FrameForm, slice: InitialSlice): void {
+    const slices = this.#byName.get(form.name) ?? new Map<StoredObject, KeptSlice>();
+    this.#byName.set(form.name, slices);
+    const first = slice.objects[0] as StoredObject;
+    const replaced = slices.get(first);
+    if (replaced !== undefined) this.#forget(replaced);
+    const kept = { ...slice, form };
+    slices.set(first, kept);
+    this.#kept.add(kept);
+    this.#bytes += slice.bytes.length;
+    for (const oldest of this.#kept) {
+      if (this.#bytes <= maxBytes) break;
+      this.#forget(oldest);
+    }
+    this.#cancelTimer ??= this.#clock.setBackgroundTimer(() => this.clear(), keptMs);
+  }
+
+  #forget(slice: KeptSlice): void {
+    this.#kept.delete(slice);
+    this.#byName.get(slice.form.name)?.delete(slice.objects[0] as StoredObject);
+    this.#bytes -= slice.bytes.length;
+  }
+
+  /** Lets go of all slices and leaves no timer. */
+  clear(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#byName.clear();
+    this.#kept.clear();
+    this.#bytes = 0;
+  }
+}

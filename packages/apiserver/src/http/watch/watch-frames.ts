@@ -1,0 +1,148 @@
+// WatchFrames: the events of one watch as bytes, in the form its client asked for. Frames of whole objects and of
+// metadata are shared between all watchers of an event; Tables are shared within one second, because ages move on.
+import {
+  type Clock,
+  formatApiVersion,
+  initialEventsEndAnnotation,
+  stringifyJson,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { StorageEvent } from '@kapstan/storage';
+import { watchFrame, wrapMessage } from '../../codec/protobuf-envelope.ts';
+import { encodeValue, protobufFormat } from '../../codec/wire-format.ts';
+import type { ResourceDefinition } from '../../registry/definition/resource-definition.ts';
+import {
+  type EventType,
+  frameOf,
+  metadataFrame,
+  metadataMessage,
+  objectFrame,
+  objectMessage,
+  partialMetadata,
+  type StoredObject,
+} from '../answer/encodings.ts';
+import { type IncludeObject, tableFields, tableRow } from '../answer/table-response.ts';
+import type { OutputForm } from '../exchange/negotiation.ts';
+import { statusOf, wireStatus } from '../exchange/status-response.ts';
+import type { FrameForm } from './initial-slices.ts';
+
+/** The last Table made of an object, for as long as a watch holds it: what it shows holds good for one second. */
+const lastTables = new WeakMap<StoredObject, LastTable>();
+
+interface LastTable {
+  readonly definition: ResourceDefinition;
+  /** All else that the frame depends on. */
+  readonly name: string;
+  readonly frame: WeakRef<Uint8Array>;
+}
+
+export type WatchItem = StorageEvent<UnstructuredObject> | { readonly type: 'ERROR'; readonly error: Error };
+
+export interface WatchFramesOptions {
+  readonly definition: ResourceDefinition;
+  readonly form: OutputForm;
+  readonly includeObject: IncludeObject;
+  readonly clock: Clock;
+}
+
+export class WatchFrames {
+  readonly #options: WatchFramesOptions;
+  #hasSentColumns = false;
+
+  constructor(options: WatchFramesOptions) {
+    this.#options = options;
+  }
+
+  /** Call in the order of the events. Undefined where the form asked for has no events: lists of metadata. */
+  of(item: WatchItem): Uint8Array | undefined {
+    if (item.type === 'ERROR') return this.#valueFrame('ERROR', wireStatus(statusOf(item.error)));
+    if (this.#options.form.target?.kind === 'PartialObjectMetadataList') return undefined;
+    if (item.type === 'BOOKMARK') return this.#bookmark(item);
+    return this.#options.form.format.name === 'protobuf'
+      ? this.#protobuf(item.type, item.stored)
+      : this.#json(item.type, item.stored);
+  }
+
+  /** What frames of added objects depend on; undefined until the columns of a Table are out, and where there are no frames. */
+  get addedForm(): FrameForm | undefined {
+    const { definition, form, includeObject, clock } = this.#options;
+    const { format, target } = form;
+    if (target?.kind === 'PartialObjectMetadataList') return undefined;
+    const base = target === undefined ? format.name : `${format.name} ${target.kind} ${target.version}`;
+    if (target?.kind !== 'Table') return { definition, name: base };
+    if (!this.#hasSentColumns) return undefined;
+    return { definition, name: `${base} ${includeObject} ${Math.floor(clock.now() / 1000)}` };
+  }
+
+  #json(type: EventType, stored: StoredObject): Uint8Array {
+    const { target } = this.#options.form;
+    if (target === undefined) return objectFrame(type, stored);
+    if (target.kind === 'Table') return this.#tableFrame(type, stored);
+    return metadataFrame(type, stored, target.version);
+  }
+
+  #tableFrame(type: EventType, stored: StoredObject): Uint8Array {
+    const { definition, form, includeObject, clock } = this.#options;
+    const { format, target } = form;
+    const second = Math.floor(clock.now() / 1000);
+    const name = `${type} ${format.name} ${target?.version} ${includeObject} ${this.#hasSentColumns} ${second}`;
+    const known = lastTables.get(stored);
+    const isSame = known?.name === name && known.definition === definition;
+    const shared = isSame ? known.frame.deref() : undefined;
+    if (shared !== undefined) {
+      this.#hasSentColumns = true;
+      return shared;
+    }
+    const frame = this.#valueFrame(
+      type,
+      stored.view((object) => this.#table(object)),
+    );
+    lastTables.set(stored, { definition, name, frame: new WeakRef(frame) });
+    return frame;
+  }
+
+  #protobuf(type: EventType, stored: StoredObject): Uint8Array {
+    const { definition, form } = this.#options;
+    const name = `watch-protobuf-${form.target === undefined ? 'object' : form.target.version}-${type}`;
+    return stored.encoded({ name, encode: () => watchFrame(type, envelopeOf(definition, stored, form)) });
+  }
+
+  #bookmark(item: { readonly revision: number; readonly initialEventsEnd: boolean }): Uint8Array {
+    const { definition, form } = this.#options;
+    const annotations = item.initialEventsEnd ? { annotations: { [initialEventsEndAnnotation]: 'true' } } : {};
+    const metadata = { resourceVersion: String(item.revision), ...annotations };
+    const object = { kind: definition.kind, apiVersion: formatApiVersion(definition), metadata };
+    const target = form.target;
+    if (target === undefined) return this.#valueFrame('BOOKMARK', object);
+    const value = target.kind === 'Table' ? this.#table(object) : partialMetadata(object, target.version);
+    return this.#valueFrame('BOOKMARK', value);
+  }
+
+  #valueFrame(type: string, value: unknown): Uint8Array {
+    const { definition, form } = this.#options;
+    const { types } = definition.schema;
+    if (form.format.name === 'protobuf') return watchFrame(type, encodeValue(protobufFormat, value, { types }));
+    return frameOf(type, Buffer.from(stringifyJson(value)));
+  }
+
+  /** A Table of one row; the columns go out with the first event only. */
+  #table(object: StoredObject['object']): Record<string, unknown> {
+    const { definition, includeObject, clock, form } = this.#options;
+    const version = form.target?.version ?? 'v1';
+    const metadata = { resourceVersion: object.metadata?.resourceVersion ?? '' };
+    const columns = this.#hasSentColumns ? ({ columns: 'none' } as const) : {};
+    this.#hasSentColumns = true;
+    const row = tableRow(definition, object, { version, includeObject, nowMs: clock.now() });
+    return { ...tableFields(definition.table, metadata, { version, ...columns }), rows: [row] };
+  }
+}
+
+function envelopeOf(definition: ResourceDefinition, stored: StoredObject, form: OutputForm): Uint8Array {
+  if (form.target !== undefined) {
+    const kind = { group: 'meta.k8s.io', version: form.target.version, kind: 'PartialObjectMetadata' };
+    return wrapMessage(kind, metadataMessage(stored));
+  }
+  const message = definition.schema.types?.messageOfKind(definition);
+  if (message === undefined) throw new TypeError(`no protobuf form of ${definition.kind}`);
+  return wrapMessage(definition, objectMessage(stored, message));
+}

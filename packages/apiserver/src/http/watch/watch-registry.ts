@@ -1,0 +1,126 @@
+// WatchRegistry: the watches that are open now, so that a server that stops can end them, and their counts.
+import { type Clock, delay, formatGroupResource, type GroupResource, type GroupVersionResource } from '@kapstan/api';
+import { DurationHistogram, Histogram, type MetricFamily } from '@kapstan/storage';
+import type { RequestScope } from '../exchange/request-labels.ts';
+import type { OverflowReason, WatchResponse } from './watch-response.ts';
+
+interface Overflows extends GroupResource {
+  readonly count: number;
+  readonly reasons: ReadonlyMap<OverflowReason, number>;
+}
+
+/** What the watches of one resource have sent. Plain numbers: a library's counters cost more than the event. */
+export interface WatchCounts {
+  /** Bytes of each event. */
+  readonly sizes: Histogram;
+  /** Time to the end of the initial events, by the scope of the watch. */
+  readonly initialTimes: Map<RequestScope, DurationHistogram>;
+}
+
+/** 1 KiB, doubled up to 128 KiB. */
+const sizeBounds = Array.from({ length: 8 }, (_, i) => 1024 * 2 ** i);
+const initialTimeBounds = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
+
+/** Source: server/genericapiserver.go, which ends no fewer watches a second however long it may take. */
+const minEndsPerSecond = 200;
+const stepMs = 5;
+
+export function observeInitialTime(counts: WatchCounts, scope: RequestScope, durationMs: number): void {
+  const times = counts.initialTimes.get(scope) ?? new DurationHistogram(initialTimeBounds);
+  counts.initialTimes.set(scope, times);
+  times.observe(durationMs);
+}
+
+export class WatchRegistry {
+  readonly #open = new Set<WatchResponse>();
+  readonly #overflows = new Map<string, Overflows>();
+  readonly #counts = new Map<string, { readonly of: GroupVersionResource; readonly counts: WatchCounts }>();
+  #isClosing = false;
+
+  /** Watches ended because their client read too slowly, by resource. Only grow. */
+  get overflows(): Iterable<Overflows> {
+    return this.#overflows.values();
+  }
+
+  countOverflow({ group, resource }: GroupResource, reason: OverflowReason): void {
+    const key = formatGroupResource({ group, resource });
+    const { count = 0, reasons = new Map<OverflowReason, number>() } = this.#overflows.get(key) ?? {};
+    const more = new Map(reasons).set(reason, (reasons.get(reason) ?? 0) + 1);
+    this.#overflows.set(key, { group, resource, count: count + 1, reasons: more });
+  }
+
+  /** Those of a resource, to be added to. */
+  countsOf({ group, version, resource }: GroupVersionResource): WatchCounts {
+    const key = `${group}/${version}/${resource}`;
+    const known = this.#counts.get(key)?.counts;
+    if (known !== undefined) return known;
+    const counts: WatchCounts = { sizes: new Histogram(sizeBounds), initialTimes: new Map() };
+    this.#counts.set(key, { of: { group, version, resource }, counts });
+    return counts;
+  }
+
+  /** Events and their sizes, and how long streamed lists took. Source: endpoints/metrics (WatchEvents, WatchEventsSizes). */
+  metrics(): readonly MetricFamily[] {
+    const all = [...this.#counts.values()].map(({ of, counts }) => ({ labels: { ...of }, counts }));
+    const sizes = all.map(({ labels, counts }) => ({ labels, value: counts.sizes.counts() }));
+    return [
+      {
+        name: 'kapstan_slow_watches_ended_total',
+        help: 'Watches ended because their client read too slowly, by reason: stuck, behind, or the bound of its user or of the server.',
+        type: 'counter',
+        samples: [...this.#overflows.values()].flatMap(({ group, resource, reasons }) =>
+          [...reasons].map(([reason, value]) => ({ labels: { group, resource, reason }, value })),
+        ),
+      },
+      {
+        name: 'apiserver_watch_events_total',
+        help: 'Events sent to the clients of watches.',
+        type: 'counter',
+        samples: sizes.map(({ labels, value }) => ({ labels, value: value.count })),
+      },
+      {
+        name: 'apiserver_watch_events_sizes',
+        help: 'Bytes of each of these events.',
+        type: 'histogram',
+        samples: sizes,
+      },
+      {
+        name: 'apiserver_watch_list_duration_seconds',
+        help: 'Time to the end of the initial events of watches.',
+        type: 'histogram',
+        samples: all.flatMap(({ labels, counts }) =>
+          [...counts.initialTimes].map(([scope, times]) => ({ labels: { ...labels, scope }, value: times.counts() })),
+        ),
+      },
+    ];
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  add(watch: WatchResponse): void {
+    this.#open.add(watch);
+    if (this.#isClosing) watch.finish();
+  }
+
+  remove(watch: WatchResponse): void {
+    this.#open.delete(watch);
+  }
+
+  /**
+   * Ends all after what waits for their clients, and those that come later too: their requests were under way. With a grace
+   * one after the other, so that clients do not come back all at once. Resolves when all are told to end.
+   */
+  async endAll({ graceMs, clock }: { readonly graceMs: number; readonly clock: Clock }): Promise<void> {
+    this.#isClosing = true;
+    const waiting = [...this.#open];
+    const perSecond = graceMs === 0 ? Number.POSITIVE_INFINITY : (waiting.length * 1000) / graceMs;
+    const perStep = Math.ceil((Math.max(minEndsPerSecond, perSecond) * stepMs) / 1000);
+    for (;;) {
+      for (const watch of waiting.splice(0, perStep)) watch.finish();
+      if (waiting.length === 0) return;
+      await delay(clock, stepMs);
+    }
+  }
+}

@@ -1,0 +1,426 @@
+// WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
+// as fast as the peer reads, ends a peer that falls too far behind.
+// Source: apiserver endpoints/handlers/watch.go.
+import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
+import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
+import type { StoredObject } from '../answer/encodings.ts';
+import type { ResponseStream } from '../exchange/response-stream.ts';
+import type { TurnFlusher } from '../exchange/turn-flusher.ts';
+import { pieceBytes, piecesOf } from './frame-pieces.ts';
+import type { InitialSlice, InitialSlices } from './initial-slices.ts';
+import type { BudgetedWatch, BudgetReason, WatchAccount, WatchBudget } from './watch-budget.ts';
+import type { WatchFrames, WatchItem } from './watch-frames.ts';
+
+/** Why a watch was too slow: its socket took nothing; too much waits in it; or in all watches of its user or of the server. */
+export type OverflowReason = 'stuck' | 'behind' | BudgetReason;
+
+export interface WatchResponseOptions {
+  readonly frames: WatchFrames;
+  readonly initialSlices: InitialSlices;
+  readonly allowBookmarks: boolean;
+  /** Bytes of live events that may wait for the peer; the initial events do not count. */
+  readonly maxBufferedBytes: number;
+  readonly budget: WatchBudget;
+  /** Whose watch it is. */
+  readonly userName: string;
+  readonly flusher: TurnFlusher;
+  readonly clock: Clock;
+  /** Told the bytes of each event that is written. */
+  readonly sizes: Pick<Histogram, 'observe'>;
+  /** The bookmark that ends the initial events goes out. Called once, where bookmarks are allowed. */
+  onInitialEventsSent(): void;
+  /** The peer was too slow and its watch is ended. */
+  onOverflow(reason: OverflowReason): void;
+  /** No more events are taken; what waits is still sent. Called once, before `onEnd`. */
+  onEnding(): void;
+  /** The stream is over, for whatever reason. Called once. */
+  onEnd(): void;
+}
+
+/** Live events as bytes, which are shared; initial ones as they came, to be encoded when the socket has room. */
+type Pending = WatchItem | Uint8Array;
+
+/** Stands in the queue for what was taken, so that the queue does not keep it. */
+const taken = new Uint8Array(0);
+/** Slots that may be empty at the head of the queue. */
+const maxTaken = 256;
+/** Bytes written to a socket at once; then it has to take them, and others get their turn. */
+const sliceBytes = 32 * 1024;
+/** From here on initial events wait in the cache, where they cost nothing: so many of them, or so many bytes of encoded ones. */
+const fullEvents = 500;
+const fullBytes = 1_048_576;
+/** What may wait for a reader that goes on reading, in bounds of one that does not. */
+const boundsInAll = 8;
+/** A socket that has taken nothing for so long is stuck. A burst within one turn says nothing about its reader. */
+const stuckMs = 500;
+
+/**
+ * Events wait as references until the socket takes them, so the initial events of a large list cost no copy. Live
+ * events are bounded in bytes, and there are two ways to be too slow:
+ * - stuck: for {@link stuckMs} the socket took nothing, and more than `maxBufferedBytes` came meanwhile. The stream is
+ *   aborted: bytes in a full socket can never be ended in peace, and the client has to see that they are not whole.
+ * - behind: the socket takes bytes, but several bounds of them wait. No more events are taken, what waits is sent, then
+ *   the stream ends in peace, as when kube-apiserver's cache terminates a watcher. The client has got further, so a
+ *   resume from its last version makes progress however much there is to replay.
+ * What waits also counts in the budget of all watches, which aborts the greediest of them.
+ */
+export class WatchResponse implements StorageWatchSink<UnstructuredObject>, BudgetedWatch {
+  readonly #options: WatchResponseOptions;
+  #stream: ResponseStream | undefined;
+  #queue: Pending[] = [];
+  #head = 0;
+  /** Pieces of a long frame that are still to be written, the next one last. */
+  #pieces: Uint8Array[] = [];
+  /** The frame whose pieces these are: they hold all of its memory. */
+  #cut: Uint8Array | undefined;
+  /** There is one from the opening of the stream to its end. */
+  #account: WatchAccount | undefined;
+  /** The live events in the queue are in the account: since the socket was first full, until the queue is empty. */
+  #isAccounted = false;
+  /** Size of the live events in the queue. */
+  #waitingBytes = 0;
+  /** The socket has had no room since the last flush. */
+  #isBlocked = false;
+  #blockedSinceMs = 0;
+  /** What came since it was last seen to take bytes. */
+  #bytesWhileBlocked = 0;
+  #isInitial = true;
+  #isScheduled = false;
+  #isEnding = false;
+  #isEnded = false;
+  #hasBegun = false;
+  onRoom: (() => void) | undefined;
+  readonly #flushLater = (): void => this.#flush();
+
+  constructor(options: WatchResponseOptions) {
+    this.#options = options;
+  }
+
+  get isFull(): boolean {
+    return this.#queue.length - this.#head >= fullEvents || this.#waitingBytes >= fullBytes;
+  }
+
+  /** The failure that came before the stream was opened, if any: it can still be a plain answer. */
+  get earlyError(): Error | undefined {
+    const first = this.#queue[0];
+    if (this.#stream !== undefined || first === undefined || first instanceof Uint8Array) return undefined;
+    return first.type === 'ERROR' ? first.error : undefined;
+  }
+
+  /** Sends what has come so far and what will come. */
+  open(stream: ResponseStream): void {
+    this.#stream = stream;
+    if (!this.#isEnded) this.#account = this.#options.budget.open(this.#options.userName, this);
+    this.#schedule();
+  }
+
+  /** From here on events are live. Call when the initial events are known to be over. */
+  endInitialEvents(): void {
+    this.#isInitial = false;
+  }
+
+  onEvent(event: StorageEvent<UnstructuredObject>): void {
+    if (this.#isEnding) return;
+    const isInitial = this.#isInitial;
+    if (event.type === 'BOOKMARK') {
+      if (event.initialEventsEnd) this.#isInitial = false;
+      if (!this.#options.allowBookmarks) return;
+    }
+    // The first event carries the columns of a Table, so it is made before those that come later.
+    if (isInitial && this.#hasBegun) this.#queue.push(event);
+    else {
+      this.#pushLive(event);
+      this.#tellOfEnd(event);
+    }
+    this.#hasBegun = true;
+    this.#schedule();
+  }
+
+  #tellOfEnd(event: WatchItem): void {
+    if (event.type === 'BOOKMARK' && event.initialEventsEnd) this.#options.onInitialEventsSent();
+  }
+
+  /** A live event that cannot be encoded ends this watch after those before it; its source never hears of it (I8). */
+  #pushLive(event: StorageEvent<UnstructuredObject>): void {
+    try {
+      this.#pushFrame(event);
+    } catch (error) {
+      this.onEnd(newInternalError(error));
+    }
+  }
+
+  #pushFrame(event: StorageEvent<UnstructuredObject>): void {
+    const bytes = this.#options.frames.of(event);
+    if (bytes === undefined) return this.finish();
+    this.#queue.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (this.#isBlocked) this.#bytesWhileBlocked += bytes.length;
+    if (this.#isAccounted) this.#account?.hold(bytes);
+    if (this.#isInitial || this.#isEnding) return;
+    if (this.#isStuck()) this.#overflow('stuck', () => this.abort());
+    else if (this.#isBehind()) this.#overflow('behind', () => this.finish());
+  }
+
+  endForBudget(reason: BudgetReason): void {
+    this.#overflow(reason, () => this.abort());
+  }
+
+  #isStuck(): boolean {
+    const { clock, maxBufferedBytes } = this.#options;
+    if (!this.#isBlocked || this.#bytesWhileBlocked <= maxBufferedBytes) return false;
+    return clock.monotonicNow() - this.#blockedSinceMs >= stuckMs;
+  }
+
+  /** Not before the socket was tried: what comes in one turn, as the replay of a resume may, was not slow to be read. */
+  #isBehind(): boolean {
+    if (!this.#isBlocked) return false;
+    const buffered = this.#waitingBytes + (this.#stream?.bufferedBytes ?? 0);
+    return buffered > this.#options.maxBufferedBytes * boundsInAll;
+  }
+
+  #overflow(reason: OverflowReason, end: () => void): void {
+    this.#options.onOverflow(reason);
+    end();
+  }
+
+  onEnd(error?: Error): void {
+    if (this.#isEnding) return;
+    if (error !== undefined) this.#queue.push({ type: 'ERROR', error });
+    this.finish();
+  }
+
+  /** Ends the stream after what waits: the time is up, or the store said so. */
+  finish(): void {
+    this.#beginEnd();
+    this.#schedule();
+  }
+
+  /** Ends the stream after what is written: the peer is gone or the form asked for has no events. */
+  close(): void {
+    // The peer would take a part of a frame for the whole.
+    if (this.#pieces.length > 0) return this.abort();
+    this.#drop();
+    this.#end();
+  }
+
+  /** Ends the stream at once, so that the peer sees it: it does not read. */
+  abort(): void {
+    this.#drop();
+    this.#stream?.abort();
+    this.#end();
+  }
+
+  #drop(): void {
+    this.#beginEnd();
+    this.#releaseQueue();
+    this.#empty();
+    this.#pieces = [];
+    this.#cut = undefined;
+  }
+
+  #empty(): void {
+    this.#queue = [];
+    this.#head = 0;
+    this.#isAccounted = false;
+  }
+
+  #releaseQueue(): void {
+    if (!this.#isAccounted) return;
+    for (const item of this.#waiting()) this.#account?.release(item);
+  }
+
+  #waiting(): Uint8Array[] {
+    const queued = this.#queue.slice(this.#head).filter((item) => item instanceof Uint8Array);
+    return this.#cut === undefined ? queued : [this.#cut, ...queued];
+  }
+
+  #beginEnd(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#options.onEnding();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#stream === undefined || this.#isEnded) return;
+    this.#isScheduled = true;
+    this.#options.flusher.schedule(this.#flushLater);
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    const stream = this.#stream;
+    if (stream === undefined || this.#isEnded) return;
+    if (stream.isClosed) return this.close();
+    const hasRoom = this.#writeSlice(stream);
+    if (this.#isEnded) return;
+    const isEmpty = this.#head === this.#queue.length && this.#pieces.length === 0;
+    if (isEmpty) {
+      this.#empty();
+      if (this.#isEnding) return this.#end();
+    }
+    this.#shorten();
+    this.#tellOfRoom();
+    if (!hasRoom) this.#resumeWhenDrained(stream);
+    else if (!isEmpty) this.#schedule();
+  }
+
+  /** A reader that is always a little behind never empties the queue. */
+  #shorten(): void {
+    if (this.#head < maxTaken || this.#head * 2 < this.#queue.length) return;
+    this.#queue.splice(0, this.#head);
+    this.#head = 0;
+  }
+
+  /** Not before half of it is free: asking for a few events each time costs more than sending them. */
+  #tellOfRoom(): void {
+    const { onRoom } = this;
+    if (onRoom === undefined || this.#isEnding) return;
+    if (this.#queue.length - this.#head > fullEvents / 2 || this.#waitingBytes > fullBytes / 2) return;
+    this.onRoom = undefined;
+    onRoom();
+  }
+
+  /** Keeps `#isScheduled` set, so that events that come meanwhile only queue up. */
+  #resumeWhenDrained(stream: ResponseStream): void {
+    this.#isScheduled = true;
+    this.#isBlocked = true;
+    this.#blockedSinceMs = this.#options.clock.monotonicNow();
+    this.#bytesWhileBlocked = 0;
+    void stream.drained().then(() => {
+      this.#isBlocked = false;
+      this.#account?.holdOwn(0);
+      this.#flush();
+    });
+    this.#accountFor(stream);
+  }
+
+  /** May end this watch. */
+  #accountFor(stream: ResponseStream): void {
+    if (!this.#isAccounted) {
+      this.#isAccounted = true;
+      this.#account?.begin(this.#waiting());
+    }
+    this.#account?.holdOwn(stream.bufferedBytes);
+  }
+
+  #writeSlice(stream: ResponseStream): boolean {
+    const frames: Uint8Array[] = [];
+    let size = 0;
+    let hasForm = true;
+    while (hasForm && size < sliceBytes && (this.#pieces.length > 0 || this.#head < this.#queue.length)) {
+      const frame = this.#takePiece() ?? this.#takeInitialSlice(stream) ?? this.#takeFrame(stream);
+      if (frame === undefined) hasForm = false;
+      else {
+        size += frame.length;
+        frames.push(frame);
+      }
+    }
+    const hasRoom = frames.length === 0 || stream.writeShared(frames);
+    if (!hasForm) this.close();
+    return hasRoom;
+  }
+
+  /** Undefined unless the next event is an initial one whose frame other watches send too. */
+  #takeInitialSlice({ takesPieces }: ResponseStream): Uint8Array | undefined {
+    const first = addedObject(this.#queue[this.#head]);
+    const form = first && takesPieces ? this.#options.frames.addedForm : undefined;
+    if (first === undefined || form === undefined) return undefined;
+    const slices = this.#options.initialSlices;
+    const known = slices.beginningWith(first, form);
+    const slice = known !== undefined && this.#isNext(known) ? known : this.#makeSlice();
+    if (slice === undefined) return undefined;
+    if (slice !== known) slices.keep(form, slice);
+    this.#queue.fill(taken, this.#head, this.#head + slice.objects.length);
+    this.#head += slice.objects.length;
+    for (const length of slice.lengths) this.#options.sizes.observe(length);
+    return slice.bytes;
+  }
+
+  #isNext({ objects }: InitialSlice): boolean {
+    return objects.every((object, index) => addedObject(this.#queue[this.#head + index]) === object);
+  }
+
+  /** Undefined where the first frame is long or cannot be encoded. Takes nothing from the queue. */
+  #makeSlice(): InitialSlice | undefined {
+    const objects: StoredObject[] = [];
+    const frames: Uint8Array[] = [];
+    let size = 0;
+    for (let at = this.#head; size < sliceBytes; at++) {
+      const object = addedObject(this.#queue[at]);
+      const frame = object && this.#frameOfAdded(object);
+      if (object === undefined || frame === undefined) break;
+      objects.push(object);
+      frames.push(frame);
+      size += frame.length;
+    }
+    if (frames.length === 0) return undefined;
+    return { objects, lengths: frames.map(({ length }) => length), bytes: Buffer.concat(frames, size) };
+  }
+
+  /** Undefined: {@link WatchResponse.#takeFrame} has to look at it. */
+  #frameOfAdded(stored: StoredObject): Uint8Array | undefined {
+    try {
+      const frame = this.#options.frames.of({ type: 'ADDED', stored });
+      return frame === undefined || frame.length > sliceBytes ? undefined : frame;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The next frame, or the first piece of one that is long. */
+  #takeFrame({ takesPieces }: ResponseStream): Uint8Array | undefined {
+    const frame = this.#take();
+    if (frame === undefined) return undefined;
+    this.#options.sizes.observe(frame.length);
+    if (!takesPieces || frame.length <= pieceBytes) return frame;
+    const [first, ...rest] = piecesOf(frame);
+    this.#pieces = rest.reverse();
+    this.#cut = frame;
+    if (this.#isAccounted) this.#account?.keep(frame);
+    return first;
+  }
+
+  #takePiece(): Uint8Array | undefined {
+    const piece = this.#pieces.pop();
+    if (this.#pieces.length > 0 || this.#cut === undefined) return piece;
+    if (this.#isAccounted) this.#account?.release(this.#cut);
+    this.#cut = undefined;
+    return piece;
+  }
+
+  #take(): Uint8Array | undefined {
+    const item = this.#queue[this.#head] as Pending;
+    this.#queue[this.#head++] = taken;
+    if (!(item instanceof Uint8Array)) return this.#encode(item);
+    this.#waitingBytes -= item.length;
+    if (this.#isAccounted) this.#account?.release(item);
+    return item;
+  }
+
+  /** An initial event that cannot be encoded ends this watch with its error, and no other (I8). */
+  #encode(item: WatchItem): Uint8Array | undefined {
+    try {
+      this.#tellOfEnd(item);
+      return this.#options.frames.of(item);
+    } catch (error) {
+      this.#beginEnd();
+      this.#releaseQueue();
+      this.#queue.length = this.#head;
+      return this.#options.frames.of({ type: 'ERROR', error: newInternalError(error) });
+    }
+  }
+
+  #end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#account?.close();
+    this.#account = undefined;
+    this.#stream?.end();
+    this.#options.onEnd();
+  }
+}
+
+/** The object of an initial event. */
+function addedObject(item: Pending | undefined): StoredObject | undefined {
+  return item === undefined || item instanceof Uint8Array || item.type !== 'ADDED' ? undefined : item.stored;
+}

@@ -1,0 +1,100 @@
+// What @kapstan/apiserver exports for the packages of this repository alone: it changes without notice.
+export { isAbout, refuse } from './admission/admission-plugin.ts';
+export type { AuditLevel, AuditPolicy } from './audit/audit-policy.ts';
+export {
+  type AuthenticationRemarks,
+  authenticate,
+  serviceAccountsGroup,
+  withAuthenticatedGroup,
+} from './authn/authenticator.ts';
+export { authenticateToken } from './authn/token-authenticator.ts';
+export { forbiddenError, type SelectorTerms } from './authz/authorizer.ts';
+export { joinErrors, rulesOf } from './authz/rbac-authorizer.ts';
+export { type Rule, urlCovers } from './authz/rule-matching.ts';
+export { parsedTerms } from './authz/selector-terms.ts';
+export { encodeMessage } from './codec/protobuf-encoder.ts';
+export { readEnvelope, wrapMessage } from './codec/protobuf-envelope.ts';
+export { compareVersions } from './discovery/discovery-index.ts';
+export { type HttpServer, startHttpServer } from './http/server/http-server.ts';
+export { requireComplete } from './registry/definition/complete-definition.ts';
+export {
+  defaultStrategy,
+  startGeneration,
+  statusStrategy,
+  withoutStatus,
+} from './registry/definition/default-strategy.ts';
+export type { DefinitionOrigin } from './registry/definition/definition-origin.ts';
+export {
+  type Connection,
+  formatQuery,
+  type NamedPort,
+  parseNamedPort,
+  parsePort,
+} from './registry/definition/destination.ts';
+export { KindCatalogue } from './registry/definition/kind-catalogue.ts';
+export type { KindFacts, ResourceFacts } from './registry/definition/kind-facts.ts';
+export type {
+  ByteSubresource,
+  Connecter,
+  FinishReservation,
+  ObjectSubresource,
+  QueryOptions,
+  QueryOptionTypes,
+  ResourceAllocation,
+  StrategySubresource,
+  Subresource,
+} from './registry/definition/resource-definition.ts';
+export type {
+  CreatedPart,
+  DeleteAnswer,
+  DeleteRequest,
+  SelectRequest,
+  TrackFields,
+  UpdateAnswer,
+  UpdateRequest,
+  WatchRequest,
+} from './registry/definition/resource-store.ts';
+export { changeScaled } from './registry/definition/scale-managed-fields.ts';
+export { serverContext } from './registry/definition/server-context.ts';
+export type { TypedKind } from './registry/definition/typed-kind.ts';
+export { typedResource } from './registry/definition/typed-resource.ts';
+export { subresourceStrategy } from './registry/definition/typed-strategy.ts';
+export { collectFieldErrors, Field, type ValidationPolicy } from './registry/meta/field.ts';
+export { jsonEqual, jsonEqualInSlices } from './registry/meta/json-equality.ts';
+export { generateName } from './registry/meta/name-generator.ts';
+export {
+  dns1035LabelErrors,
+  type NameRule,
+  nameIsDnsLabel,
+  nameIsDnsSubdomain,
+  nameIsPathSegment,
+  nameIsWholePathSegment,
+  pathSegmentErrors,
+} from './registry/meta/names.ts';
+export { metaOf } from './registry/meta/object-meta.ts';
+export { annotationErrors, validateObjectMeta } from './registry/meta/object-meta-validation.ts';
+export { requirePreconditions } from './registry/store/before-delete.ts';
+export { requireValidDeleteRequest } from './registry/store/delete-request.ts';
+export { requireKeyName } from './registry/store/key-functions.ts';
+export type { LargeValidationCall } from './registry/store/large-validation.ts';
+export { applySchemaDefaults, schemaDefaultsInSlices } from './schema/defaulting.ts';
+export { StrictErrors } from './schema/field-validation.ts';
+export { readJson } from './schema/json-reader.ts';
+export { metaTypes, scaleDefinition } from './schema/meta-types.ts';
+export { dropForbiddenNulls, dropNullsInSlices } from './schema/null-pruning.ts';
+export { compilePattern } from './schema/pattern.ts';
+export { pruneUnknownFields } from './schema/pruning.ts';
+export type { SchemaNode } from './schema/schema-node.ts';
+export { isKnownFormat } from './schema/string-formats.ts';
+export { type JsonSchema, structuralSchema } from './schema/structural-schema.ts';
+export { TypeRegistry } from './schema/type-registry.ts';
+export { DecodeError, decodeTyped } from './schema/typed-decoder.ts';
+export { compileValidator } from './schema/value-validation.ts';
+export type { ValueValidator } from './schema/value-validator.ts';
+export { Age, timeSince } from './table/age.ts';
+export { defaultTable } from './table/default-table.ts';
+export { humanDuration } from './table/human-duration.ts';
+export { ageOf, nameOf } from './table/name-and-age.ts';
+export { cellsAt, RowCells } from './table/row-cells.ts';
+export { scaleTable } from './table/scale-table.ts';
+export type { TableColumn, TableConvertor } from './table/table.ts';

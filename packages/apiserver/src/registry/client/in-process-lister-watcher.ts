@@ -1,0 +1,154 @@
+// InProcessListerWatcher: lists and watches one resource straight on its store. Between in-process-client.ts and the reflector.
+import {
+  type Clock,
+  callChecks,
+  type DeepReadonly,
+  formatRevision,
+  type KubernetesObject,
+  type ListerWatcher,
+  type ListOptions,
+  type ListResult,
+  newForbidden,
+  type Resource,
+  type UnstructuredObject,
+  type WatchEvent,
+  type WatchOptions,
+} from '@kapstan/api';
+import { type StorageEvent, type StorageWatchSink, type Stored, TurnBudget } from '@kapstan/storage';
+import { Observable, type Subscriber } from 'rxjs';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { ResourceStore, WatchRequest } from '../definition/resource-store.ts';
+import { withinTime } from './call-time.ts';
+import { requireValidListOptions } from './list-validation.ts';
+
+export interface InProcessScope {
+  readonly resource: Resource;
+  /** Looked up at every call: the resource may come and go. Throws StatusError when it is not served, or not for that verb. */
+  readonly store: (verb: 'list' | 'watch', namespace: string) => ResourceStore<UnstructuredObject>;
+  /** "" = all namespaces. */
+  readonly namespace: string;
+  readonly contextFor: (namespace: string, signal: AbortSignal | undefined) => RequestContext;
+  readonly clock: Clock;
+}
+
+/** The objects that it delivers are those of the cache: shared and frozen in spirit (I6). */
+export class InProcessListerWatcher<T extends KubernetesObject> implements ListerWatcher<T> {
+  readonly #scope: InProcessScope;
+
+  get resource(): Resource {
+    return this.#scope.resource;
+  }
+
+  constructor(scope: InProcessScope) {
+    this.#scope = scope;
+  }
+
+  async list(options: ListOptions = {}): Promise<ListResult<T>> {
+    callChecks.listPage(this.resource, options);
+    return await withinTime(this.#scope.clock, options, (timed) => this.#list(timed));
+  }
+
+  async #list(options: ListOptions): Promise<ListResult<T>> {
+    const { store, contextFor } = this.#scope;
+    const { namespace: asked, signal, timeoutMs: _timeout, ...request } = options;
+    const namespace = this.#namespace(asked);
+    const found = store('list', namespace);
+    requireListOptions(request, 'list');
+    const page = await found.list(contextFor(namespace, signal), request);
+    return {
+      resourceVersion: page.resourceVersion,
+      ...(page.continue === '' ? {} : { continue: page.continue }),
+      ...(page.remainingItemCount === undefined ? {} : { remainingItemCount: page.remainingItemCount }),
+      items: (await objectsOf(page.items, signal)) as readonly unknown[] as readonly DeepReadonly<T>[],
+    };
+  }
+
+  /**
+   * Cold: one watch per subscription. No replay. Errors with `StatusError`. Completes when the store ends the watch or its
+   * time is over. Slow consumers: delivery is synchronous, nothing is buffered.
+   */
+  watch(options: WatchOptions = {}): Observable<WatchEvent<T>> {
+    callChecks.watch(this.resource, options);
+    return new Observable<WatchEvent<T>>((subscriber) => this.#open(options, subscriber));
+  }
+
+  #open(options: WatchOptions, subscriber: Subscriber<WatchEvent<T>>): () => void {
+    const { store, contextFor, clock } = this.#scope;
+    const { namespace: asked, signal, timeoutSeconds = 0, onOpen, ...rest } = options;
+    signal?.throwIfAborted();
+    const durationMs = timeoutSeconds * 1000;
+    const deadline = durationMs > 0 ? { deadlineMs: clock.monotonicNow() + durationMs } : {};
+    const request: WatchRequest = { ...rest, ...deadline, ...initialEvents(options) };
+    const namespace = this.#namespace(asked);
+    const found = store('watch', namespace);
+    requireListOptions({ ...options, ...initialEvents(options) }, 'watch');
+    const watch = found.watch(contextFor(namespace, undefined), request, sinkOf(subscriber));
+    onOpen?.();
+    const cancelTimer = durationMs > 0 ? clock.setBackgroundTimer(() => subscriber.complete(), durationMs) : undefined;
+    const abort = (): void => subscriber.error(signal?.reason);
+    signal?.addEventListener('abort', abort, { once: true });
+    return () => {
+      signal?.removeEventListener('abort', abort);
+      cancelTimer?.();
+      watch.close();
+    };
+  }
+
+  /** A scope cannot be left. */
+  #namespace(asked: string | undefined): string {
+    const { namespace } = this.#scope;
+    if (namespace === '' || asked === undefined || asked === '' || asked === namespace)
+      return namespace || (asked ?? '');
+    throw newForbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
+  }
+}
+
+/** Each may have to be parsed (decision 0013), so others get their turn in between. */
+async function objectsOf(
+  items: readonly Stored<UnstructuredObject>[],
+  signal: AbortSignal | undefined,
+): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
+  const objects: DeepReadonly<UnstructuredObject>[] = [];
+  const budget = new TurnBudget();
+  for (const item of items) {
+    objects.push(item.view((object) => object));
+    budget.spend(item.storedBytes);
+    if (!budget.isSpent) continue;
+    await budget.nextTurn();
+    signal?.throwIfAborted();
+  }
+  return objects;
+}
+
+/** Throws 422 for options that do not go together, as the HTTP API does. */
+export function requireListOptions(options: WatchRequest, verb: 'list' | 'watch'): void {
+  const { resourceVersion = '', resourceVersionMatch, sendInitialEvents } = options;
+  const match = resourceVersionMatch ?? '';
+  const texts = { resourceVersion, match, continue: options.continue ?? '', sendInitialEvents };
+  requireValidListOptions(texts, verb);
+}
+
+/** As the HTTP API: a watch from no version streams the present state. Source: metav1 SetListOptionsDefaults. */
+function initialEvents(options: WatchOptions): Pick<WatchOptions, 'sendInitialEvents' | 'resourceVersionMatch'> {
+  if (options.sendInitialEvents !== undefined) return { sendInitialEvents: options.sendInitialEvents };
+  const version = options.resourceVersion ?? '';
+  const isUnsaid = (version === '' || version === '0') && options.resourceVersionMatch === undefined;
+  return isUnsaid ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' } : {};
+}
+
+function sinkOf<T extends KubernetesObject>(
+  subscriber: Subscriber<WatchEvent<T>>,
+): StorageWatchSink<UnstructuredObject> {
+  return {
+    onEvent: (event) => subscriber.next(eventOf<T>(event)),
+    onEnd: (error) => (error === undefined ? subscriber.complete() : subscriber.error(error)),
+  };
+}
+
+function eventOf<T extends KubernetesObject>(event: StorageEvent<UnstructuredObject>): WatchEvent<T> {
+  if (event.type !== 'BOOKMARK') {
+    return { type: event.type, object: event.stored.object as unknown as DeepReadonly<T> };
+  }
+  const { initialEventsEnd } = event;
+  return { type: 'BOOKMARK', resourceVersion: formatRevision(event.revision), initialEventsEnd };
+}

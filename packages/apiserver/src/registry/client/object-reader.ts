@@ -1,0 +1,49 @@
+// ObjectReader: how the server itself looks at objects: from the cache, which may lag, or live. Between admission plug-ins,
+// authenticators and the catalog.
+import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceCatalog } from '../definition/catalog.ts';
+import { serverContext } from '../definition/server-context.ts';
+import { pathSegmentErrors } from '../meta/names.ts';
+
+/** 'cached': any state that was true once. 'live': the state now. */
+export type ReadFreshness = 'cached' | 'live';
+
+export class ObjectReader {
+  readonly #catalog: ResourceCatalog;
+
+  constructor(catalog: ResourceCatalog) {
+    this.#catalog = catalog;
+  }
+
+  isServed({ group, version, resource }: GroupVersionResource): boolean {
+    return this.#catalog.find(group, version, resource) !== undefined;
+  }
+
+  /** Undefined when there is no such object, as for a name that none can have. `namespace` is "" for cluster-scoped ones. */
+  async get(
+    resource: GroupVersionResource,
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    freshness: ReadFreshness,
+  ): Promise<DeepReadonly<UnstructuredObject> | undefined> {
+    const served = this.#catalog.find(resource.group, resource.version, resource.resource);
+    if (served === undefined || pathSegmentErrors(name).length > 0) return undefined;
+    const version = freshness === 'cached' ? { resourceVersion: '0' } : {};
+    const { store } = served;
+    try {
+      // No error where there is none: its stack takes more CPU than the look.
+      const found = await (store.find ?? store.get).call(store, serverContext(namespace), name, version);
+      return found?.object;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** All objects of a cluster-scoped resource, from the cache: few, and looked at again and again, so they stay parsed. */
+  async list(resource: GroupVersionResource): Promise<readonly DeepReadonly<UnstructuredObject>[]> {
+    const served = this.#catalog.find(resource.group, resource.version, resource.resource);
+    if (served === undefined) return [];
+    const list = await served.store.list(serverContext(''), { resourceVersion: '0' });
+    return list.items.map((item) => item.object);
+  }
+}

@@ -1,0 +1,229 @@
+// ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
+// The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
+import {
+  fitsOneSlice,
+  formatApiVersion,
+  type GroupVersionKind,
+  type KubernetesObject,
+  newConflict,
+  newNotImplemented,
+  type Patch,
+  type SlicedWork,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { runInTurns, type Stored } from '@kapstan/storage';
+import { type DocumentForm, decodeObjectInSlices } from '../../schema/decode-object.ts';
+import { metaTypes } from '../../schema/meta-types.ts';
+import type { SchemaNode } from '../../schema/schema-node.ts';
+import type { YamlReading } from '../../schema/yaml-body.ts';
+import type { ServedResource } from '../definition/catalog.ts';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { Subresource, SubresourceChange } from '../definition/resource-definition.ts';
+import type { UpdateRequest } from '../definition/resource-store.ts';
+import { methodNotAllowed } from '../definition/route-errors.ts';
+import { checkNamespace, checkObjectName } from '../meta/object-name.ts';
+import { copyFor } from '../store/create-flow.ts';
+import { type FieldsCall, partDefinition } from '../store/managed-fields-tracker.ts';
+import { dedupeOwners } from '../store/store-parts.ts';
+
+/** What is written, and as whom. Names come checked by the router. */
+export interface WriteTarget {
+  readonly served: ServedResource;
+  /** Absent = the object itself. */
+  readonly part: Subresource<UnstructuredObject> | undefined;
+  /** "" for a new object. */
+  readonly name: string;
+  readonly context: RequestContext;
+}
+
+/** stored: as it is kept; object: what a subresource with an object of its own answers. */
+export type WriteAnswer =
+  | { readonly type: 'stored'; readonly stored: Stored<UnstructuredObject>; readonly created: boolean }
+  | { readonly type: 'object'; readonly object: KubernetesObject; readonly created: boolean };
+
+/** A patch as it was sent. */
+export interface PatchBody {
+  readonly type: Patch['type'] | 'apply';
+  readonly body: Uint8Array;
+  /** Apply only: take fields over from other managers. */
+  readonly force: boolean;
+  /** Apply only. Absent = the body is read when it is needed. */
+  readonly readYaml?: YamlReading;
+}
+
+interface PatchCall extends FieldsCall {
+  /** Name of the object. */
+  readonly name: string;
+  /** Kind and schema of what is patched: the resource's, or that of an object subresource (Scale). */
+  readonly kind: GroupVersionKind;
+  readonly schema: SchemaNode;
+}
+
+/** How objects are patched and applied: implemented over patch/ and fieldmanager/, which the registry does not know. */
+export interface ObjectPatching {
+  /**
+   * What makes the new object from the present one, which it does not change; it may be called several times. Large objects are
+   * made in slices. `undefined` = there is none: an apply makes one, all others throw 404. Throws StatusError.
+   */
+  prepare(
+    patch: PatchBody,
+    call: PatchCall,
+  ): (present: UnstructuredObject | undefined) => SlicedWork<UnstructuredObject>;
+}
+
+/** Kind of the endpoint: the resource's, or that of an object subresource. */
+export function kindOf({ served, part }: Pick<WriteTarget, 'served' | 'part'>): GroupVersionKind {
+  if (part?.type === 'object') return part.kind;
+  const { group, version, kind } = served.definition;
+  return { group, version, kind };
+}
+
+/** The object in a body. Throws 400 and 422. */
+export function decodeBody(
+  target: Omit<WriteTarget, 'name'>,
+  body: Uint8Array,
+  form: DocumentForm,
+): SlicedWork<UnstructuredObject> {
+  const { part, context } = target;
+  const acceptsVersion = part?.type === 'object' ? part.acceptsVersion : undefined;
+  return decodeObjectInSlices(body, {
+    ...form,
+    schema: schemaOf(target),
+    gvk: kindOf(target),
+    fieldValidation: context.fieldValidation,
+    warn: (text) => context.warn(text),
+    ...(acceptsVersion === undefined ? {} : { acceptsVersion }),
+  });
+}
+
+/** Takes the object over and changes it. */
+export async function createAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
+  const { served, part, context, name } = target;
+  checkNamespace(object, context.namespace);
+  if (part?.type === 'object') {
+    if (part.create === undefined) throw methodNotAllowed();
+    await served.store.admitPart?.(context, { name, subresource: part.name, kind: part.kind, object });
+    return { type: 'object', object: await part.create(served.store, context, { name, body: object }), created: true };
+  }
+  const defaulting = applyDefaults(target, object);
+  if (defaulting !== undefined) await defaulting;
+  return { type: 'stored', stored: await served.store.create(context, object), created: true };
+}
+
+/** Takes the object over and changes it. */
+export async function updateAt(target: WriteTarget, object: UnstructuredObject): Promise<WriteAnswer> {
+  const { part, context, name } = target;
+  checkObjectName(object, { name, namespace: context.namespace });
+  // What a patch repeats is told when admission is through. Source: handlers/update.go, patch.go.
+  dedupeOwners(object, context, '');
+  const uid = object.metadata?.uid ?? '';
+  const preconditions = uid === '' ? {} : { preconditions: { uid } };
+  if (part?.type === 'object')
+    return updatePart(target, { next: () => copyFor(context, object), fields: 'tracked', ...preconditions });
+  const defaulting = applyDefaults(target, object);
+  if (defaulting !== undefined) await defaulting;
+  return updateStored(target, { transform: () => copyFor(context, object), ...preconditions });
+}
+
+/** In place; a large object in several turns. */
+function applyDefaults({ served, context }: WriteTarget, object: UnstructuredObject): void | Promise<void> {
+  const { definition } = served;
+  if (context.nextTurn === undefined || definition.applyDefaultsInSlices === undefined)
+    return definition.applyDefaults(object);
+  return runInTurns(definition.applyDefaultsInSlices(object), context.signal);
+}
+
+/** Throws 501 for an apply to a part that cannot be applied. */
+export async function patchAt(target: WriteTarget, patching: ObjectPatching, patch: PatchBody): Promise<WriteAnswer> {
+  const { served, part, context, name } = target;
+  const { definition } = served;
+  const isApply = patch.type === 'apply';
+  if (isApply && part?.type === 'object' && part.isApplicable !== true) {
+    throw newNotImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
+  }
+  const subresource = part?.name ?? '';
+  const change = patching.prepare(patch, {
+    definition: isApply && part?.type === 'object' ? partDefinition(definition, part) : definition,
+    context,
+    subresource,
+    name,
+    kind: kindOf(target),
+    schema: schemaOf(target),
+  });
+  const patched = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
+    const next = yield* change(present);
+    checkObjectName(next, { name, namespace: context.namespace });
+    if (isApply && present === undefined) refuseUid(target, next);
+    return next;
+  };
+  if (part?.type === 'object') {
+    const next = (present: UnstructuredObject): Changed => runInTurns(patched(present), context.signal);
+    return updatePart(target, { next, fields: isApply ? 'given' : 'tracked' });
+  }
+  const defaulted = function* (present: UnstructuredObject | undefined): SlicedWork<UnstructuredObject> {
+    const next = yield* patched(present);
+    const { applyDefaultsInSlices } = definition;
+    if (applyDefaultsInSlices === undefined || fitsOneSlice(next)) definition.applyDefaults(next);
+    else yield* applyDefaultsInSlices(next);
+    return next;
+  };
+  const transform = (present: UnstructuredObject | undefined): Changed =>
+    runInTurns(defaulted(present), context.signal);
+  if (!isApply) return updateStored(target, { transform });
+  // Subresources never create. Source: the kinds' StatusREST.Update.
+  return updateStored(target, { transform, managedFields: 'given', forceAllowCreate: subresource === '' });
+}
+
+/** A uid asks for an object that is there. Source: applyPatcher.createNewObject. */
+function refuseUid({ served, name }: WriteTarget, { metadata }: UnstructuredObject): void {
+  if (!metadata?.uid) return;
+  const { group, resource } = served.definition;
+  const why = `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`;
+  throw newConflict({ group, resource }, name, why);
+}
+
+function schemaOf({ served, part }: Omit<WriteTarget, 'name'>): SchemaNode {
+  const { schema } = served.definition;
+  if (part?.type !== 'object') return schema;
+  const { kind } = part;
+  return (
+    part.schema ??
+    (schema.types ?? metaTypes).schemaOfKind(formatApiVersion(kind), kind.kind) ?? { preserveUnknownFields: true }
+  );
+}
+
+async function updateStored(
+  { served, part, context, name }: WriteTarget,
+  request: Pick<
+    UpdateRequest<UnstructuredObject>,
+    'transform' | 'preconditions' | 'managedFields' | 'forceAllowCreate'
+  >,
+): Promise<WriteAnswer> {
+  const endpoint = part?.type === 'strategy' ? { strategy: part.strategy, subresource: part.name } : {};
+  const { stored, created } = await served.store.update(context, { name, ...request, ...endpoint });
+  return { type: 'stored', stored, created };
+}
+
+/** The new object, or a promise of one that is large. */
+type Changed = UnstructuredObject | Promise<UnstructuredObject>;
+
+interface PartUpdate {
+  readonly next: (present: UnstructuredObject) => Changed;
+  /** 'given': an apply, which has written the managedFields. */
+  readonly fields: 'given' | 'tracked';
+  readonly preconditions?: { readonly uid: string };
+}
+
+async function updatePart(
+  { served, part, context, name }: WriteTarget,
+  { next, fields, ...preconditions }: PartUpdate,
+): Promise<WriteAnswer> {
+  if (part?.type !== 'object' || part.update === undefined) throw methodNotAllowed();
+  const change: SubresourceChange = async (present, track) => {
+    const changed = await next(present);
+    if (fields === 'tracked' && part.isApplicable === true) await track?.(changed, present, part);
+    return changed;
+  };
+  const object = await part.update(served.store, context, { name, change, ...preconditions });
+  return { type: 'object', object, created: false };
+}

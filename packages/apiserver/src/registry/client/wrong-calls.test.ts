@@ -1,0 +1,10 @@
+// The shared suite of wrong calls in process: without a single resource, a call that went on would be a 404.
+import { wrongCallConformance } from '@kapstan/api/testing';
+import { ResourceCatalog } from '../definition/catalog.ts';
+import { InProcessClient } from './in-process-client.ts';
+
+await wrongCallConformance('the in-process client', async () => ({
+  client: new InProcessClient({ catalog: new ResourceCatalog() }),
+  passedOn: () => 0,
+  close: async () => undefined,
+}));

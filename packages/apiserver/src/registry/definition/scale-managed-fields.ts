@@ -1,0 +1,118 @@
+// managedFields of a Scale, which owns nothing of its own: they are those of the scaled object's replicas, and go back there.
+// For scale.ts and apiextensions/custom-resource-scale.ts. Source: apimachinery util/managedfields/scalehandler.go.
+import {
+  type DeepReadonly,
+  deepCopy,
+  isJsonObject,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  parseApiVersion,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { SubresourceChange } from './resource-definition.ts';
+import type { TrackFields } from './resource-store.ts';
+
+type Entry = DeepReadonly<ManagedFieldsEntry>;
+type Fields = Record<string, unknown>;
+
+/** Where the replicas stand in the scaled object, and in which version it is asked for. */
+export interface ScaledField {
+  readonly apiVersion: string;
+  /** Names from the root: ["spec", "replicas"]. */
+  readonly path: readonly string[];
+}
+
+const scaleApiVersion = 'autoscaling/v1';
+const scalePath = ['spec', 'replicas'];
+
+/** Who owns the replicas of the object, as owners of those of its Scale. */
+function scaleEntries(ofObject: readonly Entry[] | undefined, { path }: ScaledField): ManagedFieldsEntry[] {
+  return [...byOwner(ofObject).values()]
+    .filter((entry) => hasPath(entry, path))
+    .map((entry) => ({ ...entry, apiVersion: scaleApiVersion, fieldsV1: fieldsOf(scalePath) }));
+}
+
+/**
+ * The entries of the object after its Scale was written: who owns the replicas no longer loses them, who came by the Scale has an
+ * entry without a time. Entries of versions that the object does not have go.
+ */
+function objectEntries(
+  ofObject: readonly Entry[] | undefined,
+  ofScale: readonly Entry[] | undefined,
+  { apiVersion, path }: ScaledField,
+): ManagedFieldsEntry[] {
+  const owners = byOwner(ofScale);
+  const kept: ManagedFieldsEntry[] = [];
+  for (const entry of byOwner(ofObject).values()) {
+    if (!isOfGroup(entry, apiVersion)) continue;
+    const isOwner = owners.delete(ownerOf(entry));
+    const next = isOwner || !hasPath(entry, path) ? (deepCopy(entry) as ManagedFieldsEntry) : withoutPath(entry, path);
+    if (Object.keys(next.fieldsV1 ?? {}).length > 0) kept.push(next);
+  }
+  const added = [...owners.values()]
+    .filter((entry) => hasPath(entry, scalePath))
+    .map(({ time: _, ...entry }) => ({ ...entry, apiVersion, fieldsV1: fieldsOf(path) }));
+  return [...added, ...kept];
+}
+
+/** Writes a Scale that was changed into its object, with the managedFields that follow; nobody tracks them = they stay. */
+export async function changeScaled<T extends KubernetesObject>(
+  present: T,
+  changed: {
+    readonly scale: UnstructuredObject;
+    readonly change: SubresourceChange;
+    readonly field: ScaledField;
+    readonly track: TrackFields | undefined;
+  },
+  write: (scale: UnstructuredObject) => T,
+): Promise<T> {
+  const { scale, change, field, track } = changed;
+  const before = present.metadata?.managedFields;
+  const managedFields = scaleEntries(before, field);
+  const next = await change({ ...scale, metadata: { ...scale.metadata, managedFields } }, track);
+  const object = write(next);
+  if (track === undefined) return object;
+  object.metadata = { ...object.metadata, managedFields: objectEntries(before, next.metadata?.managedFields, field) };
+  return object;
+}
+
+/** Of several entries of one owner, only the last counts. */
+function byOwner(entries: readonly Entry[] = []): Map<string, Entry> {
+  return new Map(entries.map((entry) => [ownerOf(entry), entry]));
+}
+
+/** An applier is the same in all versions. */
+function ownerOf({ manager = '', operation, apiVersion = '', subresource = '' }: Entry): string {
+  return JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource]);
+}
+
+function isOfGroup(entry: Entry, apiVersion: string): boolean {
+  return parseApiVersion(entry.apiVersion ?? '').group === parseApiVersion(apiVersion).group;
+}
+
+function hasPath({ fieldsV1 }: Entry, path: readonly string[]): boolean {
+  let at: unknown = fieldsV1;
+  for (const name of path) {
+    if (!isJsonObject(at) || !Object.hasOwn(at, `f:${name}`)) return false;
+    at = at[`f:${name}`];
+  }
+  return true;
+}
+
+function fieldsOf(path: readonly string[]): Fields {
+  return path.reduceRight<Fields>((within, name) => ({ [`f:${name}`]: within }), {});
+}
+
+function withoutPath(entry: Entry, path: readonly string[]): ManagedFieldsEntry {
+  const next = deepCopy(entry) as ManagedFieldsEntry;
+  remove(next.fieldsV1 as Fields, path);
+  return next;
+}
+
+/** With what holds nothing then. */
+function remove(fields: Fields, [name, ...rest]: readonly string[]): void {
+  const key = `f:${name}`;
+  const within = fields[key];
+  if (rest.length > 0 && isJsonObject(within)) remove(within, rest);
+  if (rest.length === 0 || (isJsonObject(within) && Object.keys(within).length === 0)) delete fields[key];
+}

@@ -1,0 +1,92 @@
+// From a TypedKind and its facts to the ResourceDefinition of one resource.
+import { type DeepReadonly, type KubernetesObject, newNotImplemented, type UnstructuredObject } from '@kapstan/api';
+import type { GetAttributes } from '@kapstan/storage';
+import { applySchemaDefaults, schemaDefaultsInSlices } from '../../schema/defaulting.ts';
+import type { ResourceFacts, SubresourceFacts } from './kind-facts.ts';
+import type { ResourceDefinition, Subresource } from './resource-definition.ts';
+import type { TypedKind } from './typed-kind.ts';
+import { typedStatusStrategy, typedStrategy } from './typed-strategy.ts';
+
+/** Throws TypeError when its types do not know the kind. */
+export function typedResource<T extends KubernetesObject>(
+  kind: TypedKind<T>,
+  facts: ResourceFacts,
+): ResourceDefinition<UnstructuredObject> {
+  const { types } = facts;
+  const schema = types.schema(facts.definition);
+  const definition: Omit<ResourceDefinition<T>, 'table'> & Pick<ResourceDefinition, 'table'> = {
+    ...facts.resource,
+    schema,
+    strategy: typedStrategy(kind, facts),
+    subresources: subresourcesOf(kind, facts),
+    getAttributes: attributesOf(kind, facts.resource.namespaced),
+    applyDefaults: (object) => {
+      const isReset = object.metadata?.managedFields?.length === 0;
+      // Structs that are not there have defaults too: a missing pod template gets its restartPolicy.
+      types.normalize(facts.definition, object as Record<string, unknown>);
+      applySchemaDefaults(schema, object);
+      kind.setDefaults?.(object);
+      types.normalize(facts.definition, object as Record<string, unknown>);
+      // The one empty list that says something: whoever sends it gives up all ownership.
+      if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
+    },
+    applyDefaultsInSlices: function* (object) {
+      const isReset = object.metadata?.managedFields?.length === 0;
+      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
+      yield* schemaDefaultsInSlices(schema, object);
+      yield;
+      kind.setDefaults?.(object);
+      yield;
+      yield* types.normalizeInSlices(facts.definition, object as Record<string, unknown>);
+      if (isReset) object.metadata = { ...object.metadata, managedFields: [] };
+    },
+    ...(kind.indexedFields === undefined ? {} : { indexedFields: kind.indexedFields }),
+    ...(kind.convert === undefined ? {} : { convert: kind.convert }),
+    ...(kind.upgrades === undefined ? {} : { upgrades: kind.upgrades }),
+    ...(kind.allocation === undefined ? {} : { allocation: kind.allocation }),
+    ...(kind.returnsDeletedObject === undefined ? {} : { returnsDeletedObject: kind.returnsDeletedObject }),
+    ...(kind.invalidKind === undefined ? {} : { invalidKind: kind.invalidKind }),
+    ...(kind.uncachedByDefault === undefined ? {} : { uncachedByDefault: kind.uncachedByDefault }),
+    ...(kind.isOwnNamespace === undefined ? {} : { isOwnNamespace: kind.isOwnNamespace }),
+    ...(kind.hasGroupRoute === undefined ? {} : { hasGroupRoute: kind.hasGroupRoute }),
+    ...(kind.deprecationWarning === undefined ? {} : { deprecationWarning: kind.deprecationWarning }),
+  };
+  // The one place where the static type of a kind's objects is given up: the server handles all resources alike.
+  return definition as unknown as ResourceDefinition<UnstructuredObject>;
+}
+
+function subresourcesOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: ResourceFacts): Subresource<T>[] {
+  return facts.subresources.map((subresource) => {
+    const { name, verbs } = subresource;
+    const own = kind.subresources?.find((candidate) => candidate.name === name);
+    if (own !== undefined) return own;
+    if (name === 'status') {
+      const { withoutTable = false } = kind.status ?? {};
+      return { type: 'strategy', name, verbs, strategy: typedStatusStrategy(kind, facts), withoutTable };
+    }
+    return refusedSubresource(facts.resource.resource, subresource);
+  });
+}
+
+/** A subresource that clients know of and this server has not: every verb answers 501. */
+function refusedSubresource<T extends KubernetesObject>(
+  resource: string,
+  { name, kind, verbs }: SubresourceFacts,
+): Subresource<T> {
+  const refuse = (): Promise<never> => Promise.reject(newNotImplemented(`${resource}/${name} is not served here`));
+  return { type: 'object', name, kind, verbs, get: refuse, create: refuse, update: refuse };
+}
+
+function attributesOf<T extends KubernetesObject>(kind: TypedKind<T>, isNamespaced: boolean): GetAttributes<T> {
+  return (object: DeepReadonly<T>) => {
+    const metadata = object.metadata;
+    return {
+      labels: metadata?.labels ?? {},
+      fields: {
+        'metadata.name': metadata?.name ?? '',
+        ...(isNamespaced ? { 'metadata.namespace': metadata?.namespace ?? '' } : {}),
+        ...kind.fields?.(object),
+      },
+    };
+  };
+}

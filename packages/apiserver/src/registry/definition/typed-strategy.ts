@@ -1,0 +1,215 @@
+// The strategies of a kind with Go types and of its /status endpoint, from its facts and what its TypedKind adds.
+// Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
+import {
+  copyInSlices,
+  type DeepReadonly,
+  getOwn,
+  type KubernetesObject,
+  runWhole,
+  type SlicedWork,
+} from '@kapstan/api';
+import { collectFieldErrors, type Field } from '../meta/field.ts';
+import { jsonEqual, jsonEqualInSlices } from '../meta/json-equality.ts';
+import { metaOf } from '../meta/object-meta.ts';
+import type { KindFacts, ResourceBehaviour } from './kind-facts.ts';
+import type { RequestContext } from './request-context.ts';
+import type { ResourceStrategy } from './strategy.ts';
+import type { TypedKind } from './typed-kind.ts';
+
+type Fields = Record<string, unknown>;
+const statusField = ['status'] as const;
+const notContent = new Set(['kind', 'apiVersion', 'metadata', 'status']);
+
+export function typedStrategy<T extends KubernetesObject>(kind: TypedKind<T>, facts: KindFacts): ResourceStrategy<T> {
+  const { behaviour } = facts;
+  return {
+    allowCreateOnUpdate: behaviour.createOnUpdate,
+    allowUnconditionalUpdate: behaviour.updateWithoutVersion,
+    ...preparationOf(kind, facts),
+    validateCreate: (object) =>
+      collectFieldErrors((root) => {
+        kind.validateCreate?.(root, object);
+        kind.validate?.(root, object, undefined);
+      }, facts.policy),
+    validateUpdate: (next, old) =>
+      collectFieldErrors((root) => {
+        kind.validate?.(root, next, old);
+        if (kind.repeatsValidation === true) kind.validate?.(root, next, old);
+        kind.validateChange?.(root, next, old);
+      }, facts.policy),
+    ...warningsOf(kind),
+    ...(facts.hasStatus ? { resetFields: [['status']] } : {}),
+    ...(kind.validateName === undefined ? {} : { validateName: kind.validateName }),
+    ...kind.strategy,
+  };
+}
+
+type Preparation<T extends KubernetesObject> = Pick<
+  ResourceStrategy<T>,
+  'prepareForCreate' | 'prepareForCreateInSlices' | 'prepareForUpdate' | 'prepareForUpdateInSlices'
+>;
+
+function preparationOf<T extends KubernetesObject>(kind: TypedKind<T>, facts: KindFacts): Preparation<T> {
+  const { types, behaviour, definition, hasStatus } = facts;
+  const fill = (object: T, context: RequestContext): void => {
+    if (hasStatus && kind.keepsStatusOnCreate !== true) delete (object as Fields).status;
+    if (behaviour.generation) object.metadata = { ...object.metadata, generation: 1 };
+    if (behaviour.finalizers !== undefined) addFinalizers(object, behaviour.finalizers);
+    kind.prepareForCreate?.(object, context);
+  };
+  return {
+    prepareForCreate: (object, context) => {
+      fill(object, context);
+      types.normalize(definition, object as Fields);
+    },
+    prepareForCreateInSlices: function* (object, context) {
+      fill(object, context);
+      yield;
+      yield* types.normalizeInSlices(definition, object as Fields);
+    },
+    prepareForUpdate: (next, old, context) => {
+      if (hasStatus) runWhole(takeOver(next, old, statusField));
+      kind.prepareForUpdate?.(next, old, context);
+      types.normalize(definition, next as Fields);
+      const counted = countedPairs(kind, behaviour, { next, old });
+      keepGeneration(next, old, !counted.every(([is, was]) => jsonEqual(is, was)));
+    },
+    prepareForUpdateInSlices: function* (next, old, context) {
+      if (hasStatus) yield* takeOver(next, old, statusField);
+      kind.prepareForUpdate?.(next, old, context);
+      yield;
+      yield* types.normalizeInSlices(definition, next as Fields);
+      let isRaised = false;
+      for (const [is, was] of countedPairs(kind, behaviour, { next, old }))
+        isRaised ||= !(yield* jsonEqualInSlices(is, was));
+      keepGeneration(next, old, isRaised);
+    },
+  };
+}
+
+/** Strategy of /status: everything but metadata and status stays as it was. */
+export function typedStatusStrategy<T extends KubernetesObject>(
+  kind: TypedKind<T>,
+  facts: KindFacts,
+): ResourceStrategy<T> {
+  return {
+    ...subresourceStrategy(facts, {
+      keepsContent: true,
+      prepare: (next, old) => kind.status?.prepare?.(next, old),
+      keepsMetadata: kind.status?.keepsMetadata ?? false,
+      validate: (root, next, old) => kind.status?.validate?.(root, next, old),
+    }),
+    ...statusWarningsOf(kind),
+    resetFields: [
+      ['spec'],
+      ...(kind.status?.keepsMetadata === true ? [['metadata']] : []),
+      ...(kind.status?.resetFields ?? []),
+    ],
+    updateMetadata: kind.status?.updateMetadata ?? 'change',
+  };
+}
+
+interface SubresourceRules<T extends KubernetesObject> {
+  /** Everything but metadata and status stays as it was. Default false. */
+  readonly keepsContent?: boolean;
+  /** After {@link keepsContent} and {@link keepsMetadata}. */
+  prepare(next: T, old: DeepReadonly<T>): void;
+  validate(at: Field, next: DeepReadonly<T>, old: DeepReadonly<T>): void;
+  /** Raise the generation when the content changes. Default false. */
+  readonly raisesGeneration?: boolean;
+  /** Labels, annotations, finalizers and owners stay as they were. Default false. */
+  readonly keepsMetadata?: boolean;
+}
+
+/** A strategy that only updates: /status, /finalize, /ephemeralcontainers. */
+export function subresourceStrategy<T extends KubernetesObject>(
+  facts: KindFacts,
+  rules: SubresourceRules<T>,
+): ResourceStrategy<T> {
+  const prepare = function* (next: T, old: DeepReadonly<T>): SlicedWork<void> {
+    if (rules.keepsMetadata === true) yield* takeOver(metaOf(next), old.metadata ?? {}, statusMetadata);
+    if (rules.keepsContent === true) yield* takeOver(next, old, contentKeys(next, old));
+    rules.prepare(next, old);
+    yield* facts.types.normalizeInSlices(facts.definition, next as Fields);
+    const keys = rules.raisesGeneration === true ? contentKeys(next, old) : [];
+    let isRaised = false;
+    for (const key of keys) isRaised ||= !(yield* jsonEqualInSlices(getOwn(next, key), getOwn(old, key)));
+    keepGeneration(next, old, isRaised);
+  };
+  return {
+    allowCreateOnUpdate: false,
+    allowUnconditionalUpdate: facts.behaviour.updateWithoutVersion,
+    prepareForCreate: () => undefined,
+    validateCreate: () => [],
+    prepareForUpdate: (next, old) => runWhole(prepare(next, old)),
+    prepareForUpdateInSlices: prepare,
+    validateUpdate: (next, old) => collectFieldErrors((root) => rules.validate(root, next, old), facts.policy),
+  };
+}
+
+/** Source: metav1.ResetObjectMetaForStatus; generation and deletion stay in every update. */
+const statusMetadata = ['labels', 'annotations', 'finalizers', 'ownerReferences'];
+
+/** Copies members of the old object over those of the new one; absent ones become absent. */
+function* takeOver(next: object, old: object, keys: readonly string[]): SlicedWork<void> {
+  for (const key of keys) {
+    const value = getOwn(old, key);
+    if (value === undefined) delete (next as Fields)[key];
+    else (next as Fields)[key] = isScalar(value) ? value : yield* copyInSlices(value);
+  }
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null;
+}
+
+function contentKeys(next: object, old: object): string[] {
+  return [...new Set([...Object.keys(next), ...Object.keys(old)])].filter((key) => !notContent.has(key));
+}
+
+/** What raises the generation of the object when it changes, with what it was. */
+function countedPairs<T extends KubernetesObject>(
+  kind: TypedKind<T>,
+  behaviour: ResourceBehaviour,
+  { next, old }: { readonly next: T; readonly old: DeepReadonly<T> },
+): (readonly [is: unknown, was: unknown])[] {
+  const isCounted = kind.raisesGeneration ?? (behaviour.generation && kind.keepsGeneration !== true);
+  if (!isCounted) return [];
+  const metadataKeys = [
+    ...(behaviour.labelsRaiseGeneration ? ['labels'] : []),
+    ...(kind.annotationsRaiseGeneration ? ['annotations'] : []),
+  ];
+  return [
+    ...contentKeys(next, old).map((key) => [getOwn(next, key), getOwn(old, key)] as const),
+    ...metadataKeys.map((key) => [getOwn(next.metadata ?? {}, key), getOwn(old.metadata ?? {}, key)] as const),
+  ];
+}
+
+function keepGeneration(next: KubernetesObject, old: DeepReadonly<KubernetesObject>, isRaised: boolean): void {
+  const generation = old.metadata?.generation;
+  const metadata = next.metadata ?? {};
+  next.metadata = metadata;
+  if (isRaised) metadata.generation = (generation ?? 0) + 1;
+  else if (generation === undefined) delete metadata.generation;
+  else metadata.generation = generation;
+}
+
+function addFinalizers(object: KubernetesObject, finalizers: readonly string[]): void {
+  const present = object.metadata?.finalizers ?? [];
+  const missing = finalizers.filter((finalizer) => !present.includes(finalizer));
+  object.metadata = { ...object.metadata, finalizers: [...present, ...missing] };
+}
+
+function warningsOf<T extends KubernetesObject>(kind: TypedKind<T>): Partial<ResourceStrategy<T>> {
+  const { warnings } = kind;
+  if (warnings === undefined) return {};
+  return {
+    warningsOnCreate: (object) => warnings(object, undefined),
+    warningsOnUpdate: (next, old) => warnings(next, old),
+  };
+}
+
+function statusWarningsOf<T extends KubernetesObject>(kind: TypedKind<T>): Partial<ResourceStrategy<T>> {
+  const warnings = kind.status?.warnings;
+  return warnings === undefined ? {} : { warningsOnUpdate: (next) => warnings(next) };
+}

@@ -1,0 +1,262 @@
+// Delete: graceful, with finalizers, or at once.
+// Source: apiserver registry/generic/registry/store.go (Delete).
+import {
+  type DeepReadonly,
+  deepCopy,
+  formatTime,
+  isNotFound,
+  type KubernetesObject,
+  newConflict,
+  newNotFound,
+  type Preconditions,
+} from '@kapstan/api';
+import type { Stored } from '@kapstan/storage';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { DeleteAnswer, DeleteRequest } from '../definition/resource-store.ts';
+import { metaOf } from '../meta/object-meta.ts';
+import { beforeDelete, type GraceDecision, markAsDeleting } from './before-delete.ts';
+import { finalizersForDeletion, requireValidDeleteRequest } from './delete-request.ts';
+import { objectKeyOf } from './key-functions.ts';
+import { admissionAttributes, type StoreParts, signalOf, statusOf, storageFor, validatorOf } from './store-parts.ts';
+
+export interface DeleteCall {
+  readonly name: string;
+  readonly request: DeleteRequest;
+}
+
+export async function deleteObject<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  context: RequestContext,
+  call: DeleteCall,
+): Promise<DeleteAnswer<T>> {
+  return new Deletion(parts, context, call).run();
+}
+
+type NextStep = 'delete' | 'pending' | 'again';
+
+/** What a pass over the live object asks for instead of what it was made for, thrown out of the loop of the storage. */
+class LeaveLoop extends Error {
+  readonly next: NextStep;
+
+  constructor(next: NextStep) {
+    super(next);
+    this.next = next;
+  }
+}
+
+/** One deletion from its first read to its answer. */
+class Deletion<T extends KubernetesObject> {
+  readonly #parts: StoreParts<T>;
+  readonly #context: RequestContext;
+  readonly #name: string;
+  readonly #request: DeleteRequest;
+  readonly #key: string;
+
+  constructor(parts: StoreParts<T>, context: RequestContext, call: DeleteCall) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#name = call.name;
+    this.#request = call.request;
+    this.#key = objectKeyOf(parts.keys, context.namespace, call.name);
+  }
+
+  async run(): Promise<DeleteAnswer<T>> {
+    requireValidDeleteRequest(this.#request);
+    const { orphanDependents, propagationPolicy } = this.#request;
+    const warning = this.#parts.definition.strategy.deletionWarning;
+    if (warning !== undefined && orphanDependents === undefined && propagationPolicy === undefined)
+      this.#context.warn(warning);
+    if (this.#request.ignoreStoreReadErrorWithClusterBreakingPotential === true) return this.#removeUnreadable();
+    for (;;) {
+      try {
+        return await this.#attempt();
+      } catch (error) {
+        if (!isAgain(error)) throw error;
+      }
+    }
+  }
+
+  async #attempt(): Promise<DeleteAnswer<T>> {
+    const stored = await this.#read();
+    const { strategy } = this.#parts.definition;
+    if (strategy.holdsDeletion?.(stored.object) === true) return this.#hold(stored);
+    const object = deepCopy(stored.object) as T;
+    const decision = this.#decide(object);
+    if (decision.type === 'pending') return { stored, deleted: false };
+    const isImmediate =
+      decision.type === 'now' && !this.#hasFinalizers(stored.object) && !this.#changesFinalizers(object);
+    if (isImmediate) return this.#remove(this.#request.preconditions, undefined);
+    return this.#begin(stored);
+  }
+
+  async #read(): Promise<Stored<T>> {
+    const failed = (error: unknown): never => {
+      throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+    };
+    const stored = await this.#parts.storage.get(this.#key, signalOf(this.#context)).catch(failed);
+    if (stored === undefined) throw newNotFound(this.#parts.resource, this.#name);
+    return stored;
+  }
+
+  #decide(object: T): GraceDecision {
+    const { group, kind, strategy } = this.#parts.definition;
+    const nowMs = this.#parts.clock.now();
+    return beforeDelete(object, { strategy, request: this.#request, groupKind: { group, resource: kind }, nowMs });
+  }
+
+  #hasFinalizers(object: DeepReadonly<T>): boolean {
+    return (object.metadata?.finalizers ?? []).length > 0;
+  }
+
+  #changesFinalizers(object: T): boolean {
+    return this.#finalizers(object) !== (object.metadata?.finalizers ?? noFinalizers);
+  }
+
+  #finalizers(object: T): readonly string[] {
+    const present = object.metadata?.finalizers ?? noFinalizers;
+    if (!this.#parts.collectsGarbage) return present;
+    const policy = this.#parts.definition.strategy.defaultGarbageCollection;
+    const next = finalizersForDeletion(object as DeepReadonly<T>, this.#request, policy);
+    return next.length === 0 && present.length === 0 ? present : next;
+  }
+
+  /** Marks the live object; then it stays (finalizers, grace) or goes. */
+  async #begin(first: Stored<T>): Promise<DeleteAnswer<T>> {
+    let graceSeconds = 0;
+    let isHeld = false;
+    try {
+      const stored = await this.#update(async (object) => {
+        await this.#admit(object as DeepReadonly<T>);
+        const decision = this.#decide(object);
+        if (decision.type === 'pending') throw new LeaveLoop('pending');
+        this.#writeFinalizers(object);
+        isHeld = this.#hasFinalizers(object as DeepReadonly<T>);
+        if (decision.type === 'graceful') graceSeconds = decision.graceSeconds;
+        else if (isHeld) markAsDeleting(metaOf(object), this.#parts.clock.now());
+        else throw new LeaveLoop('delete');
+        return object;
+      });
+      if (isHeld || graceSeconds > 0) return { stored, deleted: false };
+      if (this.#context.dryRun) return { stored, deleted: true };
+      // The update has moved the version that the caller asked for.
+      const { resourceVersion, ...rest } = this.#request.preconditions ?? {};
+      const moved = stored.object.metadata?.resourceVersion;
+      const preconditions =
+        resourceVersion === undefined || moved === undefined ? rest : { ...rest, resourceVersion: moved };
+      return await this.#remove(preconditions, stored);
+    } catch (error) {
+      if (!(error instanceof LeaveLoop) || isAgain(error)) throw error;
+      if (error.next === 'pending') return { stored: first, deleted: false };
+      return this.#remove(this.#request.preconditions, undefined);
+    }
+  }
+
+  #writeFinalizers(object: T): void {
+    const meta = metaOf(object);
+    const finalizers = this.#finalizers(object);
+    if (finalizers === meta.finalizers) return;
+    if (finalizers.length === 0) delete meta.finalizers;
+    else meta.finalizers = [...finalizers];
+  }
+
+  async #update(change: (object: T) => Promise<T>, preconditions?: Preconditions): Promise<Stored<T>> {
+    const asked = preconditions ?? this.#request.preconditions;
+    try {
+      return await storageFor(this.#parts, this.#context).guaranteedUpdate(
+        this.#key,
+        async (existing) => ({ object: await change(existing as T) }),
+        { ...(asked === undefined ? {} : { preconditions: asked }), ...signalOf(this.#context) },
+      );
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'update', name: this.#name });
+    }
+  }
+
+  /** A finalizer that was added since the object was read holds it: it is to be marked then, not removed. */
+  async #validateRemoval(latest: DeepReadonly<T> | undefined): Promise<void> {
+    if (latest !== undefined && this.#finalizers(latest as T).length > 0) throw new LeaveLoop('again');
+    await this.#admit(latest);
+  }
+
+  /** `last`: the state that was written just before; someone else may remove the object now, which is as well. */
+  async #remove(preconditions: Preconditions | undefined, last: Stored<T> | undefined): Promise<DeleteAnswer<T>> {
+    try {
+      const stored = await storageFor(this.#parts, this.#context).delete(this.#key, {
+        validateDeletion: (object) => this.#validateRemoval(object),
+        ...(preconditions === undefined ? {} : { preconditions }),
+        ...signalOf(this.#context),
+      });
+      await this.#release(stored);
+      return { stored, deleted: true };
+    } catch (error) {
+      const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+      if (last === undefined || !isNotFound(status)) throw status;
+      await this.#release(last);
+      return { stored: last, deleted: true };
+    }
+  }
+
+  async #release(stored: Stored<T>): Promise<void> {
+    if (!this.#context.dryRun) await this.#parts.definition.allocation?.release(stored.object);
+  }
+
+  async #admit(oldObject: DeepReadonly<T> | undefined): Promise<void> {
+    const { admission } = this.#parts;
+    if (admission === undefined || oldObject === undefined) return;
+    const call = { context: this.#context, operation: 'DELETE', subresource: '', name: this.#name } as const;
+    const attributes = admissionAttributes(this.#parts, { ...call, oldObject: deepCopy(oldObject) as DeepReadonly<T> });
+    await admission.admit(attributes);
+    await validatorOf(this.#parts)?.validate(attributes);
+  }
+
+  /**
+   * A kind that stays until what belongs to it is gone: the first deletion marks it, later ones change nothing.
+   * Source: the Delete of namespaces and of custom resource definitions.
+   */
+  async #hold(stored: Stored<T>): Promise<DeleteAnswer<T>> {
+    this.#requireHeldPreconditions(stored);
+    if (stored.object.metadata?.deletionTimestamp !== undefined) return { stored, deleted: false };
+    const uid = stored.object.metadata?.uid;
+    const preconditions = { ...(uid === undefined ? {} : { uid }), ...this.#request.preconditions };
+    const begun = await this.#update(async (object) => {
+      await this.#admit(object as DeepReadonly<T>);
+      const meta = metaOf(object);
+      meta.deletionTimestamp ??= formatTime(this.#parts.clock.now());
+      this.#parts.definition.strategy.prepareForDeletion?.(object);
+      this.#writeFinalizers(object);
+      return object;
+    }, preconditions);
+    return { stored: begun, deleted: false };
+  }
+
+  #requireHeldPreconditions(stored: Stored<T>): void {
+    const { uid, resourceVersion } = this.#request.preconditions ?? {};
+    const meta = stored.object.metadata ?? {};
+    const conflict = (what: string, want: string, have: string | undefined): Error =>
+      newConflict(
+        this.#parts.resource,
+        this.#name,
+        `Precondition failed: ${what} in precondition: ${want}, ${what} in object meta: ${have ?? ''}`,
+      );
+    if (uid !== undefined && uid !== meta.uid) throw conflict('UID', uid, meta.uid);
+    if (resourceVersion !== undefined && resourceVersion !== meta.resourceVersion) {
+      throw conflict('ResourceVersion', resourceVersion, meta.resourceVersion);
+    }
+  }
+
+  /** Removes what nobody can decode any more; refused for an object that can be read. Skips all hooks. */
+  async #removeUnreadable(): Promise<DeleteAnswer<T>> {
+    try {
+      await storageFor(this.#parts, this.#context).deleteUnreadable(this.#key, signalOf(this.#context));
+      return { deleted: true };
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'delete', name: this.#name });
+    }
+  }
+}
+
+function isAgain(error: unknown): boolean {
+  return error instanceof LeaveLoop && error.next === 'again';
+}
+
+const noFinalizers: readonly string[] = [];

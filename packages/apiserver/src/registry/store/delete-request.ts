@@ -1,0 +1,88 @@
+// What a delete asks for: its validation and its effect on the collector's finalizers.
+// Source: apiserver registry/generic/registry/store.go (deletionFinalizersForGarbageCollection).
+import {
+  type DeepReadonly,
+  type FieldError,
+  invalidField,
+  type KubernetesObject,
+  newInvalid,
+  notSupportedField,
+} from '@kapstan/api';
+import type { DeleteRequest } from '../definition/resource-store.ts';
+import type { ResourceStrategy } from '../definition/strategy.ts';
+import { validateDryRun } from '../definition/write-options.ts';
+import { foregroundFinalizer, orphanFinalizer } from '../meta/object-meta-validation.ts';
+
+const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
+
+/**
+ * Throws 422 of kind DeleteOptions.meta.k8s.io. `dryRun`: as it was asked for, where nobody has looked at it yet. Source:
+ * metav1/validation.ValidateDeleteOptions.
+ */
+export function requireValidDeleteRequest(request: DeleteRequest, dryRun: readonly string[] = []): void {
+  const errors: FieldError[] = [];
+  const { propagationPolicy: policy, orphanDependents } = request;
+  if (policy !== undefined && orphanDependents !== undefined) {
+    const text = 'orphanDependents and deletionPropagation cannot be both set';
+    errors.push(invalidField('propagationPolicy', policy, text));
+  }
+  if (policy !== undefined && !policies.includes(policy)) {
+    errors.push(notSupportedField('propagationPolicy', policy, [...policies, 'nil']));
+  }
+  errors.push(...validateDryRun(dryRun), ...unsafeDeletionErrors(request));
+  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+}
+
+/** An unsafe deletion skips everything, so nothing may be asked of it. Source: ValidateIgnoreStoreReadError. */
+function unsafeDeletionErrors(request: DeleteRequest): FieldError[] {
+  if (request.ignoreStoreReadErrorWithClusterBreakingPotential !== true) return [];
+  const path = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+  const asked: readonly (readonly [string, boolean])[] = [
+    ['gracePeriodSeconds', request.gracePeriodSeconds !== undefined],
+    ['propagationPolicy', request.propagationPolicy !== undefined],
+    ['orphanDependents', request.orphanDependents !== undefined],
+    ['preconditions', request.preconditions !== undefined],
+  ];
+  return asked
+    .filter(([, isSet]) => isSet)
+    .map(([field]) => invalidField(path, true, `cannot be set together with .${field}`));
+}
+
+/**
+ * The finalizers that the object has to have: those that it has, with the collector's two taken off and the one asked
+ * for put back. The same array when nothing changes. Source: registry.deletionFinalizersForGarbageCollection.
+ */
+export function finalizersForDeletion<T extends KubernetesObject>(
+  object: DeepReadonly<T>,
+  request: DeleteRequest,
+  policy: ResourceStrategy<T>['defaultGarbageCollection'],
+): readonly string[] {
+  const present = object.metadata?.finalizers ?? [];
+  const wanted = collectorFinalizer(present, request, policy ?? 'Background');
+  const others = present.filter((name) => name !== orphanFinalizer && name !== foregroundFinalizer);
+  const next = wanted === undefined ? others : [...others, wanted];
+  const isSame = next.length === present.length && next.every((name) => present.includes(name));
+  return isSame ? present : next;
+}
+
+/** Order of precedence: the request, the finalizer that the object has, the kind's default. */
+function collectorFinalizer(
+  present: readonly string[],
+  request: DeleteRequest,
+  policy: 'Background' | 'Orphan' | 'Unsupported',
+): string | undefined {
+  if (policy === 'Unsupported') return undefined;
+  if (request.orphanDependents !== undefined) return request.orphanDependents ? orphanFinalizer : undefined;
+  switch (request.propagationPolicy) {
+    case 'Orphan':
+      return orphanFinalizer;
+    case 'Foreground':
+      return foregroundFinalizer;
+    case 'Background':
+      return undefined;
+    case undefined: {
+      const own = present.find((name) => name === orphanFinalizer || name === foregroundFinalizer);
+      return own ?? (policy === 'Orphan' ? orphanFinalizer : undefined);
+    }
+  }
+}

@@ -1,0 +1,236 @@
+// GenericStore: the verbs of one resource over a Storage, with the kind's strategy in between. registry.Store of the Go
+// library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; above it stand http/ and the in-process client.
+import { randomUUID } from 'node:crypto';
+import {
+  type CallSignal,
+  type Clock,
+  type KubernetesObject,
+  newNotFound,
+  systemClock,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import {
+  DryRunStorage,
+  normalizePrefix,
+  type Storage,
+  type StorageEvent,
+  type StorageWatch,
+  type StorageWatchSink,
+  type Stored,
+  type StoredList,
+} from '@kapstan/storage';
+import { requireComplete } from '../definition/complete-definition.ts';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { ResourceDefinition } from '../definition/resource-definition.ts';
+import type {
+  CreatedPart,
+  DeleteAnswer,
+  DeleteRequest,
+  ResourceStore,
+  SelectRequest,
+  UpdateAnswer,
+  UpdateRequest,
+  WatchRequest,
+} from '../definition/resource-store.ts';
+import type { AdmissionControl } from './admission-control.ts';
+import { createObject } from './create-flow.ts';
+import { Decorator } from './decorator.ts';
+import { deleteCollection } from './delete-collection.ts';
+import { deleteObject } from './delete-flow.ts';
+import { objectKeyOf } from './key-functions.ts';
+import type { LargeValidation } from './large-validation.ts';
+import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
+import { selectionKeys, selectionPredicate } from './selection.ts';
+import { admissionAttributes, type StoreParts, signalOf, statusOf, validatorOf } from './store-parts.ts';
+import { updateObject } from './update-flow.ts';
+
+/** Where the request goes through besides the store; the same for all resources of a server. */
+export interface StoreHooks {
+  /** Absent = everything is admitted as it is. */
+  readonly admission?: AdmissionControl;
+  /** Where large objects are validated. Absent = in the turn of the request, however long that takes. */
+  readonly largeValidation?: LargeValidation;
+  /** Absent = metadata.managedFields of stored objects are left alone. */
+  readonly managedFields?: ManagedFieldsTracker;
+  /** Source of timestamps. Default {@link systemClock}. */
+  readonly clock?: Clock;
+  /** Random numbers in [0, 1), for generated names. Default Math.random. */
+  readonly random?: () => number;
+  /** Makes uids. Default: UUIDs of version 4. */
+  readonly newUid?: () => string;
+  /** Orphan and Foreground leave a finalizer for the collector (`--enable-garbage-collector`). Default true. */
+  readonly collectsGarbage?: boolean;
+  /** Deletions at the same time in a deletecollection (`--delete-collection-workers`). Below 1 counts as 1. Default 1. */
+  readonly deleteCollectionWorkers?: number;
+}
+
+export interface GenericStoreOptions<T extends KubernetesObject> extends StoreHooks {
+  readonly definition: ResourceDefinition<T>;
+  /** Objects in the version of the definition. Stays open when the store is dropped: its owner closes it. */
+  readonly storage: Storage<T>;
+  /** What all keys begin with. Default "/registry". */
+  readonly keyPrefix?: string;
+}
+
+type ObjectStorageEvent<T extends KubernetesObject> = Extract<StorageEvent<T>, { readonly stored: Stored<T> }>;
+
+/** Verbs of one resource. Stateless but for its storage: any number may share one. */
+export class GenericStore<T extends KubernetesObject = UnstructuredObject> implements ResourceStore<T> {
+  readonly #parts: StoreParts<T>;
+  readonly #decorator: Decorator<T>;
+
+  /** Throws TypeError for a definition that lacks something. */
+  constructor(options: GenericStoreOptions<T>) {
+    const { definition, storage, keyPrefix = '/registry' } = options;
+    requireComplete(definition);
+    this.#decorator = new Decorator(definition.decorate?.bind(definition));
+    this.#parts = {
+      definition,
+      resource: { group: definition.group, resource: definition.resource },
+      keys: {
+        root: normalizePrefix(`${keyPrefix}/${definition.storagePrefix}`).slice(0, -1),
+        namespaced: definition.namespaced,
+      },
+      storage,
+      dryRunStorage: new DryRunStorage(storage, { keyPrefix: normalizePrefix(keyPrefix).slice(0, -1) }),
+      clock: options.clock ?? systemClock,
+      random: options.random ?? Math.random,
+      newUid: options.newUid ?? randomUUID,
+      admission: options.admission,
+      largeValidation: options.largeValidation,
+      managedFields: options.managedFields,
+      collectsGarbage: options.collectsGarbage ?? true,
+      deleteCollectionWorkers: Math.max(1, options.deleteCollectionWorkers ?? 1),
+      store: this,
+    };
+  }
+
+  async create(context: RequestContext, object: T): Promise<Stored<T>> {
+    return this.#decorator.of(await createObject(this.#parts, context, object));
+  }
+
+  async get(
+    context: RequestContext,
+    name: string,
+    options: { readonly resourceVersion?: string } = {},
+  ): Promise<Stored<T>> {
+    const stored = await this.#read(context, name, options);
+    if (stored === undefined) throw newNotFound(this.#parts.resource, name);
+    return this.#decorator.of(stored);
+  }
+
+  async find(
+    context: RequestContext,
+    name: string,
+    options: { readonly resourceVersion?: string } = {},
+  ): Promise<Stored<T> | undefined> {
+    const stored = await this.#read(context, name, options);
+    return stored && this.#decorator.of(stored);
+  }
+
+  async #read(
+    context: RequestContext,
+    name: string,
+    options: { readonly resourceVersion?: string },
+  ): Promise<Stored<T> | undefined> {
+    const key = objectKeyOf(this.#parts.keys, context.namespace, name);
+    try {
+      return await this.#parts.storage.get(key, { ...options, ...signalOf(context) });
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'get', name });
+    }
+  }
+
+  async list(context: RequestContext, request: SelectRequest): Promise<StoredList<T>> {
+    const predicate = selectionPredicate(this.#parts.definition, request);
+    const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);
+    const { resourceVersion = '', resourceVersionMatch } = request;
+    const match = resourceVersionMatch === undefined ? {} : { resourceVersionMatch };
+    const options = { resourceVersion, ...match, predicate, recursive, ...signalOf(context) };
+    let list: StoredList<T>;
+    try {
+      list = await this.#parts.storage.getList(key, options);
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'list', name: '' });
+    }
+    const items = await this.#decorator.ofAll(list.items);
+    return items === list.items ? list : { ...list, items };
+  }
+
+  /** Throws StatusError for a selection that makes no sense; what the store says comes through `sink.onEnd`. */
+  watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<T>): StorageWatch {
+    const predicate = selectionPredicate(this.#parts.definition, request);
+    const { key, recursive } = selectionKeys(this.#parts.keys, context.namespace, predicate);
+    const { resourceVersion = '', sendInitialEvents, marksInitialEventsEnd = false, deadlineMs } = request;
+    const options = {
+      resourceVersion,
+      predicate,
+      recursive,
+      marksInitialEventsEnd,
+      ...(sendInitialEvents === undefined ? {} : { sendInitialEvents }),
+      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    };
+    try {
+      const watch = this.#parts.storage.watch(key, options, this.#answering(sink));
+      return endedBy(watch, context.signal);
+    } catch (error) {
+      throw statusOf(this.#parts, error, { verb: 'watch', name: '' });
+    }
+  }
+
+  async update(context: RequestContext, request: UpdateRequest<T>): Promise<UpdateAnswer<T>> {
+    const { stored, created } = await updateObject(this.#parts, context, request);
+    return { stored: this.#decorator.of(stored), created };
+  }
+
+  async admitPart(context: RequestContext, { kind, object, ...part }: CreatedPart): Promise<void> {
+    const { admission } = this.#parts;
+    if (admission === undefined) return;
+    const call = { ...part, context, operation: 'CREATE', object: object as unknown as T } as const;
+    const attributes = { ...admissionAttributes(this.#parts, call), kind };
+    await admission.admit(attributes);
+    await validatorOf(this.#parts)?.validate(attributes);
+  }
+
+  async delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<T>> {
+    const answer = await deleteObject(this.#parts, context, { name, request });
+    return answer.stored === undefined ? answer : { ...answer, stored: this.#decorator.of(answer.stored) };
+  }
+
+  deleteCollection(context: RequestContext, request: DeleteRequest, select: SelectRequest): Promise<StoredList<T>> {
+    return deleteCollection(this, context, { request, select, workers: this.#parts.deleteCollectionWorkers });
+  }
+
+  /** The very same event where the kind computes nothing on read. */
+  #decorated(event: ObjectStorageEvent<T>): ObjectStorageEvent<T> {
+    const stored = this.#decorator.of(event.stored);
+    return stored === event.stored ? event : { type: event.type, stored };
+  }
+
+  /** The same sink, told StatusErrors instead of StorageErrors. */
+  #answering(sink: StorageWatchSink<T>): StorageWatchSink<T> {
+    return {
+      onEvent: (event) => sink.onEvent(event.type === 'BOOKMARK' ? event : this.#decorated(event)),
+      get isFull() {
+        return sink.isFull ?? false;
+      },
+      set onRoom(callback: (() => void) | undefined) {
+        sink.onRoom = callback;
+      },
+      onEnd: (error) =>
+        sink.onEnd(error === undefined ? undefined : statusOf(this.#parts, error, { verb: 'watch', name: '' })),
+    };
+  }
+}
+
+/** Closes the watch when the request is cancelled. */
+function endedBy(watch: StorageWatch, signal: CallSignal | undefined): StorageWatch {
+  if (signal === undefined) return watch;
+  const close = (): void => {
+    signal.removeEventListener('abort', close);
+    watch.close();
+  };
+  if (signal.aborted) watch.close();
+  else signal.addEventListener('abort', close, { once: true });
+  return { close };
+}

@@ -1,0 +1,29 @@
+// Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web".
+// Source: apiserver registry/generic/registry/store.go (NamespaceKeyFunc).
+import { newBadRequest } from '@kapstan/api';
+import { pathSegmentErrors } from '../meta/names.ts';
+
+export interface KeyScope {
+  /** etcd prefix and resource prefix, without a slash at the end: "/registry/pods". */
+  readonly root: string;
+  readonly namespaced: boolean;
+}
+
+/** Key of all objects, or of those in a namespace when one is given. */
+export function collectionKey(scope: KeyScope, namespace: string): string {
+  return scope.namespaced && namespace !== '' ? `${scope.root}/${namespace}` : scope.root;
+}
+
+/** Key of one object. Throws a 400 StatusError for a missing namespace and for a name that no key can hold. */
+export function objectKeyOf(scope: KeyScope, namespace: string, name: string): string {
+  if (scope.namespaced && namespace === '') throw newBadRequest('Namespace parameter required.');
+  requireKeyName(name);
+  return `${collectionKey(scope, namespace)}/${name}`;
+}
+
+/** Throws a 400 StatusError for a name that no key can hold. */
+export function requireKeyName(name: string): void {
+  if (name === '') throw newBadRequest('Name parameter required.');
+  const errors = pathSegmentErrors(name);
+  if (errors.length > 0) throw newBadRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${errors.join(';')}`);
+}

@@ -1,0 +1,85 @@
+// LargeValidation: where large objects are validated, so that others are served meanwhile. The port of the flows; made by
+// validation/large-object-validation.ts.
+import { type CallSignal, type DeepReadonly, type KubernetesObject, knownSize, type ToldErrors } from '@kapstan/api';
+import type { DefinitionOrigin } from '../definition/definition-origin.ts';
+import type { ResourceDefinition, StrategySubresource } from '../definition/resource-definition.ts';
+import type { ValidationCall } from './validation-run.ts';
+
+export interface LargeValidationCall {
+  readonly origin: DefinitionOrigin;
+  /** "" = the object itself. */
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly object: DeepReadonly<KubernetesObject>;
+  readonly old: DeepReadonly<KubernetesObject> | undefined;
+}
+
+/** What is found, in words: values that errors show do not travel. */
+export interface ToldFindings {
+  /** Undefined = valid. */
+  readonly errors: ToldErrors | undefined;
+  readonly warnings: readonly string[];
+}
+
+export interface LargeValidation {
+  /** Rejects with StatusError when it takes too long, and when the signal aborts. */
+  validate(call: LargeValidationCall, signal: CallSignal | undefined): Promise<ToldFindings>;
+}
+
+/** Values of objects: to validate so many takes some 10 ms at most. */
+const mostNodes = 10_000;
+/** Characters of an object with a structural schema: patterns look at each of them, some of them many times. */
+const mostCharacters = 64 * 1024;
+
+/**
+ * The call for an object that is too large for one turn. Undefined for all others, and for strategies that an embedding program
+ * handed in: a thread cannot make these.
+ */
+export function largeCallOf<T extends KubernetesObject>(
+  { definition, strategy, context, object, old, isLarge = true }: ValidationCall<T>,
+  subresource: string,
+): LargeValidationCall | undefined {
+  const { origin } = definition;
+  if (origin === undefined || !isOwnStrategy(definition, strategy, subresource)) return undefined;
+  const measure = new Measure(definition.schema.goType === undefined);
+  if (measure.fits(object) && (old === undefined || !isLarge || measure.fits(old))) return undefined;
+  return { origin, subresource, namespace: context.namespace, object, old };
+}
+
+function isOwnStrategy<T extends KubernetesObject>(
+  { strategy: main, subresources }: ResourceDefinition<T>,
+  strategy: unknown,
+  subresource: string,
+): boolean {
+  if (subresource === '') return strategy === main;
+  const isIt = (candidate: unknown): candidate is StrategySubresource<T> =>
+    (candidate as StrategySubresource<T>).type === 'strategy' &&
+    (candidate as StrategySubresource<T>).name === subresource;
+  return subresources.find(isIt)?.strategy === strategy;
+}
+
+/** Counts no further than it has to: most objects have some hundred values. */
+class Measure {
+  #nodes = mostNodes;
+  #characters = mostCharacters;
+  readonly #countsCharacters: boolean;
+
+  constructor(countsCharacters: boolean) {
+    this.#countsCharacters = countsCharacters;
+  }
+
+  fits(value: unknown): boolean {
+    this.#nodes -= 1;
+    if (this.#nodes < 0) return false;
+    if (typeof value === 'string') {
+      if (this.#countsCharacters) this.#characters -= value.length;
+      return this.#characters >= 0;
+    }
+    if (typeof value !== 'object' || value === null) return true;
+    // Not by for…in, which makes a text of each index first.
+    if (Array.isArray(value)) return value.length <= this.#nodes && value.every((item) => this.fits(item));
+    if (knownSize(value) > this.#nodes) return false;
+    for (const key in value) if (!this.fits((value as Record<string, unknown>)[key])) return false;
+    return true;
+  }
+}

@@ -1,0 +1,66 @@
+// What registries leave behind: nothing. A server makes and drops one with every custom resource definition (invariant I9).
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { LeakCheck, VirtualClock } from '@kapstan/api/testing';
+import { type LmdbEngine, openLmdbEngine } from '@kapstan/storage-lmdb';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { configMap, StoreFixture, testContext, testDefinition } from '../../testing/store-fixture.ts';
+import { ResourceStack } from './resource-stack.ts';
+
+let fixture: StoreFixture;
+let engine: LmdbEngine;
+beforeEach(async () => {
+  fixture = await StoreFixture.open(async (options) => {
+    engine = await openLmdbEngine(options);
+    return engine;
+  });
+});
+afterEach(() => fixture.close());
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** One registry's whole life, with a request under way at its end. The references tell when its memory is free again. */
+async function live(clock: VirtualClock, index: number): Promise<readonly WeakRef<object>[]> {
+  const resource = `things${index % 10}`;
+  const stack = new ResourceStack(testDefinition({ resource }), { engine, clock, watchCache: index % 4 !== 0 });
+  await stack.waitUntilReady();
+  const { store } = stack.served;
+  // Every object after the first of its resource is there already.
+  await store.create(testContext(), configMap('a')).catch(() => undefined);
+  let ends = 0;
+  const sink = { onEvent: () => undefined, onEnd: () => void ends++ };
+  store.watch(testContext(), { resourceVersion: '0' }, sink);
+  const waiting = store.list(testContext(), {}).catch(() => undefined);
+  await stack.close();
+  await waiting;
+  // A watch straight on storage is closed, one of a cache is told so: only there others may go on below.
+  expect(ends).toBe(stack.cacher === undefined ? 0 : 1);
+  expect(stack.readiness()).toBeDefined();
+  await stack.close();
+  return [new WeakRef(stack), new WeakRef(store)];
+}
+
+describe('a thousand registries that were made and closed', () => {
+  it('leave no handle, timer, watch or memory', async () => {
+    const clock = new VirtualClock();
+    // What a first one loads and opens stays: that is the engine's.
+    await live(clock, 0);
+    const leaks = new LeakCheck({ clock });
+    const watches = (await engine.stats()).watches;
+    const references: WeakRef<object>[] = [];
+    for (let batch = 0; batch < 20; batch++) {
+      const lives = Array.from({ length: 50 }, (_, index) => live(clock, index));
+      references.push(...(await Promise.all(lives)).flat());
+    }
+    expect(references).toHaveLength(2000);
+    await leaks.assertNone();
+    expect((await engine.stats()).watches).toBe(watches);
+    await nextTurn();
+    collectGarbage();
+    const alive = references.filter((reference) => reference.deref() !== undefined).length;
+    // The collector may leave what the last batch has on its stack.
+    expect(alive).toBeLessThanOrEqual(100);
+  });
+});

@@ -1,0 +1,159 @@
+// StoreParts: what the flows of one GenericStore share, and the small things that all of them do with it.
+import {
+  type Clock,
+  type DeepReadonly,
+  type GroupResource,
+  type KubernetesObject,
+  newInvalidTold,
+  parseRevision,
+  type Revision,
+  StatusError,
+  type ToldErrors,
+  tellFieldErrors,
+} from '@kapstan/api';
+import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { ResourceDefinition } from '../definition/resource-definition.ts';
+import type { ResourceStore } from '../definition/resource-store.ts';
+import { dedupeOwnerReferences, metaOf } from '../meta/object-meta.ts';
+import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
+import type { KeyScope } from './key-functions.ts';
+import { type LargeValidation, type LargeValidationCall, largeCallOf } from './large-validation.ts';
+import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
+import { findingsOf, type ValidationCall } from './validation-run.ts';
+
+export interface StoreParts<T extends KubernetesObject> {
+  readonly definition: ResourceDefinition<T>;
+  readonly resource: GroupResource;
+  readonly keys: KeyScope;
+  readonly storage: Storage<T>;
+  readonly dryRunStorage: Storage<T>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly newUid: () => string;
+  readonly admission: AdmissionControl | undefined;
+  readonly largeValidation: LargeValidation | undefined;
+  readonly managedFields: ManagedFieldsTracker | undefined;
+  readonly collectsGarbage: boolean;
+  readonly deleteCollectionWorkers: number;
+  /** The store itself, handed to allocations. */
+  readonly store: ResourceStore<T>;
+}
+
+/** The storage that a request writes to: the real one, or the one that only checks. */
+export function storageFor<T extends KubernetesObject>(parts: StoreParts<T>, context: RequestContext): Storage<T> {
+  return context.dryRun ? parts.dryRunStorage : parts.storage;
+}
+
+/** What each call to storage gets of the request that it is for. */
+export function signalOf({ signal, auditId }: RequestContext): StorageCallOptions {
+  return { ...(signal !== undefined && { signal }), ...(auditId !== undefined && { auditId }) };
+}
+
+/** What a failed call to storage is answered with: StatusErrors pass, StorageErrors are translated. */
+export function statusOf<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  error: unknown,
+  call: { readonly verb: StorageVerb; readonly name: string },
+): Error {
+  const status = toStatus(error, { ...call, resource: parts.resource });
+  return status instanceof Error ? status : new Error(String(status));
+}
+
+/** An error that the Go library leaves untyped: 500 with its own text and no reason. */
+function plainError(message: string): StatusError {
+  return new StatusError({ code: 500, reason: '', message });
+}
+
+/** Version of an object that a client sent; 0 when it has none. Throws the 500 that kube-apiserver answers for other text. */
+export function sentRevision(object: KubernetesObject): Revision {
+  const text = object.metadata?.resourceVersion ?? '';
+  const revision = parseRevision(text);
+  if (revision !== undefined) return revision;
+  const why = /^[0-9]+$/.test(text) ? 'value out of range' : 'invalid syntax';
+  throw plainError(`strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`);
+}
+
+/**
+ * Throws 422 when there are errors, and tells the request's warnings. Undefined when that is done, which it is for all but large
+ * objects. Source: errors.NewInvalid with the kind of the object.
+ */
+export function requireValid<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  call: Omit<ValidationCall<T>, 'definition'>,
+  subresource: string,
+): Promise<void> | undefined {
+  const whole = { ...call, definition: parts.definition };
+  const large = parts.largeValidation === undefined ? undefined : largeCallOf(whole, subresource);
+  if (large !== undefined) return requireLargeValid(parts, call, large);
+  const { errors, warnings } = findingsOf(whole);
+  if (errors.length > 0) throw invalid(parts, call.object, tellFieldErrors(errors));
+  for (const text of warnings) call.context.warn(text);
+  return undefined;
+}
+
+async function requireLargeValid<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  { context, object }: Omit<ValidationCall<T>, 'definition'>,
+  large: LargeValidationCall,
+): Promise<void> {
+  const found = await parts.largeValidation?.validate(large, context.signal);
+  if (found?.errors !== undefined) throw invalid(parts, object, found.errors);
+  for (const text of found?.warnings ?? []) context.warn(text);
+}
+
+function invalid<T extends KubernetesObject>(
+  { definition: { group, kind, invalidKind } }: StoreParts<T>,
+  object: DeepReadonly<T>,
+  told: ToldErrors,
+): StatusError {
+  return newInvalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
+}
+
+/** The admission that validates objects of this resource, if any does. */
+export function validatorOf<T extends KubernetesObject>(parts: StoreParts<T>): AdmissionControl | undefined {
+  return parts.admission?.validates(parts.definition) === true ? parts.admission : undefined;
+}
+
+export interface AdmissionCall<T extends KubernetesObject> {
+  readonly context: RequestContext;
+  readonly operation: AdmissionOperation;
+  readonly subresource: string;
+  readonly name: string;
+  readonly object?: T;
+  readonly oldObject?: DeepReadonly<T>;
+}
+
+export function admissionAttributes<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  call: AdmissionCall<T>,
+): AdmissionAttributes {
+  const { group, version, resource, kind, namespaced, isOwnNamespace = false } = parts.definition;
+  return {
+    operation: call.operation,
+    resource: { group, version, resource },
+    subresource: call.subresource,
+    kind: { group, version, kind },
+    name: call.name,
+    namespace: namespaced ? call.context.namespace : isOwnNamespace ? call.name : '',
+    object: call.object,
+    oldObject: call.oldObject,
+    context: call.context,
+  };
+}
+
+/** Source: handlers.dedupOwnerReferencesAndAddWarning. `when` is "" or " after mutating admission happens". */
+export function dedupeOwners(object: KubernetesObject, context: RequestContext, when: string): void {
+  const uids = dedupeOwnerReferences(metaOf(object));
+  if (uids.length === 0) return;
+  context.warn(
+    `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids.join(', ')}`,
+  );
+}
+export const afterAdmission = ' after mutating admission happens';
+
+/** A negative time to live counts as one second. Source: registry.Store.calculateTTL. */
+export function ttlOf(seconds: number | undefined): { readonly ttlSeconds?: number } {
+  if (seconds === undefined || seconds === 0) return {};
+  return { ttlSeconds: seconds < 0 ? 1 : seconds };
+}

@@ -1,0 +1,323 @@
+// Update: PUT, PATCH, apply and status alike, as one compare-and-set loop.
+// Source: apiserver registry/generic/registry/store.go (Update).
+import {
+  copyInSlices,
+  type DeepReadonly,
+  deepCopy,
+  formatRevision,
+  invalidField,
+  isNotFound,
+  type KubernetesObject,
+  type ManagedFieldsEntry,
+  newConflict,
+  newInvalid,
+  newNotFound,
+  type ObjectMeta,
+  type Preconditions,
+  type Revision,
+  type SlicedWork,
+} from '@kapstan/api';
+import { checkPreconditions, type ResponseMeta, runInTurns, Stored, type UpdateResult } from '@kapstan/storage';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { FinishReservation, ResourceDefinition } from '../definition/resource-definition.ts';
+import type { TrackFields, UpdateAnswer, UpdateRequest } from '../definition/resource-store.ts';
+import type { ResourceStrategy } from '../definition/strategy.ts';
+import { jsonEqualInSlices, membersEqual } from '../meta/json-equality.ts';
+import {
+  dropEmptyMetadata,
+  ensureNamespace,
+  keepSystemMetadata,
+  metaOf,
+  wipeSystemMetadata,
+} from '../meta/object-meta.ts';
+import { admitCreate, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
+import { objectKeyOf } from './key-functions.ts';
+import { type FieldsCall, partDefinition } from './managed-fields-tracker.ts';
+import {
+  admissionAttributes,
+  afterAdmission,
+  dedupeOwners,
+  requireValid,
+  type StoreParts,
+  sentRevision,
+  signalOf,
+  statusOf,
+  storageFor,
+  ttlOf,
+  validatorOf,
+} from './store-parts.ts';
+
+/** Text of the 409 for a stale resourceVersion. Source: registry.OptimisticLockErrorMsg. */
+const optimisticLockText =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+export async function updateObject<T extends KubernetesObject>(
+  parts: StoreParts<T>,
+  context: RequestContext,
+  request: UpdateRequest<T>,
+): Promise<UpdateAnswer<T>> {
+  return new Update(parts, context, request).run();
+}
+
+/** The last finalizer of an object that is being deleted was removed: it goes away instead of being written. */
+class EmptiedFinalizers<T extends KubernetesObject> extends Error {
+  readonly object: T;
+  readonly revision: Revision;
+
+  constructor(object: T, revision: Revision) {
+    super('delete instead of update');
+    this.object = object;
+    this.revision = revision;
+  }
+}
+
+/** One update, over all attempts of its compare-and-set loop. */
+class Update<T extends KubernetesObject> {
+  readonly #parts: StoreParts<T>;
+  readonly #context: RequestContext;
+  readonly #request: UpdateRequest<T>;
+  readonly #strategy: ResourceStrategy<T>;
+  readonly #subresource: string;
+  readonly #key: string;
+  #created = false;
+  #finish: FinishReservation | undefined;
+
+  constructor(parts: StoreParts<T>, context: RequestContext, request: UpdateRequest<T>) {
+    this.#parts = parts;
+    this.#context = context;
+    this.#request = request;
+    this.#strategy = request.strategy ?? parts.definition.strategy;
+    this.#subresource = request.subresource ?? '';
+    this.#key = objectKeyOf(parts.keys, context.namespace, request.name);
+  }
+
+  async run(): Promise<UpdateAnswer<T>> {
+    let committed = false;
+    try {
+      const stored = await storageFor(this.#parts, this.#context).guaranteedUpdate(
+        this.#key,
+        (existing, meta) => this.#attempt(existing, meta),
+        {
+          ignoreNotFound: this.#mayCreate,
+          ...(this.#request.preconditions === undefined ? {} : { preconditions: this.#request.preconditions }),
+          ...signalOf(this.#context),
+        },
+      );
+      committed = !this.#context.dryRun;
+      return { stored, created: this.#created };
+    } catch (error) {
+      if (error instanceof EmptiedFinalizers) {
+        const answer = await this.#deleteInstead(error);
+        committed = !this.#context.dryRun;
+        return answer;
+      }
+      throw statusOf(this.#parts, error, { verb: this.#created ? 'create' : 'update', name: this.#request.name });
+    } finally {
+      await this.#finish?.(committed);
+    }
+  }
+
+  get #mayCreate(): boolean {
+    return this.#strategy.allowCreateOnUpdate || this.#request.forceAllowCreate === true;
+  }
+
+  async #attempt(existing: T | undefined, response: ResponseMeta): Promise<UpdateResult<T>> {
+    await this.#finish?.(false);
+    this.#finish = undefined;
+    this.#created = false;
+    if (existing === undefined) {
+      if (!this.#mayCreate) throw newNotFound(this.#parts.resource, this.#request.name);
+      // An object that is not there has neither uid nor version. Source: etcd3, which checks its zero object.
+      checkPreconditions(this.#key, this.#request.preconditions, {});
+      this.#created = true;
+      return this.#createInstead();
+    }
+    const old = existing as DeepReadonly<T>;
+    const isLarge = response.isLarge === true || this.#context.nextTurn !== undefined;
+    const copy = isLarge ? await runInTurns(copyInSlices(existing), this.#context.signal) : deepCopy(existing);
+    const next = await this.#request.transform(copy as T, this.#trackPart);
+    await this.#context.nextTurn?.();
+    await this.#admit(next, old);
+    await this.#context.nextTurn?.();
+    this.#takeVersion(next, response.revision);
+    this.#finish = await this.#reserve(next, old);
+    const preparing = this.#prepare(next, old, isLarge);
+    if (preparing !== undefined) await preparing;
+    this.#strategy.canonicalize?.(next);
+    await this.#context.nextTurn?.();
+    const isKept = isLarge
+      ? await runInTurns(timesOnlyInSlices(next, existing), this.#context.signal)
+      : changesOnlyTimes(next, existing);
+    if (isKept) metaOf(next).managedFields = await this.#entriesOf(existing, isLarge);
+    await this.#validate(next, old);
+    if (this.#emptiesFinalizers(next, old)) throw new EmptiedFinalizers(next, response.revision);
+    return { object: next, isLarge, ...ttlOf(this.#strategy.ttlSeconds?.(next as DeepReadonly<T>, true)) };
+  }
+
+  #entriesOf(existing: T, isLarge: boolean): ManagedFieldsEntry[] | Promise<ManagedFieldsEntry[]> {
+    const { managedFields = [] } = metaOf(existing);
+    return isLarge ? runInTurns(copyInSlices(managedFields)) : deepCopy(managedFields);
+  }
+
+  /** A subresource changes nothing that has to be reserved. Source: the status stores, which have no BeginUpdate. */
+  async #reserve(next: T, old: DeepReadonly<T>): Promise<FinishReservation | undefined> {
+    if (this.#subresource !== '') return undefined;
+    return this.#parts.definition.allocation?.update(this.#parts.store, this.#context, { next, old });
+  }
+
+  /** Fields tracked, then mutating admission, as the handlers' transformers do it. */
+  async #admit(next: T, old: DeepReadonly<T>): Promise<void> {
+    const { managedFields, admission } = this.#parts;
+    if (this.#request.managedFields !== 'given') {
+      if (managedFields === undefined) await runInTurns(keepManagedFields(metaOf(next), old.metadata));
+      else {
+        const tracking = managedFields.onUpdate(next, old, this.#fieldsCall);
+        if (tracking !== undefined) await tracking;
+      }
+    }
+    if (admission !== undefined) {
+      const entries = next.metadata?.managedFields;
+      await admission.admit(this.#attributes(next, old));
+      const checking = managedFields?.afterAdmission(next, entries, this.#context);
+      if (checking !== undefined) await checking;
+    }
+    dedupeOwners(next, this.#context, afterAdmission);
+  }
+
+  get #fieldsCall(): FieldsCall {
+    const definition = this.#parts.definition as unknown as ResourceDefinition;
+    return { context: this.#context, definition, subresource: this.#subresource };
+  }
+
+  get #trackPart(): TrackFields | undefined {
+    const { managedFields } = this.#parts;
+    if (managedFields === undefined) return undefined;
+    const call = this.#fieldsCall;
+    return (next, old, part) =>
+      managedFields.onUpdate(next, old, { ...call, definition: partDefinition(call.definition, part) });
+  }
+
+  async #validate(next: T, old: DeepReadonly<T>): Promise<void> {
+    await validatorOf(this.#parts)?.validate(this.#attributes(next, old));
+  }
+
+  #attributes(object: T, oldObject: DeepReadonly<T>): ReturnType<typeof admissionAttributes> {
+    const { name } = this.#request;
+    const call = { context: this.#context, operation: 'UPDATE', subresource: this.#subresource, name } as const;
+    return admissionAttributes(this.#parts, { ...call, object, oldObject });
+  }
+
+  /** An update is of a version: the one it names, or the present one where the kind allows to name none. */
+  #takeVersion(next: T, present: Revision): void {
+    const { resource } = this.#parts;
+    const { name } = this.#request;
+    const sent = sentRevision(next);
+    if (sent === 0 && !this.#strategy.allowUnconditionalUpdate) {
+      const error = invalidField('metadata.resourceVersion', 0, 'must be specified for an update');
+      throw newInvalid({ group: resource.group, kind: resource.resource }, name, [error]);
+    }
+    if (sent !== 0 && sent !== present) throw newConflict(resource, name, optimisticLockText);
+    metaOf(next).resourceVersion = formatRevision(present);
+  }
+
+  /** Undefined when the object is known to be valid. Source: rest.BeforeUpdate. */
+  #prepare(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
+    const oldMeta = old.metadata ?? {};
+    ensureNamespace(metaOf(next), requestNamespace(this.#parts, this.#context));
+    keepSystemMetadata(metaOf(next), oldMeta);
+    metaOf(next).name ??= this.#request.name;
+    const slices = isLarge ? this.#strategy.prepareForUpdateInSlices?.(next, old, this.#context) : undefined;
+    if (slices !== undefined) return this.#prepareLarge(next, old, slices);
+    this.#strategy.prepareForUpdate(next, old, this.#context);
+    return this.#requireValid(next, old, isLarge);
+  }
+
+  async #prepareLarge(next: T, old: DeepReadonly<T>, slices: SlicedWork<void>): Promise<void> {
+    await runInTurns(slices, this.#context.signal);
+    await this.#requireValid(next, old, true);
+  }
+
+  #requireValid(next: T, old: DeepReadonly<T>, isLarge: boolean): Promise<void> | undefined {
+    dropEmptyMetadata(metaOf(next));
+    const call = { strategy: this.#strategy, context: this.#context, object: next as DeepReadonly<T>, old, isLarge };
+    return requireValid(this.#parts, call, this.#subresource);
+  }
+
+  /** Source: registry.ShouldDeleteDuringUpdate. */
+  #emptiesFinalizers(next: T, old: DeepReadonly<T>): boolean {
+    const oldMeta = old.metadata ?? {};
+    if (oldMeta.deletionTimestamp === undefined || (oldMeta.deletionGracePeriodSeconds ?? 0) !== 0) return false;
+    if ((next.metadata?.finalizers ?? []).length > 0) return false;
+    return this.#parts.definition.strategy.holdsDeletion?.(next as DeepReadonly<T>) !== true;
+  }
+
+  /** The answer is the object of the request; one that is gone already is a success, too. No admission for the deletion. */
+  async #deleteInstead({ object, revision }: EmptiedFinalizers<T>): Promise<UpdateAnswer<T>> {
+    const uid = object.metadata?.uid;
+    const preconditions: Preconditions = { ...(uid === undefined ? {} : { uid }), ...this.#request.preconditions };
+    try {
+      const options = { preconditions, ...signalOf(this.#context) };
+      await storageFor(this.#parts, this.#context).delete(this.#key, options);
+    } catch (error) {
+      const status = statusOf(this.#parts, error, { verb: 'delete', name: this.#request.name });
+      if (!isNotFound(status)) throw status;
+    }
+    const view = object as DeepReadonly<T>;
+    if (!this.#context.dryRun) await this.#parts.definition.allocation?.release(view);
+    return { stored: new Stored<T>(this.#key, revision, view), created: false };
+  }
+
+  async #createInstead(): Promise<UpdateResult<T>> {
+    const object = await this.#request.transform(undefined, this.#trackPart);
+    metaOf(object).name ??= this.#request.name;
+    const managedFields = this.#request.managedFields ?? 'tracked';
+    await admitCreate(this.#parts, this.#context, { object, subresource: this.#subresource, managedFields });
+    sentRevision(object);
+    wipeSystemMetadata(metaOf(object));
+    delete metaOf(object).resourceVersion;
+    this.#finish = await reserveForCreate(this.#parts, this.#context, object);
+    await prepareCreate(this.#parts, this.#context, { object, subresource: this.#subresource });
+    const isLarge = this.#context.nextTurn !== undefined;
+    return {
+      object,
+      isLarge,
+      ...ttlOf(this.#parts.definition.strategy.ttlSeconds?.(object as DeepReadonly<T>, false)),
+    };
+  }
+}
+
+/** Without a tracker a client's update neither sets nor drops managed fields. */
+function* keepManagedFields(meta: ObjectMeta, old: DeepReadonly<ObjectMeta> | undefined): SlicedWork<void> {
+  if (old?.managedFields === undefined) delete meta.managedFields;
+  else meta.managedFields = (yield* copyInSlices(old.managedFields)) as ManagedFieldsEntry[];
+}
+
+/** Managed fields carry the time of the last change; a change of nothing else is none. Source: IgnoreManagedFieldsTimestampsTransformer. */
+function changesOnlyTimes<T extends KubernetesObject>(next: T, existing: T): boolean {
+  const [nextMeta, meta] = [next.metadata ?? {}, existing.metadata ?? {}];
+  const { managedFields: nextEntries = [] } = nextMeta;
+  const { managedFields: entries = [] } = meta;
+  if (nextEntries.length === 0 || nextEntries.length !== entries.length) return false;
+  return (
+    membersEqual(next as Members, existing as Members, 'metadata') &&
+    membersEqual(nextMeta as Members, meta as Members, 'managedFields') &&
+    nextEntries.every((entry, index) => membersEqual(entry as Members, entries[index] as Members, 'time'))
+  );
+}
+
+/** {@link changesOnlyTimes} of objects of any size. */
+function* timesOnlyInSlices<T extends KubernetesObject>(next: T, existing: T): SlicedWork<boolean> {
+  const [{ managedFields: nextEntries = [], ...nextMeta }, { managedFields: entries = [], ...meta }] = [
+    next.metadata ?? {},
+    existing.metadata ?? {},
+  ];
+  if (nextEntries.length === 0 || nextEntries.length !== entries.length) return false;
+  if (!(yield* jsonEqualInSlices({ ...next, metadata: nextMeta }, { ...existing, metadata: meta }))) return false;
+  for (const [index, { time: _, ...entry }] of nextEntries.entries()) {
+    const { time: __, ...was } = entries[index] ?? {};
+    if (!(yield* jsonEqualInSlices(entry, was))) return false;
+  }
+  return true;
+}
+
+type Members = Readonly<Record<string, unknown>>;

@@ -1,0 +1,127 @@
+// VirtualStore: the store of a resource that keeps nothing: what is created is answered, and that is all, as with reviews, or what is
+// read is found out right then. Installed in the catalog beside the stored ones.
+import {
+  type DeepReadonly,
+  formatApiVersion,
+  type GroupResource,
+  type KubernetesObject,
+  newMethodNotSupported,
+  newNotFound,
+  type ResourceVersion,
+  type Revision,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import { matches, type StorageWatch, Stored, type StoredList } from '@kapstan/storage';
+import type { RequestContext } from '../definition/request-context.ts';
+import type { ResourceDefinition } from '../definition/resource-definition.ts';
+import type { DeleteAnswer, ResourceStore, SelectRequest, UpdateAnswer } from '../definition/resource-store.ts';
+import { ensureNamespace, metaOf } from '../meta/object-meta.ts';
+import type { AdmissionAttributes, AdmissionControl } from './admission-control.ts';
+import type { ManagedFieldsTracker } from './managed-fields-tracker.ts';
+import { selectionPredicate } from './selection.ts';
+
+/** What is created through it and what that is answered with, or what can be read. What is absent is refused with 405. */
+export interface VirtualRules<T extends KubernetesObject = UnstructuredObject> {
+  /** Throws StatusError for what the server does not even pass on to validating admission. */
+  validate?(object: DeepReadonly<T>, context: RequestContext): void;
+  /** The answer: often the object itself with its status filled in, which may be done in place. */
+  answer?(object: T, context: RequestContext): Promise<KubernetesObject> | KubernetesObject;
+  /** Of all that can be read, in the order of a list. */
+  names?(): readonly string[];
+  /** Undefined when there is none of the name. */
+  read?(name: string): Promise<T | undefined>;
+  /** What its 404 calls it. Default: the resource. */
+  readonly notFoundAs?: string;
+}
+
+export interface VirtualStoreOptions {
+  readonly managedFields?: ManagedFieldsTracker;
+  readonly admission?: AdmissionControl;
+}
+
+function unstored(
+  { group, version, kind }: ResourceDefinition,
+  object: UnstructuredObject,
+): Stored<UnstructuredObject> {
+  return new Stored('', 0 as Revision, { kind, apiVersion: formatApiVersion({ group, version }), ...object });
+}
+
+export class VirtualStore implements ResourceStore {
+  readonly #rules: VirtualRules;
+  readonly #definition: ResourceDefinition;
+  readonly #options: VirtualStoreOptions;
+
+  constructor(rules: VirtualRules, definition: ResourceDefinition, options: VirtualStoreOptions) {
+    this.#rules = rules;
+    this.#definition = definition;
+    this.#options = options;
+  }
+
+  async create(context: RequestContext, object: UnstructuredObject): Promise<Stored<UnstructuredObject>> {
+    const { managedFields, admission } = this.#options;
+    const definition = this.#definition;
+    if (this.#rules.answer === undefined) return this.#refuse('create');
+    ensureNamespace(metaOf(object), definition.namespaced ? context.namespace : '');
+    await managedFields?.onCreate(object, { context, definition, subresource: '' });
+    await admission?.admit(this.#attributes(context, object));
+    this.#rules.validate?.(object, context);
+    if (admission?.validates(definition) === true) await admission.validate(this.#attributes(context, object));
+    const answer = await this.#rules.answer(object, context);
+    return new Stored('', 0 as Revision, answer as UnstructuredObject);
+  }
+
+  async get(_context: RequestContext, name: string): Promise<Stored<UnstructuredObject>> {
+    if (this.#rules.read === undefined) return this.#refuse('get');
+    const object = await this.#rules.read(name);
+    if (object !== undefined) return unstored(this.#definition, object);
+    const { group, resource } = this.#definition;
+    throw newNotFound({ group, resource: this.#rules.notFoundAs ?? resource }, name);
+  }
+
+  async list(_context: RequestContext, request: SelectRequest): Promise<StoredList<UnstructuredObject>> {
+    const { names, read } = this.#rules;
+    if (names === undefined || read === undefined) return this.#refuse('list');
+    const predicate = selectionPredicate(this.#definition, request);
+    const objects = await Promise.all(names().map((name) => read(name)));
+    const items = objects.filter((object) => object !== undefined && matches(predicate, object));
+    // It is of no version, and never cut.
+    const resourceVersion = '' as ResourceVersion;
+    return { resourceVersion, continue: '', items: items.map((object) => unstored(this.#definition, object ?? {})) };
+  }
+
+  watch(): StorageWatch {
+    throw newMethodNotSupported(this.#definition, 'watch');
+  }
+
+  update(): Promise<UpdateAnswer<UnstructuredObject>> {
+    return this.#refuse('update');
+  }
+
+  delete(): Promise<DeleteAnswer<UnstructuredObject>> {
+    return this.#refuse('delete');
+  }
+
+  deleteCollection(): Promise<StoredList<UnstructuredObject>> {
+    return this.#refuse('deletecollection');
+  }
+
+  #refuse(verb: string): Promise<never> {
+    const resource: GroupResource = this.#definition;
+    return Promise.reject(newMethodNotSupported(resource, verb));
+  }
+
+  #attributes(context: RequestContext, object: UnstructuredObject): AdmissionAttributes {
+    const { group, version, resource, kind } = this.#definition;
+    return {
+      operation: 'CREATE',
+      resource: { group, version, resource },
+      subresource: '',
+      kind: { group, version, kind },
+      name: object.metadata?.name ?? '',
+      namespace: object.metadata?.namespace ?? '',
+      object,
+      oldObject: undefined,
+      context,
+    };
+  }
+}

@@ -1,8 +1,0 @@
-// Annotations inside objects. Source: apimachinery api/validation ValidateAnnotations.
-import { qualifiedNameErrors } from '@kapstan/api';
-import type { Field } from './field.ts';
-
-/** Errors stand at the map itself. Keys are told as they are, and judged in lower case. */
-export function validateAnnotationKeys(at: Field, annotations: Readonly<Record<string, string>> | undefined): void {
-  for (const key of Object.keys(annotations ?? {})) at.invalidAll(key, qualifiedNameErrors(key.toLowerCase()));
-}

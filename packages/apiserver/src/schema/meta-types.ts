@@ -1,0 +1,29 @@
+// metaTypes: the types that every API server speaks, whatever kinds it serves: metadata, Status, options, discovery, and the Scale that
+// a resource may have as a subresource. Read from ../../facts at the first use (scripts/write-meta-types.mjs writes it).
+import { readFileSync } from 'node:fs';
+import type { GoTypeData, ProtobufData, SchemaData } from './schema-source.ts';
+import { TypeRegistry } from './type-registry.ts';
+
+interface MetaFacts {
+  readonly schemas: SchemaData;
+  readonly protobuf: ProtobufData;
+  readonly goTypes: GoTypeData;
+  /** Action → its query parameters with their types. */
+  readonly queryParameters: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+let known: MetaFacts | undefined;
+
+/** Both src/schema and dist/schema lie two folders below the package, so one relative URL serves sources and build. */
+export function metaFacts(): MetaFacts {
+  known ??= JSON.parse(readFileSync(new URL('../../facts/meta-types.json', import.meta.url), 'utf8')) as MetaFacts;
+  return known;
+}
+
+export const metaTypes: TypeRegistry = new TypeRegistry({
+  schemas: () => metaFacts().schemas,
+  protobuf: () => metaFacts().protobuf,
+  goTypes: () => metaFacts().goTypes,
+});
+
+export const scaleDefinition = 'autoscaling.v1.Scale';

@@ -1,0 +1,24 @@
+// Fixtures for the tests of the packages above.
+export {
+  adminToken,
+  startTestServer,
+  type TestRequest,
+  type TestServer,
+  type TestServerOptions,
+  type TestStream,
+} from './api-server-fixture.ts';
+export { factTypes } from './fact-types.ts';
+export { type KubeletStandIn, type KubeletStandInOptions, startKubelet } from './kubelet-stand-in.ts';
+export { selfSigned } from './self-signed.ts';
+export { signedRequest } from './signed-request.ts';
+export {
+  configMap,
+  type DefinitionChanges,
+  type OpenEngine,
+  refusal,
+  StoreFixture,
+  testContext,
+  testDefinition,
+  unconditionalStrategy,
+} from './store-fixture.ts';
+export { requestUpgrade } from './upgrade-client.ts';

@@ -1,0 +1,123 @@
+// StoreEngines: the stores of a control plane: one for all resources, and those that some built-in ones have to themselves
+// (`--etcd-servers-overrides`). Opened by control-plane.ts, asked by resources.ts.
+import { join, resolve } from 'node:path';
+import { type Clock, formatGroupResource, type GroupResource, type Logger } from '@kapstan/api';
+import type { ResourceDefinition } from '@kapstan/apiserver';
+import type { Engine } from '@kapstan/storage';
+import type { EtcdEngineOptions } from '@kapstan/storage-etcd';
+import { openLmdbEngine } from '@kapstan/storage-lmdb';
+import { makeDirectory } from '../certificates/make-directory.ts';
+import { StartError, startingWith } from '../start-error.ts';
+
+export interface StoreEngines {
+  readonly main: Engine;
+  /** The main one first, each once. */
+  readonly all: readonly Engine[];
+  /** Where the objects of a resource are. */
+  engineFor(definition: Pick<ResourceDefinition, 'group' | 'resource' | 'isCustom'>): Engine;
+}
+
+/** A resource with an etcd cluster of its own. */
+export interface EtcdOverride extends GroupResource {
+  /** Members of that cluster; all else is as in the main one. */
+  readonly endpoints: readonly string[];
+}
+
+interface Ports {
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** As in the options of the control plane. */
+export interface StoreEnginesOptions {
+  readonly dataDir: string;
+  readonly engine?: Engine;
+  readonly quotaBytes?: number;
+  readonly etcd?: EtcdEngineOptions;
+  readonly etcdOverrides?: readonly EtcdOverride[];
+  readonly keyPrefix?: string;
+  readonly onFatal?: (error: unknown) => void;
+}
+
+/** One store for everything. */
+export function singleEngine(main: Engine): StoreEngines {
+  return { main, all: [main], engineFor: () => main };
+}
+
+/**
+ * Opens what the options name; `closers` gets what closes it, also of what was opened before something failed. An engine that was
+ * given stays its owner's.
+ */
+export async function openStoreEngines(
+  options: StoreEnginesOptions,
+  { closers, ...ports }: Ports & { readonly closers: (() => Promise<void>)[] },
+): Promise<StoreEngines> {
+  const { engine, etcd, etcdOverrides = [] } = options;
+  if (etcdOverrides.length > 0 && (etcd === undefined || engine !== undefined)) {
+    throw new StartError('etcdOverrides', { cause: 'only resources of an etcd can have another one' });
+  }
+  const keep = (opened: Engine): Engine => {
+    closers.push(() => opened.close());
+    return opened;
+  };
+  const main =
+    engine ?? keep(etcd === undefined ? await openEmbedded(options, ports) : await openMain(options, etcd, ports));
+  const byServers = new Map<string, Engine>();
+  const byResource = new Map<string, Engine>();
+  for (const override of etcdOverrides) {
+    const servers = override.endpoints.join(';');
+    const opened =
+      byServers.get(servers) ??
+      keep(
+        await startingWith('etcdOverrides', () =>
+          openEtcd({ ...etcd, endpoints: override.endpoints }, { ...options, ...ports }),
+        ),
+      );
+    byServers.set(servers, opened);
+    byResource.set(formatGroupResource(override), opened);
+  }
+  return {
+    main,
+    all: [main, ...new Set(byResource.values())],
+    engineFor: (definition) => (definition.isCustom ? undefined : byResource.get(storedUnder(definition))) ?? main,
+  };
+}
+
+/** Events are one kind with two names, stored under the older one. Source: AddCohabitatingResources. */
+function storedUnder(definition: GroupResource): string {
+  const name = formatGroupResource(definition);
+  return name === 'events.events.k8s.io' ? 'events' : name;
+}
+
+function openEmbedded({ dataDir, onFatal, quotaBytes }: StoreEnginesOptions, ports: Ports): Promise<Engine> {
+  return startingWith('dataDir', async () => {
+    await makeDirectory(dataDir);
+    return openLmdbEngine({
+      dataDir: join(resolve(dataDir), 'store'),
+      ...ports,
+      ...(onFatal && { onFatal }),
+      ...(quotaBytes !== undefined && { quotaBytes }),
+    });
+  });
+}
+
+function openMain(options: StoreEnginesOptions, etcd: EtcdEngineOptions, ports: Ports): Promise<Engine> {
+  return startingWith('etcd', () => openEtcd(etcd, { ...options, ...ports }));
+}
+
+/** Who waits longer for a start wants to know what for. */
+const sayWaitingMs = 2_000;
+
+async function openEtcd(
+  etcd: EtcdEngineOptions,
+  { keyPrefix, clock, logger }: Ports & Pick<StoreEnginesOptions, 'keyPrefix'>,
+): Promise<Engine> {
+  const servers = etcd.endpoints.join(', ');
+  const told = clock.setBackgroundTimer(() => logger.warn('Waiting for etcd', { servers }), sayWaitingMs);
+  try {
+    const { openEtcdEngine } = await import('@kapstan/storage-etcd');
+    return await openEtcdEngine({ clock, logger, ...(keyPrefix !== undefined && { prefix: keyPrefix }), ...etcd });
+  } finally {
+    told();
+  }
+}

@@ -1,0 +1,8 @@
+// The thread of a server that validates large objects: what it runs knows the built-in kinds and custom resources. Started by
+// resources.ts through LargeObjectValidation.
+
+import { definitionMakers, definitionsId } from '@kapstan/apiextensions';
+import { runValidationThread } from '@kapstan/apiserver';
+import { builtinFacts, builtinMaker } from '@kapstan/kubernetes';
+
+runValidationThread({ builtin: builtinMaker(), ...definitionMakers(() => builtinFacts(definitionsId)) });

@@ -1,0 +1,120 @@
+// kubernetesAdmission: the plug-ins of kube-apiserver, as far as they are built, by whether they are on. Handed to an AdmissionChain.
+// Source: pkg/kubeapiserver/options DefaultOffAdmissionPlugins.
+
+import type { AdmissionPlugin, BuiltInPlugin, PluginPorts, PluginSet } from '@kapstan/apiserver';
+import { ObjectReader } from '@kapstan/apiserver';
+import { alwaysAdmit, alwaysDeny } from './always.ts';
+import { alwaysPullImages } from './always-pull-images.ts';
+import { certificateSigners } from './certificate-signers.ts';
+import { certificateSubjectRestriction } from './certificate-subject-restriction.ts';
+import { defaultIngressClass, defaultStorageClass } from './default-class.ts';
+import { defaultTolerationSeconds } from './default-toleration-seconds.ts';
+import { denyServiceExternalIPs } from './deny-service-external-ips.ts';
+import { extendedResourceToleration } from './extended-resource-toleration.ts';
+import { limitPodHardAntiAffinityTopology } from './limit-pod-hard-anti-affinity-topology.ts';
+import { namespaceAutoProvision } from './namespace-auto-provision.ts';
+import { namespaceExists } from './namespace-exists.ts';
+import { NamespaceLifecycle } from './namespace-lifecycle.ts';
+import { ownerReferencesPermissionEnforcement } from './owner-references-permission-enforcement.ts';
+import { persistentVolumeClaimResize } from './persistent-volume-claim-resize.ts';
+import { operations, operationsOf } from './plugin-operations.ts';
+import { podTopologyLabels } from './pod-topology-labels.ts';
+import { Priority } from './priority.ts';
+import { runtimeClass } from './runtime-class.ts';
+import { ServiceAccount } from './service-account.ts';
+import { storageObjectInUseProtection } from './storage-object-in-use-protection.ts';
+import { taintNodesByCondition } from './taint-nodes-by-condition.ts';
+
+/** Names and order of kube-apiserver 1.36. Source: pkg/kubeapiserver/options/plugins.go. */
+export const admissionPluginNames: readonly string[] = [
+  'AlwaysAdmit',
+  'NamespaceAutoProvision',
+  'NamespaceLifecycle',
+  'NamespaceExists',
+  'LimitPodHardAntiAffinityTopology',
+  'LimitRanger',
+  'ServiceAccount',
+  'NodeRestriction',
+  'TaintNodesByCondition',
+  'AlwaysPullImages',
+  'ImagePolicyWebhook',
+  'PodSecurity',
+  'PodNodeSelector',
+  'Priority',
+  'DefaultTolerationSeconds',
+  'PodTolerationRestriction',
+  'EventRateLimit',
+  'ExtendedResourceToleration',
+  'DefaultStorageClass',
+  'StorageObjectInUseProtection',
+  'PodGroupProtection',
+  'OwnerReferencesPermissionEnforcement',
+  'PersistentVolumeClaimResize',
+  'RuntimeClass',
+  'CertificateApproval',
+  'CertificateSigning',
+  'ClusterTrustBundleAttest',
+  'CertificateSubjectRestriction',
+  'DefaultIngressClass',
+  'DenyServiceExternalIPs',
+  'PodTopologyLabels',
+  'PodGroupWorkloadExists',
+  'NodeDeclaredFeatureValidator',
+  'JobValidation',
+  'PodResizeValidator',
+  'MutatingAdmissionPolicy',
+  'MutatingAdmissionWebhook',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionWebhook',
+  'ResourceQuota',
+  'AlwaysDeny',
+];
+
+/** On unless they are switched off. */
+function defaultPlugins({ catalog, authorizer, clock, random }: PluginPorts): AdmissionPlugin[] {
+  const reader = new ObjectReader(catalog);
+  return [
+    new NamespaceLifecycle(reader, clock),
+    new ServiceAccount({ reader, clock, random }),
+    taintNodesByCondition,
+    new Priority(reader),
+    defaultTolerationSeconds,
+    defaultStorageClass(reader),
+    storageObjectInUseProtection,
+    persistentVolumeClaimResize(reader),
+    runtimeClass(reader),
+    ...certificateSigners(authorizer),
+    certificateSubjectRestriction,
+    defaultIngressClass(reader),
+    podTopologyLabels(reader),
+  ];
+}
+
+/** Off unless they are switched on. */
+function optionalPlugins({ catalog, authorizer }: PluginPorts): AdmissionPlugin[] {
+  const reader = new ObjectReader(catalog);
+  return [
+    alwaysAdmit,
+    namespaceAutoProvision(reader, catalog),
+    namespaceExists(reader),
+    limitPodHardAntiAffinityTopology,
+    alwaysPullImages,
+    extendedResourceToleration,
+    ownerReferencesPermissionEnforcement(authorizer, catalog),
+    denyServiceExternalIPs,
+    alwaysDeny,
+  ];
+}
+
+function entry(plugin: AdmissionPlugin, isDefault: boolean): BuiltInPlugin {
+  return { plugin, operations: operationsOf(plugin.name), isDefault };
+}
+
+export const kubernetesAdmission: PluginSet = {
+  names: admissionPluginNames,
+  built: new Set(operations.keys()),
+  make: (ports) => [
+    ...defaultPlugins(ports).map((plugin) => entry(plugin, true)),
+    ...optionalPlugins(ports).map((plugin) => entry(plugin, false)),
+  ],
+};

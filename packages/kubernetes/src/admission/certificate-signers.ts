@@ -1,0 +1,121 @@
+// CertificateApproval, CertificateSigning, ClusterTrustBundleAttest: beside the right to write, they ask for that to speak for the
+// signer whom the object names. Source: plugin/pkg/admission/certificates, pkg/certauthorization.
+import { type DeepReadonly, formatGroupResource } from '@kapstan/api';
+import type {
+  AdmissionAttributes,
+  AdmissionOperation,
+  AdmissionPlugin,
+  Authorizer,
+  UserInfo,
+} from '@kapstan/apiserver';
+import { jsonEqual, refuse } from '@kapstan/apiserver/internal';
+
+type Fields = DeepReadonly<{
+  metadata?: Record<string, unknown>;
+  spec?: { signerName?: string };
+  status?: { certificate?: string; conditions?: readonly unknown[] };
+}>;
+
+interface SignerRule {
+  readonly name: string;
+  readonly groupResource: string;
+  /** Absent = all. */
+  readonly subresource?: string;
+  readonly operations: readonly AdmissionOperation[];
+  /** On signers. */
+  readonly verb: string;
+  /** Whose signer counts: a request cannot change it, so the present one; of a bundle the new one. */
+  readonly signerOf: 'object' | 'oldObject';
+  /** False: nothing that needs the right has changed. Default: always true. */
+  concerns?(next: Fields, old: Fields | undefined): boolean;
+  /** In the refusal, before the signer's name. */
+  readonly act: string;
+}
+
+const requests = 'certificatesigningrequests.certificates.k8s.io';
+
+const rules: readonly SignerRule[] = [
+  {
+    name: 'CertificateApproval',
+    groupResource: requests,
+    subresource: 'approval',
+    operations: ['UPDATE'],
+    verb: 'approve',
+    signerOf: 'oldObject',
+    act: 'approve requests with',
+  },
+  {
+    name: 'CertificateSigning',
+    groupResource: requests,
+    subresource: 'status',
+    operations: ['UPDATE'],
+    verb: 'sign',
+    signerOf: 'oldObject',
+    concerns: ({ status: next }, old) =>
+      next?.certificate !== old?.status?.certificate ||
+      !jsonEqual(next?.conditions ?? [], old?.status?.conditions ?? []),
+    act: 'sign requests with',
+  },
+  {
+    name: 'ClusterTrustBundleAttest',
+    groupResource: 'clustertrustbundles.certificates.k8s.io',
+    operations: ['CREATE', 'UPDATE'],
+    verb: 'attest',
+    signerOf: 'object',
+    concerns: (next, old) =>
+      (next.spec?.signerName ?? '') !== '' && !(old !== undefined && changesOwnersOnly(next, old)),
+    act: 'attest for',
+  },
+];
+
+export function certificateSigners(authorizer: Authorizer): readonly AdmissionPlugin[] {
+  return rules.map((rule) => ({
+    name: rule.name,
+    validatedResources: [rule.groupResource],
+    validate: (attributes) => requireSigner(rule, authorizer, attributes),
+  }));
+}
+
+async function requireSigner(rule: SignerRule, authorizer: Authorizer, attributes: AdmissionAttributes): Promise<void> {
+  const { operation, resource, subresource, context } = attributes;
+  if (formatGroupResource(resource) !== rule.groupResource || !rule.operations.includes(operation)) return;
+  if (rule.subresource !== undefined && rule.subresource !== subresource) return;
+  const next = (attributes.object ?? {}) as Fields;
+  const old = attributes.oldObject as Fields | undefined;
+  if (rule.concerns?.(next, old) === false) return;
+  const signerName = (rule.signerOf === 'object' ? next : old)?.spec?.signerName ?? '';
+  if (await mayActFor(authorizer, { user: context.user, verb: rule.verb, signerName })) return;
+  throw refuse(attributes, `user not permitted to ${rule.act} signerName ${JSON.stringify(signerName)}`);
+}
+
+/** For the signer by its name, or for all of its domain: "example.com/*". Source: IsAuthorizedForSignerName. */
+async function mayActFor(
+  authorizer: Authorizer,
+  { user, verb, signerName }: { readonly user: UserInfo; readonly verb: string; readonly signerName: string },
+): Promise<boolean> {
+  const [domain = ''] = signerName.split('/', 1);
+  for (const name of [signerName, `${domain}/*`]) {
+    const { decision } = await authorizer.authorize({
+      type: 'resource',
+      user,
+      verb,
+      group: 'certificates.k8s.io',
+      version: '*',
+      namespace: '',
+      resource: 'signers',
+      subresource: '',
+      name,
+    });
+    if (decision === 'allow') return true;
+  }
+  return false;
+}
+
+/** What the garbage collector and a migration of stored objects write. Source: rbac.IsOnlyMutatingGCFields. */
+function changesOwnersOnly(next: Fields, old: Fields): boolean {
+  const rest = ({ metadata, ...fields }: Fields): unknown => {
+    const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...kept } = metadata ?? {};
+    return { ...fields, metadata: kept };
+  };
+  return jsonEqual(rest(next), rest(old));
+}

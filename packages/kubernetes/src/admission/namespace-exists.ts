@@ -1,0 +1,23 @@
+// NamespaceExists: nothing is written or deleted in a namespace that is not there. Source: plugin/pkg/admission/namespace/exists.
+import { type GroupVersionResource, newNotFound } from '@kapstan/api';
+import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
+
+export const namespaces: GroupVersionResource = { group: '', version: 'v1', resource: 'namespaces' };
+
+/** A namespace has its own name as the one that it is in. */
+export function isOfNamespaces({ resource }: AdmissionAttributes): boolean {
+  return resource.group === '' && resource.resource === 'namespaces';
+}
+
+export function namespaceExists(reader: ObjectReader): AdmissionPlugin {
+  return {
+    name: 'NamespaceExists',
+    validate: async (attributes) => {
+      const { namespace: name } = attributes;
+      if (name === '' || isOfNamespaces(attributes)) return;
+      const target = { namespace: '', name };
+      const found = (await reader.get(namespaces, target, 'cached')) ?? (await reader.get(namespaces, target, 'live'));
+      if (found === undefined) throw newNotFound(namespaces, name);
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { systemClock } from '@kapstan/api';
+import { alwaysAllow, ResourceCatalog } from '@kapstan/apiserver';
+import { describe, expect, it } from 'vitest';
+import { kubernetesAdmission } from './built-in-plugins.ts';
+import { operationsOf } from './plugin-operations.ts';
+
+describe('what a plug-in is asked about', () => {
+  const ports = { catalog: new ResourceCatalog(), authorizer: alwaysAllow, clock: systemClock, random: () => 0 };
+
+  const made = kubernetesAdmission.make(ports);
+
+  it.each(made.map(({ plugin }) => plugin.name))('is listed for %s', (name) => {
+    expect(operationsOf(name)).not.toEqual([]);
+  });
+
+  it('is listed for no other', () => {
+    expect([...kubernetesAdmission.built].sort()).toEqual(made.map(({ plugin }) => plugin.name).sort());
+  });
+
+  it('is never guessed', () => {
+    expect(() => operationsOf('PodSecurity')).toThrow(
+      new TypeError('what the admission plug-in PodSecurity is asked about is not listed'),
+    );
+  });
+});

@@ -1,0 +1,30 @@
+// PodTopologyLabels: a pod bears the zone and the region of its node. Source: plugin/pkg/admission/podtopologylabels.
+import type { GroupVersionResource } from '@kapstan/api';
+import type { AdmissionAttributes, AdmissionPlugin, ObjectReader } from '@kapstan/apiserver';
+import { isAbout } from '@kapstan/apiserver/internal';
+import type { Pod } from '@kapstan/kinds/core/v1';
+
+const nodes: GroupVersionResource = { group: '', version: 'v1', resource: 'nodes' };
+const topologyLabels: readonly string[] = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
+
+export function podTopologyLabels(reader: ObjectReader): AdmissionPlugin {
+  return { name: 'PodTopologyLabels', admit: (attributes) => admit(reader, attributes) };
+}
+
+async function admit(reader: ObjectReader, attributes: AdmissionAttributes): Promise<void> {
+  const pod = attributes.object as Pod | undefined;
+  const name = pod?.spec?.nodeName ?? '';
+  if (pod === undefined || name === '' || !isAssignment(attributes)) return;
+  const node = await reader.get(nodes, { namespace: '', name }, 'cached');
+  for (const label of topologyLabels) {
+    const value = node?.metadata?.labels?.[label];
+    if (value !== undefined) pod.metadata = { ...pod.metadata, labels: { ...pod.metadata?.labels, [label]: value } };
+  }
+}
+
+/** A pod that is created on its node, or bound to it. A binding comes as the update of the pod that it is here. */
+function isAssignment(attributes: AdmissionAttributes): boolean {
+  const { resource, subresource, operation } = attributes;
+  if (isAbout(attributes, '', 'pods')) return operation === 'CREATE';
+  return resource.group === '' && resource.resource === 'pods' && subresource === 'binding';
+}

@@ -1,0 +1,73 @@
+// Where a webhook is called: a URL or a service. Source: apiserver util/webhook/validation.go.
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import type { ServiceReference, WebhookClientConfig } from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import { portNumberErrors } from '../../validation/value-rules.ts';
+
+export function validateClientConfig(at: Field, { url, service }: DeepReadonly<WebhookClientConfig>): void {
+  if ((url === undefined) === (service === undefined)) return at.required('exactly one of url or service is required');
+  if (url !== undefined) validateUrl(at.child('url'), url);
+  else if (service !== undefined) validateService(at.child('service'), service);
+}
+
+const form = 'desired format: https://host[/path]';
+
+function validateUrl(at: Field, text: string): void {
+  const url = parseUrl(text);
+  if (typeof url === 'string')
+    return at.required(`url must be a valid URL: parse ${JSON.stringify(text)}: ${url}; ${form}`);
+  if (url.scheme !== 'https') at.invalid(url.scheme, `'https' is the only allowed URL scheme; ${form}`);
+  if (url.host === '') at.invalid(url.host, `host must be specified; ${form}`);
+  if (url.user !== undefined) at.invalid(url.user, 'user information is not permitted in the URL');
+  if (url.fragment !== '') at.invalid(url.fragment, 'fragments are not permitted in the URL');
+  if (url.query !== '') at.invalid(url.query, 'query parameters are not permitted in the URL');
+}
+
+interface UrlParts {
+  readonly scheme: string;
+  readonly user: string | undefined;
+  readonly host: string;
+  readonly query: string;
+  readonly fragment: string;
+}
+
+/** As Go's net/url takes a URL apart, which is no stricter than it has to be; a text says what is wrong. */
+function parseUrl(text: string): UrlParts | string {
+  const [beforeFragment, fragment] = cut(text, '#');
+  if (beforeFragment.startsWith(':')) return 'missing protocol scheme';
+  const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(beforeFragment)?.[1] ?? '';
+  const [rest, query] = cut(scheme === '' ? beforeFragment : beforeFragment.slice(scheme.length + 1), '?');
+  if (scheme === '' && !rest.startsWith('/') && cut(rest, '/')[0].includes(':'))
+    return 'first path segment in URL cannot contain colon';
+  const authority = rest.startsWith('//') ? cut(rest.slice(2), '/')[0] : '';
+  const at = authority.lastIndexOf('@');
+  const host = authority.slice(at + 1);
+  if (host.includes(' ')) return 'invalid character " " in host name';
+  const port = /:[^\]:]*$/.exec(host)?.[0] ?? '';
+  if (!/^(:\d*)?$/.test(port)) return `invalid port ${JSON.stringify(port)} after host`;
+  return { scheme: scheme.toLowerCase(), user: at < 0 ? undefined : authority.slice(0, at), host, query, fragment };
+}
+
+function cut(text: string, separator: string): readonly [before: string, after: string] {
+  const index = text.indexOf(separator);
+  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)];
+}
+
+/** Kubernetes' own slip: what is missing is told under the other one's name. */
+function validateService(at: Field, { name, namespace, path = '', port = 0 }: DeepReadonly<ServiceReference>): void {
+  at.child('name').present(namespace);
+  at.child('namespace').present(name);
+  const errors = portNumberErrors(port);
+  if (errors.length > 0) at.child('port').invalid(port, `port is not valid: ${errors.join(', ')}`);
+  validatePath(at.child('path'), path);
+}
+
+function validatePath(at: Field, path: string): void {
+  if (path === '' || path === '/') return;
+  if (path === '//') return at.invalid(path, 'segment[0] may not be empty');
+  if (!path.startsWith('/')) at.invalid(path, "must start with a '/'");
+  at.each(path.slice(1).replace(/\/$/, '').split('/'), (segment, _place, index) => {
+    if (segment === '') at.invalid(path, `segment[${index}] may not be empty`);
+    else for (const message of dnsSubdomainErrors(segment)) at.invalid(path, `segment[${index}]: ${message}`);
+  });
+}

@@ -1,0 +1,105 @@
+// Mutating and validating webhook configurations. Source: pkg/apis/admissionregistration/v1/defaults.go, validation validateWebhook.
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import { dns1035LabelErrors } from '@kapstan/apiserver/internal';
+import type {
+  MutatingWebhook,
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+} from '@kapstan/kinds/admissionregistration.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { repetitions } from '../../validation/repetition.ts';
+import { setRuleDefaults, validateMatchConditions, validateRule } from '../rule-defaults.ts';
+import { staticSuffixWarnings } from '../static-suffix.ts';
+import { validateClientConfig } from './client-config.ts';
+
+export const mutatingWebhookConfigurations: BuiltinKind<MutatingWebhookConfiguration> = {
+  id: 'admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+  strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
+  warnings: staticSuffixWarnings,
+  setDefaults: (object) => {
+    for (const webhook of object.webhooks ?? []) {
+      setWebhookDefaults(webhook);
+      webhook.reinvocationPolicy ??= 'Never';
+    }
+  },
+  validate: (root, object) => {
+    validateWebhooks(root.child('webhooks'), object.webhooks);
+    root.child('webhooks').each(object.webhooks, ({ reinvocationPolicy }, place) => {
+      if (reinvocationPolicy !== undefined)
+        place.child('reinvocationPolicy').oneOf(reinvocationPolicy, ['IfNeeded', 'Never']);
+    });
+  },
+};
+
+export const validatingWebhookConfigurations: BuiltinKind<ValidatingWebhookConfiguration> = {
+  id: 'admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  strategy: { updateMetadata: 'whole', finalizerNames: 'Qualified' },
+  warnings: staticSuffixWarnings,
+  setDefaults: (object) => {
+    for (const webhook of object.webhooks ?? []) setWebhookDefaults(webhook);
+  },
+  validate: (root, object) => validateWebhooks(root.child('webhooks'), object.webhooks),
+};
+
+type Webhook = Omit<MutatingWebhook, 'reinvocationPolicy'>;
+
+function setWebhookDefaults(webhook: Webhook): void {
+  webhook.failurePolicy ??= 'Fail';
+  webhook.matchPolicy ??= 'Equivalent';
+  webhook.namespaceSelector ??= {};
+  webhook.objectSelector ??= {};
+  webhook.timeoutSeconds ??= 10;
+  if (webhook.clientConfig.service !== undefined) webhook.clientConfig.service.port ??= 443;
+  setRuleDefaults(webhook.rules);
+}
+
+function validateWebhooks(at: Field, webhooks: readonly DeepReadonly<Webhook>[] | undefined): void {
+  const names = new Set<string>();
+  at.each(webhooks, (webhook, place) => {
+    validateWebhook(place, webhook);
+    if (webhook.name !== '' && names.has(webhook.name)) place.child('name').duplicate(webhook.name);
+    names.add(webhook.name);
+  });
+}
+
+function validateWebhook(at: Field, webhook: DeepReadonly<Webhook>): void {
+  validateFullName(at.child('name'), webhook.name);
+  at.child('rules').each(webhook.rules, (rule, place) => validateRule(place, rule));
+  if (webhook.failurePolicy !== undefined) at.child('failurePolicy').oneOf(webhook.failurePolicy, ['Fail', 'Ignore']);
+  if (webhook.matchPolicy !== undefined) at.child('matchPolicy').oneOf(webhook.matchPolicy, ['Equivalent', 'Exact']);
+  if (webhook.sideEffects == null) at.child('sideEffects').required('must specify one of None, NoneOnDryRun');
+  else at.child('sideEffects').oneOf(webhook.sideEffects, ['None', 'NoneOnDryRun']);
+  const seconds = webhook.timeoutSeconds;
+  if (seconds !== undefined && (seconds < 1 || seconds > 30)) {
+    at.child('timeoutSeconds').invalid(seconds, 'the timeout value must be between 1 and 30 seconds');
+  }
+  validateLabelSelector(at.child('namespaceSelector'), webhook.namespaceSelector);
+  validateLabelSelector(at.child('objectSelector'), webhook.objectSelector);
+  validateClientConfig(at.child('clientConfig'), webhook.clientConfig);
+  validateMatchConditions(at.child('matchConditions'), webhook.matchConditions);
+  validateReviewVersions(at.child('admissionReviewVersions'), webhook.admissionReviewVersions ?? []);
+}
+
+/** Source: IsFullyQualifiedName. */
+function validateFullName(at: Field, name: string): void {
+  if (name === '') return at.required();
+  const errors = dnsSubdomainErrors(name);
+  if (errors.length > 0) return at.invalid(name, errors.join(','));
+  if (name.split('.').length < 3) at.invalid(name, 'should be a domain with at least three segments separated by dots');
+}
+
+const reviewVersions = ['v1', 'v1beta1'];
+
+function validateReviewVersions(at: Field, versions: readonly string[]): void {
+  const list = reviewVersions.join(', ');
+  if (versions.length === 0) return at.required(`must specify one of ${list}`);
+  const isRepeated = repetitions<string>();
+  at.each(versions, (version, place) => {
+    if (isRepeated(version)) place.invalid(version, 'duplicate version');
+    else place.invalidAll(version, dns1035LabelErrors(version));
+  });
+  if (!versions.some((version) => reviewVersions.includes(version)))
+    at.invalid(versions, `must include at least one of ${list}`);
+}

@@ -1,0 +1,86 @@
+// API services. Nothing is aggregated here: they are kept and answered, not acted on. Source: kube-aggregator apiregistration/validation.
+
+import { type DeepReadonly, dnsSubdomainErrors, formatTime } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import { dns1035LabelErrors, nameIsPathSegment, pathSegmentErrors } from '@kapstan/apiserver/internal';
+import type { APIService, APIServiceCondition } from '@kapstan/kinds/apiregistration.k8s.io/v1';
+import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { portNumberErrors } from '../../validation/value-rules.ts';
+
+export const apiServices = ({ clock }: Pick<BuiltinServer, 'clock'>): BuiltinKind<APIService> => ({
+  id: 'apiregistration.k8s.io/v1/apiservices',
+  hasGroupRoute: true,
+  strategy: { updateMetadata: 'both', finalizerNames: 'Qualified' },
+  validateName: nameIsPathSegment,
+  setDefaults: ({ spec }) => {
+    if (spec?.service !== undefined) spec.service.port ??= 443;
+  },
+  prepareForCreate: (object) => {
+    // Nobody has to look whether this server is there.
+    if (object.spec?.service === undefined) object.status = { conditions: [localCondition(formatTime(clock.now()))] };
+  },
+  validate,
+  status: {
+    validate: (root, { status }) => {
+      root.child('status', 'conditions').each(status?.conditions, (condition, place) => {
+        place.child('status').oneOf(condition.status, ['True', 'False', 'Unknown']);
+      });
+    },
+  },
+});
+
+function validate(root: Field, { metadata, spec }: DeepReadonly<APIService>): void {
+  const at = root.child('spec');
+  const { group = '', version = '' } = spec ?? {};
+  // What a name is made from has to be the name, too.
+  for (const name of ['generateName', 'name'] as const)
+    validateName(root.child('metadata', name), metadata?.[name] ?? '', `${version}.${group}`);
+  if (group === '' && version !== 'v1')
+    at.child('group').required('only v1 may have an empty group and it better be legacy kube');
+  if (group !== '') at.child('group').invalidAll(group, dnsSubdomainErrors(group));
+  at.child('version').invalidAll(version, dns1035LabelErrors(version));
+  for (const [name, max] of Object.entries(priorities)) {
+    const value = spec?.[name as keyof typeof priorities] ?? 0;
+    if (value <= 0 || value > max) at.child(name).invalid(value, `must be positive and less than ${max}`);
+  }
+  if (spec?.service === undefined) return validateLocal(at, spec ?? {});
+  validateService(at.child('service'), spec.service);
+  if (spec.insecureSkipTLSVerify === true && spec.caBundle)
+    at.child('insecureSkipTLSVerify').invalid(true, 'may not be true if caBundle is present');
+}
+
+function localCondition(lastTransitionTime: string): APIServiceCondition {
+  return {
+    type: 'Available',
+    status: 'True',
+    lastTransitionTime: lastTransitionTime,
+    reason: 'Local',
+    message: 'Local APIServices are always available',
+  };
+}
+
+const priorities = { groupPriorityMinimum: 20_000, versionPriority: 1000 } as const;
+
+/** A name that could not stand in a path, or is not there, is told by the generic rules alone. */
+function validateName(at: Field, name: string, required: string): void {
+  if (name !== '' && pathSegmentErrors(name).length === 0 && name !== required)
+    at.invalid(name, `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(required)}`);
+}
+
+type Spec = DeepReadonly<NonNullable<APIService['spec']>>;
+
+/** Served by this server itself. */
+function validateLocal(at: Field, { caBundle = '', insecureSkipTLSVerify }: Partial<Spec>): void {
+  const bytes = Buffer.byteLength(caBundle, 'base64');
+  if (bytes > 0) at.child('caBundle').invalid(`${bytes} bytes`, 'local APIServices may not have a caBundle');
+  if (insecureSkipTLSVerify === true)
+    at.child('insecureSkipTLSVerify').invalid(true, 'local APIServices may not have insecureSkipTLSVerify');
+}
+
+function validateService(at: Field, service: NonNullable<Spec['service']>): void {
+  at.child('namespace').present(service.namespace);
+  at.child('name').present(service.name);
+  const port = service.port ?? 0;
+  const errors = portNumberErrors(port);
+  if (errors.length > 0) at.child('port').invalid(port, `port is not valid: ${errors.join(', ')}`);
+}

@@ -1,0 +1,32 @@
+// The maker of built-in definitions in the thread that validates large objects.
+import { parseJson } from '@kapstan/api';
+import type { DefinitionMaker, ResourceDefinition } from '@kapstan/apiserver';
+import type { ValidationPolicy } from '@kapstan/apiserver/internal';
+import { builtinResources } from './builtin-resources.ts';
+
+/** `parts` of the origin of a built-in definition. */
+interface BuiltinParts {
+  readonly id: string;
+  readonly policy?: ValidationPolicy;
+}
+
+/** Makes all built-in definitions of a policy at the first that is asked for. */
+export function builtinMaker(): DefinitionMaker {
+  const made = new Map<string, ReadonlyMap<string, ResourceDefinition>>();
+  return (json) => {
+    const { id, policy } = parseJson(json) as unknown as BuiltinParts;
+    const key = JSON.stringify(policy ?? null);
+    let all = made.get(key);
+    if (all === undefined) {
+      all = new Map(builtinResources(policy === undefined ? {} : { policy }).map((one) => [idOf(one), one]));
+      made.set(key, all);
+    }
+    const found = all.get(id);
+    if (found === undefined) throw new Error(`no built-in resource ${id}`);
+    return found;
+  };
+}
+
+function idOf({ origin }: ResourceDefinition): string {
+  return (origin?.parts as BuiltinParts | undefined)?.id ?? '';
+}

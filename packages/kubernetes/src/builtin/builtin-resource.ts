@@ -1,0 +1,36 @@
+// The definition of one built-in resource: its BuiltinKind and what the facts say of it.
+import type { KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from '@kapstan/apiserver';
+import type { KindFacts, ResourceFacts, ValidationPolicy } from '@kapstan/apiserver/internal';
+import { KindCatalogue, typedResource } from '@kapstan/apiserver/internal';
+import { behaviourFacts, discoveryFacts, fieldSelectorFacts, storageKeyFacts } from '@kapstan/kinds/facts';
+import { builtinTable } from '../table/builtin-table.ts';
+import type { BuiltinKind } from './builtin-kind.ts';
+import { kubernetesTypes } from './kubernetes-types.ts';
+
+export const builtinKinds: KindCatalogue = new KindCatalogue({
+  types: kubernetesTypes,
+  discovery: discoveryFacts,
+  storage: storageKeyFacts,
+  selection: fieldSelectorFacts,
+  behaviour: behaviourFacts,
+  table: builtinTable,
+});
+
+/** Throws TypeError when the facts do not know the resource or its kind. */
+export function defineBuiltin<T extends KubernetesObject>(
+  kind: BuiltinKind<T>,
+  policy?: ValidationPolicy,
+): ResourceDefinition<UnstructuredObject> {
+  return typedResource(kind, builtinKinds.facts(kind.id, policy));
+}
+
+/** What the facts say about the kind of a resource: "apps/v1/deployments", "v1/pods". Throws TypeError for what they do not know. */
+export function kindFactsOf(id: string, policy?: ValidationPolicy): KindFacts {
+  return builtinKinds.kindFacts(id, policy);
+}
+
+/** All that the facts say of a resource. Throws TypeError for one that they do not know. */
+export function builtinFacts(id: string, policy?: ValidationPolicy): ResourceFacts {
+  return builtinKinds.facts(id, policy);
+}

@@ -1,0 +1,55 @@
+// Rules for the spec of a claim: of its own, in a stateful set, in an ephemeral volume. Source: pkg/apis/core/validation
+// ValidatePersistentVolumeClaimSpec.
+import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import type { PersistentVolumeClaimSpec, TypedObjectReference } from '@kapstan/kinds/core/v1';
+import { validateLabelSelector } from '../../validation/label-rules.ts';
+import { validatePositiveAmount } from '../../validation/resource-rules.ts';
+
+const accessModes: readonly string[] = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
+export const volumeModes = ['Block', 'Filesystem'] as const;
+
+export function validateClaimSpec(at: Field, spec: DeepReadonly<PersistentVolumeClaimSpec>): void {
+  validateLabelSelector(at.child('selector'), spec.selector);
+  const modes = spec.accessModes ?? [];
+  if (modes.length === 0) at.child('accessModes').required('at least 1 access mode is required');
+  validateAccessModes(at.child('accessModes'), modes);
+  const storage = spec.resources?.requests?.storage;
+  const storagePlace = at.child('resources').key('storage');
+  if (storage === undefined) storagePlace.required();
+  else validatePositiveAmount(storagePlace, storage);
+  for (const name of ['storageClassName', 'volumeAttributesClassName'] as const)
+    if (spec[name]) at.child(name).invalidAll(spec[name], dnsSubdomainErrors(spec[name]));
+  if (spec.volumeMode !== undefined) at.child('volumeMode').oneOf(spec.volumeMode, volumeModes);
+  validateDataSources(at, spec);
+}
+
+/** ReadWriteOncePod stands alone. */
+export function validateAccessModes(at: Field, modes: readonly string[]): void {
+  for (const mode of modes) at.oneOf(mode, accessModes);
+  const others = modes.filter((mode) => mode !== 'ReadWriteOncePod' && accessModes.includes(mode));
+  if (others.length > 0 && modes.includes('ReadWriteOncePod'))
+    at.forbidden('may not use ReadWriteOncePod with other access modes');
+}
+
+function validateDataSources(at: Field, spec: DeepReadonly<PersistentVolumeClaimSpec>): void {
+  const { dataSource: source, dataSourceRef: reference } = spec;
+  if (source !== undefined) validateDataSource(at.child('dataSource'), source);
+  if (reference !== undefined) validateDataSource(at.child('dataSourceRef'), reference);
+  if (source === undefined || reference === undefined) return;
+  // Kubernetes shows the path of the field as its value.
+  const shown = at.child('dataSource').path;
+  const isSame =
+    source.apiGroup === reference.apiGroup && source.kind === reference.kind && source.name === reference.name;
+  if (reference.namespace) at.invalid(shown, 'may not be specified when dataSourceRef.namespace is specified');
+  else if (!isSame) at.invalid(shown, 'must match dataSourceRef');
+}
+
+function validateDataSource(at: Field, { name, kind, apiGroup, namespace }: DeepReadonly<TypedObjectReference>): void {
+  if (name === '') at.child('name').required();
+  if (kind === '') at.child('kind').required();
+  if (apiGroup) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
+  else if (kind !== 'PersistentVolumeClaim')
+    at.invalid(kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
+  if (namespace) at.child('namespace').invalidAll(namespace, dnsLabelErrors(namespace));
+}

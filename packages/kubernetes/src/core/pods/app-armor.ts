@@ -1,0 +1,38 @@
+// The AppArmor profiles of a new pod's containers: annotations become fields. Rules of both: annotation-validation.ts.
+// Source: pkg/registry/core/pod/strategy.go applyAppArmorVersionSkew, pkg/api/pod ApparmorFieldForAnnotation.
+
+import { collectFieldErrors, jsonEqual } from '@kapstan/apiserver/internal';
+import type { AppArmorProfile, Pod } from '@kapstan/kinds/core/v1';
+import { annotationOf, appArmorPrefix } from './annotation-validation.ts';
+import { validateAppArmor } from './security-validation.ts';
+
+const localhost = 'localhost/';
+
+/** The field that says what an annotation says; undefined for one that says nothing. */
+export function appArmorOf(annotation: string): AppArmorProfile | undefined {
+  if (annotation === 'unconfined') return { type: 'Unconfined' };
+  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
+  const localhostProfile = annotation.startsWith(localhost) ? annotation.slice(localhost.length) : '';
+  return localhostProfile === '' ? undefined : { type: 'Localhost', localhostProfile };
+}
+
+/** Sets the fields, in place, and returns the annotations that are out of date: those that no field said. */
+export function syncAppArmor({ metadata, spec }: Pod): string[] {
+  if (spec === undefined || spec.os?.name === 'windows') return [];
+  const ofPod = spec.securityContext?.appArmorProfile;
+  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? []), ...(spec.ephemeralContainers ?? [])];
+  return containers.flatMap((container) => {
+    const key = `${appArmorPrefix}${container.name}`;
+    const annotation = annotationOf(metadata?.annotations, key);
+    if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) return [];
+    const profile = validProfile(annotation);
+    if (profile !== undefined && jsonEqual(profile, ofPod)) return [];
+    if (profile !== undefined) container.securityContext = { ...container.securityContext, appArmorProfile: profile };
+    return [key];
+  });
+}
+
+function validProfile(annotation: string): AppArmorProfile | undefined {
+  const profile = appArmorOf(annotation);
+  return collectFieldErrors((root) => validateAppArmor(root, profile)).length === 0 ? profile : undefined;
+}

@@ -1,0 +1,118 @@
+// Pods. Source: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodCreate, ValidatePodUpdate.
+import type { DeepReadonly } from '@kapstan/api';
+import type { Pod, PodStatus } from '@kapstan/kinds/core/v1';
+import type { BuiltinKind, BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { validateAnnotationChange, validatePodAnnotations, validateProfileMatches } from './annotation-validation.ts';
+import { syncAppArmor } from './app-armor.ts';
+import { bindingSubresource } from './binding.ts';
+import { podProxySubresource, streamSubresources } from './connect.ts';
+import { ephemeralContainersSubresource } from './ephemeral-containers.ts';
+import { evictionSubresource } from './eviction.ts';
+import { applyLabelKeys } from './label-keys.ts';
+import { logSubresource } from './log.ts';
+import { setPodDefaults } from './pod-spec-defaults.ts';
+import { validatePodChange } from './pod-update-validation.ts';
+import { validatePod } from './pod-validation.ts';
+import { appArmorWarning, hostNameWarnings, podWarnings } from './pod-warnings.ts';
+import { qosClassOf } from './qos-class.ts';
+import { resizeSubresource } from './resize.ts';
+import { podStatusWarnings, preparePodStatus, validatePodStatus } from './status-validation.ts';
+
+export function pods(server: BuiltinServer): BuiltinKind<Pod> {
+  return {
+    id: 'v1/pods',
+    returnsDeletedObject: true,
+    strategy: { gracePeriodSeconds, updateMetadata: 'both' },
+    setDefaults: (object) => {
+      setPodDefaults(object);
+      syncPodIps(object.status);
+    },
+    prepareForCreate: (object, context) => {
+      // Negative meant at once in old versions. Source: applyTerminationGracePeriod.
+      if ((object.spec?.terminationGracePeriodSeconds ?? 0) < 0)
+        object.spec = { ...(object.spec ?? { containers: [] }), terminationGracePeriodSeconds: 1 };
+      object.status = { phase: 'Pending', qosClass: qosClassOf(object.spec) };
+      if ((object.spec?.schedulingGates?.length ?? 0) > 0) object.status.conditions = [gatedCondition];
+      applyLabelKeys(object);
+      for (const key of syncAppArmor(object)) context.warn(appArmorWarning('', key));
+    },
+    validateCreate: (root, { metadata, spec }) => {
+      const at = root.child('spec');
+      validateProfileMatches(at, metadata?.annotations, spec);
+      if ((spec?.ephemeralContainers?.length ?? 0) > 0)
+        at.child('ephemeralContainers').forbidden('cannot be set on create');
+      if (spec?.nodeName && (spec.schedulingGates?.length ?? 0) > 0) {
+        at.child('nodeName').forbidden('cannot be set until all schedulingGates have been cleared');
+      }
+    },
+    validate: validatePod,
+    validateChange: (root, next, old) => {
+      const annotations = root.child('metadata', 'annotations');
+      validateAnnotationChange(annotations, next.metadata?.annotations, old.metadata?.annotations);
+      // Once more, as Kubernetes does.
+      validatePodAnnotations(annotations, next.metadata?.annotations, next.spec);
+      validatePodChange(root.child('spec'), next, old);
+    },
+    // Nobody reads warnings of updates: they come from the machinery.
+    warnings: (object, old) =>
+      old === undefined ? [...hostNameWarnings(object, "the Pod's hostname"), ...podWarnings(object)] : [],
+    fields: podFields,
+    indexedFields: ['spec.nodeName'],
+    status: {
+      prepare: preparePodStatus,
+      validate: validatePodStatus,
+      warnings: podStatusWarnings,
+      resetFields: [
+        ['metadata', 'deletionTimestamp'],
+        ['metadata', 'ownerReferences'],
+      ],
+    },
+    subresources: [
+      bindingSubresource(server),
+      evictionSubresource(server),
+      ephemeralContainersSubresource(server.policy),
+      resizeSubresource(server.policy),
+      logSubresource(server),
+      ...streamSubresources(server),
+      podProxySubresource(),
+    ],
+  };
+}
+
+const gatedCondition: NonNullable<PodStatus['conditions']>[number] = {
+  type: 'PodScheduled',
+  status: 'False',
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+};
+
+/** Nothing to wait for without a node or after the end; negative counts as one second. Source: CheckGracefulDelete. */
+function gracePeriodSeconds(pod: DeepReadonly<Pod>, asked: number | undefined): number {
+  const isOver = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
+  if (!pod.spec?.nodeName || isOver) return 0;
+  const seconds = asked ?? pod.spec.terminationGracePeriodSeconds ?? 0;
+  return seconds < 0 ? 1 : seconds;
+}
+
+/** The old field podIP is the first of podIPs. Source: Convert_v1_PodStatus_To_core_PodStatus. */
+function syncPodIps(status: PodStatus | undefined): void {
+  if (status === undefined) return;
+  const first = status.podIPs?.[0]?.ip;
+  if (status.podIP && first !== status.podIP) status.podIPs = [{ ip: status.podIP }];
+  else if (!status.podIP && first) status.podIP = first;
+}
+
+function podFields({ spec, status }: DeepReadonly<Pod>): Readonly<Record<string, string>> {
+  return {
+    'spec.nodeName': spec?.nodeName ?? '',
+    'spec.host': spec?.nodeName ?? '',
+    'spec.restartPolicy': spec?.restartPolicy ?? '',
+    'spec.schedulerName': spec?.schedulerName ?? '',
+    'spec.serviceAccountName': spec?.serviceAccountName ?? '',
+    'spec.hostNetwork': String(spec?.hostNetwork ?? false),
+    'status.phase': status?.phase ?? '',
+    'status.podIP': status?.podIPs?.[0]?.ip ?? '',
+    'status.podIPs': status?.podIPs?.[0]?.ip ?? '',
+    'status.nominatedNodeName': status?.nominatedNodeName ?? '',
+  };
+}

@@ -1,0 +1,199 @@
+// ServiceAccountTokens: signs the tokens of service accounts and knows them again, as long as what they are bound to is
+// there. JSON Web Tokens by jose. Source: pkg/serviceaccount/{jwt,claims}.go, openidmetadata.go (1.36).
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { type Clock, type DeepReadonly, goQuote, parseTime, type UnstructuredObject } from '@kapstan/api';
+import type { ObjectReader, TokenAuthenticator, TokenResult, UserInfo } from '@kapstan/apiserver';
+import { serviceAccountsGroup } from '@kapstan/apiserver/internal';
+import { CompactSign } from 'jose';
+import type { KubernetesClaims, TokenClaims, TokenIssuer } from '../../builtin/token-issuer.ts';
+import { type SecretTokenClaims, type SecretTokenIssuer, secretTokenClaims } from './secret-tokens.ts';
+import {
+  readSigningKey,
+  readVerificationKeys,
+  type SigningKey,
+  type VerificationKey,
+  webKeyOf,
+} from './signing-key.ts';
+import { audiencesOf, issuerOf, matchAudiences, type SignedClaims, TokenSignatures } from './token-signatures.ts';
+
+export interface ServiceAccountTokensOptions {
+  /** The claim "iss": a URL. */
+  readonly issuer: string;
+  /** Tokens of these count too, if one of the keys signed them. Default none. */
+  readonly otherIssuers?: readonly string[];
+  /** For whom tokens are when nobody is named; whoever is named in them may come in here. */
+  readonly apiAudiences: readonly string[];
+  /** Private key, PEM: RSA, or on the curve P-256, P-384 or P-521. Absent = a new one, gone with this object. */
+  readonly signingKey?: string;
+  /** PEM of further keys, public or private: what they signed counts too. Each text may hold several. Default none. */
+  readonly verificationKeys?: readonly string[];
+  /** Looks whether accounts and bound objects are still there. */
+  readonly reader: ObjectReader;
+  readonly clock: Clock;
+}
+
+/** Clocks may differ by this much, and what was deleted so long ago is gone. Source: jwt.DefaultLeeway. */
+const leewaySeconds = 60;
+
+/** What others need to verify tokens. */
+export interface IssuerDocuments {
+  /** The document of `/.well-known/openid-configuration`. `origin`: how this server is reached, "https://host:port". */
+  configuration(origin: string): Readonly<Record<string, unknown>>;
+  /** The document of {@link keySetPath}. */
+  keySet(): Readonly<Record<string, unknown>>;
+}
+
+export const keySetPath = '/openid/v1/jwks';
+
+/** A key for {@link ServiceAccountTokensOptions.signingKey}. */
+export function generateSigningKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+}
+
+export class ServiceAccountTokens implements TokenIssuer, SecretTokenIssuer, TokenAuthenticator, IssuerDocuments {
+  readonly apiAudiences: readonly string[];
+  /** By all keys, the own one first. */
+  readonly signatures: TokenSignatures;
+  readonly #options: ServiceAccountTokensOptions;
+  readonly #signingKey: SigningKey;
+  readonly #issuers: ReadonlySet<unknown>;
+
+  /** Throws TypeError for a key that is none, or of another kind. */
+  constructor(options: ServiceAccountTokensOptions) {
+    const { issuer, otherIssuers = [], verificationKeys = [] } = options;
+    this.#options = options;
+    this.apiAudiences = options.apiAudiences;
+    this.#issuers = new Set([issuer, ...otherIssuers]);
+    this.#signingKey = readSigningKey(options.signingKey ?? generateSigningKey());
+    const keys = [this.#signingKey.verification, ...verificationKeys.flatMap(readVerificationKeys)];
+    this.signatures = new TokenSignatures(keys);
+  }
+
+  issue({ id = randomUUID(), audiences, issuedAt, expires, kubernetes }: TokenClaims): Promise<string> {
+    const { namespace, serviceaccount } = kubernetes;
+    const payload = {
+      aud: audiences,
+      exp: expires,
+      iat: issuedAt,
+      iss: this.#options.issuer,
+      jti: id,
+      'kubernetes.io': kubernetes,
+      nbf: issuedAt,
+      sub: userName(namespace, serviceaccount.name),
+    };
+    return this.#sign(payload);
+  }
+
+  issueForSecret(claims: SecretTokenClaims): Promise<string> {
+    return this.#sign(secretTokenClaims(claims));
+  }
+
+  #sign(payload: Readonly<Record<string, unknown>>): Promise<string> {
+    const { privateKey, verification } = this.#signingKey;
+    return new CompactSign(Buffer.from(JSON.stringify(payload)))
+      .setProtectedHeader({ alg: verification.algorithm, kid: verification.id })
+      .sign(privateKey);
+  }
+
+  async authenticateToken(token: string, audiences: readonly string[]): Promise<TokenResult> {
+    if (!this.#issuers.has(issuerOf(token))) return { type: 'unknown' };
+    const claims = await this.signatures.verify(token);
+    if (typeof claims === 'string') return { type: 'refused', error: claims };
+    const matching = matchAudiences(audiencesOf(claims), audiences);
+    if (typeof matching === 'string') return { type: 'refused', error: matching };
+    const error = this.#timeError(claims) ?? (await this.#bindingError(claims['kubernetes.io']));
+    if (error !== undefined) return { type: 'refused', error };
+    return { type: 'accepted', user: userOf(claims), audiences: matching };
+  }
+
+  configuration(origin: string): Readonly<Record<string, unknown>> {
+    return {
+      issuer: this.#options.issuer,
+      jwks_uri: `${origin}${keySetPath}`,
+      response_types_supported: ['id_token'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: [...new Set(this.#all((key) => key.algorithm))].sort(),
+    };
+  }
+
+  keySet(): Readonly<Record<string, unknown>> {
+    return { keys: this.#all(webKeyOf) };
+  }
+
+  #all<T>(from: (key: VerificationKey) => T): T[] {
+    return this.signatures.keys.map(from);
+  }
+
+  #timeError({ exp = 0, iat = 0, nbf = 0 }: SignedClaims): string | undefined {
+    const now = this.#options.clock.now() / 1000;
+    if (now - leewaySeconds > exp) return 'service account token has expired';
+    if (now + leewaySeconds < nbf) return 'service account token is not valid yet';
+    if (now + leewaySeconds < iat) return 'service account token is issued in the future';
+    return undefined;
+  }
+
+  async #bindingError(claims: KubernetesClaims | undefined): Promise<string | undefined> {
+    if (claims === undefined) return 'service account token claims could not be validated';
+    const { namespace, serviceaccount, secret, pod, node } = claims;
+    const account = await this.#find('serviceaccounts', namespace, serviceaccount);
+    if (account === undefined) return `serviceaccounts ${goQuote(serviceaccount.name)} not found`;
+    const uid = account.metadata?.uid ?? '';
+    if (uid !== serviceaccount.uid) return `service account UID (${uid}) does not match claim (${serviceaccount.uid})`;
+    if (this.#isGone(account)) return 'service account has been deleted';
+    if (secret !== undefined) return this.#referenceError('secret', namespace, secret);
+    if (pod !== undefined) return this.#referenceError('pod', namespace, pod);
+    return node === undefined ? undefined : this.#referenceError('node', '', node);
+  }
+
+  async #referenceError(
+    kind: 'secret' | 'pod' | 'node',
+    namespace: string,
+    reference: { readonly name: string; readonly uid: string },
+  ): Promise<string | undefined> {
+    const object = await this.#find(`${kind}s`, namespace, reference);
+    const uid = object?.metadata?.uid ?? '';
+    if (object !== undefined && uid !== reference.uid) {
+      return `${kind} UID (${uid}) does not match service account ${kind} ref claim (${reference.uid})`;
+    }
+    return object === undefined || this.#isGone(object) ? 'service account token has been invalidated' : undefined;
+  }
+
+  /** From the cache, and live where that does not have it: an account may be newer than the cache. */
+  async #find(
+    resource: string,
+    namespace: string,
+    { name, uid }: { readonly name: string; readonly uid: string },
+  ): Promise<DeepReadonly<UnstructuredObject> | undefined> {
+    const { reader } = this.#options;
+    const target = { namespace, name };
+    const cached = await reader.get({ group: '', version: 'v1', resource }, target, 'cached');
+    if (cached?.metadata?.uid === uid) return cached;
+    return reader.get({ group: '', version: 'v1', resource }, target, 'live');
+  }
+
+  #isGone({ metadata }: DeepReadonly<UnstructuredObject>): boolean {
+    const at = metadata?.deletionTimestamp;
+    return at !== undefined && parseTime(at) < this.#options.clock.now() - leewaySeconds * 1000;
+  }
+}
+
+function userName(namespace: string, name: string): string {
+  return `system:serviceaccount:${namespace}:${name}`;
+}
+
+/** Source: serviceaccount.ServiceAccountInfo.UserInfo. */
+function userOf({ jti, 'kubernetes.io': claims }: SignedClaims): UserInfo {
+  const { namespace = '', serviceaccount, pod, node } = claims ?? {};
+  const extra = new Map<string, string>();
+  if (pod !== undefined) extra.set('pod-name', pod.name).set('pod-uid', pod.uid);
+  if (node !== undefined) extra.set('node-name', node.name);
+  if (node?.uid) extra.set('node-uid', node.uid);
+  if (jti) extra.set('credential-id', `JTI=${jti}`);
+  return {
+    name: userName(namespace, serviceaccount?.name ?? ''),
+    uid: serviceaccount?.uid ?? '',
+    groups: [serviceAccountsGroup, `${serviceAccountsGroup}:${namespace}`],
+    extra: Object.fromEntries([...extra].map(([key, value]) => [`authentication.kubernetes.io/${key}`, [value]])),
+  };
+}

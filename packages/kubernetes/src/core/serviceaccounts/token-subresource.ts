@@ -1,0 +1,190 @@
+// serviceaccounts/token: signs a token for an account, perhaps bound to a pod, a secret or a node.
+// Source: pkg/registry/core/serviceaccount/storage/token.go (1.36).
+import { randomUUID } from 'node:crypto';
+import {
+  type DeepReadonly,
+  formatTime,
+  isNotFound,
+  type KubernetesObject,
+  newBadRequest,
+  newConflict,
+  newInvalid,
+  newNotFound,
+  parseApiVersion,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { RequestContext } from '@kapstan/apiserver';
+import type { ObjectSubresource } from '@kapstan/apiserver/internal';
+import { collectFieldErrors } from '@kapstan/apiserver/internal';
+import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from '@kapstan/kinds/authentication.k8s.io/v1';
+import type { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
+import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { kubernetesTypes } from '../../builtin/kubernetes-types.ts';
+import type { KubernetesClaims, TokenIssuer, TokenReference } from '../../builtin/token-issuer.ts';
+
+const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' } as const;
+const defaultSeconds = 3600;
+const minSeconds = 600;
+const maxSeconds = 2 ** 32;
+/** What the ServiceAccount plug-in asks for. Such a token lives for a year, and its holder is told to renew it in time. */
+const mountedSeconds = 3607;
+const extendedSeconds = 365 * 24 * 3600;
+
+export interface TokenSubresourcePorts extends Pick<BuiltinServer, 'clock' | 'findStore'> {
+  readonly tokens: TokenIssuer;
+}
+
+export function tokenSubresource(ports: TokenSubresourcePorts): ObjectSubresource<ServiceAccount> {
+  return {
+    type: 'object',
+    name: 'token',
+    kind,
+    verbs: ['create'],
+    schema: kubernetesTypes.schema('authentication.v1.TokenRequest'),
+    create: async (store, context, { name, body }) => {
+      const request = body as KubernetesObject as TokenRequest;
+      requireSameNames(request, { name, namespace: context.namespace });
+      const account = (await store.get(context, name)).object;
+      const { audiences, expirationSeconds, boundObjectRef } = specOf(request, ports.tokens);
+      const bound = await boundClaims(ports, context, { account: name, reference: boundObjectRef });
+      const nowMs = ports.clock.now();
+      const issuedAt = Math.floor(nowMs / 1000);
+      const isExtended = bound.pod !== undefined && isMounted(expirationSeconds, audiences, ports.tokens);
+      const id = randomUUID();
+      const token = await ports.tokens.issue({
+        id,
+        audiences,
+        issuedAt,
+        expires: issuedAt + (isExtended ? extendedSeconds : expirationSeconds),
+        kubernetes: {
+          namespace: context.namespace,
+          serviceaccount: referenceTo(account),
+          ...bound,
+          ...(isExtended ? { warnafter: issuedAt + expirationSeconds } : {}),
+        },
+      });
+      context.annotate?.('authentication.kubernetes.io/issued-credential-id', `JTI=${id}`);
+      const spec = { audiences, expirationSeconds, boundObjectRef: boundObjectRef ?? null };
+      const status = { token, expirationTimestamp: formatTime(nowMs + expirationSeconds * 1000) };
+      return { ...identityOf(request, account), spec, status } as KubernetesObject;
+    },
+  };
+}
+
+/** Throws 422 when the body is about another account. */
+function requireSameNames(
+  { metadata = {} }: TokenRequest,
+  url: { readonly name: string; readonly namespace: string },
+): void {
+  const errors = collectFieldErrors((root) => {
+    const at = root.child('metadata');
+    if (metadata.name && metadata.name !== url.name) {
+      at.child('name').invalid(metadata.name, 'must match the service account name if specified');
+    } else if (metadata.namespace && metadata.namespace !== url.namespace) {
+      at.child('namespace').invalid(metadata.namespace, 'must match the service account namespace if specified');
+    }
+  });
+  if (errors.length > 0) throw newInvalid(kind, url.name, errors);
+}
+
+/** Fills in the defaults. Throws 422. */
+function specOf(
+  { spec = {} }: TokenRequest,
+  { apiAudiences }: TokenIssuer,
+): Required<Pick<TokenRequestSpec, 'audiences' | 'expirationSeconds'>> & Pick<TokenRequestSpec, 'boundObjectRef'> {
+  const { expirationSeconds: asked, boundObjectRef } = spec;
+  const audiences = spec.audiences ?? [];
+  const expirationSeconds = Number(asked ?? defaultSeconds);
+  const errors = collectFieldErrors((root) => {
+    const at = root.child('spec', 'expirationSeconds');
+    if (expirationSeconds < minSeconds) at.invalid(asked, 'may not specify a duration less than 10 minutes');
+    if (expirationSeconds > maxSeconds) at.invalid(asked, 'may not specify a duration larger than 2^32 seconds');
+  });
+  if (errors.length > 0) throw newInvalid(kind, '', errors);
+  const forWhom = audiences.length === 0 ? [...apiAudiences] : audiences;
+  return { audiences: forWhom, expirationSeconds, ...(boundObjectRef ? { boundObjectRef } : {}) };
+}
+
+/** The answer names the account, and is as old as it. */
+function identityOf(request: TokenRequest, account: DeepReadonly<ServiceAccount>): KubernetesObject {
+  const { name = '', namespace = '', uid = '', creationTimestamp = '' } = account.metadata ?? {};
+  const metadata = { ...request.metadata, name, namespace, uid, creationTimestamp };
+  return { kind: kind.kind, apiVersion: `${kind.group}/${kind.version}`, metadata };
+}
+
+function isMounted(seconds: number, audiences: readonly string[], { apiAudiences }: TokenIssuer): boolean {
+  return seconds === mountedSeconds && audiences.every((audience) => apiAudiences.includes(audience));
+}
+
+type BoundClaims = Pick<KubernetesClaims, 'pod' | 'secret' | 'node'>;
+const boundResources: ReadonlyMap<string, string> = new Map([
+  ['Pod', 'pods'],
+  ['Secret', 'secrets'],
+  ['Node', 'nodes'],
+]);
+
+/** Throws 404 when the object is not there, 409 when it is another of that name, 400 when it is of no use. */
+async function boundClaims(
+  ports: TokenSubresourcePorts,
+  context: RequestContext,
+  { account, reference }: { readonly account: string; readonly reference: BoundObjectReference | undefined },
+): Promise<BoundClaims> {
+  if (reference === undefined) return {};
+  const { apiVersion = '', kind: boundKind = '', name = '', uid } = reference;
+  const { group, version } = versionOf(apiVersion);
+  const resource = group === '' ? boundResources.get(boundKind) : undefined;
+  if (resource === undefined) {
+    const shown = `${group}/${version}, Kind=${boundKind}`;
+    throw newBadRequest(`cannot bind token to object of type ${shown}`);
+  }
+  const object = await read(ports, context, { resource, name });
+  const pod = resource === 'pods' ? (object as DeepReadonly<KubernetesObject> as DeepReadonly<Pod>) : undefined;
+  if (pod !== undefined && (pod.spec?.serviceAccountName ?? '') !== account) {
+    const who = JSON.stringify(account);
+    throw newBadRequest(
+      `cannot bind token for serviceaccount ${who} to pod running with different serviceaccount name.`,
+    );
+  }
+  const found = referenceTo(object);
+  if (uid && uid !== found.uid) {
+    const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+    throw newConflict({ group, resource: boundKind }, name, why);
+  }
+  if (pod !== undefined) return { pod: found, ...(await nodeClaim(ports, context, pod.spec?.nodeName ?? '')) };
+  return resource === 'secrets' ? { secret: found } : { node: found };
+}
+
+/** A node that is gone is named without its uid. */
+async function nodeClaim(
+  ports: TokenSubresourcePorts,
+  context: RequestContext,
+  name: string,
+): Promise<Pick<KubernetesClaims, 'node'>> {
+  if (name === '') return {};
+  try {
+    return { node: referenceTo(await read(ports, context, { resource: 'nodes', name })) };
+  } catch (error) {
+    if (isNotFound(error)) return { node: { name, uid: '' } };
+    throw error;
+  }
+}
+
+async function read(
+  { findStore }: TokenSubresourcePorts,
+  context: RequestContext,
+  { resource, name }: { readonly resource: string; readonly name: string },
+): Promise<DeepReadonly<UnstructuredObject>> {
+  const store = findStore('', 'v1', resource);
+  if (store === undefined) throw newNotFound({ group: '', resource }, name);
+  const namespace = resource === 'nodes' ? '' : context.namespace;
+  return (await store.get({ ...context, namespace }, name)).object;
+}
+
+function referenceTo({ metadata }: DeepReadonly<KubernetesObject>): TokenReference {
+  return { name: metadata?.name ?? '', uid: metadata?.uid ?? '' };
+}
+
+/** Text that is no version names no type that could be bound. */
+function versionOf(apiVersion: string): { readonly group: string; readonly version: string } {
+  return apiVersion.split('/').length > 2 ? { group: apiVersion, version: '' } : parseApiVersion(apiVersion);
+}

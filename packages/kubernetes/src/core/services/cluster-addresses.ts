@@ -1,0 +1,112 @@
+// ClusterAddresses: the addresses of services, each an IPAddress object of its name, so that no two servers on one store give
+// one address twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
+import { isAlreadyExists, isNotFound, newInternalError, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceStore } from '@kapstan/apiserver';
+import { serverContext } from '@kapstan/apiserver/internal';
+import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { type Ipv4Network, parseIpv4, printIpv4, printIpv4Network } from './ipv4.ts';
+import { candidates, givesOut, readyNetworks } from './service-networks.ts';
+
+/** Of the service that an address is for. */
+export interface AddressOwner {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Labels of the addresses that are given out here. Source: networking/v1 LabelIPAddressFamily, LabelManagedBy. */
+const labels = {
+  'ipaddress.kubernetes.io/ip-family': 'IPv4',
+  'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
+};
+
+export class ClusterAddresses {
+  readonly #server: BuiltinServer;
+
+  constructor(server: BuiltinServer) {
+    this.#server = server;
+  }
+
+  /** Why the address cannot be had; undefined when it was taken. */
+  async take(address: string, owner: AddressOwner): Promise<string | undefined> {
+    const networks = await readyNetworks(this.#server);
+    if (!isWithin(networks, address)) return 'the provided network does not match the current range';
+    return (await this.#create(address, owner)) ? undefined : 'provided IP is already allocated';
+  }
+
+  /** Undefined when all are taken. */
+  async takeAny(owner: AddressOwner): Promise<string | undefined> {
+    for (const network of await readyNetworks(this.#server)) {
+      const address = await this.#takeFrom(network, owner);
+      if (address !== undefined) return address;
+    }
+    return undefined;
+  }
+
+  /** As {@link take} would say, without a look at who has it: a dry run takes nothing, and may be wrong. */
+  async refusalOf(address: string): Promise<string | undefined> {
+    const networks = await readyNetworks(this.#server);
+    const [network] = networks;
+    if (network === undefined || isWithin(networks, address)) return undefined;
+    return `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${printIpv4Network(network)}`;
+  }
+
+  /** What a dry run is told: the network's own address, which nobody has. Undefined where there is no network. */
+  async sample(): Promise<string | undefined> {
+    const [network] = await readyNetworks(this.#server);
+    return network && printIpv4(network.first);
+  }
+
+  async release(address: string): Promise<void> {
+    await this.#store()
+      .delete(serverContext(''), address, {})
+      .catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+  }
+
+  async #takeFrom(network: Ipv4Network, owner: AddressOwner): Promise<string | undefined> {
+    let taken: ReadonlySet<string> | undefined;
+    for (const candidate of candidates(network, this.#server.random)) {
+      const address = printIpv4(candidate);
+      if (taken?.has(address)) continue;
+      if (await this.#create(address, owner)) return address;
+      // Most are free as a rule: who has which is only asked when the first one is not.
+      taken ??= await this.#taken();
+    }
+    return undefined;
+  }
+
+  async #taken(): Promise<ReadonlySet<string>> {
+    const { items } = await this.#store().list(serverContext(''), {});
+    return new Set(items.map(({ key }) => key.slice(key.lastIndexOf('/') + 1)));
+  }
+
+  /** False when somebody has it. */
+  async #create(name: string, { namespace, name: service }: AddressOwner): Promise<boolean> {
+    const parentRef = { resource: 'services', namespace, name: service };
+    const object: UnstructuredObject = {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'IPAddress',
+      metadata: { name, labels: { ...labels } },
+      spec: { parentRef },
+    };
+    try {
+      await this.#store().create(serverContext(''), object);
+      return true;
+    } catch (error) {
+      if (isAlreadyExists(error)) return false;
+      throw error;
+    }
+  }
+
+  #store(): ResourceStore<UnstructuredObject> {
+    const store = this.#server.findStore('networking.k8s.io', 'v1', 'ipaddresses');
+    if (store === undefined) throw newInternalError(new Error('there is no store of IPAddresses'));
+    return store;
+  }
+}
+
+function isWithin(networks: readonly Ipv4Network[], address: string): boolean {
+  const number = parseIpv4(address);
+  return number !== undefined && networks.some((network) => givesOut(network, number));
+}

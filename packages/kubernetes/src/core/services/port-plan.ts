@@ -1,0 +1,125 @@
+// Which node ports a service takes of those that are free, for service-allocator.ts: may run again on a newer state of them.
+// Source: pkg/registry/core/service/storage initNodePorts, updateNodePorts, allocHealthCheckNodePort.
+import type { DeepReadonly, FieldError } from '@kapstan/api';
+import { collectFieldErrors, type Field } from '@kapstan/apiserver/internal';
+import type { ServicePort, ServiceSpec } from '@kapstan/kinds/core/v1';
+import type { NodePortRange } from '../../builtin/node-port-registry.ts';
+import type { NumberPool } from './number-pool.ts';
+import { hasNodePorts, needsHealthCheckPort, needsNodePort } from './service-needs.ts';
+
+type ReadonlySpec = DeepReadonly<ServiceSpec>;
+
+/** Fields of the spec as they are to be; nothing is taken where there are errors or a failure. */
+export interface PortPlan {
+  readonly ports: readonly ServicePort[];
+  readonly healthCheckNodePort: number | undefined;
+  readonly taken: readonly number[];
+  readonly errors: readonly FieldError[];
+  /** What is no fault of the request. */
+  readonly failure: string | undefined;
+}
+
+export interface PortSource {
+  readonly pool: NumberPool;
+  readonly range: NodePortRange;
+  readonly random: () => number;
+  readonly dryRun: boolean;
+}
+
+/** Whether there is anything to plan: most updates change no ports. */
+export function hasPortsToTake(spec: ReadonlySpec, old: ReadonlySpec | undefined): boolean {
+  if (needsNewCheckPort(spec, old)) return true;
+  const kept = new Set(nodePortsOf(old));
+  const isNew = ({ nodePort }: DeepReadonly<ServicePort>): boolean =>
+    nodePort ? !kept.has(nodePort) : needsNodePort(spec);
+  return hasNodePorts(spec) && (spec.ports ?? []).some(isNew);
+}
+
+/** Atomic. */
+export function planPorts(spec: ReadonlySpec, old: ReadonlySpec | undefined, source: PortSource): PortPlan {
+  const taking = new Taking(source);
+  const ports = (spec.ports ?? []).map((port) => ({ ...port }) as ServicePort);
+  const errors = collectFieldErrors((root) => {
+    if (hasNodePorts(spec)) taking.takeAll(root.child('spec', 'ports'), ports, { spec, old });
+  });
+  let { healthCheckNodePort } = spec;
+  if (errors.length === 0 && needsNewCheckPort(spec, old)) {
+    healthCheckNodePort = taking.takeCheckPort(healthCheckNodePort ?? 0);
+  }
+  const { failure } = taking;
+  if (errors.length > 0 || failure !== undefined) taking.undo();
+  return { ports, healthCheckNodePort, taken: taking.taken, errors, failure };
+}
+
+/** Each once, that of the health check too. */
+export function nodePortsOf(spec: ReadonlySpec | undefined): number[] {
+  const ports = (spec?.ports ?? []).map((port) => port.nodePort ?? 0);
+  return [...new Set([...ports, spec?.healthCheckNodePort ?? 0])].filter((port) => port !== 0);
+}
+
+function needsNewCheckPort(spec: ReadonlySpec, old: ReadonlySpec | undefined): boolean {
+  return needsHealthCheckPort(spec) && !(old !== undefined && needsHealthCheckPort(old));
+}
+
+class Taking {
+  readonly taken: number[] = [];
+  failure: string | undefined;
+  readonly #source: PortSource;
+
+  constructor(source: PortSource) {
+    this.#source = source;
+  }
+
+  /** Those that the old one had are kept; one number of two protocols shares its node port. */
+  takeAll(
+    at: Field,
+    ports: ServicePort[],
+    { spec, old }: { readonly spec: ReadonlySpec; readonly old: ReadonlySpec | undefined },
+  ): void {
+    const kept = new Set(nodePortsOf(old));
+    const byNumber = new Map<number, number>();
+    const asked = new Map<number, number>();
+    for (const { port, nodePort } of ports.toReversed()) if (nodePort) asked.set(port, nodePort);
+    at.each(ports, (port, place) => {
+      const shared = byNumber.get(port.port);
+      if (!port.nodePort && !needsNodePort(spec)) return;
+      port.nodePort ||= shared ?? asked.get(port.port) ?? 0;
+      if (port.nodePort === 0) port.nodePort = this.#takeAny();
+      else if (!kept.has(port.nodePort) && shared !== port.nodePort) {
+        const error = this.#take(port.nodePort);
+        if (error !== undefined) place.child('nodePort').invalid(port.nodePort, error);
+      }
+      if (shared === undefined) byNumber.set(port.port, port.nodePort);
+    });
+  }
+
+  takeCheckPort(asked: number): number {
+    if (asked === 0) return this.#takeAny();
+    const error = this.#take(asked);
+    if (error !== undefined) this.failure = `failed to allocate requested HealthCheck NodePort ${asked}: ${error}`;
+    return asked;
+  }
+
+  undo(): void {
+    for (const port of this.taken.splice(0)) this.#source.pool.release(port);
+  }
+
+  /** What is wrong with the port, else it is taken. A dry run takes any number that is free. */
+  #take(port: number): string | undefined {
+    const { pool, dryRun, range } = this.#source;
+    if (!pool.contains(port) && !dryRun) {
+      return `provided port is not in the valid range. The range of valid ports is ${range.first}-${range.last}`;
+    }
+    if (!pool.take(port)) return 'provided port is already allocated';
+    this.taken.push(port);
+    return undefined;
+  }
+
+  #takeAny(): number {
+    const { pool, random } = this.#source;
+    const port = pool.takeAny(random);
+    if (port === undefined) this.failure ??= 'failed to allocate a nodePort: range is full';
+    else this.taken.push(port);
+    return port ?? 0;
+  }
+}

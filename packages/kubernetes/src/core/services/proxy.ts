@@ -1,0 +1,85 @@
+// services/proxy: to one of the pods behind a service, taken at random. Source: pkg/registry/core/service/storage
+// (ResourceLocation).
+import { type DeepReadonly, isNotFound, newBadRequest, newNotFound, newServiceUnavailable } from '@kapstan/api';
+import type { RequestContext } from '@kapstan/apiserver';
+import type { ObjectSubresource } from '@kapstan/apiserver/internal';
+import { type NamedPort, parseNamedPort } from '@kapstan/apiserver/internal';
+import type { EndpointAddress, Endpoints, Pod, Service } from '@kapstan/kinds/core/v1';
+import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { proxySubresource } from '../proxy-subresource.ts';
+
+type ProxyServer = Pick<BuiltinServer, 'findStore'> & { readonly random?: () => number };
+
+interface Candidate {
+  readonly address: DeepReadonly<EndpointAddress>;
+  readonly port: number;
+}
+
+export function serviceProxySubresource(server: ProxyServer): ObjectSubresource<Service> {
+  return proxySubresource('ServiceProxyOptions', async (store, context, { name: id, path }) => {
+    const named = parseNamedPort(id);
+    if (named === undefined) throw newBadRequest(`invalid service request ${JSON.stringify(id)}`);
+    const isNumber = /^[+-]?\d+$/.test(named.port);
+    const portName = isNumber ? portNameOf((await store.get(context, named.name)).object, named) : named.port;
+    const { subsets = [] } = await endpointsOf(server, context, named.name);
+    if (subsets.length === 0) throw newServiceUnavailable(`no endpoints available for service "${named.name}"`);
+    const candidates = subsets.flatMap(({ addresses = [], ports = [] }) => {
+      const port = ports.find(({ name = '' }) => name === portName)?.port;
+      return port === undefined ? [] : addresses.map((address): Candidate => ({ address, port }));
+    });
+    const found = await firstPod(server, context, candidates);
+    if (found === undefined) throw newServiceUnavailable(`no endpoints available for service "${id}"`);
+    const { scheme } = named;
+    return { scheme, host: found.address.ip, port: found.port, path, peer: 'anyone', upgrade: 'optional' };
+  });
+}
+
+function portNameOf({ spec }: DeepReadonly<Service>, { name, port }: NamedPort): string {
+  const declared = spec?.ports?.find((candidate) => candidate.port === Number(port));
+  if (declared !== undefined) return declared.name ?? '';
+  throw newServiceUnavailable(`no service port ${Number(port)} found for service "${name}"`);
+}
+
+/** Endpoints that are not there make a 404 that speaks of the service: it was asked for. */
+async function endpointsOf(
+  server: ProxyServer,
+  context: RequestContext,
+  name: string,
+): Promise<DeepReadonly<Endpoints>> {
+  const notFound = newNotFound({ group: '', resource: 'services' }, name);
+  const endpoints = server.findStore('', 'v1', 'endpoints');
+  if (endpoints === undefined) throw notFound;
+  const { object } = await endpoints.get(context, name).catch((error: unknown) => {
+    throw isNotFound(error) ? notFound : error;
+  });
+  return object as DeepReadonly<Endpoints>;
+}
+
+/** From one at random on, in turn. Only pods count: else endpoints would lead a client to wherever it likes. */
+async function firstPod(
+  server: ProxyServer,
+  context: RequestContext,
+  candidates: readonly Candidate[],
+): Promise<Candidate | undefined> {
+  const start = Math.floor((server.random ?? Math.random)() * candidates.length);
+  for (const candidate of [...candidates.slice(start), ...candidates.slice(0, start)]) {
+    if (await isOfPod(server, context, candidate.address)) return candidate;
+  }
+  return undefined;
+}
+
+/** Source: isValidAddress. */
+async function isOfPod(
+  server: ProxyServer,
+  context: RequestContext,
+  { ip, targetRef }: DeepReadonly<EndpointAddress>,
+): Promise<boolean> {
+  const pods = server.findStore('', 'v1', 'pods');
+  if (pods === undefined || targetRef?.name === undefined || targetRef.namespace !== context.namespace) return false;
+  const found = await pods.get(context, targetRef.name).catch((error: unknown) => {
+    if (!isNotFound(error)) throw error;
+    return undefined;
+  });
+  const { podIPs = [] } = (found?.object as DeepReadonly<Pod> | undefined)?.status ?? {};
+  return podIPs.some((podIp) => podIp.ip === ip);
+}

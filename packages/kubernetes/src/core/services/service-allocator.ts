@@ -1,0 +1,177 @@
+// ServiceAllocator: what a service is given before it is written, and gives back after it is gone: cluster addresses
+// (cluster-addresses.ts) and node ports (node-ports.ts). Both are kept in the store, for all servers on it.
+// Source: pkg/registry/core/service/storage/alloc.go.
+import { isIP } from 'node:net';
+import { type DeepReadonly, type FieldError, isNotFound, newInternalError, newInvalid } from '@kapstan/api';
+import type { RequestContext, ResourceStore } from '@kapstan/apiserver';
+import type { FinishReservation, ResourceAllocation } from '@kapstan/apiserver/internal';
+import { collectFieldErrors, serverContext } from '@kapstan/apiserver/internal';
+import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
+import type { BuiltinServer } from '../../builtin/builtin-kind.ts';
+import { type AddressOwner, ClusterAddresses } from './cluster-addresses.ts';
+import { parseIpv4, parseIpv4Network } from './ipv4.ts';
+import { NodePorts } from './node-ports.ts';
+import type { NumberPool } from './number-pool.ts';
+import { hasPortsToTake, nodePortsOf, planPorts } from './port-plan.ts';
+import { initIpFamilies } from './service-families.ts';
+import { carryAllocated, normalizeClusterIps } from './service-fields.ts';
+import { needsClusterIp } from './service-needs.ts';
+
+/** What one write took, to be given back when it fails. */
+interface Taken {
+  readonly addresses: string[];
+  readonly ports: number[];
+}
+
+/** One create (without an old one) or update. */
+interface Write {
+  readonly context: RequestContext;
+  readonly object: Service;
+  readonly old: DeepReadonly<Service> | undefined;
+  readonly taken: Taken;
+}
+
+export class ServiceAllocator implements ResourceAllocation<Service> {
+  readonly #server: BuiltinServer;
+  readonly #addresses: ClusterAddresses;
+  readonly #ports: NodePorts;
+
+  /** Throws TypeError when the server's range is no network. */
+  constructor(server: BuiltinServer) {
+    parseIpv4Network(server.serviceClusterIpRange);
+    this.#server = server;
+    this.#addresses = new ClusterAddresses(server);
+    this.#ports = new NodePorts(server.serviceNodePortRange, server.nodePorts);
+  }
+
+  create(_store: ResourceStore<Service>, context: RequestContext, object: Service): Promise<FinishReservation> {
+    if (object.spec !== undefined) normalizeClusterIps(object.spec);
+    return this.#reserve({ context, object, old: undefined, taken: { addresses: [], ports: [] } });
+  }
+
+  update(
+    _store: ResourceStore<Service>,
+    context: RequestContext,
+    { next, old }: { readonly next: Service; readonly old: DeepReadonly<Service> },
+  ): Promise<FinishReservation> {
+    if (next.spec !== undefined && old.spec !== undefined) carryAllocated(next.spec, old.spec);
+    return this.#reserve({ context, object: next, old, taken: { addresses: [], ports: [] } });
+  }
+
+  /** Its endpoints go too: a service that is made again under the name must not be led to the old ones. */
+  async release({ metadata, spec }: DeepReadonly<Service>): Promise<void> {
+    const { namespace = '', name = '' } = metadata ?? {};
+    const endpoints = this.#server.findStore('', 'v1', 'endpoints');
+    const removal = endpoints?.delete(serverContext(namespace), name, {}).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    await Promise.allSettled([removal]);
+    await this.#giveBack({ addresses: addressesOf(spec), ports: nodePortsOf(spec) });
+  }
+
+  /** Takes what the object needs and the old one did not have. */
+  async #reserve(write: Write): Promise<FinishReservation> {
+    const { context, object, old, taken } = write;
+    try {
+      if (object.spec !== undefined) await this.#take(object.spec, write);
+    } catch (error) {
+      await this.#giveBack(taken);
+      throw error;
+    }
+    return async (committed) => {
+      if (!committed) await this.#giveBack(taken);
+      else if (old !== undefined && !context.dryRun) await this.#giveBack(unused(old, object));
+    };
+  }
+
+  /** Each step needs the one before it: the first that fails is told. */
+  async #take(spec: ServiceSpec, write: Write): Promise<void> {
+    const { object, old } = write;
+    requireNone(
+      object,
+      collectFieldErrors((root) => initIpFamilies(root.child('spec'), spec, old?.spec)),
+    );
+    if (needsClusterIp(spec)) await this.#takeAddress(spec, write);
+    if (hasPortsToTake(spec, old?.spec)) await this.#takePorts(spec, write);
+  }
+
+  async #takeAddress(spec: ServiceSpec, write: Write): Promise<void> {
+    const { context, object, old, taken } = write;
+    const asked = spec.clusterIP ?? '';
+    const hadAddress = old?.spec !== undefined && needsClusterIp(old.spec) && Boolean(old.spec.clusterIP);
+    // What is no address is told by the validation.
+    if (asked === 'None' || hadAddress || (asked !== '' && parseIpv4(asked) === undefined)) return;
+    const owner = { namespace: context.namespace, name: object.metadata?.name ?? '' };
+    const address = asked === '' ? await this.#anyAddress(owner, context) : asked;
+    if (asked !== '') requireNone(object, await this.#askFor(spec, owner, context));
+    if (!context.dryRun) taken.addresses.push(address);
+    spec.clusterIP = address;
+    if (asked === '') spec.clusterIPs = [address];
+  }
+
+  async #askFor(spec: ServiceSpec, owner: AddressOwner, { dryRun }: RequestContext): Promise<readonly FieldError[]> {
+    const { clusterIP: address = '', clusterIPs = [address] } = spec;
+    const why = await (dryRun ? this.#addresses.refusalOf(address) : this.#addresses.take(address, owner));
+    if (why === undefined) return [];
+    return collectFieldErrors((root) =>
+      root.child('spec', 'clusterIPs').invalid(clusterIPs, `failed to allocate IP ${address}: ${why}`),
+    );
+  }
+
+  async #anyAddress(owner: AddressOwner, { dryRun }: RequestContext): Promise<string> {
+    const address = await (dryRun ? this.#addresses.sample() : this.#addresses.takeAny(owner));
+    if (address !== undefined) return address;
+    const why = `failed to allocate a serviceIP for Service ${JSON.stringify(owner.name)}: range is full`;
+    throw newInternalError(new Error(why));
+  }
+
+  async #takePorts(spec: ServiceSpec, { context, object, old, taken }: Write): Promise<void> {
+    const { random, serviceNodePortRange: range } = this.#server;
+    const { dryRun } = context;
+    const plan = await this.#changePorts(dryRun, (pool) => planPorts(spec, old?.spec, { pool, range, random, dryRun }));
+    if (!dryRun) taken.ports.push(...plan.taken);
+    if (plan.failure !== undefined) throw newInternalError(new Error(plan.failure));
+    requireNone(object, plan.errors);
+    if (spec.ports !== undefined) spec.ports = [...plan.ports];
+    if (plan.healthCheckNodePort !== undefined) spec.healthCheckNodePort = plan.healthCheckNodePort;
+  }
+
+  #changePorts<R>(dryRun: boolean, work: (pool: NumberPool) => R): Promise<R> {
+    return this.#ports.change({ dryRun, readAll: () => this.#readPorts() }, work);
+  }
+
+  /** Never rejects: what stays taken for nobody is found when all are looked at again. */
+  async #giveBack({ addresses, ports }: Taken): Promise<void> {
+    const returned: Promise<unknown>[] = addresses.map((address) => this.#addresses.release(address));
+    if (ports.length > 0) {
+      const release = (pool: NumberPool): void => {
+        for (const port of ports) pool.release(port);
+      };
+      returned.push(this.#changePorts(false, release));
+    }
+    await Promise.allSettled(returned);
+  }
+
+  async #readPorts(): Promise<readonly number[]> {
+    const items = (await this.#server.findStore('', 'v1', 'services')?.list(serverContext(''), {}))?.items ?? [];
+    return items.flatMap((item) => item.view((service: DeepReadonly<Service>) => nodePortsOf(service.spec)));
+  }
+}
+
+/** What only the old one had. */
+function unused(old: DeepReadonly<Service>, next: Service): Taken {
+  const [addresses, ports] = [new Set(addressesOf(next.spec)), new Set(nodePortsOf(next.spec))];
+  return {
+    addresses: addressesOf(old.spec).filter((address) => !addresses.has(address)),
+    ports: nodePortsOf(old.spec).filter((port) => !ports.has(port)),
+  };
+}
+
+function addressesOf(spec: DeepReadonly<ServiceSpec> | undefined): string[] {
+  return (spec?.clusterIPs ?? []).filter((address) => isIP(address) !== 0);
+}
+
+/** Throws 422 when there are errors. */
+function requireNone(object: Service, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw newInvalid({ group: '', kind: 'Service' }, object.metadata?.name ?? '', errors);
+}

@@ -1,0 +1,12 @@
+// Conditions of flow schemas and priority levels: named, and each name once.
+// Source: pkg/apis/flowcontrol/validation ValidateFlowSchemaStatus, ValidatePriorityLevelConfigurationStatus.
+import type { Field } from '@kapstan/apiserver/internal';
+
+export function validateConditions(at: Field, conditions: readonly { readonly type?: string }[] | undefined): void {
+  const types = new Set<string>();
+  at.each(conditions, ({ type = '' }, place) => {
+    if (types.has(type)) place.child('type').duplicate(type);
+    types.add(type);
+    place.child('type').present(type);
+  });
+}

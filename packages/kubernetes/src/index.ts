@@ -1,0 +1,32 @@
+export { admissionPluginNames, kubernetesAdmission } from './admission/built-in-plugins.ts';
+export { NamespaceLifecycle } from './admission/namespace-lifecycle.ts';
+export { deploymentRollbacks } from './apps/deployments/rollback.ts';
+export { type IdentityReviewsOptions, identityReviews } from './authentication/identity-reviews.ts';
+export { accessReviews } from './authorization/access-reviews.ts';
+export { ApiEnablement, idleRuntimeConfig, type RuntimeConfig } from './builtin/api-enablement.ts';
+export type { BuiltinServer } from './builtin/builtin-kind.ts';
+export { builtinFacts } from './builtin/builtin-resource.ts';
+export { kubernetesTypes } from './builtin/kubernetes-types.ts';
+export type { NodePortRegistry, RangeAllocation } from './builtin/node-port-registry.ts';
+export { type VirtualKind, virtualResource } from './builtin/virtual-resource.ts';
+export { builtinMaker } from './builtin-maker.ts';
+export { builtinResources } from './builtin-resources.ts';
+export { bindings } from './core/bindings/bindings.ts';
+export {
+  type ComponentChecks,
+  type ComponentHealth,
+  componentStatuses,
+} from './core/componentstatuses/component-statuses.ts';
+export { type SecretTokenClaims, type SecretTokenIssuer, SecretTokens } from './core/serviceaccounts/secret-tokens.ts';
+export {
+  generateSigningKey,
+  type IssuerDocuments,
+  keySetPath,
+  ServiceAccountTokens,
+} from './core/serviceaccounts/service-account-tokens.ts';
+export { readSigningKey, readVerificationKeys } from './core/serviceaccounts/signing-key.ts';
+export { firstServiceAddress, serviceNetwork } from './core/services/ipv4.ts';
+export { NodePortCheck } from './core/services/node-port-check.ts';
+export { reconcileBootstrapPolicy } from './rbac/bootstrap-policy.ts';
+export { type EscalationGuardOptions, guardEscalation } from './rbac/escalation-guard.ts';
+export { type RbacKind, RbacPolicy, type RbacPolicyOptions } from './rbac/rbac-policy.ts';

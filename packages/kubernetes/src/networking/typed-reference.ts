@@ -1,0 +1,20 @@
+// References to an object of any kind, of ingresses and their classes.
+// Source: pkg/apis/networking/validation validateIngressTypedLocalObjectReference.
+import { type DeepReadonly, dnsSubdomainErrors } from '@kapstan/api';
+import type { Field } from '@kapstan/apiserver/internal';
+import { pathSegmentErrors } from '@kapstan/apiserver/internal';
+
+interface TypedReference {
+  /** Go writes null for a group that nobody set. */
+  readonly apiGroup?: string | null;
+  readonly kind?: string;
+  readonly name?: string;
+}
+
+export function validateTypedReference(at: Field, reference: DeepReadonly<TypedReference>): void {
+  const { apiGroup, kind = '', name = '' } = reference;
+  if (apiGroup != null) at.child('apiGroup').invalidAll(apiGroup, dnsSubdomainErrors(apiGroup));
+  for (const [field, text] of Object.entries({ kind, name })) {
+    if (at.child(field).present(text)) at.child(field).invalidAll(text, pathSegmentErrors(text));
+  }
+}

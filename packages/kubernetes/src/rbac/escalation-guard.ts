@@ -1,0 +1,277 @@
+// The stores of roles and bindings as clients get them: nobody hands on rights that he does not have himself, unless he may
+// "escalate" roles or "bind" that one. Around the generic stores. Source: pkg/registry/rbac/*/policybased,
+// pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
+import {
+  type DeepReadonly,
+  deepCopy,
+  goQuote,
+  isNotFound,
+  newBadRequest,
+  newForbidden,
+  newNotFound,
+  StatusError,
+  type UnstructuredObject,
+} from '@kapstan/api';
+import type { Authorizer, RequestContext, ResourceStore, ServedResource } from '@kapstan/apiserver';
+import { mastersGroup } from '@kapstan/apiserver';
+import type {
+  CreatedPart,
+  DeleteAnswer,
+  DeleteRequest,
+  Rule,
+  SelectRequest,
+  UpdateAnswer,
+  UpdateRequest,
+  WatchRequest,
+} from '@kapstan/apiserver/internal';
+import { joinErrors, jsonEqual, requireKeyName, rulesOf } from '@kapstan/apiserver/internal';
+import type { ClusterRole, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
+import type { Binding } from './binding-index.ts';
+import { type RbacKind, RbacPolicy } from './rbac-policy.ts';
+import { describeRules, quotedList, uncoveredRules } from './rule-coverage.ts';
+
+const group = 'rbac.authorization.k8s.io';
+
+const kinds: ReadonlyMap<string, RbacKind> = new Map([
+  ['roles', 'Role'],
+  ['clusterroles', 'ClusterRole'],
+  ['rolebindings', 'RoleBinding'],
+  ['clusterrolebindings', 'ClusterRoleBinding'],
+]);
+
+/** `findStore`: the unguarded stores of the group, by resource. */
+export interface EscalationGuardOptions {
+  readonly authorizer: Authorizer;
+  findStore(resource: string): ResourceStore | undefined;
+}
+
+/** The resource with a guarded store; any other than RBAC's as it is. */
+export function guardEscalation(served: ServedResource, options: EscalationGuardOptions): ServedResource {
+  const { definition, store } = served;
+  const kind = definition.group === group ? kinds.get(definition.resource) : undefined;
+  return kind === undefined ? served : { definition, store: new GuardedStore(store, { kind, ...options }) };
+}
+
+/** What is about to be written. `requestName`: of the request, "" in a POST. */
+interface Attempt {
+  readonly next: DeepReadonly<UnstructuredObject>;
+  readonly old: DeepReadonly<UnstructuredObject> | undefined;
+  readonly requestName: string;
+}
+
+/** Implements the optional members too: callers would take a member that is missing here for one that the store does not have. */
+class GuardedStore implements Required<ResourceStore> {
+  readonly #store: ResourceStore;
+  readonly #options: EscalationGuardOptions & { readonly kind: RbacKind };
+  readonly #resource: string;
+
+  constructor(store: ResourceStore, options: EscalationGuardOptions & { readonly kind: RbacKind }) {
+    this.#store = store;
+    this.#options = options;
+    this.#resource = `${options.kind.toLowerCase()}s`;
+  }
+
+  async create(context: RequestContext, object: UnstructuredObject): Promise<Stored<UnstructuredObject>> {
+    await this.#check(context, { next: object, old: undefined, requestName: '' });
+    return this.#store.create(context, object);
+  }
+
+  update(
+    context: RequestContext,
+    request: UpdateRequest<UnstructuredObject>,
+  ): Promise<UpdateAnswer<UnstructuredObject>> {
+    if (isMaster(context)) return this.#store.update(context, request);
+    return this.#store.update(context, {
+      ...request,
+      transform: async (present, track) => {
+        // The transform may change what it is given.
+        const old = present === undefined ? undefined : deepCopy(present);
+        const next = await request.transform(present, track);
+        await this.#check(context, { next, old, requestName: request.name });
+        return next;
+      },
+    });
+  }
+
+  get(
+    context: RequestContext,
+    name: string,
+    options?: { readonly resourceVersion?: string },
+  ): Promise<Stored<UnstructuredObject>> {
+    return this.#store.get(context, name, options);
+  }
+
+  async find(
+    context: RequestContext,
+    name: string,
+    options?: { readonly resourceVersion?: string },
+  ): Promise<Stored<UnstructuredObject> | undefined> {
+    if (this.#store.find !== undefined) return this.#store.find(context, name, options);
+    return this.#store.get(context, name, options).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  }
+
+  async admitPart(context: RequestContext, part: CreatedPart): Promise<void> {
+    await this.#store.admitPart?.(context, part);
+  }
+
+  list(context: RequestContext, request: SelectRequest): Promise<StoredList<UnstructuredObject>> {
+    return this.#store.list(context, request);
+  }
+
+  watch(context: RequestContext, request: WatchRequest, sink: StorageWatchSink<UnstructuredObject>): StorageWatch {
+    return this.#store.watch(context, request, sink);
+  }
+
+  delete(context: RequestContext, name: string, request: DeleteRequest): Promise<DeleteAnswer<UnstructuredObject>> {
+    return this.#store.delete(context, name, request);
+  }
+
+  deleteCollection(
+    context: RequestContext,
+    request: DeleteRequest,
+    select: SelectRequest,
+  ): Promise<StoredList<UnstructuredObject>> {
+    return this.#store.deleteCollection(context, request, select);
+  }
+
+  async #check(context: RequestContext, attempt: Attempt): Promise<void> {
+    if (isMaster(context)) return;
+    const { kind } = this.#options;
+    if (kind === 'Role' || kind === 'ClusterRole') await this.#checkRole(context, attempt);
+    else await this.#checkBinding(context, attempt);
+  }
+
+  async #checkRole(context: RequestContext, { next, old, requestName }: Attempt): Promise<void> {
+    if (await this.#isAllowed(context, { verb: 'escalate', resource: this.#resource, name: requestName })) return;
+    if (changesGarbageCollectionAlone(next, old)) return;
+    const policy = await this.#livePolicy(context.namespace);
+    const role = next as unknown as DeepReadonly<ClusterRole>;
+    const refusal = refusalOf(policy, context, role.rules ?? []);
+    if (refusal !== undefined) throw this.#forbidden(next, refusal);
+    if (!isAggregated(next) && !isAggregated(old)) return;
+    // It may gather anything, and keeps others from taking it away.
+    if (refusalOf(policy, context, everything) !== undefined) {
+      throw this.#forbidden(next, 'must have cluster-admin privileges to use the aggregationRule');
+    }
+  }
+
+  async #checkBinding(context: RequestContext, { next, old }: Attempt): Promise<void> {
+    if (changesGarbageCollectionAlone(next, old)) return;
+    const { roleRef } = next as unknown as Binding;
+    if (await this.#mayBind(context, roleRef)) return;
+    this.#requireRoleKind(roleRef, context.namespace);
+    const policy = await this.#livePolicy(context.namespace);
+    const rules = policy.roleRules(roleRef, context.namespace);
+    // Under the name of the resource that is written: so Kubernetes' store, which is asked for the role meanwhile, names it.
+    if (rules === undefined) requireKeyName(roleRef.name ?? '');
+    if (rules === undefined) throw newNotFound({ group, resource: this.#resource }, roleRef.name);
+    const refusal = refusalOf(policy, context, rules);
+    if (refusal !== undefined) throw this.#forbidden(next, refusal);
+  }
+
+  /** What validation would refuse too, but after this. */
+  #requireRoleKind({ kind }: DeepReadonly<RoleRef>, namespace: string): void {
+    if (kind !== 'Role' && kind !== 'ClusterRole') {
+      throw new StatusError({
+        code: 500,
+        reason: '',
+        message: `unsupported role reference kind: ${goQuote(kind)}`,
+      });
+    }
+    if (kind === 'Role' && namespace === '') throw newBadRequest('Namespace parameter required.');
+  }
+
+  #mayBind(context: RequestContext, { kind, name }: DeepReadonly<RoleRef>): Promise<boolean> {
+    if (kind !== 'Role' && kind !== 'ClusterRole') return Promise.resolve(false);
+    return this.#isAllowed(context, { verb: 'bind', resource: `${kind.toLowerCase()}s`, name });
+  }
+
+  async #isAllowed(
+    { user, namespace }: RequestContext,
+    asked: { readonly verb: string; readonly resource: string; readonly name: string },
+  ): Promise<boolean> {
+    const attributes = { type: 'resource', user, group, version: '*', namespace, subresource: '', ...asked } as const;
+    return (await this.#options.authorizer.authorize(attributes)).decision === 'allow';
+  }
+
+  /** As the store has it now: whoever just got a right may hand it on, and whoever just lost it may not. */
+  async #livePolicy(namespace: string): Promise<RbacPolicy> {
+    const describeMissing = (_kind: string, name: string): string =>
+      `${this.#resource}.${group} ${goQuote(name)} not found`;
+    const policy = new RbacPolicy({ describeMissing });
+    const wanted = [...kinds].filter(([, kind]) => namespace !== '' || kind.startsWith('Cluster'));
+    await Promise.all(
+      wanted.map(async ([resource, kind]) => {
+        const list = await this.#options.findStore(resource)?.list(readerIn(kind, namespace), {});
+        for (const { object } of list?.items ?? []) policy.set(kind, object);
+      }),
+    );
+    return policy;
+  }
+
+  #forbidden(object: DeepReadonly<UnstructuredObject>, why: string): Error {
+    return newForbidden({ group, resource: this.#resource }, object.metadata?.name ?? '', why);
+  }
+}
+
+function isMaster({ user }: RequestContext): boolean {
+  return user.groups.includes(mastersGroup);
+}
+
+const everything: readonly Rule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+];
+
+/** Why the user may not hand on the rules; undefined when he may. */
+function refusalOf(
+  policy: RbacPolicy,
+  { user, namespace }: RequestContext,
+  rules: readonly Rule[],
+): string | undefined {
+  const owned = rulesOf(policy, user, namespace);
+  const missing = uncoveredRules(owned.rules, rules);
+  if (missing.length === 0) return undefined;
+  const who = `user ${goQuote(user.name)} (groups=${quotedList(user.groups)})`;
+  const lines = describeRules(missing).join('\n');
+  const errors = owned.errors.length === 0 ? '' : `; resolution errors: [${joinErrors(owned.errors)}]`;
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${lines}${errors}`;
+}
+
+function isAggregated(object: DeepReadonly<UnstructuredObject> | undefined): boolean {
+  const role = object as DeepReadonly<ClusterRole> | undefined;
+  return (role?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
+}
+
+/** Owners and finalizers: what the garbage collector writes, who need not have the rights. Source: IsOnlyMutatingGCFields. */
+function changesGarbageCollectionAlone(
+  next: DeepReadonly<UnstructuredObject>,
+  old: DeepReadonly<UnstructuredObject> | undefined,
+): boolean {
+  return old !== undefined && jsonEqual(withoutGarbageCollection(next), withoutGarbageCollection(old));
+}
+
+function withoutGarbageCollection(object: DeepReadonly<UnstructuredObject>): object {
+  const {
+    ownerReferences: _owners,
+    finalizers: _finalizers,
+    managedFields: _fields,
+    ...metadata
+  } = object.metadata ?? {};
+  return { ...object, metadata };
+}
+
+function readerIn(kind: RbacKind, namespace: string): RequestContext {
+  return {
+    user: { name: 'system:apiserver', groups: [mastersGroup] },
+    namespace: kind.startsWith('Cluster') ? '' : namespace,
+    dryRun: false,
+    fieldManager: 'kapstan',
+    fieldValidation: 'Ignore',
+    warn: () => undefined,
+  };
+}

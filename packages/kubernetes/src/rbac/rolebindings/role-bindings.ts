@@ -1,0 +1,17 @@
+// RoleBindings: subjects and the one role that they get. Source: pkg/registry/rbac/rolebinding.
+
+import { nameIsWholePathSegment } from '@kapstan/apiserver/internal';
+import type { RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { setBindingDefaults, validateBinding, validateRoleRefUnchanged } from '../policy-rule.ts';
+
+export const roleBindings: BuiltinKind<RoleBinding> = {
+  id: 'rbac.authorization.k8s.io/v1/rolebindings',
+  strategy: { updateMetadata: 'both' },
+  validateName: nameIsWholePathSegment,
+  setDefaults: setBindingDefaults,
+  validate: (root, object, old) => {
+    validateBinding(root, object, ['Role', 'ClusterRole']);
+    if (old !== undefined) validateRoleRefUnchanged(root, object.roleRef, old.roleRef);
+  },
+};

@@ -1,0 +1,21 @@
+// Device classes. Selectors are compiled by the scheduler of devices, which is not here. Source: pkg/registry/resource/deviceclass.
+import type { DeviceClass } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { isExtendedResourceName } from '../../validation/extended-resource.ts';
+import { nameIsLongName } from '../../validation/long-name.ts';
+import { validateConfiguration, validateItems, validateSelectors } from '../device-validation.ts';
+
+export const deviceClasses: BuiltinKind<DeviceClass> = {
+  id: 'resource.k8s.io/v1/deviceclasses',
+  returnsDeletedObject: true,
+  strategy: { updateMetadata: 'both' },
+  validateName: nameIsLongName,
+  validate: (root, { spec }) => {
+    const at = root.child('spec');
+    validateSelectors(at.child('selectors'), spec.selectors);
+    validateItems(at.child('config'), spec.config, (config, place) => validateConfiguration(place, config));
+    const name = spec.extendedResourceName;
+    if (name !== undefined && !isExtendedResourceName(name))
+      at.child('extendedResourceName').invalid(name, 'must be a valid extended resource name');
+  },
+};

@@ -1,0 +1,23 @@
+// Resource claims. Their spec never changes. Source: pkg/apis/resource/validation ValidateResourceClaim.
+
+import { jsonEqual } from '@kapstan/apiserver/internal';
+import type { ResourceClaim } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { setClaimDefaults } from './claim-defaults.ts';
+import { validateDeviceClaim } from './claim-validation.ts';
+import { dropDeallocated, validateClaimStatus } from './status-validation.ts';
+
+export const resourceClaims: BuiltinKind<ResourceClaim> = {
+  id: 'resource.k8s.io/v1/resourceclaims',
+  returnsDeletedObject: true,
+  strategy: { updateMetadata: 'both' },
+  setDefaults: ({ spec }) => setClaimDefaults(spec),
+  validateCreate: (root, { spec }) => validateDeviceClaim(root.child('spec', 'devices'), spec.devices ?? {}),
+  validateChange: (root, next, old) => root.child('spec').immutable(next.spec, jsonEqual(next.spec, old.spec)),
+  status: {
+    keepsMetadata: true,
+    withoutTable: true,
+    prepare: dropDeallocated,
+    validate: validateClaimStatus,
+  },
+};

@@ -1,0 +1,26 @@
+// Templates of resource claims. Their spec never changes. Source: pkg/apis/resource/validation ValidateResourceClaimTemplate.
+
+import { jsonEqual } from '@kapstan/apiserver/internal';
+import type { ResourceClaimTemplate } from '@kapstan/kinds/resource.k8s.io/v1';
+import type { BuiltinKind } from '../../builtin/builtin-kind.ts';
+import { validateAnnotationKeys } from '../../validation/annotation-rules.ts';
+import { validateLabels } from '../../validation/label-rules.ts';
+import { setClaimDefaults } from '../resourceclaims/claim-defaults.ts';
+import { validateDeviceClaim } from '../resourceclaims/claim-validation.ts';
+
+export const resourceClaimTemplates: BuiltinKind<ResourceClaimTemplate> = {
+  id: 'resource.k8s.io/v1/resourceclaimtemplates',
+  returnsDeletedObject: true,
+  strategy: { updateMetadata: 'both' },
+  setDefaults: ({ spec }) => setClaimDefaults(spec?.spec),
+  validate: (root, { spec }) => {
+    const { annotations, labels, ...others } = spec.metadata ?? {};
+    const at = root.child('spec', 'metadata');
+    validateAnnotationKeys(at.child('annotations'), annotations);
+    validateLabels(at.child('labels'), labels);
+    for (const [name, value] of Object.entries(others))
+      if (value !== undefined && value !== null) at.child(name).forbidden('cannot be set');
+    validateDeviceClaim(root.child('spec', 'spec', 'devices'), spec.spec.devices ?? {});
+  },
+  validateChange: (root, next, old) => root.child('spec').immutable(next.spec, jsonEqual(next.spec, old.spec)),
+};

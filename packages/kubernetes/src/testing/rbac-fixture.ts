@@ -1,0 +1,60 @@
+// Authorizers for tests: over the roles that every server has, or over a few of one's own.
+import type { KubernetesObject } from '@kapstan/api';
+import type { UserInfo } from '@kapstan/apiserver';
+import {
+  type Authorizer,
+  FieldManager,
+  InProcessClient,
+  mastersAuthorizer,
+  objectPatching,
+  ResourceCatalog,
+  ResourceStack,
+  rbacAuthorizer,
+  unionAuthorizer,
+} from '@kapstan/apiserver';
+import { type OpenEngine, StoreFixture } from '@kapstan/apiserver/testing';
+import { rbacPolicyFacts } from '@kapstan/kinds/facts';
+import { builtinResources } from '../builtin-resources.ts';
+import { guardEscalation } from '../rbac/escalation-guard.ts';
+import { type RbacKind, RbacPolicy } from '../rbac/rbac-policy.ts';
+
+export function policyOf(objects: readonly unknown[]): RbacPolicy {
+  const policy = new RbacPolicy();
+  for (const object of objects as readonly KubernetesObject[]) policy.set(object.kind as RbacKind, object);
+  return policy;
+}
+
+/** That of a server on which nobody has made a role. */
+export function defaultAuthorizer(): Authorizer {
+  const { clusterRoles, clusterRoleBindings, roles, roleBindings } = rbacPolicyFacts();
+  const policy = policyOf([...clusterRoles, ...clusterRoleBindings, ...roles, ...roleBindings]);
+  return unionAuthorizer([mastersAuthorizer, rbacAuthorizer(policy)]);
+}
+
+/** The four resources of RBAC over a real engine, guarded by the authorizer, with a client for anybody. */
+export async function openRbacServer(
+  openEngine: OpenEngine,
+  authorizer: Authorizer,
+): Promise<{
+  client(user?: UserInfo): InProcessClient;
+  close(): Promise<void>;
+}> {
+  const fixture = await StoreFixture.open(openEngine);
+  const definitions = builtinResources().filter(({ group }) => group === 'rbac.authorization.k8s.io');
+  const stacks = definitions.map(
+    (definition) => new ResourceStack(definition, { engine: fixture.engine, freeze: true }),
+  );
+  await Promise.all(stacks.map((stack) => stack.waitUntilReady()));
+  const catalog = new ResourceCatalog();
+  const findStore = (resource: string) =>
+    stacks.find(({ served }) => served.definition.resource === resource)?.served.store;
+  for (const { served } of stacks) catalog.install(guardEscalation(served, { authorizer, findStore }));
+  const patching = objectPatching(new FieldManager({ clock: fixture.clock }));
+  return {
+    client: (user) => new InProcessClient({ catalog, patching, ...(user !== undefined && { user }) }),
+    close: async () => {
+      await Promise.all(stacks.map((stack) => stack.close()));
+      await fixture.close();
+    },
+  };
+}

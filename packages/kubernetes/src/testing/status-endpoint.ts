@@ -1,0 +1,56 @@
+// The /status endpoints of built-in kinds without a store: what their strategies make of two statuses. For tests.
+import { deepCopy, formatFieldError, type UnstructuredObject } from '@kapstan/api';
+import type { ResourceDefinition } from '@kapstan/apiserver';
+import type { StrategySubresource } from '@kapstan/apiserver/internal';
+import { testContext } from '@kapstan/apiserver/testing';
+import { builtinResources } from '../builtin-resources.ts';
+
+/** 2026-01-01T00:00:00Z. */
+const nowMs = 1_767_225_600_000;
+const definitions = builtinResources({
+  serviceClusterIpRange: '10.96.0.0/16',
+  clock: {
+    now: () => nowMs,
+    monotonicNow: () => 0,
+    setTimer: () => () => undefined,
+    setBackgroundTimer: () => () => undefined,
+  },
+});
+
+export type Fields = Record<string, unknown>;
+
+/** What a client sends, and what is there. */
+export interface Statuses {
+  readonly next: unknown;
+  readonly old?: unknown;
+}
+
+export function definitionOf(resource: string): ResourceDefinition {
+  const found = definitions.find((definition) => definition.resource === resource);
+  if (found === undefined) throw new TypeError(`no resource ${resource}`);
+  return found;
+}
+
+export function statusEndpoint(resource: string): StrategySubresource<UnstructuredObject> {
+  return definitionOf(resource).subresources.find(
+    ({ name }) => name === 'status',
+  ) as StrategySubresource<UnstructuredObject>;
+}
+
+/** The object as the endpoint would store it, and the one that is there. */
+export function preparedStatus(resource: string, object: Fields, statuses: Statuses): [next: Fields, old: Fields] {
+  const withStatus = (status: unknown): UnstructuredObject => {
+    const copy = deepCopy({ metadata: { name: 'x' }, ...object, ...(status === undefined ? {} : { status }) });
+    definitionOf(resource).applyDefaults(copy as UnstructuredObject);
+    return copy as UnstructuredObject;
+  };
+  const [next, old] = [withStatus(statuses.next), withStatus(statuses.old)];
+  statusEndpoint(resource).strategy.prepareForUpdate(next, old, testContext());
+  return [next as unknown as Fields, old as unknown as Fields];
+}
+
+/** What the endpoint says against it. */
+export function statusRefusals(resource: string, object: Fields, statuses: Statuses): string[] {
+  const [next, old] = preparedStatus(resource, object, statuses) as unknown as [UnstructuredObject, UnstructuredObject];
+  return statusEndpoint(resource).strategy.validateUpdate(next, old, testContext()).map(formatFieldError);
+}

@@ -1,0 +1,27 @@
+// Numbers that may be given as a percentage: maxSurge, maxUnavailable, minAvailable. Source: pkg/apis/apps/validation.
+
+import type { Field } from '@kapstan/apiserver/internal';
+import type { IntOrString } from '@kapstan/kinds';
+import { percentErrors } from './value-rules.ts';
+
+/** Source: ValidatePositiveIntOrPercent. */
+export function validateIntOrPercent(at: Field, value: IntOrString | undefined): void {
+  if (typeof value === 'string') at.invalidAll(value, percentErrors(value));
+  else at.nonNegative(value);
+}
+
+/** Source: IsNotMoreThan100Percent. */
+export function validateAtMost100Percent(at: Field, value: IntOrString | undefined): void {
+  if ((percentOf(value) ?? 0) > 100) at.invalid(value, 'must not be greater than 100%');
+}
+
+/** The number in front of the "%"; undefined when it is no percentage. */
+function percentOf(value: IntOrString | undefined): number | undefined {
+  return typeof value === 'string' && percentErrors(value).length === 0 ? Number(value.slice(0, -1)) : undefined;
+}
+
+/** 0 or "0%"; absent is 0 too, and so is a text that is no number. Source: getIntOrPercentValue. */
+export function isZero(value: IntOrString | undefined): boolean {
+  if (typeof value !== 'string') return (value ?? 0) === 0;
+  return (percentOf(value) ?? (/^[+-]?\d+$/.test(value) ? Number(value) : 0)) === 0;
+}

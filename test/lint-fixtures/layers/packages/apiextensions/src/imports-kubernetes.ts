@@ -1,0 +1,1 @@
+import '../../kubernetes/src/index.ts';

@@ -1,0 +1,1 @@
+import '../definition/definition.ts';

@@ -1,0 +1,1 @@
+import '../../apiserver/src/internal.ts';

@@ -1,0 +1,1 @@
+import '../../apiextensions/src/index.ts';

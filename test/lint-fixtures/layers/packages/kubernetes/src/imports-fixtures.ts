@@ -1,0 +1,1 @@
+import '../../apiserver/src/testing/index.ts';

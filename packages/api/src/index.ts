@@ -25,6 +25,7 @@ export {
   systemClock,
   toDate,
 } from './clock.ts';
+export { type AnyCondition, getCondition, type NewCondition, setCondition } from './condition.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export {
   type DefinedObject,

@@ -47,15 +47,6 @@ function isResync({ oldObject, object }: ObjectChange<KubernetesObject> & { read
   return oldObject === object || oldObject.metadata?.resourceVersion === object.metadata?.resourceVersion;
 }
 
-/** The objects of the kind that control an object; the version of the reference does not count. */
-export function ownersOf(object: DeepReadonly<KubernetesObject>, kind: Resource): ReconcileKeys {
-  const owner = object.metadata?.ownerReferences?.find((reference) => reference.controller === true);
-  if (owner === undefined || owner.kind !== kind.kind) return [];
-  const group = owner.apiVersion.includes('/') ? owner.apiVersion.split('/')[0] : '';
-  if (group !== kind.group) return [];
-  return [kind.scope === 'Cluster' ? owner.name : { namespace: object.metadata?.namespace ?? '', name: owner.name }];
-}
-
 /** What an object of the reconciled kind makes necessary: itself. */
 export function nameOf({ metadata }: DeepReadonly<KubernetesObject>): ObjectName {
   return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };

@@ -14,7 +14,7 @@ import {
 } from '@kapstan/api';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
-import { changeHandler, defaultPriority, keyProblem, nameOf, ownersOf, textsOf } from './change-to-keys.ts';
+import { changeHandler, defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';
 import type { Controller, ControllerSource, Reconciled, ReconcileKeys } from './controller-builder.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -22,7 +22,9 @@ import { addFinalizer, hasFinalizer, isFinalizerAddition, removeFinalizer } from
 import type { InformerCache } from './informer-cache.ts';
 import { ObservedClient } from './observed-client.ts';
 import type { OwnWrites } from './own-writes.ts';
+import { ownersOf } from './owners-of.ts';
 import { accepts, type Predicate } from './predicate.ts';
+import { WantedObjects } from './prune-children.ts';
 import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
@@ -157,7 +159,7 @@ export class ControllerRunner {
 
   #sourceOf(source: Exclude<ControllerSource, { readonly type: 'trigger' }>): Source {
     const { kind, when } = source;
-    if (source.type === 'owned') return { kind, when, keysOf: (object) => ownersOf(object, this.#controller.kind) };
+    if (source.type === 'owned') return { kind, when, keysOf: ownersOf(this.#controller.kind, { isController: true }) };
     const { cache } = this.#ports;
     const caches = { cache: <X extends KubernetesObject>(other: Resource<X>) => cache.reader(other) };
     return { kind, when, keysOf: (object) => source.map(object, caches) };
@@ -283,11 +285,12 @@ export class ControllerRunner {
     const cached = ports.cache.reader(controller.kind).get(request);
     if (cached === undefined) return undefined;
     const observer = ports.ownWrites.observer(writer);
-    const client = new ObservedClient({ client: ports.client, observer, signal });
+    const wanted = new WantedObjects();
+    const client = new ObservedClient({ client: ports.client, observer, wanted: wanted.add, signal });
     const context = (object: DeepReadonly<KubernetesObject>) => {
       const { cache, recorder } = ports;
       const parts = { controller: controller.name, kind: controller.kind, cache, recorder };
-      return reconcilerContext({ ...parts, object, client, signal, attempt, log, shown });
+      return reconcilerContext({ ...parts, object, client, wanted, signal, attempt, log, shown });
     };
     if (cached.metadata?.deletionTimestamp !== undefined)
       return await this.#finalize(cached, { client, context, shown });

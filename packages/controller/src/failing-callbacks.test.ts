@@ -11,7 +11,8 @@ import {
 import { Observable, Subject } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { Manager } from './manager.ts';
+import type { ManagerOptions } from './manager-options.ts';
 import { anyOf, not } from './predicate.ts';
 import { RateLimitingQueue } from './workqueue/index.ts';
 

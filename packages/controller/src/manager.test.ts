@@ -24,7 +24,8 @@ import { Client } from '@kapstan/client';
 import { Event } from '@kapstan/kinds/core/v1';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Controller, controller } from './controller-builder.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { Manager } from './manager.ts';
+import type { ManagerOptions } from './manager-options.ts';
 
 const missing = newNotFound({ group: '', resource: 'configmaps' }, '');
 const forbidden = newForbidden({ group: '', resource: 'pods' }, '', 'no rights');

@@ -34,11 +34,19 @@ export interface ObservedClientOptions {
   readonly observer?: WriteObserver;
   /** Called before each write and each repetition of it; what it throws, the write rejects with. Default: every write may go. */
   readonly admit?: () => void;
+  /** Told of each object that is to be created, updated, patched or applied, before that is sent and whatever comes of it. */
+  readonly wanted?: (token: Resource, target: ObjectTarget) => void;
   /** Cancels every call, beside the signal that the call may have. */
   readonly signal?: AbortSignal;
 }
 
-const optionNames: OptionNames<ObservedClientOptions> = { client: true, observer: true, admit: true, signal: true };
+const optionNames: OptionNames<ObservedClientOptions> = {
+  client: true,
+  observer: true,
+  admit: true,
+  wanted: true,
+  signal: true,
+};
 
 export class ObservedClient implements ResourceClient {
   readonly #options: ObservedClientOptions;
@@ -47,6 +55,7 @@ export class ObservedClient implements ResourceClient {
   constructor(options: ObservedClientOptions) {
     requireOptionNames(options, optionNames, 'an ObservedClient');
     requireFunction(options.admit, 'admit');
+    requireFunction(options.wanted, 'wanted');
     requireSignal(options.signal);
     this.#options = options;
   }
@@ -72,7 +81,11 @@ export class ObservedClient implements ResourceClient {
   }
 
   async create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
-    return await this.#write(token, options, (limited) => this.#client.create(token, object, limited));
+    this.#want(token, object);
+    const created = await this.#write(token, options, (limited) => this.#client.create(token, object, limited));
+    // The server may have made the name.
+    this.#want(token, created);
+    return created;
   }
 
   async update<T extends KubernetesObject>(
@@ -80,6 +93,7 @@ export class ObservedClient implements ResourceClient {
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T> {
+    this.#want(token, object);
     return await this.#write(token, options, (limited) => this.#client.update(token, object, limited));
   }
 
@@ -91,6 +105,7 @@ export class ObservedClient implements ResourceClient {
     // Dropped, a dry run would write.
     if (beside.length > 0)
       throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
+    this.keep(token, target);
     return await this.#write(token, patch, (limited) => this.#client.patch(token, target, limited));
   }
 
@@ -99,6 +114,7 @@ export class ObservedClient implements ResourceClient {
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
+    this.#want(token, object);
     return await this.#write(token, options, (limited) => this.#client.apply(token, object, limited));
   }
 
@@ -129,6 +145,16 @@ export class ObservedClient implements ResourceClient {
 
   listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
     return this.#client.listerWatcher(token, scope);
+  }
+
+  /** Counts an object as wanted that is as it should be, so that nothing is sent for it. */
+  keep(token: Resource, target: ObjectTarget): void {
+    this.#options.wanted?.(token, target);
+  }
+
+  #want(token: Resource, object: KubernetesObject): void {
+    const { namespace = '', name } = object?.metadata ?? {};
+    if (name !== undefined) this.keep(token, { namespace, name });
   }
 
   get #client(): ResourceClient {

@@ -18,6 +18,7 @@ import {
 import type { EventRecorder } from './events/event-recorder.ts';
 import { targetOf } from './finalizer.ts';
 import { type CacheReader, controllerUidIndex, type InformerCache } from './informer-cache.ts';
+import { type PruneOptions, pruneChildren, type WantedObjects } from './prune-children.ts';
 
 /** All of it may be left out but the name: what server-side apply is given. */
 export type ApplyConfiguration<T extends KubernetesObject> = DeepPartial<
@@ -91,6 +92,12 @@ export interface ReconcilerContext<T extends KubernetesObject> {
   status(status: StatusOf<T>): Promise<void>;
   /** Cached objects of a kind that the reconciled object controls. Throws Error for a kind that is not cached. */
   children<C extends KubernetesObject>(kind: Resource<C>): readonly DeepReadonly<C>[];
+  /**
+   * Deletes the children of a kind that this run did not apply, create, update or patch (or find unchanged with
+   * `createOrUpdate`), so call it last. Resolves with those that it deleted; `{ dryRun: true }` only lists them. A child is
+   * deleted as the cache has it, so one that was changed since is a 409. Throws Error for a kind that is not cached.
+   */
+  prune<C extends KubernetesObject>(kind: Resource<C>, options?: PruneOptions): Promise<readonly DeepReadonly<C>[]>;
   /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
   cache<C extends KubernetesObject>(kind: Resource<C>): CacheReader<C>;
   /** Records an Event about the reconciled object; returns at once and never fails. */
@@ -107,6 +114,8 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   readonly attempt: number;
   readonly log: Logger;
+  /** What this run wrote through the client. */
+  readonly wanted: WantedObjects;
   /** Resolves when the caches show what this run wrote, or that takes too long. */
   readonly shown: () => Promise<void>;
 }
@@ -143,6 +152,12 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
       present = await client.patch(kind, targetOf(present), options);
     },
     children: (child) => cache.reader(child).byIndex(controllerUidIndex, uid),
+    prune: async (child, options = {}) => {
+      const children = cache.reader(child).byIndex(controllerUidIndex, uid);
+      const pruned = await pruneChildren({ client, kind: child, children, wanted: parts.wanted }, options);
+      await parts.shown();
+      return pruned;
+    },
     cache: (other) => cache.reader(other),
     event: (type, reason, message) => {
       const object = { ...present, apiVersion: apiVersionOf(kind), kind: kind.kind } as KubernetesObject;

@@ -22,10 +22,10 @@ import {
   type SchemaType,
   type StatusError,
   setCondition,
-  statusErrorFrom,
   type UnstructuredObject,
   type WatchEvent,
 } from '@kapstan/api';
+import { statusErrorFrom } from '@kapstan/api/errors';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { ConfigMap, Namespace, type Pod } from '@kapstan/kinds/core/v1';
 import type { Condition } from '@kapstan/kinds/meta/v1';

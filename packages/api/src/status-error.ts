@@ -91,7 +91,7 @@ export function isTooManyRequests(error: unknown): error is StatusError {
   return isStatusError(error) && (error.reason === 'TooManyRequests' || error.code === 429);
 }
 
-export const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
+const resourceVersionTooLargeCause = 'ResourceVersionTooLarge';
 
 /** The asked version lies in the future. Source: client-go tools/cache/reflector.go (isTooLargeResourceVersionError). */
 export function isTooLargeResourceVersion(error: unknown): error is StatusError {

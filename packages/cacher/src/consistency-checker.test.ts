@@ -1,7 +1,7 @@
 // TestConsistencyCheckerDigest, TestConsistencyCheckerListOpts, TestConsistencyCheckerDigestMatches and TestMarkConsistent of
 // the Go library.
 
-import { newExpired } from '@kapstan/api';
+import { newExpired } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
 import type { Storage, StorageListOptions } from '@kapstan/storage';
 import { StorageError } from '@kapstan/storage';

@@ -1,6 +1,7 @@
 // Freshness: readers that wait until the cache has reached a revision.
 // Source: apiserver storage/cacher/watch_cache.go (waitUntilFreshAndBlock) and progress.
-import { type CancelTimer, type Clock, newTooLargeResourceVersion, type Revision } from '@kapstan/api';
+import type { CancelTimer, Clock, Revision } from '@kapstan/api';
+import { newTooLargeResourceVersion } from '@kapstan/api/errors';
 import { DurationHistogram, readWaitBounds } from './duration-histogram.ts';
 
 const maxWaitMs = 3_000;

@@ -1,6 +1,7 @@
 // Readiness: whether the cache may answer, and what it answers while it may not.
 // Source: apiserver storage/cacher/ready.go.
-import { type Clock, newTooManyRequests, type StatusError } from '@kapstan/api';
+import type { Clock, StatusError } from '@kapstan/api';
+import { newTooManyRequests } from '@kapstan/api/errors';
 import { StorageError } from '@kapstan/storage';
 
 type State = 'pending' | 'ready' | 'stopped';

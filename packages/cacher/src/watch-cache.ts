@@ -1,14 +1,9 @@
 // WatchCache: present state and history of one resource, always at one revision. Fed by feed.ts, read by cacher.ts and
 // by watchers. Source: apiserver storage/cacher/watch_cache.go.
-import {
-  type Clock,
-  deepFreeze,
-  type KubernetesObject,
-  type Logger,
-  newExpired,
-  newInternalError,
-  type Revision,
-} from '@kapstan/api';
+
+import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
+import { newExpired, newInternalError } from '@kapstan/api/errors';
+import { deepFreeze } from '@kapstan/api/internal';
 import type { Attributes, GetAttributes, KeyRange, Stored } from '@kapstan/storage';
 import { type CacheEntry, CacheEvent, type ChangeEvent } from './cache-entry.ts';
 import { HistoryRing, type HistoryRingOptions } from './history-ring.ts';

@@ -3,10 +3,8 @@ import type { Duplex, Readable } from 'node:stream';
 import {
   type ApplyOptions,
   type CallOptions,
-  callChecks,
   type DeleteOptions,
   type GetOptions,
-  groupVersionResourceOf,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -17,15 +15,13 @@ import {
   type Patch,
   type Resource,
   type ResourceClient,
-  requireKnownOptions,
-  requireObject,
   type SubresourceOptions,
   stringifyJson,
   type WatchEvent,
   type WatchOptions,
-  type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { callChecks, groupVersionResourceOf, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import type { Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import { type AnswerForm, cacheForms, plainForm } from './answer-form.ts';
@@ -34,7 +30,6 @@ import {
   type ClientConfig,
   type ClientOptions,
   type ResolvedClientOptions,
-  requireWriteObserver,
   resolveClientOptions,
 } from './client-config.ts';
 import { requireConfig } from './config-checks.ts';
@@ -70,7 +65,6 @@ export class Client implements ResourceClient {
   readonly #transport: Transport;
   readonly #streams: PodStreams;
   readonly #options: ResolvedClientOptions;
-  readonly #writeObservers = new Set<WriteObserver>();
 
   /** Connects nothing yet. Throws TypeError for a configuration that contradicts itself. */
   constructor(config: ClientConfig, options: ClientOptions = {}) {
@@ -86,7 +80,6 @@ export class Client implements ResourceClient {
     });
     this.mapper = new RestMapper(this.discovery);
     this.metadata = new MetadataReader({ transport: this.#transport, options: this.#options });
-    if (options.writeObserver !== undefined) this.observeWrites(options.writeObserver);
   }
 
   /**
@@ -331,15 +324,6 @@ export class Client implements ResourceClient {
     }));
   }
 
-  /** Tells the observer of each write from now on; the result ends that. What the observer throws is logged. */
-  observeWrites(observer: WriteObserver): () => void {
-    requireWriteObserver(observer);
-    this.#writeObservers.add(observer);
-    return () => {
-      this.#writeObservers.delete(observer);
-    };
-  }
-
   /** Ends calls, watches and streams (their errors have the code ECANCELED), port-forwards and connections. Idempotent. */
   async close(): Promise<void> {
     await Promise.all([this.#streams.close(), this.#transport.close()]);
@@ -362,11 +346,9 @@ export class Client implements ResourceClient {
     const object = await this.#object<T>(request, options);
     const { name, namespace = '', resourceVersion } = object.metadata ?? {};
     // Subresources may answer with another kind (Scale), whose version is the parent's all the same.
-    if (!options.dryRun && name !== undefined && resourceVersion !== undefined)
-      for (const observer of this.#writeObservers)
-        callUser(this.#options.logger, 'writeObserver', () =>
-          observer.observeWrite(token, { namespace, name }, resourceVersion),
-        );
+    const { writeObserver, logger } = this.#options;
+    if (writeObserver !== undefined && !options.dryRun && name !== undefined && resourceVersion !== undefined)
+      callUser(logger, 'writeObserver', () => writeObserver.observeWrite(token, { namespace, name }, resourceVersion));
     return object;
   }
 

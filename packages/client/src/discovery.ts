@@ -1,13 +1,7 @@
 // What the server serves: groups, versions and resources, aggregated discovery first, kept until invalidate().
-import {
-  apiVersionOf,
-  type CallOptions,
-  type GroupVersion,
-  isStatusError,
-  parseApiVersion,
-  type Resource,
-  resource,
-} from '@kapstan/api';
+
+import { apiVersionOf, type CallOptions, isStatusError, type Resource, resource } from '@kapstan/api';
+import { type GroupVersion, parseApiVersion } from '@kapstan/api/internal';
 import { isTransportError } from './transport/transport-error.ts';
 
 /** One resource of one group version, subresources apart. */

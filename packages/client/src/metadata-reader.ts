@@ -1,10 +1,9 @@
 // Reads of metadata alone: the server cuts objects down before it sends them. What informers of kinds with large objects, or of
 // which only labels and owners count, are fed with. Beside client.ts. Source: client-go metadata.
+
 import {
-  callChecks,
   type DeepReadonly,
   type GetOptions,
-  groupVersionResourceOf,
   type KubernetesObject,
   type ListerWatcher,
   type ListerWatcherScope,
@@ -18,6 +17,7 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
+import { callChecks, groupVersionResourceOf } from '@kapstan/api/internal';
 import { map, type Observable } from 'rxjs';
 import { readList, readObject } from './answer-body.ts';
 import { metadataAccept } from './answer-form.ts';

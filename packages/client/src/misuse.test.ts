@@ -67,21 +67,13 @@ describe('a client that is used wrongly', () => {
       }
       expect(warnings).toEqual([expect.stringContaining('onWarning failed')]);
     });
-
-    it('tells the other observers of the write', async () => {
-      server.always(json(answered));
-      const seen: string[] = [];
-      const client = connect({ logger: silentLogger, writeObserver: { observeWrite: fail } });
-      client.observeWrites({ observeWrite: (_, __, version) => void seen.push(version) });
-      await client.update(ConfigMap, answered);
-      expect(seen).toEqual(['7']);
-    });
   });
 
   it.each([
     [{ onWarning: 5 }, 'onWarning must be a function, not 5'],
     [{ onRequest: {} }, 'onRequest must be a function, not an object'],
     [{ writeObserver: {} }, 'writeObserver needs the function observeWrite, it is an object'],
+    [{ writeObserver: () => undefined }, 'writeObserver needs the function observeWrite, it is a function'],
     [{ writeObserver: null }, 'writeObserver needs the function observeWrite, it is null'],
     [{ logger: {} }, 'logger needs the function debug, it is an object'],
     [{ logger: { ...silentLogger, error: undefined } }, 'logger needs the function error'],
@@ -92,11 +84,6 @@ describe('a client that is used wrongly', () => {
   ])('is refused at once for the option %o', (options, message) => {
     expect(() => connect(options as never)).toThrow(message);
     expect(() => connect(options as never)).toThrow(TypeError);
-  });
-
-  it('refuses an observer of writes that is none', () => {
-    const observe = (): unknown => connect().observeWrites((() => undefined) as never);
-    expect(observe).toThrow(new TypeError('writeObserver needs the function observeWrite, it is a function'));
   });
 
   describe('of a server that answers with a page to log in', () => {

@@ -1,15 +1,7 @@
 // URLs of the API: checks names before they reach a path, writes options as query parameters.
-import {
-  type ApplyOptions,
-  callChecks,
-  type ListOptions,
-  type ObjectTarget,
-  type Resource,
-  requireObject,
-  resourcePath,
-  type WatchOptions,
-  type WriteOptions,
-} from '@kapstan/api';
+
+import type { ApplyOptions, ListOptions, ObjectTarget, Resource, WatchOptions, WriteOptions } from '@kapstan/api';
+import { callChecks, requireObject, resourcePath } from '@kapstan/api/internal';
 
 /** A list becomes one parameter a value. */
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;

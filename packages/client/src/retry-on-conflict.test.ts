@@ -1,4 +1,4 @@
-import { newBadRequest, newConflict } from '@kapstan/api';
+import { newBadRequest, newConflict } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { retryOnConflict } from './retry-on-conflict.ts';

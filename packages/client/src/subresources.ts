@@ -1,20 +1,23 @@
 // The subresources of built-in kinds as calls with types: scale, eviction, binding, token. Over any ResourceClient, so
 // also in process. Status needs no call of its own: update, patch and apply take `subresource: 'status'`.
+
 import {
   type CallOptions,
   type DeleteOptions,
   type GetOptions,
   type ObjectTarget,
-  type OptionNames,
   type Resource,
   type ResourceClient,
+  resource,
+  type WriteOptions,
+} from '@kapstan/api';
+import {
+  type OptionNames,
   requireKnownOptions,
   requireObject,
   requireString,
   requireTarget,
-  resource,
-  type WriteOptions,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { BoundObjectReference, TokenRequest } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Scale } from '@kapstan/kinds/autoscaling/v1';
 import type { Binding } from '@kapstan/kinds/core/v1';

@@ -1,4 +1,5 @@
-import { newInternalError, type ResourceClient, silentLogger } from '@kapstan/api';
+import { type ResourceClient, silentLogger } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { BootstrapRoles } from './bootstrap-roles.ts';

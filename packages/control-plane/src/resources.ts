@@ -1,12 +1,7 @@
 // Resources: every served resource with its storage, and a client on them without HTTP. Opened by control-plane.ts.
-import {
-  type Clock,
-  formatGroupResource,
-  type Logger,
-  type ResourceClient,
-  type Revision,
-  systemClock,
-} from '@kapstan/api';
+
+import { type Clock, type Logger, type ResourceClient, type Revision, systemClock } from '@kapstan/api';
+import { formatGroupResource } from '@kapstan/api/internal';
 import {
   AdmissionChain,
   ApiEnablement,

@@ -3,7 +3,8 @@
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { newInsufficientStorage, newNotImplemented, type Revision } from '@kapstan/api';
+import type { Revision } from '@kapstan/api';
+import { newInsufficientStorage, newNotImplemented } from '@kapstan/api/errors';
 import type { Page, PageAnswer } from '@kapstan/apiserver';
 import { type Engine, isStorageError } from '@kapstan/storage';
 import { dataFileName, LmdbEngine } from '@kapstan/storage-lmdb';

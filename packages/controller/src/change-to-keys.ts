@@ -1,13 +1,7 @@
 // From changes of objects to keys of the queue: whose they are, and how urgent. Used by controller-runner.ts.
 import { inspect } from 'node:util';
-import {
-  type DeepReadonly,
-  immediate,
-  type KubernetesObject,
-  type ObjectName,
-  objectKey,
-  type Resource,
-} from '@kapstan/api';
+import { type DeepReadonly, type KubernetesObject, type ObjectName, objectKey, type Resource } from '@kapstan/api';
+import { immediate } from '@kapstan/api/internal';
 import { isDeletedFinalStateUnknown, type ObjectChange, type ResourceEventHandler } from '@kapstan/informers';
 import type { ReconcileKeys } from './controller-builder.ts';
 

@@ -1,21 +1,17 @@
 // controller(Kind): says what a controller watches and what it does. Plain data that nothing runs yet: controller-runner.ts
 // does, for the manager. What users see first.
 import { inspect } from 'node:util';
+import type { DeepReadonly, KubernetesObject, NamespacedResource, ObjectTarget, Resource } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import {
   boundCallbacks,
-  type DeepReadonly,
-  type KubernetesObject,
-  type NamespacedResource,
-  type ObjectTarget,
   type OptionNames,
-  qualifiedNameErrors,
-  type Resource,
   requireCallbacks,
   requireKnownOptions,
   requireNotNegative,
   requireObject,
   requireResource,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { IndexFunction, ObjectChange } from '@kapstan/informers';
 import { from, type ObservableInput } from 'rxjs';
 import type { CacheReader } from './informer-cache.ts';

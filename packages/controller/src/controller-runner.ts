@@ -1,10 +1,9 @@
 // ControllerRunner: one controller at work: its handlers on the shared informers, its queue, its reconcile loop. Wires what
 // controller-builder.ts describes out of the parts below (change-to-keys.ts, reconcile-loop.ts); started by the manager.
+
 import {
   type Clock,
   type DeepReadonly,
-  guardedCall,
-  immediate,
   type KubernetesObject,
   type LogFields,
   type Logger,
@@ -12,6 +11,7 @@ import {
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
+import { guardedCall, immediate } from '@kapstan/api/internal';
 import type { EventHandlerRegistration, ObjectChange } from '@kapstan/informers';
 import { from, type Subscription } from 'rxjs';
 import { changeHandler, defaultPriority, keyProblem, nameOf, textsOf } from './change-to-keys.ts';

@@ -1,11 +1,5 @@
-import {
-  type KubernetesObject,
-  newConflict,
-  newNotFound,
-  type ObjectTarget,
-  type Resource,
-  type ResourceClient,
-} from '@kapstan/api';
+import type { KubernetesObject, ObjectTarget, Resource, ResourceClient } from '@kapstan/api';
+import { newConflict, newNotFound } from '@kapstan/api/errors';
 import { configMap, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createOrUpdate } from './create-or-update.ts';

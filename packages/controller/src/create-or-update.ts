@@ -10,13 +10,10 @@ import {
   parseJson,
   type Resource,
   type ResourceClient,
-  requireGivenFunction,
-  requireObject,
-  requireResource,
-  requireTarget,
   stringifyJson,
   type WriteOptions,
 } from '@kapstan/api';
+import { requireGivenFunction, requireObject, requireResource, requireTarget } from '@kapstan/api/internal';
 import { targetOf } from './finalizer.ts';
 import { ObservedClient } from './observed-client.ts';
 

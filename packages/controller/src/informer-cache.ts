@@ -8,10 +8,8 @@ import {
   objectKey,
   parseLabelSelector,
   type Resource,
-  requireObject,
-  requireResource,
-  requireString,
 } from '@kapstan/api';
+import { requireObject, requireResource, requireString } from '@kapstan/api/internal';
 import {
   type IndexFunction,
   type ListerWatcherSource,

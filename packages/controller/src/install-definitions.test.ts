@@ -1,15 +1,7 @@
 import { once } from 'node:events';
 import process from 'node:process';
-import {
-  defineResource,
-  type LogFields,
-  newForbidden,
-  newInternalError,
-  newServiceUnavailable,
-  newTooManyRequests,
-  type ResourceClient,
-  silentLogger,
-} from '@kapstan/api';
+import { defineResource, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
+import { newForbidden, newInternalError, newServiceUnavailable, newTooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, settle, VirtualClock } from '@kapstan/api/testing';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { describe, expect, it } from 'vitest';

@@ -1,20 +1,17 @@
 // Installs the definitions of a program's own resources and waits until their objects are served. Used by the manager.
+
 import {
-  Backoff,
   type Clock,
   type DeepReadonly,
   type DefinedResource,
   delay,
-  isDefinedResource,
   isStatusError,
   type Logger,
-  type OptionNames,
   type ResourceClient,
-  requireNotNegative,
-  requireSignal,
   retryAfterSeconds,
   systemClock,
 } from '@kapstan/api';
+import { Backoff, isDefinedResource, type OptionNames, requireNotNegative, requireSignal } from '@kapstan/api/internal';
 import { type InformerEvent, SharedInformer } from '@kapstan/informers';
 import { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import { isOfClosedClient } from './cache-problem.ts';

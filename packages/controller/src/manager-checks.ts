@@ -1,8 +1,8 @@
 // What a manager must be given, looked at before it makes anything: a wrong option is a TypeError that names it. Used by
 // manager.ts and run.ts; controllers were looked at when they were built (controller-builder.ts).
 import { inspect } from 'node:util';
+import { dnsLabelErrors } from '@kapstan/api/errors';
 import {
-  dnsLabelErrors,
   type OptionNames,
   requireClock,
   requireFunction,
@@ -12,7 +12,7 @@ import {
   requireNotNegative,
   requireObject,
   requireString,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { Controller } from './controller-builder.ts';
 import {
   type LeaderElectionOptions,

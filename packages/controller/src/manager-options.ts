@@ -1,5 +1,7 @@
 // ManagerOptions: what a manager is given. Read by manager.ts and run.ts, checked by manager-checks.ts.
-import type { Clock, Logger, OptionNames, ResourceClient } from '@kapstan/api';
+
+import type { Clock, Logger, ResourceClient } from '@kapstan/api';
+import type { OptionNames } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
 import type { InformerCacheOptions } from './informer-cache.ts';
 import type { LeaderElectionOptions } from './leader-election/leader-election-options.ts';

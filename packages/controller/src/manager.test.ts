@@ -5,12 +5,11 @@ import {
   delay,
   type LogFields,
   metaNamespaceKey,
-  newForbidden,
-  newNotFound,
   type Resource,
   type ResourceClient,
   silentLogger,
 } from '@kapstan/api';
+import { newForbidden, newNotFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,

@@ -1,16 +1,8 @@
 // Manager: runs controllers on shared informers, as the leader if one is elected, with probes and metrics, and ends them in
 // order. Above controller-runner.ts; below run.ts, which finds it a client and listens to the process' signals.
 import { setMaxListeners } from 'node:events';
-import {
-  boundCallbacks,
-  type DefinedResource,
-  delay,
-  isDefinedResource,
-  type Resource,
-  type ResourceClient,
-  requireGivenSignal,
-  systemClock,
-} from '@kapstan/api';
+import { type DefinedResource, delay, type Resource, type ResourceClient, systemClock } from '@kapstan/api';
+import { boundCallbacks, isDefinedResource, requireGivenSignal } from '@kapstan/api/internal';
 import type { Registry } from 'prom-client';
 import { type CacheProblem, problemText } from './cache-problem.ts';
 import type { Controller } from './controller-builder.ts';

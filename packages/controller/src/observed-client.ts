@@ -1,8 +1,8 @@
 // ObservedClient: the client that a reconcile gets. It asks before each write whether it may still write, and reports what it
 // wrote, so that caches can be kept not older. Over any ResourceClient; used by controller-runner.ts.
+
 import {
   type ApplyOptions,
-  addAbortListener,
   type CallOptions,
   type DeepReadonly,
   type DeleteOptions,
@@ -14,18 +14,21 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type OptionNames,
   type Patch,
   type Resource,
   type ResourceClient,
-  removeAbortListener,
-  requireFunction,
-  requireObject,
-  requireSignal,
   type SubresourceOptions,
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import {
+  addAbortListener,
+  type OptionNames,
+  removeAbortListener,
+  requireFunction,
+  requireObject,
+  requireSignal,
+} from '@kapstan/api/internal';
 import { requireOptionNames } from './option-names.ts';
 
 export interface ObservedClientOptions {

@@ -1,4 +1,5 @@
-import { newConflict, type ResourceClient } from '@kapstan/api';
+import type { ResourceClient } from '@kapstan/api';
+import { newConflict } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,

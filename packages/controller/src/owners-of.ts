@@ -1,15 +1,8 @@
 // ownersOf: from an object to those that own it, as keys to reconcile. What owns() of the builder does, as a mapping for
 // watches(). Source: controller-runtime handler.EnqueueRequestForOwner.
-import {
-  type DeepReadonly,
-  type KubernetesObject,
-  type ObjectTarget,
-  type OptionNames,
-  type Resource,
-  requireKnownOptions,
-  requireObject,
-  requireResource,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, ObjectTarget, Resource } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject, requireResource } from '@kapstan/api/internal';
 
 export interface OwnersOfOptions {
   /** True: only the one owner that controls the object counts, as with `owns()`. Default false: every owner does. */

@@ -1,6 +1,8 @@
 // Predicates: which changes of an object are worth a reconcile. Given to the builder; all are asked before a key is queued.
 // Source: controller-runtime predicate.
-import { type DeepReadonly, immediate, type KubernetesObject, requireGivenFunction } from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { immediate, requireGivenFunction } from '@kapstan/api/internal';
 import type { ObjectChange } from '@kapstan/informers';
 
 /**

@@ -1,4 +1,5 @@
-import { newConflict, newNotFound, type ObjectTarget, type Resource, type ResourceClient } from '@kapstan/api';
+import type { ObjectTarget, Resource, ResourceClient } from '@kapstan/api';
+import { newConflict, newNotFound } from '@kapstan/api/errors';
 import { configMap, testConfigMaps, testPods } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ObservedClient } from './observed-client.ts';

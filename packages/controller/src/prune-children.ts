@@ -1,17 +1,16 @@
 // pruneChildren: deletes the children of a reconciled object that its run did not want any more. What ctx.prune does;
 // WantedObjects is told by observed-client.ts which objects the run wrote.
+
 import {
   type DeepReadonly,
   isNotFound,
   type KubernetesObject,
   type ObjectTarget,
-  type OptionNames,
   objectKey,
   type Resource,
   type ResourceClient,
-  requireKnownOptions,
-  requireObject,
 } from '@kapstan/api';
+import { type OptionNames, requireKnownOptions, requireObject } from '@kapstan/api/internal';
 import { targetOf } from './finalizer.ts';
 
 export interface PruneOptions {

@@ -4,11 +4,16 @@ import { inspect } from 'node:util';
 import {
   type CancelTimer,
   type Clock,
-  guardedCall,
   isStatusError,
   type LogFields,
   type Logger,
   type ObjectName,
+  silentLogger,
+  splitMetaNamespaceKey,
+  systemClock,
+} from '@kapstan/api';
+import {
+  guardedCall,
   type OptionNames,
   requireClock,
   requireFunction,
@@ -18,10 +23,7 @@ import {
   requireLogger,
   requireNotNegative,
   requireSignal,
-  silentLogger,
-  splitMetaNamespaceKey,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { guardedLogger } from './guarded-logger.ts';
 import { GuardedRequeue } from './guarded-requeue.ts';
 import { requireOptionNames } from './option-names.ts';

@@ -6,15 +6,17 @@ import {
   type DeepReadonly,
   type KubernetesObject,
   type Logger,
-  type OptionNames,
   type OwnerReference,
   type Resource,
   type ResourceClient,
+} from '@kapstan/api';
+import {
+  type OptionNames,
   requireKnownOptions,
   requireObject,
   requireResource,
   requireTarget,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { targetOf } from './finalizer.ts';
 import { type CacheReader, controllerUidIndex, type InformerCache } from './informer-cache.ts';

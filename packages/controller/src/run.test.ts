@@ -4,11 +4,11 @@ import {
   deepCopy,
   delay,
   type KubernetesObject,
-  newNotFound,
   type Resource,
   type ResourceClient,
   type WriteOptions,
 } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,

@@ -1,6 +1,7 @@
 // run(): a program of controllers. Finds the cluster, listens to SIGTERM and SIGINT, and gives the rest to the manager.
 import { inspect } from 'node:util';
-import { type OptionNames, type ResourceClient, requireSignal, systemClock } from '@kapstan/api';
+import { type ResourceClient, systemClock } from '@kapstan/api';
+import { type OptionNames, requireSignal } from '@kapstan/api/internal';
 import { type ClusterOptions, type ConnectedClient, connectCluster } from './connect.ts';
 import type { Controller } from './controller-builder.ts';
 import { Manager } from './manager.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { deepCopy, type LogFields, newNotFound, type Resource, type ResourceClient, silentLogger } from '@kapstan/api';
+import { deepCopy, type LogFields, type Resource, type ResourceClient, silentLogger } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,

@@ -6,11 +6,10 @@ import {
   delay,
   type KubernetesObject,
   type Logger,
-  type OptionNames,
   type Resource,
   type ResourceClient,
-  requireGivenFunction,
 } from '@kapstan/api';
+import { type OptionNames, requireGivenFunction } from '@kapstan/api/internal';
 import type { CacheReader } from './informer-cache.ts';
 import { requireOptionNames } from './option-names.ts';
 

@@ -1,5 +1,6 @@
 import { inspect, types } from 'node:util';
-import { isStatusError, type LogFields, newForbidden, type ResourceClient, silentLogger } from '@kapstan/api';
+import { isStatusError, type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,

@@ -1,4 +1,5 @@
-import { type DeepReadonly, newInternalError, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, silentLogger } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isDeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';

@@ -1,4 +1,5 @@
-import { type DeepReadonly, deepFreeze, everyLabel, noLabel, objectKey, parseLabelSelector } from '@kapstan/api';
+import { type DeepReadonly, everyLabel, objectKey, parseLabelSelector } from '@kapstan/api';
+import { deepFreeze, noLabel } from '@kapstan/api/internal';
 import { pod, type TestPod, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { DeletedFinalStateUnknown } from './deleted-final-state-unknown.ts';

@@ -1,7 +1,8 @@
 // What informers, their factory and their handlers must be given, looked at before anything is made of it: a wrong option is a
 // TypeError that names it. Used by shared-informer.ts, shared-informer-factory.ts, reflector.ts and indexer.ts.
+
+import type { Resource } from '@kapstan/api';
 import {
-  type Resource,
   requireCallbacks,
   requireClock,
   requireFunctions,
@@ -11,7 +12,7 @@ import {
   requireObject,
   requireResource,
   requireString,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 
 /** Called as methods of their options: see boundCallbacks. */
 export const reflectorCallbacks = ['random', 'shouldResync', 'onWatchError', 'onWarning', 'onStoreError'] as const;

@@ -1,11 +1,6 @@
 // Who needs an informer of a factory, and when it goes: with its last handle, or with its kind.
-import {
-  type KubernetesObject,
-  type ListerWatcher,
-  newServiceUnavailable,
-  type Resource,
-  StatusError,
-} from '@kapstan/api';
+import { type KubernetesObject, type ListerWatcher, type Resource, StatusError } from '@kapstan/api';
+import { newServiceUnavailable } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, testConfigMaps, testPods, VirtualClock } from '@kapstan/api/testing';
 import { throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,15 +1,16 @@
 // Reads from the cache in the shape of the API: by selector, by namespace, by name with 404. Over an Indexer.
+
 import {
   type DeepReadonly,
   everyLabel,
   type KubernetesObject,
   type LabelSelector,
-  newNotFound,
   objectKey,
   parseLabelSelector,
   type Resource,
-  requireFunctions,
 } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
+import { requireFunctions } from '@kapstan/api/internal';
 import { type Indexer, namespaceIndex } from './indexer.ts';
 
 /** Reads one resource from a cache. Objects are shared: read-only (invariant I6). Nothing here talks to a server. */

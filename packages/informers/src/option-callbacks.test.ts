@@ -1,4 +1,5 @@
-import { type ListerWatcher, newNotFound } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Indexer } from './indexer.ts';

@@ -2,7 +2,8 @@
 // test/reliability.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type ListerWatcher, newExpired, newNotFound, newTooLargeResourceVersion } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { newExpired, newNotFound, newTooLargeResourceVersion } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InformerEvent } from './object-change.ts';

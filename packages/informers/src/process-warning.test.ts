@@ -1,4 +1,5 @@
-import { type Logger, newUnauthorized, silentLogger } from '@kapstan/api';
+import { type Logger, silentLogger } from '@kapstan/api';
+import { newUnauthorized } from '@kapstan/api/errors';
 import {
   FakeListerWatcher,
   pod,

@@ -1,5 +1,8 @@
 // What a shared informer makes of its options for its reflector, over both FIFOs.
-import { type DeepReadonly, deepFreeze, newInternalError, type Resource, type WatchEvent } from '@kapstan/api';
+
+import type { DeepReadonly, Resource, WatchEvent } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
+import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Observable, Subject } from 'rxjs';
 import { describe, expect, it } from 'vitest';

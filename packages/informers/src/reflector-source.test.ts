@@ -5,15 +5,11 @@ import {
   delay,
   type ListerWatcher,
   type ListOptions,
-  newExpired,
-  newInternalError,
-  newInvalid,
-  newTooManyRequests,
   type ResourceVersion,
-  statusErrorFrom,
   type WatchEvent,
   type WatchOptions,
 } from '@kapstan/api';
+import { newExpired, newInternalError, newInvalid, newTooManyRequests, statusErrorFrom } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Observable, type Subscriber } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-import { type ListerWatcher, newExpired, newUnauthorized } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { newExpired, newUnauthorized } from '@kapstan/api/errors';
 import { FakeListerWatcher, pod, settle, type TestPod, testPods, VirtualClock } from '@kapstan/api/testing';
 import { throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

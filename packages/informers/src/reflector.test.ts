@@ -1,4 +1,5 @@
-import { type ListerWatcher, newExpired, newForbidden, newInternalError, newTooManyRequests } from '@kapstan/api';
+import type { ListerWatcher } from '@kapstan/api';
+import { newExpired, newForbidden, newInternalError, newTooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { lastValueFrom, NEVER, Observable, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,15 +1,12 @@
+import type { KubernetesObject, ListerWatcher, WatchEvent, WatchOptions } from '@kapstan/api';
 import {
-  type KubernetesObject,
-  type ListerWatcher,
   newExpired,
   newForbidden,
   newInternalError,
   newNotFound,
   newTimeout,
   newUnauthorized,
-  type WatchEvent,
-  type WatchOptions,
-} from '@kapstan/api';
+} from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { Observable, of, Subject, type Subscription } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,5 +1,6 @@
 // A watch that outlives its connections: resumed from its last version until that is gone. For who has a version already and
 // wants no cache; an informer does more. Source: client-go tools/watch/retrywatcher.go.
+
 import {
   type CancelTimer,
   type Clock,
@@ -8,14 +9,14 @@ import {
   isUnauthorized,
   type KubernetesObject,
   type ListerWatcher,
-  newInternalError,
   type ObjectEvent,
-  requireString,
   retryAfterSeconds,
   type SelectionOptions,
   systemClock,
   type WatchEvent,
 } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
+import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
 export interface RetryWatchOptions extends SelectionOptions {

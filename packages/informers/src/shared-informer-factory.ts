@@ -1,13 +1,7 @@
 // One informer per resource for a whole program. Source: client-go informers/factory.go.
-import {
-  boundCallbacks,
-  immediate,
-  type KubernetesObject,
-  type ListerWatcher,
-  type ListerWatcherScope,
-  type Resource,
-  requireResource,
-} from '@kapstan/api';
+
+import type { KubernetesObject, ListerWatcher, ListerWatcherScope, Resource } from '@kapstan/api';
+import { boundCallbacks, immediate, requireResource } from '@kapstan/api/internal';
 import type { Transform } from './fifo.ts';
 import type { Indexers } from './indexer.ts';
 import {

@@ -1,5 +1,6 @@
 import type { DeepReadonly } from '@kapstan/api';
-import { newExpired, newTooManyRequests, silentLogger } from '@kapstan/api';
+import { silentLogger } from '@kapstan/api';
+import { newExpired, newTooManyRequests } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

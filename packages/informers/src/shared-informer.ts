@@ -1,19 +1,22 @@
 // One list and watch for all who care about a resource: reflector → FIFO → indexer → handlers and observables, in one turn.
 // Source: client-go tools/cache/shared_informer.go.
+
 import {
-  boundCallbacks,
   type DeepReadonly,
-  guardedCall,
   type KubernetesObject,
   type ListerWatcher,
   type ObjectKey,
+  systemClock,
+} from '@kapstan/api';
+import {
+  boundCallbacks,
+  guardedCall,
   requireFunction,
   requireKnownOptions,
   requireNotNegative,
   requireObject,
   requireSignal,
-  systemClock,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { Observable } from 'rxjs';
 import { createFifo } from './create-fifo.ts';
 import { deletionHandlingKey, isDeletedFinalStateUnknown, lastStateOf } from './deleted-final-state-unknown.ts';

@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
-import { newExpired, silentLogger } from '@kapstan/api';
+import { silentLogger } from '@kapstan/api';
+import { newExpired } from '@kapstan/api/errors';
 import { FakeListerWatcher, LeakCheck, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { NEVER, Subject } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,6 @@
-import { type DeepReadonly, deepFreeze, newInternalError, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, silentLogger } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
+import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

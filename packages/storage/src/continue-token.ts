@@ -1,13 +1,9 @@
 // Continue tokens of paged lists, byte for byte those of kube-apiserver; what a token holds is read by continue-fields.ts.
 // Source: apiserver storage/continue.go.
-import {
-  JsonSyntaxError,
-  newBadRequest,
-  newExpired,
-  parseRevision,
-  type Revision,
-  type StatusError,
-} from '@kapstan/api';
+
+import type { Revision, StatusError } from '@kapstan/api';
+import { newBadRequest, newExpired } from '@kapstan/api/errors';
+import { JsonSyntaxError, parseRevision } from '@kapstan/api/internal';
 import { JsonFieldError, readContinueFields } from './continue-fields.ts';
 import { keyAfter } from './key-range.ts';
 

@@ -1,4 +1,4 @@
-import { newForbidden } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import type { TestPod } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { DryRunStorage } from './dry-run-storage.ts';

@@ -1,6 +1,9 @@
 // Which revision a list reads and where it starts, checked once for the object store and the cacher.
 // Source: apiserver storage (ValidateListOptions).
-import { type KubernetesObject, newBadRequest, parseRevision, type Revision } from '@kapstan/api';
+
+import type { KubernetesObject, Revision } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
+import { parseRevision } from '@kapstan/api/internal';
 import { decodeContinue } from './continue-token.ts';
 import type { StorageListOptions } from './storage.ts';
 import { plainStatusError, resourceVersionProblem } from './versioner.ts';

@@ -1,15 +1,9 @@
 // Watches of an ObjectStore: the present state if asked for, then the engine's events against the selector.
 // Source: apiserver storage/etcd3/watcher.go.
-import {
-  formatGroupResource,
-  type GroupResource,
-  type KubernetesObject,
-  newExpired,
-  newInternalError,
-  newTooLargeResourceVersion,
-  type Revision,
-  StatusError,
-} from '@kapstan/api';
+
+import { type GroupResource, type KubernetesObject, type Revision, StatusError } from '@kapstan/api';
+import { newExpired, newInternalError, newTooLargeResourceVersion } from '@kapstan/api/errors';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { Engine, EngineEvent, EngineWatch, KeyRange, KeyValue } from './engine.ts';
 import { keyAfter } from './key-range.ts';
 import type { ObjectCoder } from './object-coder.ts';

@@ -1,4 +1,5 @@
-import { isStatusError, newConflict, type StatusError } from '@kapstan/api';
+import { isStatusError, type StatusError } from '@kapstan/api';
+import { newConflict } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { StorageError, type StorageErrorCode } from './storage-error.ts';
 import { type StorageVerb, toStatus } from './to-status.ts';

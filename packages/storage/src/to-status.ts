@@ -1,6 +1,6 @@
 // How a storage error is answered: one row a verb, as registry/rest and storage/errors of the Go library.
+import type { GroupResource } from '@kapstan/api';
 import {
-  type GroupResource,
   newAlreadyExists,
   newBadRequest,
   newConflict,
@@ -11,7 +11,7 @@ import {
   newRequestEntityTooLarge,
   newServerTimeout,
   newServiceUnavailable,
-} from '@kapstan/api';
+} from '@kapstan/api/errors';
 import { isStorageError, type StorageError, type StorageErrorCode } from './storage-error.ts';
 
 export type StorageVerb = 'get' | 'list' | 'create' | 'update' | 'delete' | 'watch';

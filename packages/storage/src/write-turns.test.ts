@@ -1,5 +1,5 @@
 // Who waits for whom when several clients read and write one key. The engine's commits are held by the test; time is virtual.
-import { newConflict } from '@kapstan/api';
+import { newConflict } from '@kapstan/api/errors';
 import { settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ObjectStore } from './object-store.ts';

@@ -1,14 +1,9 @@
 // Fault: what can go wrong in a test cluster, on the wire, at the server and below the watch caches. Faults decides what a
 // fault means for connections and requests; the proxy, the server and the in-process client ask it.
 import { inspect } from 'node:util';
-import {
-  newInternalError,
-  newServiceUnavailable,
-  newTooManyRequests,
-  requireNotNegative,
-  requireObject,
-  type StatusError,
-} from '@kapstan/api';
+import type { StatusError } from '@kapstan/api';
+import { newInternalError, newServiceUnavailable, newTooManyRequests } from '@kapstan/api/errors';
+import { requireNotNegative, requireObject } from '@kapstan/api/internal';
 import type { Connection, ConnectionKind } from './connection.ts';
 
 /** Which connections or requests: those of watches, or all others. */

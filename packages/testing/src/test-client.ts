@@ -1,10 +1,10 @@
 // TestClient: the in-process client of a test cluster. Passes everything on, to whatever server runs at the moment, counts
 // what is under way, and lets faults act on calls and watches as if they had connections.
+
 import {
   type ApplyOptions,
   type CallOptions,
   type Clock,
-  callChecks,
   type DeleteOptions,
   type GetOptions,
   type KubernetesObject,
@@ -22,6 +22,7 @@ import {
   type WatchOptions,
   type WriteOptions,
 } from '@kapstan/api';
+import { callChecks } from '@kapstan/api/internal';
 import { Observable, type Subscriber } from 'rxjs';
 import type { Activity } from './activity.ts';
 import type { Faults } from './fault.ts';

@@ -1,4 +1,4 @@
-import { newForbidden } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { formatMetrics } from '@kapstan/storage';
 import { expect, it } from 'vitest';

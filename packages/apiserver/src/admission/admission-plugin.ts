@@ -1,5 +1,6 @@
 // AdmissionPlugin: one rule of the admission chain. Each is a file of its own; admission-chain.ts puts them in order.
-import { newForbidden, type StatusError } from '@kapstan/api';
+import type { StatusError } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 
 /** Both functions reject with StatusError to refuse; absent = the plug-in takes no part in that phase. */

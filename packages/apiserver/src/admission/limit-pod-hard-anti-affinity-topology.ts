@@ -1,5 +1,5 @@
 // LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not off a whole zone. Source: plugin/pkg/admission/antiaffinity.
-import { newForbidden } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { type AdmissionPlugin, isAbout } from './admission-plugin.ts';
 

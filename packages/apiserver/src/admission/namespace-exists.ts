@@ -1,5 +1,7 @@
 // NamespaceExists: nothing is written or deleted in a namespace that is not there. Source: plugin/pkg/admission/namespace/exists.
-import { type GroupVersionResource, newNotFound } from '@kapstan/api';
+
+import { newNotFound } from '@kapstan/api/errors';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';

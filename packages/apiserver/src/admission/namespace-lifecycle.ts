@@ -1,6 +1,9 @@
 // NamespaceLifecycle: nothing new in a namespace that is not there or on its way out; some namespaces stay for ever.
 // Source: apiserver plugin/namespace/lifecycle.
-import { type Clock, type GroupVersionResource, newForbidden, newNotFound, StatusError } from '@kapstan/api';
+
+import { type Clock, StatusError } from '@kapstan/api';
+import { newForbidden, newNotFound } from '@kapstan/api/errors';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
 import type { AdmissionPlugin } from './admission-plugin.ts';

@@ -1,6 +1,7 @@
 // Reviews of identity: whose token this is, and who one is oneself. Virtual resources over the token authenticators.
 // Source: pkg/registry/authentication (1.36).
-import { type Clock, formatTime, newBadRequest, newInternalError } from '@kapstan/api';
+import { type Clock, formatTime } from '@kapstan/api';
+import { newBadRequest, newInternalError } from '@kapstan/api/errors';
 import type { SelfSubjectReview, TokenReview, UserInfo as WireUser } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { ServedResource } from '../registry/catalog.ts';
 import type { UserInfo } from '../registry/request-context.ts';

@@ -1,6 +1,8 @@
 // Impersonation: headers that ask to act as someone else. Who may is decided by impersonator.ts.
 // Source: apiserver pkg/endpoints/filters/impersonation (processImpersonationHeaders).
-import { goQuote, newBadRequest } from '@kapstan/api';
+
+import { newBadRequest } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 
 export interface ImpersonationHeaders {
   headerNames(): readonly string[];

@@ -1,5 +1,6 @@
 // What a review of access must look like. Source: pkg/apis/authorization/validation (1.36).
-import { type DeepReadonly, type FieldError, labelValueErrors, newInvalid, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { type FieldError, labelValueErrors, newInvalid, qualifiedNameErrors } from '@kapstan/api/errors';
 import type {
   FieldSelectorAttributes,
   LabelSelectorAttributes,

@@ -1,4 +1,5 @@
-import { isInvalid, isMethodNotSupported, newForbidden, type UnstructuredObject } from '@kapstan/api';
+import { isInvalid, isMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { VirtualResourceOptions } from '../registry/virtual-resource.ts';

@@ -1,6 +1,7 @@
 // Reviews of access: whether a user, or the one who asks, may do something, and all that one may do. Virtual resources
 // over the Authorizer. Source: pkg/registry/authorization (1.36).
-import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import type {
   LocalSubjectAccessReview,
   SelfSubjectAccessReview,

@@ -1,6 +1,9 @@
 // The Authorizer port and the refusal it leads to. Implemented by builtin-authorizer.ts and, with RBAC, elsewhere.
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
-import { type FieldRequirement, goQuote, type LabelRequirement, newForbidden, StatusError } from '@kapstan/api';
+
+import { StatusError } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
+import { type FieldRequirement, goQuote, type LabelRequirement } from '@kapstan/api/internal';
 import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
 import type { UserInfo } from '../registry/request-context.ts';
 

@@ -1,11 +1,5 @@
-import {
-  deepCopy,
-  type KubernetesObject,
-  newAlreadyExists,
-  newConflict,
-  type Resource,
-  type ResourceClient,
-} from '@kapstan/api';
+import { deepCopy, type KubernetesObject, type Resource, type ResourceClient } from '@kapstan/api';
+import { newAlreadyExists, newConflict } from '@kapstan/api/errors';
 import { rbacPolicyFacts } from '@kapstan/kinds/facts';
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

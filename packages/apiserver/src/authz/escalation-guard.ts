@@ -1,17 +1,10 @@
 // The stores of roles and bindings as clients get them: nobody hands on rights that he does not have himself, unless he may
 // "escalate" roles or "bind" that one. Around the generic stores. Source: pkg/registry/rbac/*/policybased,
 // pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
-import {
-  type DeepReadonly,
-  deepCopy,
-  goQuote,
-  isNotFound,
-  newBadRequest,
-  newForbidden,
-  newNotFound,
-  StatusError,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, isNotFound, StatusError, type UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newForbidden, newNotFound } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 import type { ClusterRole, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
 import type { ServedResource } from '../registry/catalog.ts';

@@ -1,5 +1,5 @@
 // Tables of the protobuf messages behind the built-in kinds, made from the facts once per message.
-import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionKind, getOwn } from '@kapstan/api/internal';
 import { type ProtobufField, protobufFacts } from '@kapstan/kinds/facts';
 import { builtinDefinitionName } from '../schema/builtin-schemas.ts';
 

@@ -1,16 +1,9 @@
 // The /scale subresource of a custom resource: an autoscaling/v1 Scale over the paths that its definition names.
 // Source: apiextensions registry/customresource ScaleREST.
-import {
-  type DeepReadonly,
-  type FieldError,
-  formatApiVersion,
-  invalidField,
-  type KubernetesObject,
-  newBadRequest,
-  newInternalError,
-  newNotFound,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { type FieldError, invalidField, newBadRequest, newInternalError, newNotFound } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
 import type { TrackFields } from '../registry/resource-store.ts';

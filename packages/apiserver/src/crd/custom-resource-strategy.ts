@@ -1,14 +1,9 @@
 // The strategies of a custom resource and of its /status: what its definition says, applied to every write.
 // Source: apiextensions registry/customresource strategy.go, status_strategy.go, validator.go.
-import {
-  type DeepReadonly,
-  type FieldError,
-  type GroupResource,
-  newForbidden,
-  runWhole,
-  type SlicedWork,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, GroupResource, UnstructuredObject } from '@kapstan/api';
+import { type FieldError, newForbidden } from '@kapstan/api/errors';
+import { runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { defaultStrategy, startGeneration, statusStrategy, withoutStatus } from '../registry/default-strategy.ts';
 import { jsonEqualInSlices } from '../registry/json-equality.ts';
 import { metaOf } from '../registry/object-meta.ts';

@@ -7,11 +7,11 @@ import {
   isConflict,
   isNotFound,
   type Logger,
-  newNotFound,
   silentLogger,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import { jsonEqual } from '../registry/json-equality.ts';

@@ -1,6 +1,9 @@
 // application/apply-patch+yaml: the body of one server-side apply, read once and applied as often as the update loop
 // asks. Called by http/. Source: apiserver handlers applyPatcher.
-import { type DeepReadonly, isJsonObject, newBadRequest, type SlicedWork, type UnstructuredObject } from '@kapstan/api';
+
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
+import { isJsonObject, type SlicedWork } from '@kapstan/api/internal';
 import { warningTexts, yamlDuplicatesText } from '../schema/field-validation.ts';
 import { jsonKind } from '../schema/go-types.ts';
 import { decodeText } from '../schema/json-reader.ts';

@@ -1,21 +1,24 @@
 // FieldManager: keeps metadata.managedFields through every write and does server-side apply. Implements the registry's
 // port ManagedFieldsTracker; http/ calls apply through apply-request.ts. Source: apimachinery util/managedfields.
+
 import {
   type Clock,
-  copyInSlices,
   type DeepReadonly,
-  formatApiVersion,
   formatTime,
-  type GroupVersionKind,
-  isJsonObject,
   type KubernetesObject,
-  type ManagedFieldsEntry,
-  newBadRequest,
-  type SlicedWork,
   StatusError,
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
+import {
+  copyInSlices,
+  formatApiVersion,
+  type GroupVersionKind,
+  isJsonObject,
+  type ManagedFieldsEntry,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { FieldsCall, ManagedFieldsTracker } from '../registry/managed-fields-tracker.ts';
 import type { RequestContext } from '../registry/request-context.ts';

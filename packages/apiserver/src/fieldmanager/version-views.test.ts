@@ -1,4 +1,5 @@
-import { deepCopy, formatApiVersion, isStatusError, runWhole, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { formatApiVersion, runWhole } from '@kapstan/api/internal';
 import { describe, expect, it } from 'vitest';
 import { customResource } from '../crd/custom-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';

@@ -1,16 +1,9 @@
 // ApiServer: the filter chain around every request (identity, impersonation, limits, permission, time) and the paths.
 // Source: apiserver server/config.go (DefaultBuildHandlerChain), whose order this keeps.
 import { randomUUID } from 'node:crypto';
-import {
-  type Clock,
-  formatGroupResource,
-  isStatusError,
-  type Logger,
-  newTimeout,
-  newUnauthorized,
-  silentLogger,
-  systemClock,
-} from '@kapstan/api';
+import { type Clock, isStatusError, type Logger, silentLogger, systemClock } from '@kapstan/api';
+import { newTimeout, newUnauthorized } from '@kapstan/api/errors';
+import { formatGroupResource } from '@kapstan/api/internal';
 import type { UserInfo } from '../registry/request-context.ts';
 import { type ApiServerOptions, apiServerDefaults as defaults } from './api-server-options.ts';
 import { isConnectUrl } from './connect-handler.ts';

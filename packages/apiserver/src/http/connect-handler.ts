@@ -2,7 +2,7 @@
 // on unread. Where it leads is found by the registry, the way is gone by tunnel-upgrade.ts and tunnel-forward.ts. Source:
 // apiserver handlers/rest.go (ConnectResource), handlers/get.go (getRequestOptions).
 import { posix } from 'node:path';
-import { newBadRequest } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import { methodNotAllowed } from '../registry/route-errors.ts';
 import { decodeOptions } from './query-parameters.ts';
 import type { ResourceRequest } from './request-info.ts';

@@ -1,7 +1,7 @@
 // CustomResourceRouter: the handler of a request for a custom resource. The verb that the URL and the method stand for
 // decides, not the method: so HEAD reads, and a watch path watches whatever the method. Called by resource-router.ts.
 // Source: apiextensions customresource_handler.go (ServeHTTP, serveResource, serveStatus, serveScale).
-import { newMethodNotSupported, newNotFound } from '@kapstan/api';
+import { newMethodNotSupported, newNotFound } from '@kapstan/api/errors';
 import type { ServedResource } from '../registry/catalog.ts';
 import { handleCreate } from './create-handler.ts';
 import { handleDeleteCollection } from './delete-collection-handler.ts';

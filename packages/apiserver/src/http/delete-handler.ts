@@ -1,5 +1,6 @@
 // DELETE of one object. Source: apiserver handlers/delete.go.
-import { isStatusError, newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api';
+import { isStatusError } from '@kapstan/api';
+import { newBadRequest, newMethodNotSupported, type StatusDetails } from '@kapstan/api/errors';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';
 import type { RequestContext } from '../registry/request-context.ts';
 import { documentForm, readDocument } from '../schema/decode-object.ts';

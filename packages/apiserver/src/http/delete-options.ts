@@ -1,13 +1,8 @@
 // The options of delete and deletecollection, from the body or else from the query.
 // Source: apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
-import {
-  type FieldError,
-  formatApiVersion,
-  invalidField,
-  newBadRequest,
-  newInvalid,
-  type PropagationPolicy,
-} from '@kapstan/api';
+
+import { type FieldError, invalidField, newBadRequest, newInvalid } from '@kapstan/api/errors';
+import { formatApiVersion, type PropagationPolicy } from '@kapstan/api/internal';
 import type { DeleteRequest } from '../registry/resource-store.ts';
 import { validateDryRun } from '../registry/write-options.ts';
 import { definitionSchema } from '../schema/builtin-schemas.ts';

@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { CallAbort, type CallSignal, type Clock, newBadRequest, newRequestEntityTooLarge } from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { newBadRequest, newRequestEntityTooLarge } from '@kapstan/api/errors';
+import { CallAbort, type CallSignal } from '@kapstan/api/internal';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import { parseRequestUrl } from './request-url.ts';
 import {

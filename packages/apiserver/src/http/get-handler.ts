@@ -1,5 +1,8 @@
 // GET of one object or of a subresource. Source: apiserver handlers/get.go.
-import { abortSignalOf, newBadRequest, type UnstructuredObject } from '@kapstan/api';
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
+import { abortSignalOf } from '@kapstan/api/internal';
 import type { ByteSubresource } from '../registry/resource-definition.ts';
 import { methodNotAllowed } from '../registry/route-errors.ts';
 import { sendObject, sendStored } from './object-response.ts';

@@ -1,7 +1,8 @@
 // GracefulShutdown: the steps in which a server stops: no longer ready, then closed to new requests, then drained. Driven by
 // api-server.ts, which asks it about every request. Source: apiserver server/genericapiserver.go (RunWithContext),
 // filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
-import { type Clock, delay, newServiceUnavailable } from '@kapstan/api';
+import { type Clock, delay } from '@kapstan/api';
+import { newServiceUnavailable } from '@kapstan/api/errors';
 import type { Exchange } from './exchange.ts';
 import type { HealthCheck } from './health.ts';
 import type { HttpServer } from './http-server.ts';

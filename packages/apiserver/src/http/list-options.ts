@@ -1,6 +1,7 @@
 // The options of list, watch and deletecollection in the query: read, defaulted and checked.
 // Source: apimachinery internalversion ListOptions, its defaults (WatchList on) and validation.
-import { FieldSelector, newBadRequest, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { FieldSelector, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import { requireValidListOptions } from '../registry/list-validation.ts';
 import type { SelectRequest, WatchRequest } from '../registry/resource-store.ts';
 import { decodeBoolean, decodeInteger } from './query-parameters.ts';

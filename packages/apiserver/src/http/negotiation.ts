@@ -1,6 +1,7 @@
 // Content negotiation: in which format and shape an answer is wanted, in which format a body comes.
 // Source: apiserver pkg/endpoints/handlers/negotiation (1.36); the first, coarser check is go-restful's.
-import { newNotAcceptable, StatusError } from '@kapstan/api';
+import { StatusError } from '@kapstan/api';
+import { newNotAcceptable } from '@kapstan/api/errors';
 import { jsonFormat, type WireFormat, wireFormats } from '../codec/wire-format.ts';
 import { unknownBodyFormat } from '../registry/route-errors.ts';
 import { essenceOf, hasWellFormedParameters, type MediaType, parseAccept } from './media-type.ts';

@@ -1,4 +1,5 @@
-import { newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AdmissionAttributes, AdmissionControl } from '../registry/admission-control.ts';

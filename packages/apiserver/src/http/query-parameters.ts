@@ -1,5 +1,7 @@
 // Values of the query as the conversion of Go's url.Values reads them. Used by every parser of options.
-import { goQuote, newBadRequest } from '@kapstan/api';
+
+import { newBadRequest } from '@kapstan/api/errors';
+import { goQuote } from '@kapstan/api/internal';
 import type { QueryOptions, QueryOptionTypes } from '../registry/resource-definition.ts';
 import { canonicalTime, GoTimeError } from '../schema/go-time.ts';
 

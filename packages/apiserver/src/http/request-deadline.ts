@@ -1,6 +1,7 @@
 // How long a request may take: what the client asks for with ?timeout=, within the server's bounds.
 // Source: filters/request_deadline.go; handlers/finisher (34 s for writes).
-import { newBadRequest, parseDuration } from '@kapstan/api';
+import { parseDuration } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import type { RequestInfo } from './request-info.ts';
 
 /** Writes get less than other requests, so that their clients hear of it before they give up themselves. */

@@ -1,14 +1,8 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
-import {
-  type Clock,
-  copyInSlices,
-  type GroupVersionKind,
-  isStatusError,
-  newBadRequest,
-  type SlicedWork,
-  stringifyInSlices,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import { type Clock, isStatusError, type UnstructuredObject } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
+import { copyInSlices, type GroupVersionKind, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../authz/authorizer.ts';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';

@@ -1,5 +1,5 @@
 import type { UnstructuredObject } from '@kapstan/api';
-import { newAlreadyExists, newServerTimeout } from '@kapstan/api';
+import { newAlreadyExists, newServerTimeout } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

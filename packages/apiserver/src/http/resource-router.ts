@@ -1,6 +1,7 @@
 // ResourceRouter: from a parsed URL to the resource and its handler, or to the refusal that kube-apiserver gives.
 // Source: apiserver endpoints/installer.go (which routes exist). Custom resources: custom-resource-router.ts.
-import { newBadRequest, newMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newMethodNotSupported } from '@kapstan/api/errors';
 import type { ResourceCatalog, ServedResource } from '../registry/catalog.ts';
 import type { ObjectSubresource, Verb } from '../registry/resource-definition.ts';
 import {

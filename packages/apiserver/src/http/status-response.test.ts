@@ -1,4 +1,5 @@
-import { newAlreadyExists, newConflict, newNotFound, StatusError } from '@kapstan/api';
+import { StatusError } from '@kapstan/api';
+import { newAlreadyExists, newConflict, newNotFound } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { statusOf, wireStatus } from './status-response.ts';
 

@@ -1,12 +1,9 @@
 // The Table form of objects: columns and rows of meta.k8s.io around what a kind's convertor says.
 // Source: apiserver handlers/response.go (asTable), meta/v1 Table.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  newBadRequest,
-  newNotAcceptable,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newNotAcceptable } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { cellsAt, RowCells } from '../table/row-cells.ts';
 import type { TableConvertor } from '../table/table.ts';

@@ -3,7 +3,8 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
-import { abortSignalOf, newServiceUnavailable } from '@kapstan/api';
+import { newServiceUnavailable } from '@kapstan/api/errors';
+import { abortSignalOf } from '@kapstan/api/internal';
 import { type Connection, escapePath, formatHostPort } from '../registry/destination.ts';
 import type { Exchange } from './exchange.ts';
 import type { HandlerPorts } from './resource-call.ts';

@@ -1,6 +1,7 @@
 // What a peer refuses with, as an answer of this server. Used by tunnel-bytes.ts. Source: apiserver registry/generic/rest
 // (GenericHttpResponseChecker), apimachinery pkg/api/errors (NewGenericServerResponse).
-import { newBadRequest, newInternalError, StatusError, type StatusReason } from '@kapstan/api';
+import { StatusError, type StatusReason } from '@kapstan/api';
+import { newBadRequest, newInternalError } from '@kapstan/api/errors';
 
 /** What was asked for, in the words of errors. */
 export interface AskedObject {

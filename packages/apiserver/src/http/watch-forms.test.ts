@@ -1,4 +1,4 @@
-import { newInternalError } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readEnvelope } from '../codec/protobuf-envelope.ts';

@@ -1,5 +1,6 @@
 // A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
-import { isExpired, newMethodNotSupported } from '@kapstan/api';
+import { isExpired } from '@kapstan/api';
+import { newMethodNotSupported } from '@kapstan/api/errors';
 import { parseListOptions, watchRequestOf } from './list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from './negotiation.ts';
 import { selectedScopeOf } from './request-labels.ts';

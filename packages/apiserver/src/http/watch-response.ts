@@ -1,7 +1,8 @@
 // WatchResponse: the stream of one watch. Takes events from the store at any speed, writes shared frames to the socket
 // as fast as the peer reads, ends a peer that falls too far behind.
 // Source: apiserver endpoints/handlers/watch.go.
-import { type Clock, newInternalError, type UnstructuredObject } from '@kapstan/api';
+import type { Clock, UnstructuredObject } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { StoredObject } from './encodings.ts';
 import { pieceBytes, piecesOf } from './frame-pieces.ts';

@@ -1,14 +1,9 @@
 // YamlBodies: has the YAML of requests read before the turn that decodes them: what is long by a thread (schema/yaml-thread.ts).
 // One a server, asked by resource-call.ts and patch-handler.ts.
 import { Worker } from 'node:worker_threads';
-import {
-  type CallSignal,
-  type Clock,
-  newInternalError,
-  newRequestEntityTooLarge,
-  runWhole,
-  type SlicedWork,
-} from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { newInternalError, newRequestEntityTooLarge } from '@kapstan/api/errors';
+import { type CallSignal, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { JobThread } from '../schema/job-thread.ts';
 import { decodeText, readJsonText } from '../schema/json-reader.ts';

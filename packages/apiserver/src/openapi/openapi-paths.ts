@@ -1,6 +1,6 @@
 // Paths of an OpenAPI v3 document: what can be done with each resource, with the query parameters that clients look for
 // (kubectl asks here whether the server validates fields and knows dry runs). Source: apiserver endpoints/installer.go.
-import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 import { discoveryFacts } from '@kapstan/kinds/facts';
 import type { QueryOptionTypes, ResourceDefinition } from '../registry/resource-definition.ts';
 import { refTo } from './openapi-schemas.ts';

@@ -1,6 +1,6 @@
 // Component schemas of an OpenAPI v3 document: the definitions that a group version's kinds reach, in OpenAPI's words.
 // Built-in ones from the facts, which shorten names and leave out what follows; custom ones from their definitions.
-import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api';
+import { formatApiVersion, type GroupVersion, getOwn, setOwn } from '@kapstan/api/internal';
 import { type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { builtinDefinitionName } from '../schema/builtin-schemas.ts';

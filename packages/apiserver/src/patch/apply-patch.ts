@@ -1,19 +1,18 @@
 // PATCH but for apply: reads the patch once, applies it to the present object as often as the update loop asks, and pours
 // the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
+
+import { StatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import {
   copyInSlices,
   formatApiVersion,
   type GroupVersionKind,
   isJsonObject,
   JsonSyntaxError,
-  newBadRequest,
   runWhole,
   type SlicedWork,
-  StatusError,
   setOwn,
-  stringifyJson,
-  type UnstructuredObject,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { decodeDocumentInSlices, interpretKind, kindRegistry } from '../schema/decode-object.ts';
 import { type FieldValidation, StrictErrors, strictDecodingText, warningTexts } from '../schema/field-validation.ts';
 import { decodeText, readJsonText } from '../schema/json-reader.ts';

@@ -1,19 +1,19 @@
 // application/json-patch+json: RFC 6902 as kube-apiserver reads it, which differs in corners: replace adds, absent
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
+
+import { StatusError, stringifyJson } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import {
   copyAtPace,
   getOwn,
   isJsonObject,
   JsonSyntaxError,
   maxJsonDepth,
-  newBadRequest,
   type SlicedWork,
   SlicePace,
-  StatusError,
   setOwn,
   sortInSlices,
-  stringifyJson,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { findDifferences } from '../registry/json-equality.ts';
 import { StrictErrors } from '../schema/field-validation.ts';
 import { readJsonText } from '../schema/json-reader.ts';

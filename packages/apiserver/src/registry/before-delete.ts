@@ -5,10 +5,10 @@ import {
   formatTime,
   type GroupResource,
   type KubernetesObject,
-  newConflict,
   type ObjectMeta,
   parseTime,
 } from '@kapstan/api';
+import { newConflict } from '@kapstan/api/errors';
 import { metaOf } from './object-meta.ts';
 import type { DeleteRequest } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';

@@ -1,6 +1,8 @@
 // BuiltinKind: what one folder (registry/<group>/<resource>) says about its resource; all else comes from the facts.
 // builtin-resource.ts makes the definition that the server works with.
-import type { Clock, DeepReadonly, GroupKind, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+
+import type { Clock, DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import type { GroupKind } from '@kapstan/api/internal';
 import type { TokenIssuer } from './core/serviceaccounts/token-issuer.ts';
 import type { NodePortRange, NodePortRegistry } from './core/services/node-ports.ts';
 import type { RequestContext } from './request-context.ts';

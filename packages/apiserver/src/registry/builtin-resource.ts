@@ -1,12 +1,8 @@
 // From a BuiltinKind and the facts to the ResourceDefinition of one built-in resource.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  type KubernetesObject,
-  newNotImplemented,
-  parseApiVersion,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { newNotImplemented } from '@kapstan/api/errors';
+import { formatApiVersion, parseApiVersion } from '@kapstan/api/internal';
 import {
   behaviourFacts,
   discoveryFacts,

@@ -1,13 +1,8 @@
 // The strategies of a built-in kind and of its /status endpoint, from the facts and what its BuiltinKind adds.
 // Source: pkg/registry/<group>/<resource>/strategy.go, which repeat these steps in every folder.
-import {
-  copyInSlices,
-  type DeepReadonly,
-  getOwn,
-  type KubernetesObject,
-  runWhole,
-  type SlicedWork,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { copyInSlices, getOwn, runWhole, type SlicedWork } from '@kapstan/api/internal';
 import type { ResourceBehaviour } from '@kapstan/kinds/facts';
 import { normalizeGoForm, normalizeGoFormInSlices } from '../schema/go-form.ts';
 import type { BuiltinKind } from './builtin-kind.ts';

@@ -1,6 +1,7 @@
 // The time that a call in process may take: its own signal, and what `timeoutMs` says, as one signal. Used by
 // in-process-client.ts and in-process-lister-watcher.ts.
-import { type CallOptions, type Clock, newTimeout } from '@kapstan/api';
+import type { CallOptions, Clock } from '@kapstan/api';
+import { newTimeout } from '@kapstan/api/errors';
 
 /**
  * Rejects with 504 when the time of the call is over, and with the signal's reason when that aborts: at once, also where

@@ -1,4 +1,5 @@
-import { type DeepReadonly, newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { configMap, refusal, StoreFixture, testContext, unconditionalStrategy } from '../testing/store-fixture.ts';

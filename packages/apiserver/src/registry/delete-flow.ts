@@ -1,15 +1,9 @@
 // Delete: graceful, with finalizers, or at once.
 // Source: apiserver registry/generic/registry/store.go (Delete).
-import {
-  type DeepReadonly,
-  deepCopy,
-  formatTime,
-  isNotFound,
-  type KubernetesObject,
-  newConflict,
-  newNotFound,
-  type Preconditions,
-} from '@kapstan/api';
+
+import { type DeepReadonly, deepCopy, formatTime, isNotFound, type KubernetesObject } from '@kapstan/api';
+import { newConflict, newNotFound } from '@kapstan/api/errors';
+import type { Preconditions } from '@kapstan/api/internal';
 import type { Stored } from '@kapstan/storage';
 import { beforeDelete, type GraceDecision, markAsDeleting } from './before-delete.ts';
 import { finalizersForDeletion, requireValidDeleteRequest } from './delete-request.ts';

@@ -1,5 +1,6 @@
 // Deletions beside other writes, and those of objects that nobody can read.
-import { newForbidden, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {

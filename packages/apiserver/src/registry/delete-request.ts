@@ -1,13 +1,7 @@
 // What a delete asks for: its validation and its effect on the collector's finalizers.
 // Source: apiserver registry/generic/registry/store.go (deletionFinalizersForGarbageCollection).
-import {
-  type DeepReadonly,
-  type FieldError,
-  invalidField,
-  type KubernetesObject,
-  newInvalid,
-  notSupportedField,
-} from '@kapstan/api';
+import type { DeepReadonly, KubernetesObject } from '@kapstan/api';
+import { type FieldError, invalidField, newInvalid, notSupportedField } from '@kapstan/api/errors';
 import { foregroundFinalizer, orphanFinalizer } from './object-meta-validation.ts';
 import type { DeleteRequest } from './resource-store.ts';
 import type { ResourceStrategy } from './strategy.ts';

@@ -1,11 +1,6 @@
-import {
-  type KubernetesObject,
-  newNotFound,
-  resource,
-  type SlicedWork,
-  type UnstructuredObject,
-  type WatchEvent,
-} from '@kapstan/api';
+import { type KubernetesObject, resource, type UnstructuredObject, type WatchEvent } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
+import type { SlicedWork } from '@kapstan/api/internal';
 import { listWatchConformance, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import type { Engine } from '@kapstan/storage';
 import { openLmdbEngine } from '@kapstan/storage-lmdb';

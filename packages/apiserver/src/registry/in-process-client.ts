@@ -1,11 +1,11 @@
 // InProcessClient: the ResourceClient port straight on the registry, without HTTP. Its watches are the storage's own
 // events: the same shared objects, no copies, no buffers. What single-object calls return is the caller's own.
+
 import {
   type ApplyOptions,
   apiVersionOf,
   type CallOptions,
   type Clock,
-  callChecks,
   type DeepReadonly,
   type DeleteOptions,
   deepCopy,
@@ -15,7 +15,6 @@ import {
   type ListerWatcherScope,
   type ListOptions,
   type ListResult,
-  newNotImplemented,
   ObjectList,
   type ObjectTarget,
   type Patch,
@@ -28,6 +27,8 @@ import {
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
+import { newNotImplemented } from '@kapstan/api/errors';
+import { callChecks } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { withinTime } from './call-time.ts';
 import type { ResourceCatalog, ServedResource } from './catalog.ts';

@@ -1,4 +1,5 @@
-import type { CallSignal, Revision, SlicedWork, UnstructuredObject } from '@kapstan/api';
+import type { Revision, UnstructuredObject } from '@kapstan/api';
+import type { CallSignal, SlicedWork } from '@kapstan/api/internal';
 import { type TestConfigMap, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { Stored } from '@kapstan/storage';
 import { beforeEach, describe, expect, it } from 'vitest';

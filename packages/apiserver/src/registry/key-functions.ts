@@ -1,6 +1,6 @@
 // Storage keys of one resource: "/registry/pods", "/registry/pods/default", "/registry/pods/default/web".
 // Source: apiserver registry/generic/registry/store.go (NamespaceKeyFunc).
-import { newBadRequest } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import { pathSegmentErrors } from './names.ts';
 
 export interface KeyScope {

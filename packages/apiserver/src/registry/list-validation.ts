@@ -1,6 +1,6 @@
 // What does not go together in the options of a list or a watch. Read from the query by http/, given by callers in process.
 // Source: apimachinery internalversion ValidateListOptions (WatchList on).
-import { type FieldError, forbiddenField, newInvalid, notSupportedField } from '@kapstan/api';
+import { type FieldError, forbiddenField, newInvalid, notSupportedField } from '@kapstan/api/errors';
 
 /** As they came; absent texts are "". A watch with its defaults filled in. */
 export interface ListOptionTexts {

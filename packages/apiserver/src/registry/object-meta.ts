@@ -1,14 +1,15 @@
 // System metadata of objects: what the server wipes, fills and carries over on creates and updates.
 // Source: apiserver registry/rest/meta.go, create.go (BeforeCreate) and update.go (BeforeUpdate).
+
 import {
   type DeepReadonly,
   formatTime,
   type KubernetesObject,
-  knownSize,
-  newBadRequest,
   type ObjectMeta,
   type OwnerReference,
 } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
+import { knownSize } from '@kapstan/api/internal';
 
 /** The object's metadata, made when absent. */
 export function metaOf(object: KubernetesObject): ObjectMeta {

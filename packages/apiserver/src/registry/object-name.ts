@@ -1,6 +1,7 @@
 // The name and namespace of an object in a body against those in the path. Source: handlers.checkName,
 // rest.EnsureObjectNamespaceMatchesRequestNamespace (1.36).
-import { newBadRequest, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 
 /** Throws 400 when they differ. Fills in a missing namespace. */
 export function checkObjectName(

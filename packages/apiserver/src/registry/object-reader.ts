@@ -1,6 +1,8 @@
 // ObjectReader: how the server itself looks at objects: from the cache, which may lag, or live. Between admission plug-ins,
 // authenticators and the catalog.
-import { type DeepReadonly, type GroupVersionResource, isNotFound, type UnstructuredObject } from '@kapstan/api';
+
+import { type DeepReadonly, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { ResourceCatalog } from './catalog.ts';
 import { pathSegmentErrors } from './names.ts';
 import { serverContext } from './server-context.ts';

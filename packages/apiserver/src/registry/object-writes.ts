@@ -1,16 +1,9 @@
 // ObjectWrites: create, update, patch and apply of an object or of one of its parts, from the decoded request to the store.
 // The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
-import {
-  fitsOneSlice,
-  formatApiVersion,
-  type GroupVersionKind,
-  type KubernetesObject,
-  newConflict,
-  newNotImplemented,
-  type Patch,
-  type SlicedWork,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { KubernetesObject, Patch, UnstructuredObject } from '@kapstan/api';
+import { newConflict, newNotImplemented } from '@kapstan/api/errors';
+import { fitsOneSlice, formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns, type Stored } from '@kapstan/storage';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
 import { type DocumentForm, decodeObjectInSlices } from '../schema/decode-object.ts';

@@ -1,13 +1,8 @@
 // What a resource has no route for: no such path, no such method, no such body. The router of http/ and the in-process
 // client refuse with them before any handler. Source: go-restful's errors as apiserver turns them into Status
 // (NewGenericServerResponse); apiextensions crdHandler for custom resources.
-import {
-  newMethodNotSupported,
-  newNotFound,
-  newUnsupportedMediaType,
-  StatusError,
-  type UnstructuredObject,
-} from '@kapstan/api';
+import { StatusError, type UnstructuredObject } from '@kapstan/api';
+import { newMethodNotSupported, newNotFound, newUnsupportedMediaType } from '@kapstan/api/errors';
 import type { ServedResource } from './catalog.ts';
 import type { Subresource, Verb } from './resource-definition.ts';
 

@@ -1,14 +1,9 @@
 // The /scale subresource of workloads: an autoscaling/v1 Scale made from the object and written back into it.
 // Source: pkg/registry/apps/<resource>/storage ScaleREST.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  type KubernetesObject,
-  newConflict,
-  newInvalid,
-  newNotFound,
-  type UnstructuredObject,
-} from '@kapstan/api';
+
+import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
+import { newConflict, newInvalid, newNotFound } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import { definitionSchema } from '../schema/builtin-schemas.ts';
 import { normalizeGoForm } from '../schema/go-form.ts';
 import { scaleTable } from '../table/scale-table.ts';

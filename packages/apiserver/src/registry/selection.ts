@@ -1,15 +1,14 @@
 // What a list or watch selects, parsed and checked, and the keys that it has to look at.
 // Source: apiserver registry/generic/registry/store.go (ListPredicate).
 import {
-  dnsLabelErrors,
   everyField,
   everyLabel,
   type FieldSelector,
   type KubernetesObject,
-  newBadRequest,
   parseFieldSelector,
   parseLabelSelector,
 } from '@kapstan/api';
+import { dnsLabelErrors, newBadRequest } from '@kapstan/api/errors';
 import { matchesSingleName, type SelectionPredicate } from '@kapstan/storage';
 import { collectionKey, type KeyScope, objectKeyOf } from './key-functions.ts';
 import { pathSegmentErrors } from './names.ts';

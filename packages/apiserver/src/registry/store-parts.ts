@@ -1,16 +1,14 @@
 // StoreParts: what the flows of one GenericStore share, and the small things that all of them do with it.
+
 import {
   type Clock,
   type DeepReadonly,
   type GroupResource,
   type KubernetesObject,
-  newInvalidTold,
-  parseRevision,
   type Revision,
   StatusError,
-  type ToldErrors,
-  tellFieldErrors,
 } from '@kapstan/api';
+import { newInvalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@kapstan/api/internal';
 import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';

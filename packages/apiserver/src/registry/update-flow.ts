@@ -1,22 +1,22 @@
 // Update: PUT, PATCH, apply and status alike, as one compare-and-set loop.
 // Source: apiserver registry/generic/registry/store.go (Update).
+
 import {
-  copyInSlices,
   type DeepReadonly,
   deepCopy,
-  formatRevision,
-  invalidField,
   isNotFound,
   type KubernetesObject,
-  type ManagedFieldsEntry,
-  newConflict,
-  newInvalid,
-  newNotFound,
   type ObjectMeta,
-  type Preconditions,
   type Revision,
-  type SlicedWork,
 } from '@kapstan/api';
+import { invalidField, newConflict, newInvalid, newNotFound } from '@kapstan/api/errors';
+import {
+  copyInSlices,
+  formatRevision,
+  type ManagedFieldsEntry,
+  type Preconditions,
+  type SlicedWork,
+} from '@kapstan/api/internal';
 import { checkPreconditions, type ResponseMeta, runInTurns, Stored, type UpdateResult } from '@kapstan/storage';
 import { admitCreate, prepareCreate, requestNamespace, reserveForCreate } from './create-flow.ts';
 import { jsonEqualInSlices, membersEqual } from './json-equality.ts';

@@ -1,17 +1,17 @@
 // VirtualResource: a built-in resource that keeps nothing: what is created is answered, and that is all (reviews, bindings), or what
 // is read is found out right then (component statuses). Made by authz/, authn/ and registry/core; installed in the catalog beside
 // the stored ones.
-import {
-  type DeepReadonly,
-  formatApiVersion,
-  type GroupResource,
-  type KubernetesObject,
-  newMethodNotSupported,
-  newNotFound,
-  type ResourceVersion,
-  type Revision,
-  type UnstructuredObject,
+
+import type {
+  DeepReadonly,
+  GroupResource,
+  KubernetesObject,
+  ResourceVersion,
+  Revision,
+  UnstructuredObject,
 } from '@kapstan/api';
+import { newMethodNotSupported, newNotFound } from '@kapstan/api/errors';
+import { formatApiVersion } from '@kapstan/api/internal';
 import { matches, type StorageWatch, Stored, type StoredList } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl } from './admission-control.ts';
 import { defineBuiltin } from './builtin-resource.ts';

@@ -1,6 +1,13 @@
 // The options of create, update and patch, and what is wrong with them. Read from the query by http/, given by callers in
 // process. Source: apimachinery meta/v1 validation (1.36).
-import { type FieldError, forbiddenField, invalidField, newInvalid, requiredField, tooLongField } from '@kapstan/api';
+import {
+  type FieldError,
+  forbiddenField,
+  invalidField,
+  newInvalid,
+  requiredField,
+  tooLongField,
+} from '@kapstan/api/errors';
 
 /** Longest name of a field manager, in bytes. */
 export const maxManagerBytes = 128;

@@ -1,6 +1,6 @@
 // Schemas of the built-in kinds as SchemaNodes, made from the facts' OpenAPI definitions on first use. Above:
 // decoding, patches, apply, OpenAPI. Below: @kapstan/kinds/facts.
-import { getOwn } from '@kapstan/api';
+import { getOwn } from '@kapstan/api/internal';
 import { type GoTypeName, goTypeFacts, type RawSchema, schemaFacts } from '@kapstan/kinds/facts';
 import { embeddedStructs } from './embedded-structs.ts';
 import type { SchemaNode } from './schema-node.ts';

@@ -1,20 +1,18 @@
 // The body of a request as an object of the kind that the endpoint takes: read, checked for kind and version, poured
 // into its types, complaints judged by ?fieldValidation=. Called by http/ for creates and updates; the patches use the parts.
+
+import { stringifyJson, type UnstructuredObject } from '@kapstan/api';
+import { invalidField, newBadRequest, newInvalid } from '@kapstan/api/errors';
 import {
   fitsOneSlice,
   formatApiVersion,
   type GroupVersion,
   type GroupVersionKind,
-  invalidField,
   isJsonObject,
-  newBadRequest,
-  newInvalid,
   parseApiVersion,
   runWhole,
   type SlicedWork,
-  stringifyJson,
-  type UnstructuredObject,
-} from '@kapstan/api';
+} from '@kapstan/api/internal';
 import { builtinSchema, definitionSchema } from './builtin-schemas.ts';
 import {
   type FieldValidation,

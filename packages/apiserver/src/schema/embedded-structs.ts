@@ -1,6 +1,6 @@
 // Which fields of a built-in definition stand in embedded Go structs, from the flags of the protobuf facts. Go's JSON
 // decoder names these structs in its complaints.
-import { getOwn } from '@kapstan/api';
+import { getOwn } from '@kapstan/api/internal';
 import { type ProtobufField, protobufFacts } from '@kapstan/kinds/facts';
 
 /** JSON field → names of the embedded structs around it, the outer one first. Fields of the struct itself are not in it. */

@@ -1,6 +1,6 @@
 // The one JSON form of a built-in object: what decoding into Kubernetes' Go types and encoding again would give. Empty
 // optional fields go, required ones appear with their zero value. Made from the struct tags in the protobuf facts.
-import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api';
+import { fitsOneSlice, getOwn, isJsonObject, membersPerSlice, type SlicedWork, setOwn } from '@kapstan/api/internal';
 import { type ProtobufField, protobufFacts, schemaFacts } from '@kapstan/kinds/facts';
 import { normalizeScalar, resourceAmountForm, type ScalarForm, scalarFormOf, zeroOfScalar } from './scalar-form.ts';
 

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { newInternalError, systemClock } from '@kapstan/api';
+import { systemClock } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
 import { JobThread } from './job-thread.ts';
 

@@ -2,14 +2,9 @@
 // (validation/large-object-validation.ts). Started when it is needed; ended when it has been idle, when a job takes too long or nobody
 // waits for it any more, and with its owner.
 import type { Worker } from 'node:worker_threads';
-import {
-  addAbortListener,
-  type CallSignal,
-  type CancelTimer,
-  type Clock,
-  newInternalError,
-  removeAbortListener,
-} from '@kapstan/api';
+import type { CancelTimer, Clock } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
+import { addAbortListener, type CallSignal, removeAbortListener } from '@kapstan/api/internal';
 
 const idleMs = 10_000;
 /** A job whose asker has gone may still end by itself for so long: a thread that is ended costs the next job its start. */

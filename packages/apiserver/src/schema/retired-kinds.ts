@@ -1,6 +1,6 @@
 // Kinds that kube-apiserver 1.36 can still decode in versions that it serves no longer, or that are no resource: a body of one
 // is refused for its version or its kind, not as unknown. Above: decode-object.ts.
-import { formatApiVersion, type GroupVersionKind } from '@kapstan/api';
+import { formatApiVersion, type GroupVersionKind } from '@kapstan/api/internal';
 
 const workloads = 'ControllerRevision Deployment Scale StatefulSet';
 const roles = 'ClusterRole ClusterRoleBinding Role RoleBinding';

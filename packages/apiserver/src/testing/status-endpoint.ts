@@ -1,5 +1,6 @@
 // The /status endpoints of built-in kinds without a store: what their strategies make of two statuses. For tests.
-import { deepCopy, formatFieldError, type UnstructuredObject } from '@kapstan/api';
+import { deepCopy, type UnstructuredObject } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import { builtinResources } from '../registry/builtin-resources.ts';
 import type { ResourceDefinition, StrategySubresource } from '../registry/resource-definition.ts';
 import { testContext } from './store-fixture.ts';

@@ -2,13 +2,9 @@
 // functions and others are served meanwhile (docs/decisions/0018-large-objects-are-validated-in-a-thread.md). One a server, handed
 // to its stores.
 import { Worker } from 'node:worker_threads';
-import {
-  type CallSignal,
-  type Clock,
-  newInternalError,
-  newRequestEntityTooLarge,
-  stringifyInSlices,
-} from '@kapstan/api';
+import type { Clock } from '@kapstan/api';
+import { newInternalError, newRequestEntityTooLarge } from '@kapstan/api/errors';
+import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { DefinitionOrigin } from '../registry/definition-origin.ts';
 import type { LargeValidation, LargeValidationCall, ToldFindings } from '../registry/large-validation.ts';

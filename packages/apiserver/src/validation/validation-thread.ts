@@ -1,7 +1,8 @@
 // The thread that validates large objects. It makes its own definitions, the same as the server's, from what it is told of them.
 // Started, fed and ended by large-object-validation.ts, one object at a time.
 import { parentPort } from 'node:worker_threads';
-import { type KubernetesObject, parseJson, systemClock, tellFieldErrors, type UnstructuredObject } from '@kapstan/api';
+import { type KubernetesObject, parseJson, systemClock, type UnstructuredObject } from '@kapstan/api';
+import { tellFieldErrors } from '@kapstan/api/internal';
 import { customResource } from '../crd/custom-resource.ts';
 import { definitionResource } from '../crd/definition-resource.ts';
 import { builtinResources } from '../registry/builtin-resources.ts';

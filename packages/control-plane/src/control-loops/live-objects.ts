@@ -10,10 +10,10 @@ import {
   type ObjectMeta,
   type ObjectTarget,
   type OwnerReference,
-  type PropagationPolicy,
   type Resource,
   type ResourceClient,
 } from '@kapstan/api';
+import type { PropagationPolicy } from '@kapstan/api/internal';
 import { formatIdentity, type ObjectIdentity } from './object-identity.ts';
 import type { ServedKinds } from './served-kinds.ts';
 

@@ -1,6 +1,7 @@
 // NodePortRepair: looks every three minutes whether the node ports that are written down are those of the services. Where several
 // servers share a store; started and ended by control-plane.ts. Source: pkg/registry/core/service/portallocator/controller.
-import { type Clock, type KubernetesObject, type Logger, newConflict, type ResourceClient } from '@kapstan/api';
+import type { Clock, KubernetesObject, Logger, ResourceClient } from '@kapstan/api';
+import { newConflict } from '@kapstan/api/errors';
 import { NodePortCheck } from '@kapstan/apiserver';
 import { EventRecorder } from '@kapstan/controller';
 import { Service } from '@kapstan/kinds/core/v1';

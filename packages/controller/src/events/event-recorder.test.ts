@@ -1,14 +1,13 @@
 import {
   type CallOptions,
   type LogFields,
-  newInternalError,
-  newNotFound,
   type Patch,
   type Resource,
   type ResourceClient,
   silentLogger,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { newInternalError, newNotFound } from '@kapstan/api/errors';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { EventCorrelator } from './event-correlator.ts';

@@ -4,13 +4,10 @@ import {
   type Clock,
   deepCopy,
   type LogFields,
-  newAlreadyExists,
-  newConflict,
-  newForbidden,
-  newNotFound,
   type ResourceClient,
   silentLogger,
 } from '@kapstan/api';
+import { newAlreadyExists, newConflict, newForbidden, newNotFound } from '@kapstan/api/errors';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import type { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,6 @@
 // Part of storage-conformance.ts: the compare-and-set loop of updates.
-import { isConflict, newConflict } from '@kapstan/api';
+import { isConflict } from '@kapstan/api';
+import { newConflict } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
 import { isStorageError } from '../storage-error.ts';
 import { keyOf, podOf, type StorageBench } from './storage-fixture.ts';

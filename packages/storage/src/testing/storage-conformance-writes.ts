@@ -1,5 +1,6 @@
 // Part of storage-conformance.ts: keys, creates, gets and deletes.
-import { isTooLargeResourceVersion, newForbidden, type StatusError } from '@kapstan/api';
+import { isTooLargeResourceVersion, type StatusError } from '@kapstan/api';
+import { newForbidden } from '@kapstan/api/errors';
 import { expect, it } from 'vitest';
 import { isStorageError, type StorageErrorCode } from '../storage-error.ts';
 import { jsonEncoding } from '../stored.ts';

@@ -1,6 +1,9 @@
 // POST deployments/{name}/rollback of extensions/v1beta1: notes down on the deployment that its controller is to roll it back.
 // Historic: clients of today set the template themselves. Source: pkg/registry/apps/deployment/storage RollbackREST.
-import { isJsonObject, newBadRequest, newInvalid, setOwn, type UnstructuredObject } from '@kapstan/api';
+
+import type { UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newInvalid } from '@kapstan/api/errors';
+import { isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../../../schema/schema-node.ts';
 import type { ServedResource } from '../../catalog.ts';
 import { metaOf } from '../../object-meta.ts';

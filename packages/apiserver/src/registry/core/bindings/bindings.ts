@@ -1,6 +1,7 @@
 // Bindings: the old way to assign a pod to a node, with the pod's name in the body. Source: pod/storage LegacyBindingREST.
 
-import { newBadRequest, newNotFound, type UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import { newBadRequest, newNotFound } from '@kapstan/api/errors';
 import type { Binding, Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { ResourceStore } from '../../resource-store.ts';

@@ -1,4 +1,4 @@
-import { formatFieldError } from '@kapstan/api';
+import { formatFieldError } from '@kapstan/api/errors';
 import type { Namespace } from '@kapstan/kinds/core/v1';
 import { expect, it } from 'vitest';
 import { definitionOf } from '../../../testing/status-endpoint.ts';

@@ -1,6 +1,7 @@
 // Where the kubelet of a node listens, as the node's status says. For the subresources of pods and nodes that lead to it.
 // Source: pkg/kubelet/client (NodeConnectionInfoGetter), pkg/util/node (GetPreferredNodeAddress).
-import { type DeepReadonly, isNotFound, newNotFound } from '@kapstan/api';
+import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
 import type { Node } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { RequestContext } from '../../request-context.ts';

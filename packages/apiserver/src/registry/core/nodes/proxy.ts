@@ -1,5 +1,5 @@
 // nodes/proxy: to the kubelet of a node, or to another port of its machine. Source: pkg/registry/core/node (ResourceLocation).
-import { newBadRequest } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import type { Node } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { type Connection, parseNamedPort, parsePort } from '../../destination.ts';

@@ -1,7 +1,7 @@
 // Addresses to which a request may be passed on: not to the server itself, its neighbours on the link, or to many at once.
 // Source: net.IP.IsGlobalUnicast of Go, as pods/proxy and nodes/proxy ask it.
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import { newBadRequest } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 
 const refused = new BlockList();

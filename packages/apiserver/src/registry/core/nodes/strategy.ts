@@ -1,5 +1,6 @@
 // Nodes. Source: pkg/registry/core/node, pkg/apis/core/validation ValidateNode, ValidateNodeUpdate.
-import { type DeepReadonly, labelValueErrors, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { labelValueErrors, qualifiedNameErrors } from '@kapstan/api/errors';
 import type { Node, Taint } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';

@@ -1,5 +1,6 @@
 // Persistent volumes. Source: pkg/registry/core/persistentvolume, pkg/apis/core/validation ValidatePersistentVolumeSpec.
-import { type DeepReadonly, dnsLabelErrors, dnsSubdomainErrors, formatTime } from '@kapstan/api';
+import { type DeepReadonly, formatTime } from '@kapstan/api';
+import { dnsLabelErrors, dnsSubdomainErrors } from '@kapstan/api/errors';
 import type { PersistentVolume, PersistentVolumeSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinKind, BuiltinServer } from '../../builtin-kind.ts';
 import { jsonEqual } from '../../json-equality.ts';

@@ -1,14 +1,6 @@
 // POST pods/{name}/binding: gives a pod its node. Source: pkg/registry/core/pod/storage BindingREST.
-import {
-  type DeepReadonly,
-  formatFieldErrors,
-  formatTime,
-  type KubernetesObject,
-  newBadRequest,
-  newConflict,
-  newNotFound,
-  StatusError,
-} from '@kapstan/api';
+import { type DeepReadonly, formatTime, type KubernetesObject, StatusError } from '@kapstan/api';
+import { formatFieldErrors, newBadRequest, newConflict, newNotFound } from '@kapstan/api/errors';
 import type { Binding, Pod, PodCondition } from '@kapstan/kinds/core/v1';
 import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import type { BuiltinServer } from '../../builtin-kind.ts';

@@ -1,6 +1,7 @@
 // Subresources of a pod that lead to its node: exec, attach, portforward; and proxy, which leads to the pod itself. Source:
 // pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation), pkg/registry/core/pod/rest/subresources.go.
-import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { formatQuery, parseNamedPort, parsePort } from '../../destination.ts';

@@ -1,5 +1,6 @@
 // Which container of a pod a request means: for logs, exec and attach. Source: pkg/registry/core/pod (validateContainer).
-import { type DeepReadonly, newBadRequest } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { newBadRequest } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 
 /** Throws 400 for a container that the pod does not have, and where it has several and none is named. */

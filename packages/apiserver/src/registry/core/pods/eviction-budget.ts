@@ -1,6 +1,7 @@
 // The disruption budgets that an eviction asks: whether the pod may go, and the count of those that went. For eviction.ts.
 // Source: pkg/registry/core/pod/storage EvictionREST (checkAndDecrement).
-import { type Clock, type DeepReadonly, formatTime, newForbidden, newNotFound, StatusError } from '@kapstan/api';
+import { type Clock, type DeepReadonly, formatTime, StatusError } from '@kapstan/api';
+import { newForbidden, newNotFound } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { PodDisruptionBudget } from '@kapstan/kinds/policy/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';

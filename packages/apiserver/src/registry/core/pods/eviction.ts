@@ -1,18 +1,16 @@
 // POST pods/{name}/eviction: a deletion that asks the disruption budgets first. Source: pkg/registry/core/pod/storage EvictionREST.
+
 import {
   type Clock,
   type DeepReadonly,
   delay,
   formatTime,
-  invalidField,
   isConflict,
-  isJsonObject,
-  newBadRequest,
-  newInvalid,
-  newNotFound,
   StatusError,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { invalidField, newBadRequest, newInvalid, newNotFound } from '@kapstan/api/errors';
+import { isJsonObject } from '@kapstan/api/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { definitionSchema } from '../../../schema/builtin-schemas.ts';
 import { requirePreconditions } from '../../before-delete.ts';

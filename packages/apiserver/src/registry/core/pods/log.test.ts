@@ -1,4 +1,4 @@
-import { newNotFound } from '@kapstan/api';
+import { newNotFound } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { describe, expect, it } from 'vitest';
 import { refusal, testContext } from '../../../testing/store-fixture.ts';

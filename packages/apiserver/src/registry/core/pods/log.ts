@@ -1,5 +1,5 @@
 // pods/log: the log of a container, as its kubelet gives it. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
-import { newInvalid } from '@kapstan/api';
+import { newInvalid } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { formatQuery } from '../../destination.ts';

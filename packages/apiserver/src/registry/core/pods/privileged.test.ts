@@ -1,4 +1,5 @@
-import type { FieldError, UnstructuredObject } from '@kapstan/api';
+import type { UnstructuredObject } from '@kapstan/api';
+import type { FieldError } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import { testContext } from '../../../testing/store-fixture.ts';
 import { builtinResources } from '../../builtin-resources.ts';

@@ -6,13 +6,10 @@ import {
   formatTime,
   isNotFound,
   type KubernetesObject,
-  newBadRequest,
-  newConflict,
-  newInvalid,
-  newNotFound,
-  parseApiVersion,
   type UnstructuredObject,
 } from '@kapstan/api';
+import { newBadRequest, newConflict, newInvalid, newNotFound } from '@kapstan/api/errors';
+import { parseApiVersion } from '@kapstan/api/internal';
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
 import { definitionSchema } from '../../../schema/builtin-schemas.ts';

@@ -1,6 +1,7 @@
 // ClusterAddresses: the addresses of services, each an IPAddress object of its name, so that no two servers on one store give
 // one address twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
-import { isAlreadyExists, isNotFound, newInternalError, type UnstructuredObject } from '@kapstan/api';
+import { isAlreadyExists, isNotFound, type UnstructuredObject } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { ResourceStore } from '../../resource-store.ts';
 import { serverContext } from '../../server-context.ts';

@@ -1,6 +1,7 @@
 // NodePorts: which node ports are taken, on a store that several servers have: a bitmap in it, which each changes by
 // compare-and-set. For service-allocator.ts. Source: pkg/registry/core/service/portallocator, allocator/storage.
-import { type KubernetesObject, newInternalError } from '@kapstan/api';
+import type { KubernetesObject } from '@kapstan/api';
+import { newInternalError } from '@kapstan/api/errors';
 import { NumberPool, type NumberRange } from './number-pool.ts';
 
 /** Source: core/v1 RangeAllocation. */

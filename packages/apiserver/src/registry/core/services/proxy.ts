@@ -1,6 +1,7 @@
 // services/proxy: to one of the pods behind a service, taken at random. Source: pkg/registry/core/service/storage
 // (ResourceLocation).
-import { type DeepReadonly, isNotFound, newBadRequest, newNotFound, newServiceUnavailable } from '@kapstan/api';
+import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { newBadRequest, newNotFound, newServiceUnavailable } from '@kapstan/api/errors';
 import type { EndpointAddress, Endpoints, Pod, Service } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { type NamedPort, parseNamedPort } from '../../destination.ts';

@@ -2,7 +2,8 @@
 // (cluster-addresses.ts) and node ports (node-ports.ts). Both are kept in the store, for all servers on it.
 // Source: pkg/registry/core/service/storage/alloc.go.
 import { isIP } from 'node:net';
-import { type DeepReadonly, type FieldError, isNotFound, newInternalError, newInvalid } from '@kapstan/api';
+import { type DeepReadonly, isNotFound } from '@kapstan/api';
+import { type FieldError, newInternalError, newInvalid } from '@kapstan/api/errors';
 import type { Service, ServiceSpec } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { RequestContext } from '../../request-context.ts';

@@ -1,5 +1,6 @@
 // Storage classes. Source: pkg/apis/storage/v1/defaults.go, pkg/apis/storage/validation ValidateStorageClass.
-import { type DeepReadonly, qualifiedNameErrors } from '@kapstan/api';
+import type { DeepReadonly } from '@kapstan/api';
+import { qualifiedNameErrors } from '@kapstan/api/errors';
 import type { TopologySelectorTerm } from '@kapstan/kinds/core/v1';
 import type { StorageClass } from '@kapstan/kinds/storage.k8s.io/v1';
 import type { BuiltinKind } from '../../builtin-kind.ts';

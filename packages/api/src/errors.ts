@@ -1,0 +1,45 @@
+// Errors as servers, fakes of servers and validators make them. Whoever only asks what an error is needs @kapstan/api alone.
+
+export {
+  duplicateField,
+  type FieldError,
+  fieldChild,
+  fieldIndex,
+  fieldKey,
+  forbiddenField,
+  formatFieldError,
+  formatFieldErrors,
+  invalidField,
+  notFoundField,
+  notSupportedField,
+  requiredField,
+  tooLongField,
+  tooManyField,
+  typeInvalidField,
+} from './field-error.ts';
+export { dnsLabelErrors, dnsSubdomainErrors, labelValueErrors, qualifiedNameErrors } from './qualified-name.ts';
+export type { StatusCause, StatusDetails } from './status.ts';
+export {
+  newAlreadyExists,
+  newBadRequest,
+  newConflict,
+  newExpired,
+  newForbidden,
+  newInsufficientStorage,
+  newInternalError,
+  newInvalid,
+  newMethodNotSupported,
+  newNotAcceptable,
+  newNotFound,
+  newNotImplemented,
+  newRequestEntityTooLarge,
+  newServerTimeout,
+  newServiceUnavailable,
+  newTimeout,
+  newTooLargeResourceVersion,
+  newTooManyRequests,
+  newUnauthorized,
+  newUnsupportedMediaType,
+  type StatusErrorInit,
+  statusErrorFrom,
+} from './status-error.ts';

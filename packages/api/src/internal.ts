@@ -79,6 +79,6 @@ export {
   runWhole,
   type SlicedWork,
 } from './sliced-work.ts';
-export { newInvalidTold } from './status-error.ts';
+export { invalidTold } from './status-error.ts';
 export { TokenBucket, type TokenBucketOptions } from './token-bucket.ts';
 export { initialEventsEndAnnotation } from './watch-event.ts';

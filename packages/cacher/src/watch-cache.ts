@@ -2,7 +2,7 @@
 // by watchers. Source: apiserver storage/cacher/watch_cache.go.
 
 import type { Clock, KubernetesObject, Logger, Revision } from '@kapstan/api';
-import { newExpired, newInternalError } from '@kapstan/api/errors';
+import { expired, internalError } from '@kapstan/api/errors';
 import { deepFreeze } from '@kapstan/api/internal';
 import type { Attributes, GetAttributes, KeyRange, Stored } from '@kapstan/storage';
 import { type CacheEntry, CacheEvent, type ChangeEvent } from './cache-entry.ts';
@@ -105,7 +105,7 @@ export class WatchCache<T extends KubernetesObject> {
    */
   positionAfter(revision: Revision): number {
     const oldest = this.#oldestRevision();
-    if (revision < oldest - 1) throw newExpired(`too old resource version: ${revision} (${oldest - 1})`);
+    if (revision < oldest - 1) throw expired(`too old resource version: ${revision} (${oldest - 1})`);
     return this.ring.firstAfter(revision);
   }
 
@@ -174,7 +174,7 @@ export class WatchCache<T extends KubernetesObject> {
   #oldestKnownRevision(): number {
     if (this.#listRevision > 0 && !this.ring.hasEvicted) return this.#listRevision + 1;
     const { oldest } = this.ring;
-    if (oldest === undefined) throw newInternalError("watch cache isn't correctly initialized");
+    if (oldest === undefined) throw internalError("watch cache isn't correctly initialized");
     return oldest.revision;
   }
 

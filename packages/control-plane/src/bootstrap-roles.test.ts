@@ -1,5 +1,5 @@
 import { type ResourceClient, silentLogger } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api/errors';
+import { internalError } from '@kapstan/api/errors';
 import { VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { BootstrapRoles } from './bootstrap-roles.ts';
@@ -8,7 +8,7 @@ import { BootstrapRoles } from './bootstrap-roles.ts';
 function clientOf(store: { isReadable: boolean; calls: number }): ResourceClient {
   const answer = async (_resource: unknown, object: unknown): Promise<unknown> => {
     store.calls++;
-    if (!store.isReadable) throw newInternalError(new Error('no key'));
+    if (!store.isReadable) throw internalError(new Error('no key'));
     return object;
   };
   const list = () => ({

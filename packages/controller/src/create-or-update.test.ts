@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectTarget, Resource, ResourceClient } from '@kapstan/api';
-import { newConflict, newNotFound } from '@kapstan/api/errors';
+import { conflict, notFound } from '@kapstan/api/errors';
 import { configMap, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createOrUpdate } from './create-or-update.ts';
@@ -17,7 +17,7 @@ beforeEach(() => {
 const client = {
   get: async (_kind: Resource, target: ObjectTarget, options: object) => {
     calls.push(['get', target, options]);
-    if (server === undefined) throw newNotFound(group, target.name);
+    if (server === undefined) throw notFound(group, target.name);
     return server;
   },
   create: async (_kind: Resource, object: KubernetesObject, options: object) => {
@@ -90,12 +90,12 @@ describe('createOrUpdate', () => {
   });
 
   it('gives on what the server refuses, and what the function throws', async () => {
-    const conflict = newConflict(group, 'a', 'changed');
-    const refusing = { ...client, create: () => Promise.reject(conflict), get: client.get } as ResourceClient;
+    const conflictError = conflict(group, 'a', 'changed');
+    const refusing = { ...client, create: () => Promise.reject(conflictError), get: client.get } as ResourceClient;
     const mutate = () => undefined;
-    await expect(createOrUpdate(refusing, testConfigMaps, { object, mutate })).rejects.toBe(conflict);
-    const forbidden = { ...client, get: () => Promise.reject(conflict) } as ResourceClient;
-    await expect(createOrUpdate(forbidden, testConfigMaps, { object, mutate })).rejects.toBe(conflict);
+    await expect(createOrUpdate(refusing, testConfigMaps, { object, mutate })).rejects.toBe(conflictError);
+    const forbidden = { ...client, get: () => Promise.reject(conflictError) } as ResourceClient;
+    await expect(createOrUpdate(forbidden, testConfigMaps, { object, mutate })).rejects.toBe(conflictError);
     const failure = new Error('mine');
     const failing = { object, mutate: () => Promise.reject(failure) };
     await expect(createOrUpdate(client, testConfigMaps, failing)).rejects.toBe(failure);

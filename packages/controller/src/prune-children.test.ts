@@ -1,5 +1,5 @@
 import type { ObjectTarget, Resource, ResourceClient } from '@kapstan/api';
-import { newConflict, newNotFound } from '@kapstan/api/errors';
+import { conflict, notFound } from '@kapstan/api/errors';
 import { configMap, testConfigMaps, testPods } from '@kapstan/api/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ObservedClient } from './observed-client.ts';
@@ -88,14 +88,14 @@ describe('ctx.prune', () => {
 
   it('leaves out what is being deleted already, and what is gone by now', async () => {
     const { client, wanted } = run();
-    answers = { b: newNotFound({ group: '', resource: 'configmaps' }, 'b') };
+    answers = { b: notFound({ group: '', resource: 'configmaps' }, 'b') };
     const going = child('c', { deletionTimestamp: '2026-01-01T00:00:00Z' });
     const pruned = await pruneChildren({ client, kind: testConfigMaps, children: [...children, going], wanted }, {});
     expect(names(pruned)).toEqual(['a', 'made-1']);
   });
 
   it('rejects for a child that was changed since it was seen', async () => {
-    answers = { b: newConflict({ group: '', resource: 'configmaps' }, 'b', 'changed') };
+    answers = { b: conflict({ group: '', resource: 'configmaps' }, 'b', 'changed') };
     await expect(run().prune()).rejects.toBe(answers.b);
   });
 

@@ -8,7 +8,7 @@ import {
   type ResourceClient,
   type WriteOptions,
 } from '@kapstan/api';
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,
@@ -42,7 +42,7 @@ function fake() {
     listerWatcher: () => source,
     get: async () => {
       if (state.isCutOff) throw new Error('connection refused');
-      if (state.lease === undefined) throw newNotFound({ group: '', resource: 'leases' }, 'x');
+      if (state.lease === undefined) throw notFound({ group: '', resource: 'leases' }, 'x');
       return deepCopy(state.lease);
     },
     create: write,

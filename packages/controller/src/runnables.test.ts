@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { deepCopy, type LogFields, type Resource, type ResourceClient, silentLogger } from '@kapstan/api';
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import {
   configMap,
   FakeListerWatcher,
@@ -46,7 +46,7 @@ const client = {
   listerWatcher: () => source,
   get: async () => {
     if (isCutOff) throw new Error('connection refused');
-    if (lease === undefined) throw newNotFound({ group: '', resource: 'leases' }, 'x');
+    if (lease === undefined) throw notFound({ group: '', resource: 'leases' }, 'x');
     return deepCopy(lease);
   },
   create: write,

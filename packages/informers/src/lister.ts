@@ -9,7 +9,7 @@ import {
   parseLabelSelector,
   type Resource,
 } from '@kapstan/api';
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import { requireFunctions } from '@kapstan/api/internal';
 import { type Indexer, namespaceIndex } from './indexer.ts';
 
@@ -57,7 +57,7 @@ export class Lister<T extends KubernetesObject> {
   }
 
   #notFound(name: string): never {
-    throw newNotFound({ group: this.#resource.group, resource: this.#resource.plural }, name);
+    throw notFound({ group: this.#resource.group, resource: this.#resource.plural }, name);
   }
 }
 

@@ -15,7 +15,7 @@ import {
   systemClock,
   type WatchEvent,
 } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api/errors';
+import { internalError } from '@kapstan/api/errors';
 import { requireString } from '@kapstan/api/internal';
 import { Observable, type Subscriber, Subscription } from 'rxjs';
 
@@ -104,12 +104,12 @@ class RetryingWatch<T extends KubernetesObject> {
     const { type } = event;
     const isBookmark = type === 'BOOKMARK';
     if (!isBookmark && type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED') {
-      this.#subscriber.error(newInternalError(`failed to recognize event type ${JSON.stringify(type)}`));
+      this.#subscriber.error(internalError(`failed to recognize event type ${JSON.stringify(type)}`));
       return;
     }
     const version = isBookmark ? event.resourceVersion : (event.object as KubernetesObject)?.metadata?.resourceVersion;
     if (version === undefined || version === '') {
-      this.#subscriber.error(newInternalError('object has no resource version, so the watch could not be resumed'));
+      this.#subscriber.error(internalError('object has no resource version, so the watch could not be resumed'));
       return;
     }
     // A source that begins with the version asked for tells again what was told.

@@ -1,5 +1,5 @@
 import { type DeepReadonly, silentLogger } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api/errors';
+import { internalError } from '@kapstan/api/errors';
 import { deepFreeze } from '@kapstan/api/internal';
 import { FakeListerWatcher, pod, settle, type TestPod, VirtualClock } from '@kapstan/api/testing';
 import fc from 'fast-check';
@@ -160,7 +160,7 @@ describe.each(['delta', 'inOrder'] as const)('the version of the cache: %s', (fi
       source.add(pod({ name: 'c' }));
       source.bookmark();
       expect([seen.at(-1), informer.indexer.resourceVersion]).toEqual(['c at 14', '15']);
-      source.resetWatches(newInternalError('x'));
+      source.resetWatches(internalError('x'));
       source.delete({ name: 'a' });
       source.bookmark();
       await clock.advance(800);

@@ -2,7 +2,7 @@
 // Source: apiserver storage/etcd3/store.go (GetList).
 
 import type { GroupResource, KubernetesObject, Revision } from '@kapstan/api';
-import { newTooLargeResourceVersion } from '@kapstan/api/errors';
+import { tooLargeResourceVersion } from '@kapstan/api/errors';
 import type { CallSignal } from '@kapstan/api/internal';
 import { listExpired, nextPage } from './continue-token.ts';
 import { CorruptObjects } from './corrupt-objects.ts';
@@ -207,7 +207,7 @@ async function translated<T extends KubernetesObject, R>(
     }
     if (isStorageError(error, 'FutureRevision')) {
       const current = error.revision || (await context.engine.currentRevision());
-      throw newTooLargeResourceVersion(plainNumber(asked), current, 0);
+      throw tooLargeResourceVersion(plainNumber(asked), current, 0);
     }
     throw error;
   }

@@ -1,6 +1,6 @@
 // NamespaceExists: nothing is written or deleted in a namespace that is not there. Source: plugin/pkg/admission/namespace/exists.
 
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -21,7 +21,7 @@ export function namespaceExists(reader: ObjectReader): AdmissionPlugin {
       if (name === '' || isOfNamespaces(attributes)) return;
       const target = { namespace: '', name };
       const found = (await reader.get(namespaces, target, 'cached')) ?? (await reader.get(namespaces, target, 'live'));
-      if (found === undefined) throw newNotFound(namespaces, name);
+      if (found === undefined) throw notFound(namespaces, name);
     },
   };
 }

@@ -2,7 +2,7 @@
 // Source: apiserver plugin/namespace/lifecycle.
 
 import { type Clock, StatusError } from '@kapstan/api';
-import { newForbidden, newNotFound } from '@kapstan/api/errors';
+import { forbidden, notFound } from '@kapstan/api/errors';
 import type { GroupVersionResource } from '@kapstan/api/internal';
 import type { AdmissionAttributes } from '../registry/admission-control.ts';
 import type { ObjectReader } from '../registry/object-reader.ts';
@@ -43,7 +43,7 @@ export class NamespaceLifecycle implements AdmissionPlugin {
   }
 
   #noteDeletion(attributes: AdmissionAttributes, name: string): void {
-    if (immortal.has(name)) throw newForbidden(attributes.resource, name, 'this namespace may not be deleted');
+    if (immortal.has(name)) throw forbidden(attributes.resource, name, 'this namespace may not be deleted');
     const now = this.#clock.monotonicNow();
     for (const [other, until] of this.#deleted) if (until <= now) this.#deleted.delete(other);
     this.#deleted.set(name, now + liveLookupMs);
@@ -55,7 +55,7 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     const target = { namespace: '', name };
     const cached = isDoubtful ? undefined : await this.#reader.get(namespaces, target, 'cached');
     const namespace = cached ?? (await this.#reader.get(namespaces, target, 'live'));
-    if (namespace === undefined) throw newNotFound(namespaces, name);
+    if (namespace === undefined) throw notFound(namespaces, name);
     return (namespace.status as { readonly phase?: unknown } | undefined)?.phase;
   }
 }

@@ -1,5 +1,5 @@
 import { isInvalid, isMethodNotSupported, type UnstructuredObject } from '@kapstan/api';
-import { newForbidden } from '@kapstan/api/errors';
+import { forbidden } from '@kapstan/api/errors';
 import { describe, expect, it } from 'vitest';
 import type { RequestContext, UserInfo } from '../registry/request-context.ts';
 import type { VirtualResourceOptions } from '../registry/virtual-resource.ts';
@@ -232,7 +232,7 @@ describe('a review of access', () => {
         validates: () => true,
         validate: async () => {
           steps.push('validate');
-          throw newForbidden({ group: '', resource: 'x' }, '', 'no');
+          throw forbidden({ group: '', resource: 'x' }, '', 'no');
         },
       },
     };

@@ -2,7 +2,7 @@
 // Source: apiserver pkg/authorization/authorizer, responsewriters.Forbidden.
 
 import { StatusError } from '@kapstan/api';
-import { newForbidden } from '@kapstan/api/errors';
+import { forbidden } from '@kapstan/api/errors';
 import { type FieldRequirement, goQuote, type LabelRequirement } from '@kapstan/api/internal';
 import { firstDecision, type MaybePromise } from '../registry/first-decision.ts';
 import type { UserInfo } from '../registry/request-context.ts';
@@ -114,7 +114,7 @@ export function forbiddenError(attributes: AuthorizationAttributes, reason: stri
   if (attributes.type === 'path') {
     return new StatusError({ code: 403, reason: 'Forbidden', message: `forbidden: ${why}`, details: {} });
   }
-  return newForbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
+  return forbidden({ group: attributes.group, resource: attributes.resource }, attributes.name, why);
 }
 
 /** Who may not do what, and why not as far as the authorizer tells. */

@@ -3,7 +3,7 @@
 // pkg/registry/rbac/escalation_check.go, validation.ConfirmNoEscalation.
 
 import { type DeepReadonly, deepCopy, isNotFound, StatusError, type UnstructuredObject } from '@kapstan/api';
-import { newBadRequest, newForbidden, newNotFound } from '@kapstan/api/errors';
+import { badRequest, forbidden, notFound } from '@kapstan/api/errors';
 import { goQuote } from '@kapstan/api/internal';
 import type { ClusterRole, RoleRef } from '@kapstan/kinds/rbac.authorization.k8s.io/v1';
 import type { StorageWatch, StorageWatchSink, Stored, StoredList } from '@kapstan/storage';
@@ -165,7 +165,7 @@ class GuardedStore implements Required<ResourceStore> {
     const rules = policy.roleRules(roleRef, context.namespace);
     // Under the name of the resource that is written: so Kubernetes' store, which is asked for the role meanwhile, names it.
     if (rules === undefined) requireKeyName(roleRef.name ?? '');
-    if (rules === undefined) throw newNotFound({ group, resource: this.#resource }, roleRef.name);
+    if (rules === undefined) throw notFound({ group, resource: this.#resource }, roleRef.name);
     const refusal = refusalOf(policy, context, rules);
     if (refusal !== undefined) throw this.#forbidden(next, refusal);
   }
@@ -179,7 +179,7 @@ class GuardedStore implements Required<ResourceStore> {
         message: `unsupported role reference kind: ${goQuote(kind)}`,
       });
     }
-    if (kind === 'Role' && namespace === '') throw newBadRequest('Namespace parameter required.');
+    if (kind === 'Role' && namespace === '') throw badRequest('Namespace parameter required.');
   }
 
   #mayBind(context: RequestContext, { kind, name }: DeepReadonly<RoleRef>): Promise<boolean> {
@@ -211,7 +211,7 @@ class GuardedStore implements Required<ResourceStore> {
   }
 
   #forbidden(object: DeepReadonly<UnstructuredObject>, why: string): Error {
-    return newForbidden({ group, resource: this.#resource }, object.metadata?.name ?? '', why);
+    return forbidden({ group, resource: this.#resource }, object.metadata?.name ?? '', why);
   }
 }
 

@@ -2,7 +2,7 @@
 // Source: apiextensions registry/customresource ScaleREST.
 
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import { type FieldError, invalidField, newBadRequest, newInternalError, newNotFound } from '@kapstan/api/errors';
+import { badRequest, type FieldError, internalError, invalidField, notFound } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { CustomResourceSubresourceScale } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ObjectSubresource } from '../registry/resource-definition.ts';
@@ -37,7 +37,7 @@ export function customScaleSubresource(
         present: UnstructuredObject | undefined,
         track?: TrackFields,
       ): Promise<UnstructuredObject> => {
-        if (present === undefined) throw newNotFound(resource, name);
+        if (present === undefined) throw notFound(resource, name);
         const scale = scaleOf(paths, present, unset) as UnstructuredObject;
         const write = (next: UnstructuredObject): UnstructuredObject => applyScale(paths, present, next);
         return changeScaled(present, { scale, change, field, track }, write);
@@ -53,9 +53,7 @@ export function customScaleSubresource(
 function knownScale(paths: ScalePaths, object: DeepReadonly<UnstructuredObject>): KubernetesObject {
   const replicas = internal(() => readInteger(object, paths.specReplicasPath));
   if (replicas === undefined) {
-    throw newInternalError(
-      new Error(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`),
-    );
+    throw internalError(new Error(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`));
   }
   return scaleOf(paths, object, replicas);
 }
@@ -82,7 +80,7 @@ function internal<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof TypeError) throw newInternalError(error);
+    if (error instanceof TypeError) throw internalError(error);
     throw error;
   }
 }
@@ -90,7 +88,7 @@ function internal<T>(read: () => T): T {
 function applyScale(paths: ScalePaths, object: UnstructuredObject, scale: UnstructuredObject): UnstructuredObject {
   const replicas = (scale.spec as { replicas?: number } | undefined)?.replicas ?? 0;
   if (replicas === unset) {
-    throw newBadRequest(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} cannot be empty`);
+    throw badRequest(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} cannot be empty`);
   }
   internal(() => writePath(object, paths.specReplicasPath, replicas));
   // A version in the scale is a precondition on the object.

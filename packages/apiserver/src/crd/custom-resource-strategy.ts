@@ -2,7 +2,7 @@
 // Source: apiextensions registry/customresource strategy.go, status_strategy.go, validator.go.
 
 import type { DeepReadonly, GroupResource, UnstructuredObject } from '@kapstan/api';
-import { type FieldError, newForbidden } from '@kapstan/api/errors';
+import { type FieldError, forbidden } from '@kapstan/api/errors';
 import { runWhole, type SlicedWork } from '@kapstan/api/internal';
 import { defaultStrategy, startGeneration, statusStrategy, withoutStatus } from '../registry/default-strategy.ts';
 import { jsonEqualInSlices } from '../registry/json-equality.ts';
@@ -36,7 +36,7 @@ export function customResourceStrategy(kind: CustomKind): ResourceStrategy<Unstr
   const requireCreatable = ({ metadata }: Custom): void => {
     if (!kind.isTerminating()) return;
     const why = 'create not allowed while custom resource definition is terminating';
-    throw newForbidden(kind.resource, metadata?.name ?? '', why);
+    throw forbidden(kind.resource, metadata?.name ?? '', why);
   };
   const strategy: ResourceStrategy<UnstructuredObject> = {
     ...defaultStrategy,

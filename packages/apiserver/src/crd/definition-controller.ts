@@ -11,7 +11,7 @@ import {
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import type { CustomResourceDefinition } from '@kapstan/kinds/apiextensions.k8s.io/v1';
 import type { ResourceCatalog } from '../registry/catalog.ts';
 import { jsonEqual } from '../registry/json-equality.ts';
@@ -244,7 +244,7 @@ export class DefinitionController {
       strategy: this.#status,
       subresource: 'status',
       transform: (present) => {
-        if (present === undefined) throw newNotFound(resource, name);
+        if (present === undefined) throw notFound(resource, name);
         return change(present as unknown as CustomResourceDefinition) as unknown as UnstructuredObject;
       },
     });

@@ -10,7 +10,7 @@ import {
   systemClock,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { newBadRequest } from '@kapstan/api/errors';
+import { badRequest } from '@kapstan/api/errors';
 import {
   copyInSlices,
   formatApiVersion,
@@ -351,11 +351,11 @@ function refuseOtherKind(applied: UnstructuredObject, expected: GroupVersionKind
   const kind = textOf(applied.kind);
   const apiVersion = textOf(applied.apiVersion);
   if (apiVersion !== formatApiVersion(expected) || kind !== expected.kind) {
-    throw newBadRequest(`invalid object type: ${formatKind(apiVersion, kind)}`);
+    throw badRequest(`invalid object type: ${formatKind(apiVersion, kind)}`);
   }
   const metadata: unknown = applied.metadata;
   if (isJsonObject(metadata) && metadata.managedFields !== undefined && metadata.managedFields !== null) {
-    throw newBadRequest('metadata.managedFields must be nil');
+    throw badRequest('metadata.managedFields must be nil');
   }
 }
 

@@ -1,7 +1,7 @@
 // The options of delete and deletecollection, from the body or else from the query.
 // Source: apiserver handlers/delete.go, apimachinery ValidateDeleteOptions.
 
-import { type FieldError, invalidField, newBadRequest, newInvalid } from '@kapstan/api/errors';
+import { badRequest, type FieldError, invalid, invalidField } from '@kapstan/api/errors';
 import { formatApiVersion, type PropagationPolicy } from '@kapstan/api/internal';
 import type { DeleteRequest } from '../registry/resource-store.ts';
 import { validateDryRun } from '../registry/write-options.ts';
@@ -66,7 +66,7 @@ function decodeBody(body: unknown): DeleteOptionsBody {
     const schema = definitionSchema('meta/v1.DeleteOptions');
     return decodeTyped(body ?? {}, { schema, strict: new StrictErrors(), words: 'json' }) as DeleteOptionsBody;
   } catch (error) {
-    throw error instanceof DecodeError ? newBadRequest(error.message) : error;
+    throw error instanceof DecodeError ? badRequest(error.message) : error;
   }
 }
 
@@ -110,7 +110,7 @@ function check(raw: RawOptions): ParsedDeleteOptions {
     });
   }
   errors.push(...validateDryRun(raw.dryRun), ...validateUnsafe(raw));
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
   const request: DeleteRequest = {
     ...(raw.gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: raw.gracePeriodSeconds }),
     ...(raw.orphanDependents === undefined ? {} : { orphanDependents: raw.orphanDependents }),

@@ -2,7 +2,7 @@
 // api-server.ts, which asks it about every request. Source: apiserver server/genericapiserver.go (RunWithContext),
 // filters/with_retry_after.go, filters/waitgroup.go, filters/watch_termination.go (1.36).
 import { type Clock, delay } from '@kapstan/api';
-import { newServiceUnavailable } from '@kapstan/api/errors';
+import { serviceUnavailable } from '@kapstan/api/errors';
 import type { Exchange } from './exchange.ts';
 import type { HealthCheck } from './health.ts';
 import type { HttpServer } from './http-server.ts';
@@ -137,6 +137,6 @@ function sendUnavailable(exchange: Exchange): void {
   exchange.setHeader('Retry-After', '1');
   exchange.setHeader('Content-Type', 'application/json');
   exchange.setHeader('X-Content-Type-Options', 'nosniff');
-  const status = statusOf(newServiceUnavailable('apiserver is shutting down'));
+  const status = statusOf(serviceUnavailable('apiserver is shutting down'));
   exchange.send(503, Buffer.from(`${JSON.stringify(status)}\n\n`));
 }

@@ -2,7 +2,7 @@
 // limits and its handlers. Source: apiserver endpoints/filters/{authentication,authorization}.go, filters/impersonation.
 
 import { type Clock, isForbidden, type Logger, parseFieldSelector, parseLabelSelector } from '@kapstan/api';
-import { newForbidden } from '@kapstan/api/errors';
+import { forbidden } from '@kapstan/api/errors';
 import { isPromiseLike, type ParsedSelector, parseLongLabelSelector } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { type AuthenticationOptions, authenticate, isAnonymous } from '../authn/authenticator.ts';
@@ -123,7 +123,7 @@ export class RequestAccess {
   ): Promise<void> {
     if (info.verb === verb) return;
     const { decision, reason } = await this.#ports.authorizer.authorize({ ...attributesOf(info, user), verb });
-    if (decision !== 'allow') throw newForbidden(info, info.name, describe(reason));
+    if (decision !== 'allow') throw forbidden(info, info.name, describe(reason));
   }
 
   async #ask(exchange: Exchange): Promise<UserInfo | undefined> {

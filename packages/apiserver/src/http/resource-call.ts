@@ -1,7 +1,7 @@
 // ResourceCall: a request for a resource that exists, with all that its handler needs. Made by resource-router.ts.
 
 import { type Clock, isStatusError, type UnstructuredObject } from '@kapstan/api';
-import { newBadRequest } from '@kapstan/api/errors';
+import { badRequest } from '@kapstan/api/errors';
 import { copyInSlices, type GroupVersionKind, type SlicedWork, stringifyInSlices } from '@kapstan/api/internal';
 import { largeObjectBytes, runInTurns } from '@kapstan/storage';
 import { refusalText } from '../authz/authorizer.ts';
@@ -105,7 +105,7 @@ function requireCreate({ info, user, requireVerb }: ResourceCall): Promise<void>
 
 /** Throws 400 where the path names no object: custom resources have no routes of their own that would keep such a path out. */
 export function requireName({ name }: ResourceCall): void {
-  if (name === '') throw newBadRequest('name must be provided');
+  if (name === '') throw badRequest('name must be provided');
 }
 
 export function negotiateAnswer(call: ResourceCall, produces: 'object' | 'collection' = 'object'): OutputForm {
@@ -179,6 +179,6 @@ function* readProtobuf(kind: GroupVersionKind, body: Uint8Array): SlicedWork<Uin
   } catch (error) {
     if (!(error instanceof Error) || isStatusError(error)) throw error;
     const what = `the object provided is unrecognized (must be of type ${kind.kind})`;
-    throw newBadRequest(`${what}: ${error.message} (${summarizeBody(body)})`);
+    throw badRequest(`${what}: ${error.message} (${summarizeBody(body)})`);
   }
 }

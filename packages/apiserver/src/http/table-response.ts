@@ -2,7 +2,7 @@
 // Source: apiserver handlers/response.go (asTable), meta/v1 Table.
 
 import type { DeepReadonly, UnstructuredObject } from '@kapstan/api';
-import { newBadRequest, newNotAcceptable } from '@kapstan/api/errors';
+import { badRequest, notAcceptable } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
 import type { ResourceDefinition } from '../registry/resource-definition.ts';
 import { cellsAt, RowCells } from '../table/row-cells.ts';
@@ -32,7 +32,7 @@ export function parseIncludeObject(query: URLSearchParams): IncludeObject {
   if (value === '') return 'Metadata';
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
   const why = `includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`;
-  throw newBadRequest(`Unable to convert to Table as requested: ${why}`);
+  throw badRequest(`Unable to convert to Table as requested: ${why}`);
 }
 
 /** Everything of a Table but its rows. `columns: 'none'` for later events of a watch. */
@@ -126,7 +126,7 @@ function includedObject(object: DeepReadonly<UnstructuredObject>, options: Table
 /** The 406 for a shape that does not fit what is answered. The text names Go's internal type. */
 export function shapeMismatch(definition: ResourceDefinition, asked: 'one' | 'list', custom: boolean): Error {
   const type = goTypeOf(definition, asked === 'one' ? definition.listKind : definition.kind, custom);
-  return newNotAcceptable(
+  return notAcceptable(
     asked === 'one'
       ? `you requested PartialObjectMetadata, but the requested object is a list (${type})`
       : `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,

@@ -3,7 +3,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { pipeline } from 'node:stream';
-import { newServiceUnavailable } from '@kapstan/api/errors';
+import { serviceUnavailable } from '@kapstan/api/errors';
 import { abortSignalOf } from '@kapstan/api/internal';
 import { type Connection, escapePath, formatHostPort } from '../registry/destination.ts';
 import type { Exchange } from './exchange.ts';
@@ -59,7 +59,7 @@ async function ask(
     signal,
   }).catch((error: Error) => {
     if (signal.aborted) throw error;
-    throw newServiceUnavailable(`error trying to reach service: ${error.message}`);
+    throw serviceUnavailable(`error trying to reach service: ${error.message}`);
   });
 }
 

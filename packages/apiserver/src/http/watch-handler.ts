@@ -1,6 +1,6 @@
 // A watch: of a collection, or by the old path /watch/… of one object. Source: apiserver handlers/get.go, watch.go.
 import { isExpired } from '@kapstan/api';
-import { newMethodNotSupported } from '@kapstan/api/errors';
+import { methodNotSupported } from '@kapstan/api/errors';
 import { parseListOptions, watchRequestOf } from './list-options.ts';
 import { negotiateStreamOutput, type OutputForm } from './negotiation.ts';
 import { selectedScopeOf } from './request-labels.ts';
@@ -21,7 +21,7 @@ export async function handleWatch(call: ResourceCall): Promise<void> {
   const { definition } = served;
   const form = negotiateStreamOutput(outputRequestOf(exchange), definition.isCustom === true);
   const options = parseListOptions(exchange.query, { isWatch: true, ...(name === '' ? {} : { name }) });
-  if (!definition.verbs.includes('watch')) throw newMethodNotSupported(definition, 'watch');
+  if (!definition.verbs.includes('watch')) throw methodNotSupported(definition, 'watch');
   const includeObject = form.target?.kind === 'Table' ? parseIncludeObject(exchange.query) : 'None';
   const timeoutMs = watchTimeoutMs(call, options.timeoutSeconds);
   const counts = ports.watches.countsOf(definition);

@@ -2,7 +2,7 @@
 // as fast as the peer reads, ends a peer that falls too far behind.
 // Source: apiserver endpoints/handlers/watch.go.
 import type { Clock, UnstructuredObject } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api/errors';
+import { internalError } from '@kapstan/api/errors';
 import type { Histogram, StorageEvent, StorageWatchSink } from '@kapstan/storage';
 import type { StoredObject } from './encodings.ts';
 import { pieceBytes, piecesOf } from './frame-pieces.ts';
@@ -146,7 +146,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
     try {
       this.#pushFrame(event);
     } catch (error) {
-      this.onEnd(newInternalError(error));
+      this.onEnd(internalError(error));
     }
   }
 
@@ -407,7 +407,7 @@ export class WatchResponse implements StorageWatchSink<UnstructuredObject>, Budg
       this.#beginEnd();
       this.#releaseQueue();
       this.#queue.length = this.#head;
-      return this.#options.frames.of({ type: 'ERROR', error: newInternalError(error) });
+      return this.#options.frames.of({ type: 'ERROR', error: internalError(error) });
     }
   }
 

@@ -2,7 +2,7 @@
 // the outcome back into the kind's types. Called by http/; server-side apply is in fieldmanager/.
 
 import { StatusError, stringifyJson, type UnstructuredObject } from '@kapstan/api';
-import { newBadRequest } from '@kapstan/api/errors';
+import { badRequest } from '@kapstan/api/errors';
 import {
   copyInSlices,
   formatApiVersion,
@@ -100,11 +100,11 @@ function* readPatch(type: PatchType, text: string): SlicedWork<ReadPatch> {
   try {
     const { value, repeats } = yield* readJsonText(text);
     const patch = yield* decodeTypedInSlices(value, { schema: anyObject, strict, repeats, words: 'json' });
-    if (patch === null && type === 'merge') throw newBadRequest('Invalid JSON Patch');
+    if (patch === null && type === 'merge') throw badRequest('Invalid JSON Patch');
     return { type, value: patch ?? {}, complaints: strict.texts() };
   } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
-    throw newBadRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
+    throw badRequest(type === 'merge' ? `error decoding patch: ${error.message}` : error.message);
   }
 }
 
@@ -186,7 +186,7 @@ function* mergeOrRefuse(
 function strategicRefusal(error: StrategicMergeError): StatusError {
   switch (error.type) {
     case 'badRequest':
-      return newBadRequest(error.message);
+      return badRequest(error.message);
     case 'unprocessable': {
       const message = 'the server rejected our request due to an error in our request';
       return new StatusError({ code: 422, reason: 'Invalid', message, details: {} });

@@ -2,7 +2,7 @@
 // equals null, negative indexes count from the end. Used by apply-patch.ts.
 
 import { StatusError, stringifyJson } from '@kapstan/api';
-import { newBadRequest } from '@kapstan/api/errors';
+import { badRequest } from '@kapstan/api/errors';
 import {
   copyAtPace,
   getOwn,
@@ -72,7 +72,7 @@ function* decodeOperations(body: string, strict: StrictErrors): SlicedWork<reado
       []) as JsonPatchOperation[];
   } catch (error) {
     if (!(error instanceof JsonSyntaxError) && !(error instanceof DecodeError)) throw error;
-    throw newBadRequest(`error decoding patch: ${error.message}`);
+    throw badRequest(`error decoding patch: ${error.message}`);
   }
 }
 

@@ -1,7 +1,7 @@
 // From a BuiltinKind and the facts to the ResourceDefinition of one built-in resource.
 
 import type { DeepReadonly, KubernetesObject, UnstructuredObject } from '@kapstan/api';
-import { newNotImplemented } from '@kapstan/api/errors';
+import { notImplemented } from '@kapstan/api/errors';
 import { formatApiVersion, parseApiVersion } from '@kapstan/api/internal';
 import {
   behaviourFacts,
@@ -151,7 +151,7 @@ function refusedSubresource<T extends KubernetesObject>(
   facts: SubresourceFacts,
 ): Subresource<T> {
   const refuse = (): Promise<never> =>
-    Promise.reject(newNotImplemented(`${identity.resource}/${name} is not served here`));
+    Promise.reject(notImplemented(`${identity.resource}/${name} is not served here`));
   const groupVersion = facts.kindGV === undefined ? identity : parseApiVersion(facts.kindGV);
   return {
     type: 'object',

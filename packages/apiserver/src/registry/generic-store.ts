@@ -2,7 +2,7 @@
 // library. The flows are in create-flow.ts, update-flow.ts and delete-flow.ts; above it stand http/ and the in-process client.
 import { randomUUID } from 'node:crypto';
 import { type Clock, type KubernetesObject, systemClock, type UnstructuredObject } from '@kapstan/api';
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import type { CallSignal } from '@kapstan/api/internal';
 import {
   DryRunStorage,
@@ -110,7 +110,7 @@ export class GenericStore<T extends KubernetesObject = UnstructuredObject> imple
     options: { readonly resourceVersion?: string } = {},
   ): Promise<Stored<T>> {
     const stored = await this.#read(context, name, options);
-    if (stored === undefined) throw newNotFound(this.#parts.resource, name);
+    if (stored === undefined) throw notFound(this.#parts.resource, name);
     return this.#decorator.of(stored);
   }
 

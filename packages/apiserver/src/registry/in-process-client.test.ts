@@ -1,5 +1,5 @@
 import { type KubernetesObject, resource, type UnstructuredObject, type WatchEvent } from '@kapstan/api';
-import { newNotFound } from '@kapstan/api/errors';
+import { notFound } from '@kapstan/api/errors';
 import type { SlicedWork } from '@kapstan/api/internal';
 import { listWatchConformance, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import type { Engine } from '@kapstan/storage';
@@ -95,7 +95,7 @@ describe('the in-process client', () => {
       // biome-ignore lint/correctness/useYield: this patch is done in one slice.
       return function* (present): SlicedWork<UnstructuredObject> {
         if (type !== 'apply') {
-          if (present === undefined) throw newNotFound(definition, name);
+          if (present === undefined) throw notFound(definition, name);
           return { ...present, ...sent } as UnstructuredObject;
         }
         const manager = `${context.fieldManager}${force ? '!' : ''}`;

@@ -27,7 +27,7 @@ import {
   type WriteObserver,
   type WriteOptions,
 } from '@kapstan/api';
-import { newNotImplemented } from '@kapstan/api/errors';
+import { notImplemented } from '@kapstan/api/errors';
 import { callChecks } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import { withinTime } from './call-time.ts';
@@ -95,7 +95,7 @@ export class InProcessClient implements ResourceClient {
         if (part.get === undefined) throw methodNotAllowed();
         return (await part.get(served.store, context, target.name)) as T;
       }
-      if (part?.type === 'bytes') throw newNotImplemented(`the subresource ${part.name} is no object`);
+      if (part?.type === 'bytes') throw notImplemented(`the subresource ${part.name} is no object`);
       const version = timed.resourceVersion === undefined ? {} : { resourceVersion: timed.resourceVersion };
       return ownCopy<T>((await served.store.get(context, target.name, version)).object);
     });
@@ -165,7 +165,7 @@ export class InProcessClient implements ResourceClient {
     callChecks.patch(token, target, patch, ...beside);
     return await withinTime(this.#clock, patch, async (timed) => {
       const { patching } = this.#options;
-      if (patching === undefined) throw newNotImplemented('this client cannot patch: it was made without `patching`');
+      if (patching === undefined) throw notImplemented('this client cannot patch: it was made without `patching`');
       const item = this.#item(token, target, { verb: 'patch', ...timed });
       requireOptions(timed, 'PatchOptions', 'other');
       const sent = { type: timed.type, body: jsonOf(timed.body), force: false };
@@ -181,7 +181,7 @@ export class InProcessClient implements ResourceClient {
     callChecks.apply(token, object, options);
     return await withinTime(this.#clock, options, async (timed) => {
       const { patching } = this.#options;
-      if (patching === undefined) throw newNotImplemented('this client cannot apply: it was made without `patching`');
+      if (patching === undefined) throw notImplemented('this client cannot apply: it was made without `patching`');
       const item = this.#item(token, nameOf(object), { verb: 'patch', ...timed });
       requireOptions(timed, 'PatchOptions', 'apply');
       const applied = withOwner({ apiVersion: apiVersionOf(token), kind: token.kind, ...object }, timed.owner);
@@ -300,7 +300,7 @@ const json = { mediaType: 'application/json' } as const;
 
 /** There is no connection here that could be led on. */
 function leadsElsewhere(subresource: string): Error {
-  return newNotImplemented(`the subresource ${subresource} is served over HTTP alone`);
+  return notImplemented(`the subresource ${subresource} is served over HTTP alone`);
 }
 
 /** An object says what it is, as over HTTP. The body of scale and its like is another kind, which its sender knows. */

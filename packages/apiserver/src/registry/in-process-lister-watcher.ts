@@ -12,7 +12,7 @@ import type {
   WatchEvent,
   WatchOptions,
 } from '@kapstan/api';
-import { newForbidden } from '@kapstan/api/errors';
+import { forbidden } from '@kapstan/api/errors';
 import { callChecks, formatRevision } from '@kapstan/api/internal';
 import { type StorageEvent, type StorageWatchSink, type Stored, TurnBudget } from '@kapstan/storage';
 import { Observable, type Subscriber } from 'rxjs';
@@ -99,7 +99,7 @@ export class InProcessListerWatcher<T extends KubernetesObject> implements Liste
     const { namespace } = this.#scope;
     if (namespace === '' || asked === undefined || asked === '' || asked === namespace)
       return namespace || (asked ?? '');
-    throw newForbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
+    throw forbidden({ group: '', resource: '' }, '', `this client is limited to the namespace ${namespace}`);
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type ObjectMeta,
   type OwnerReference,
 } from '@kapstan/api';
-import { newBadRequest } from '@kapstan/api/errors';
+import { badRequest } from '@kapstan/api/errors';
 import { knownSize } from '@kapstan/api/internal';
 
 /** The object's metadata, made when absent. */
@@ -55,7 +55,7 @@ function isEmpty(value: unknown, key: string): boolean {
 export function ensureNamespace(meta: ObjectMeta, requested: string): void {
   const present = meta.namespace ?? '';
   if (present !== '' && requested !== '' && present !== requested) {
-    throw newBadRequest('the namespace of the provided object does not match the namespace sent on the request');
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
   if (requested === '') delete meta.namespace;
   else meta.namespace = requested;

@@ -2,7 +2,7 @@
 // The same for the handlers of http/ and for in-process-client.ts. Source: apiserver handlers/create.go, update.go, patch.go.
 
 import type { KubernetesObject, Patch, UnstructuredObject } from '@kapstan/api';
-import { newConflict, newNotImplemented } from '@kapstan/api/errors';
+import { conflict, notImplemented } from '@kapstan/api/errors';
 import { fitsOneSlice, formatApiVersion, type GroupVersionKind, type SlicedWork } from '@kapstan/api/internal';
 import { runInTurns, type Stored } from '@kapstan/storage';
 import { builtinSchema } from '../schema/builtin-schemas.ts';
@@ -134,7 +134,7 @@ export async function patchAt(target: WriteTarget, patching: ObjectPatching, pat
   const { definition } = served;
   const isApply = patch.type === 'apply';
   if (isApply && part?.type === 'object' && part.isApplicable !== true) {
-    throw newNotImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
+    throw notImplemented(`server-side apply to ${definition.resource}/${part.name} is not served`);
   }
   const subresource = part?.name ?? '';
   const change = patching.prepare(patch, {
@@ -174,7 +174,7 @@ function refuseUid({ served, name }: WriteTarget, { metadata }: UnstructuredObje
   if (!metadata?.uid) return;
   const { group, resource } = served.definition;
   const why = `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`;
-  throw newConflict({ group, resource }, name, why);
+  throw conflict({ group, resource }, name, why);
 }
 
 function schemaOf({ served, part }: WriteTarget): SchemaNode {

@@ -8,7 +8,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from '@kapstan/api';
-import { dnsLabelErrors, newBadRequest } from '@kapstan/api/errors';
+import { badRequest, dnsLabelErrors } from '@kapstan/api/errors';
 import { matchesSingleName, type SelectionPredicate } from '@kapstan/storage';
 import { collectionKey, type KeyScope, objectKeyOf } from './key-functions.ts';
 import { pathSegmentErrors } from './names.ts';
@@ -37,7 +37,7 @@ function parsed<S>(text: string, parse: (text: string) => S): S {
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof TypeError) throw newBadRequest(error.message);
+    if (error instanceof TypeError) throw badRequest(error.message);
     throw error;
   }
 }
@@ -49,7 +49,7 @@ function requireSelectable<T extends KubernetesObject>(definition: ResourceDefin
     if (field === 'metadata.name' || selectableFields.includes(field)) continue;
     // Kinds without fields of their own take metadata.namespace even when they have no namespace.
     if (field === 'metadata.namespace' && (namespaced || !hasOwn)) continue;
-    throw newBadRequest(definition.unsupportedFieldMessage?.(field) ?? defaultText(field, hasOwn));
+    throw badRequest(definition.unsupportedFieldMessage?.(field) ?? defaultText(field, hasOwn));
   }
 }
 

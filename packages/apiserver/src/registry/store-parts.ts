@@ -8,7 +8,7 @@ import {
   type Revision,
   StatusError,
 } from '@kapstan/api';
-import { newInvalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@kapstan/api/internal';
+import { invalidTold, parseRevision, type ToldErrors, tellFieldErrors } from '@kapstan/api/internal';
 import { type Storage, type StorageCallOptions, type StorageVerb, toStatus } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl, AdmissionOperation } from './admission-control.ts';
 import type { KeyScope } from './key-functions.ts';
@@ -105,7 +105,7 @@ function invalid<T extends KubernetesObject>(
   object: DeepReadonly<T>,
   told: ToldErrors,
 ): StatusError {
-  return newInvalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
+  return invalidTold(invalidKind ?? { group, kind }, object.metadata?.name ?? '', told);
 }
 
 /** The admission that validates objects of this resource, if any does. */

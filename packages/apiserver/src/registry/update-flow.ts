@@ -9,7 +9,7 @@ import {
   type ObjectMeta,
   type Revision,
 } from '@kapstan/api';
-import { invalidField, newConflict, newInvalid, newNotFound } from '@kapstan/api/errors';
+import { conflict, invalid, invalidField, notFound } from '@kapstan/api/errors';
 import {
   copyInSlices,
   formatRevision,
@@ -120,7 +120,7 @@ class Update<T extends KubernetesObject> {
     this.#finish = undefined;
     this.#created = false;
     if (existing === undefined) {
-      if (!this.#mayCreate) throw newNotFound(this.#parts.resource, this.#request.name);
+      if (!this.#mayCreate) throw notFound(this.#parts.resource, this.#request.name);
       // An object that is not there has neither uid nor version. Source: etcd3, which checks its zero object.
       checkPreconditions(this.#key, this.#request.preconditions, {});
       this.#created = true;
@@ -208,9 +208,9 @@ class Update<T extends KubernetesObject> {
     const sent = sentRevision(next);
     if (sent === 0 && !this.#strategy.allowUnconditionalUpdate) {
       const error = invalidField('metadata.resourceVersion', 0, 'must be specified for an update');
-      throw newInvalid({ group: resource.group, kind: resource.resource }, name, [error]);
+      throw invalid({ group: resource.group, kind: resource.resource }, name, [error]);
     }
-    if (sent !== 0 && sent !== present) throw newConflict(resource, name, optimisticLockText);
+    if (sent !== 0 && sent !== present) throw conflict(resource, name, optimisticLockText);
     metaOf(next).resourceVersion = formatRevision(present);
   }
 

@@ -10,7 +10,7 @@ import type {
   Revision,
   UnstructuredObject,
 } from '@kapstan/api';
-import { newMethodNotSupported, newNotFound } from '@kapstan/api/errors';
+import { methodNotSupported, notFound } from '@kapstan/api/errors';
 import { formatApiVersion } from '@kapstan/api/internal';
 import { matches, type StorageWatch, Stored, type StoredList } from '@kapstan/storage';
 import type { AdmissionAttributes, AdmissionControl } from './admission-control.ts';
@@ -91,7 +91,7 @@ class VirtualStore implements ResourceStore {
     const object = await this.#kind.read(name);
     if (object !== undefined) return unstored(this.#definition, object);
     const { group, resource } = this.#definition;
-    throw newNotFound({ group, resource: this.#kind.notFoundAs ?? resource }, name);
+    throw notFound({ group, resource: this.#kind.notFoundAs ?? resource }, name);
   }
 
   async list(_context: RequestContext, request: SelectRequest): Promise<StoredList<UnstructuredObject>> {
@@ -106,7 +106,7 @@ class VirtualStore implements ResourceStore {
   }
 
   watch(): StorageWatch {
-    throw newMethodNotSupported(this.#definition, 'watch');
+    throw methodNotSupported(this.#definition, 'watch');
   }
 
   update(): Promise<UpdateAnswer<UnstructuredObject>> {
@@ -123,7 +123,7 @@ class VirtualStore implements ResourceStore {
 
   #refuse(verb: string): Promise<never> {
     const resource: GroupResource = this.#definition;
-    return Promise.reject(newMethodNotSupported(resource, verb));
+    return Promise.reject(methodNotSupported(resource, verb));
   }
 
   #attributes(context: RequestContext, object: UnstructuredObject): AdmissionAttributes {

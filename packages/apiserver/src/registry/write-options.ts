@@ -3,8 +3,8 @@
 import {
   type FieldError,
   forbiddenField,
+  invalid,
   invalidField,
-  newInvalid,
   requiredField,
   tooLongField,
 } from '@kapstan/api/errors';
@@ -37,7 +37,7 @@ export function requireValidWriteOptions(
     errors.push(requiredField('fieldManager', 'is required for apply patch'));
   }
   errors.push(...validateManager(fieldManager), ...validateDryRun(dryRun), ...validateValidation(fieldValidation));
-  if (errors.length > 0) throw newInvalid({ group: 'meta.k8s.io', kind }, '', errors);
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors);
 }
 
 /** Only "All" is known. Also used for the options of a delete. */

@@ -3,7 +3,7 @@
 // to its stores.
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '@kapstan/api';
-import { newInternalError, newRequestEntityTooLarge } from '@kapstan/api/errors';
+import { internalError, requestEntityTooLarge } from '@kapstan/api/errors';
 import { type CallSignal, stringifyInSlices } from '@kapstan/api/internal';
 import { runInTurns } from '@kapstan/storage';
 import type { DefinitionOrigin } from '../registry/definition-origin.ts';
@@ -45,7 +45,7 @@ export class LargeObjectValidation implements LargeValidation {
       sizeOf: ({ object, old }) => object.length + (old?.length ?? 0),
       maxJobMs: maxValidationMs,
       maxStartMs,
-      tooSlow: () => newRequestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
+      tooSlow: () => requestEntityTooLarge(`the object takes more than ${maxValidationMs / 1000} s to validate`),
       failureOf,
     });
   }
@@ -83,6 +83,6 @@ function newValidationThread(): Worker {
 
 function failureOf(error: Error & { readonly code?: string }): Error {
   if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
-    return newRequestEntityTooLarge('the object takes more memory to validate than there is');
-  return newInternalError(`the object cannot be validated: ${error.message}`);
+    return requestEntityTooLarge('the object takes more memory to validate than there is');
+  return internalError(`the object cannot be validated: ${error.message}`);
 }

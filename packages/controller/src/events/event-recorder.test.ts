@@ -7,7 +7,7 @@ import {
   silentLogger,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { newInternalError, newNotFound } from '@kapstan/api/errors';
+import { internalError, notFound } from '@kapstan/api/errors';
 import { settle, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import { EventCorrelator } from './event-correlator.ts';
@@ -85,7 +85,7 @@ describe('EventRecorder', () => {
 
   it('creates a new event with the count reached when the old one has expired', async () => {
     const { client, calls } = fakeClient((verb) =>
-      verb === 'patch' ? newNotFound({ group: '', resource: 'events' }, 'x') : undefined,
+      verb === 'patch' ? notFound({ group: '', resource: 'events' }, 'x') : undefined,
     );
     const recorder = new EventRecorder({ client, component: 'c', clock: new VirtualClock() });
     recorder.record(foo, synced);
@@ -98,7 +98,7 @@ describe('EventRecorder', () => {
   it('tries a transport error again, first within 10 s, and not an answer of the server', async () => {
     const clock = new VirtualClock();
     const { client, calls } = fakeClient((_verb, call) =>
-      call === 1 ? new Error('ECONNREFUSED') : call === 2 ? newInternalError('no') : undefined,
+      call === 1 ? new Error('ECONNREFUSED') : call === 2 ? internalError('no') : undefined,
     );
     const recorder = new EventRecorder({ client, component: 'c', clock, random: () => 0.5 });
     recorder.record(foo, synced);
@@ -284,7 +284,7 @@ describe('EventRecorder', () => {
 
   it('is not silenced by a logger that throws', async () => {
     const clock = new VirtualClock();
-    const { client, calls } = fakeClient((_verb, call) => (call === 1 ? newInternalError('no') : undefined));
+    const { client, calls } = fakeClient((_verb, call) => (call === 1 ? internalError('no') : undefined));
     const throwing = (): never => {
       throw new Error('no log');
     };

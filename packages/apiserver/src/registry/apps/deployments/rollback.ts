@@ -2,7 +2,7 @@
 // Historic: clients of today set the template themselves. Source: pkg/registry/apps/deployment/storage RollbackREST.
 
 import type { UnstructuredObject } from '@kapstan/api';
-import { newBadRequest, newInvalid } from '@kapstan/api/errors';
+import { badRequest, invalid } from '@kapstan/api/errors';
 import { isJsonObject, setOwn } from '@kapstan/api/internal';
 import type { SchemaNode } from '../../../schema/schema-node.ts';
 import type { ServedResource } from '../../catalog.ts';
@@ -106,7 +106,7 @@ function requireValid(body: UnstructuredObject, name: string): Rollback {
       root.child('rollback', 'version').nonNegative(revision as number);
     }),
   ];
-  if (errors.length > 0) throw newInvalid({ group: 'apps', kind: 'DeploymentRollback' }, own, errors);
-  if (own !== name) throw newBadRequest('name in URL does not match name in DeploymentRollback object');
+  if (errors.length > 0) throw invalid({ group: 'apps', kind: 'DeploymentRollback' }, own, errors);
+  if (own !== name) throw badRequest('name in URL does not match name in DeploymentRollback object');
   return { annotations, revision: String(revision) };
 }

@@ -1,7 +1,7 @@
 // Subresources of a pod that lead to its node: exec, attach, portforward; and proxy, which leads to the pod itself. Source:
 // pkg/registry/core/pod (streamLocation, PortForwardLocation, ResourceLocation), pkg/registry/core/pod/rest/subresources.go.
 import type { DeepReadonly } from '@kapstan/api';
-import { newBadRequest } from '@kapstan/api/errors';
+import { badRequest } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { formatQuery, parseNamedPort, parsePort } from '../../destination.ts';
@@ -71,7 +71,7 @@ export function streamSubresources(server: ConnectServer): ObjectSubresource<Pod
         // First the container, then the node.
         const target = stream.target(pod, options);
         const node = pod.spec?.nodeName ?? '';
-        if (node === '') throw newBadRequest(`pod ${name} does not have a host assigned`);
+        if (node === '') throw badRequest(`pod ${name} does not have a host assigned`);
         const kubelet = await findKubelet(server, context, { name: node, resource: 'pods' });
         return { ...kubelet, ...target, scheme: 'https', peer: 'kubelet', upgrade: 'required' };
       },
@@ -84,7 +84,7 @@ export function podProxySubresource(): ObjectSubresource<Pod> {
     const named = parseNamedPort(id);
     const asked = named === undefined || named.port === '' ? undefined : parsePort(named.port);
     if (named === undefined || (named.port !== '' && asked === undefined)) {
-      throw newBadRequest(`invalid pod request ${JSON.stringify(id)}`);
+      throw badRequest(`invalid pod request ${JSON.stringify(id)}`);
     }
     const { object: pod } = await store.get(context, named.name);
     const host = pod.status?.podIPs?.[0]?.ip ?? '';

@@ -9,7 +9,7 @@ import {
   StatusError,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { invalidField, newBadRequest, newInvalid, newNotFound } from '@kapstan/api/errors';
+import { badRequest, invalid, invalidField, notFound } from '@kapstan/api/errors';
 import { isJsonObject } from '@kapstan/api/internal';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import { definitionSchema } from '../../../schema/builtin-schemas.ts';
@@ -38,13 +38,12 @@ export function evictionSubresource(server: BuiltinServer): ObjectSubresource<Po
     verbs: ['create'],
     schema: definitionSchema('policy.v1.Eviction'),
     create: async (store, context, { name, body }) => {
-      if ((body.metadata?.name ?? '') !== name)
-        throw newBadRequest('name in URL does not match name in Eviction object');
+      if ((body.metadata?.name ?? '') !== name) throw badRequest('name in URL does not match name in Eviction object');
       const { dryRun: own, ...request } = deleteOptionsOf(body);
       if (request.ignoreStoreReadErrorWithClusterBreakingPotential === true) {
         const path = 'deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential';
         const why = 'can not be set for pod eviction, try after removing the option';
-        throw newInvalid(kind, name, [invalidField(path, true, why)]);
+        throw invalid(kind, name, [invalidField(path, true, why)]);
       }
       const dryRun = mergedDryRun(context, own ?? []);
       await evict({ server, store, context: { ...context, dryRun: dryRun.length > 0 }, name, dryRun }, request);
@@ -151,7 +150,7 @@ async function markEvicted({ server, store, context, name }: Eviction, request: 
     managedFields: 'given',
     strategy: subresourceStrategy<Pod>(kindFactsOf('v1/pods'), { prepare: () => undefined, validate: () => undefined }),
     transform: (present) => {
-      if (present === undefined) throw newNotFound({ group: '', resource: 'pods' }, name);
+      if (present === undefined) throw notFound({ group: '', resource: 'pods' }, name);
       requirePreconditions(present.metadata ?? {}, { request, groupKind: { group: '', resource: 'Pod' } });
       return {
         ...present,

@@ -1,5 +1,5 @@
 // pods/log: the log of a container, as its kubelet gives it. Source: pkg/registry/core/pod (LogLocation), ValidatePodLogOptions.
-import { newInvalid } from '@kapstan/api/errors';
+import { invalid } from '@kapstan/api/errors';
 import type { Pod } from '@kapstan/kinds/core/v1';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import { formatQuery } from '../../destination.ts';
@@ -90,5 +90,5 @@ function requireValid(name: string, options: LogOptions): void {
     }
     if (stream !== undefined) root.child('stream').forbidden('may not be specified');
   });
-  if (errors.length > 0) throw newInvalid({ group: '', kind: 'PodLogOptions' }, name, errors);
+  if (errors.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, name, errors);
 }

@@ -8,7 +8,7 @@ import {
   type KubernetesObject,
   type UnstructuredObject,
 } from '@kapstan/api';
-import { newBadRequest, newConflict, newInvalid, newNotFound } from '@kapstan/api/errors';
+import { badRequest, conflict, invalid, notFound } from '@kapstan/api/errors';
 import { parseApiVersion } from '@kapstan/api/internal';
 import type { BoundObjectReference, TokenRequest, TokenRequestSpec } from '@kapstan/kinds/authentication.k8s.io/v1';
 import type { Pod, ServiceAccount } from '@kapstan/kinds/core/v1';
@@ -81,7 +81,7 @@ function requireSameNames(
       at.child('namespace').invalid(metadata.namespace, 'must match the service account namespace if specified');
     }
   });
-  if (errors.length > 0) throw newInvalid(kind, url.name, errors);
+  if (errors.length > 0) throw invalid(kind, url.name, errors);
 }
 
 /** Fills in the defaults. Throws 422. */
@@ -97,7 +97,7 @@ function specOf(
     if (expirationSeconds < minSeconds) at.invalid(asked, 'may not specify a duration less than 10 minutes');
     if (expirationSeconds > maxSeconds) at.invalid(asked, 'may not specify a duration larger than 2^32 seconds');
   });
-  if (errors.length > 0) throw newInvalid(kind, '', errors);
+  if (errors.length > 0) throw invalid(kind, '', errors);
   const forWhom = audiences.length === 0 ? [...apiAudiences] : audiences;
   return { audiences: forWhom, expirationSeconds, ...(boundObjectRef ? { boundObjectRef } : {}) };
 }
@@ -132,20 +132,18 @@ async function boundClaims(
   const resource = group === '' ? boundResources.get(boundKind) : undefined;
   if (resource === undefined) {
     const shown = `${group}/${version}, Kind=${boundKind}`;
-    throw newBadRequest(`cannot bind token to object of type ${shown}`);
+    throw badRequest(`cannot bind token to object of type ${shown}`);
   }
   const object = await read(ports, context, { resource, name });
   const pod = resource === 'pods' ? (object as DeepReadonly<KubernetesObject> as DeepReadonly<Pod>) : undefined;
   if (pod !== undefined && (pod.spec?.serviceAccountName ?? '') !== account) {
     const who = JSON.stringify(account);
-    throw newBadRequest(
-      `cannot bind token for serviceaccount ${who} to pod running with different serviceaccount name.`,
-    );
+    throw badRequest(`cannot bind token for serviceaccount ${who} to pod running with different serviceaccount name.`);
   }
   const found = referenceTo(object);
   if (uid && uid !== found.uid) {
     const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
-    throw newConflict({ group, resource: boundKind }, name, why);
+    throw conflict({ group, resource: boundKind }, name, why);
   }
   if (pod !== undefined) return { pod: found, ...(await nodeClaim(ports, context, pod.spec?.nodeName ?? '')) };
   return resource === 'secrets' ? { secret: found } : { node: found };
@@ -172,7 +170,7 @@ async function read(
   { resource, name }: { readonly resource: string; readonly name: string },
 ): Promise<DeepReadonly<UnstructuredObject>> {
   const store = findStore('', 'v1', resource);
-  if (store === undefined) throw newNotFound({ group: '', resource }, name);
+  if (store === undefined) throw notFound({ group: '', resource }, name);
   const namespace = resource === 'nodes' ? '' : context.namespace;
   return (await store.get({ ...context, namespace }, name)).object;
 }

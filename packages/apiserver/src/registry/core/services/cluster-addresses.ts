@@ -1,7 +1,7 @@
 // ClusterAddresses: the addresses of services, each an IPAddress object of its name, so that no two servers on one store give
 // one address twice. For service-allocator.ts. Source: pkg/registry/core/service/ipallocator.
 import { isAlreadyExists, isNotFound, type UnstructuredObject } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api/errors';
+import { internalError } from '@kapstan/api/errors';
 import type { BuiltinServer } from '../../builtin-kind.ts';
 import type { ResourceStore } from '../../resource-store.ts';
 import { serverContext } from '../../server-context.ts';
@@ -102,7 +102,7 @@ export class ClusterAddresses {
 
   #store(): ResourceStore<UnstructuredObject> {
     const store = this.#server.findStore('networking.k8s.io', 'v1', 'ipaddresses');
-    if (store === undefined) throw newInternalError(new Error('there is no store of IPAddresses'));
+    if (store === undefined) throw internalError(new Error('there is no store of IPAddresses'));
     return store;
   }
 }

@@ -1,7 +1,7 @@
 // NodePorts: which node ports are taken, on a store that several servers have: a bitmap in it, which each changes by
 // compare-and-set. For service-allocator.ts. Source: pkg/registry/core/service/portallocator, allocator/storage.
 import type { KubernetesObject } from '@kapstan/api';
-import { newInternalError } from '@kapstan/api/errors';
+import { internalError } from '@kapstan/api/errors';
 import { NumberPool, type NumberRange } from './number-pool.ts';
 
 /** Source: core/v1 RangeAllocation. */
@@ -90,7 +90,7 @@ export class NodePorts {
 }
 
 function refused(why: string): Error {
-  return newInternalError(new Error(`failed to allocate a nodePort: ${why}`));
+  return internalError(new Error(`failed to allocate a nodePort: ${why}`));
 }
 
 /** Source: calculateRangeOffset. */

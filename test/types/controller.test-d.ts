@@ -2,7 +2,6 @@
 // gets and the statuses that it gives are in packages/controller/src/reconciler-types.test.ts.
 import { type DeepReadonly, defineResource, type ResourceClient } from '@kapstan/api';
 import {
-  after,
   type CacheReader,
   type Controller,
   controller,
@@ -14,6 +13,7 @@ import {
   type Predicate,
   type ReconcileResult,
   type Runnable,
+  requeueAfter,
   run,
 } from '@kapstan/controller';
 import { RateLimitingQueue, WorkQueue } from '@kapstan/controller/workqueue';
@@ -70,12 +70,12 @@ describe('the builder', () => {
 
 describe('a reconcile', () => {
   it('may come back later, and gives nothing else', () => {
-    expectTypeOf(after(5)).toEqualTypeOf<ReconcileResult>();
-    controller(Echo).reconcile(async () => after(5));
+    expectTypeOf(requeueAfter(5)).toEqualTypeOf<ReconcileResult>();
+    controller(Echo).reconcile(async () => requeueAfter(5));
     // @ts-expect-error: a number is no result
     controller(Echo).reconcile(async () => 5);
     // @ts-expect-error: it is async
-    controller(Echo).reconcile(() => after(5));
+    controller(Echo).reconcile(() => requeueAfter(5));
   });
 
   it('applies parts of objects, and reads and prunes children by their resource', () => {

@@ -1,6 +1,6 @@
 import { testConfigMaps, testPods } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { after, controller } from './controller-builder.ts';
+import { controller, requeueAfter } from './controller-builder.ts';
 
 describe('controller()', () => {
   it('is data: its name, what it watches, what it does', () => {
@@ -85,9 +85,9 @@ describe('controller()', () => {
   });
 
   it('names a result', () => {
-    expect(after(5)).toEqual({ requeueAfterMs: 5 });
-    expect(after(0)).toEqual({ requeueAfterMs: 0 });
-    expect(after(-1)).toEqual({ requeueAfterMs: 0 });
+    expect(requeueAfter(5)).toEqual({ requeueAfterMs: 5 });
+    expect(requeueAfter(0)).toEqual({ requeueAfterMs: 0 });
+    expect(requeueAfter(-1)).toEqual({ requeueAfterMs: 0 });
   });
 
   it.each([
@@ -96,8 +96,8 @@ describe('controller()', () => {
     ['10s', "'10s'"],
     [undefined, 'undefined'],
   ])('refuses to come back after %s', (ms, text) => {
-    expect(() => after(ms as number)).toThrow(
-      new TypeError(`after() takes milliseconds, a finite number, not ${text}`),
+    expect(() => requeueAfter(ms as number)).toThrow(
+      new TypeError(`requeueAfter() takes milliseconds, a finite number, not ${text}`),
     );
   });
 });

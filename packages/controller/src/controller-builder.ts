@@ -35,7 +35,7 @@ export interface NamespacedObject {
 /** What a reconcile is given: the cached object, which nobody may change. */
 export type Reconciled<T extends KubernetesObject> = DeepReadonly<T & NamedObject>;
 
-/** What an author writes. Nothing = done until the next change; {@link after} = come back; a rejection = again with backoff. */
+/** What an author writes. Nothing = done until the next change; {@link requeueAfter} = come back; a rejection = again with backoff. */
 export type Reconciler<T extends KubernetesObject> = (
   object: Reconciled<T>,
   context: ReconcilerContext<T>,
@@ -143,7 +143,7 @@ export interface ControllerBuilder<T extends KubernetesObject> {
   when(predicate: Predicate<T>): ControllerBuilder<T>;
   /**
    * Has each object carry this finalizer before it is first reconciled, and calls the function when it is deleted. Done (no
-   * error, no `after`) takes the finalizer off. Of several, the first named is called first.
+   * error, no `requeueAfter`) takes the finalizer off. Of several, the first named is called first.
    */
   finalize(name: string, finalize: Reconciler<T>): ControllerBuilder<T>;
   /** Given settings replace earlier ones, each for itself. */
@@ -159,9 +159,9 @@ export interface ControllerBuilder<T extends KubernetesObject> {
  * Come back after this time, in milliseconds. 0 = at once, rate limited; so is a time that has passed, below 0. Throws TypeError for
  * what is no finite number.
  */
-export function after(requeueAfterMs: number): ReconcileResult {
+export function requeueAfter(requeueAfterMs: number): ReconcileResult {
   if (!Number.isFinite(requeueAfterMs))
-    throw new TypeError(`after() takes milliseconds, a finite number, not ${inspect(requeueAfterMs)}`);
+    throw new TypeError(`requeueAfter() takes milliseconds, a finite number, not ${inspect(requeueAfterMs)}`);
   return { requeueAfterMs: Math.max(0, requeueAfterMs) };
 }
 

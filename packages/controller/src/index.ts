@@ -1,6 +1,5 @@
 // The builder: what a controller is
 export {
-  after,
   type Controller,
   type ControllerBuilder,
   type ControllerIndex,
@@ -14,6 +13,7 @@ export {
   type Reconciled,
   type ReconcileKeys,
   type Reconciler,
+  requeueAfter,
   type SourceOptions,
 } from './controller-builder.ts';
 // Parts

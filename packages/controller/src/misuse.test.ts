@@ -1,7 +1,7 @@
 import { type LogFields, type ResourceClient, silentLogger } from '@kapstan/api';
 import { FakeListerWatcher, settle, testConfigMaps, VirtualClock } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
-import { after, controller } from './controller-builder.ts';
+import { controller, requeueAfter } from './controller-builder.ts';
 import { EventRecorder } from './events/event-recorder.ts';
 import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
@@ -291,7 +291,7 @@ describe('what a reconcile gives', () => {
     ['requeueAfter', { requeueAfter: 50 }],
     ['a number', 5],
     ['null', null],
-    ['after itself', after],
+    ['requeueAfter itself', requeueAfter],
   ])('is a failure where it is neither nothing nor a time to come back: %s', async (_, result) => {
     const clock = new VirtualClock();
     const rateLimiter = new ExponentialFailureRateLimiter({ baseMs: 10, maxMs: 1000 });
@@ -304,7 +304,7 @@ describe('what a reconcile gives', () => {
     queue.add('n/a');
     await settle();
     expect(told).toEqual([{ key: 'n/a', error: expect.any(TypeError) }]);
-    expect(String(told[0]?.error)).toContain('a reconcile gives nothing or after(milliseconds), not ');
+    expect(String(told[0]?.error)).toContain('a reconcile gives nothing or requeueAfter(milliseconds), not ');
     expect(queue.numRequeues('n/a')).toBe(1);
     stop.abort();
     await running;

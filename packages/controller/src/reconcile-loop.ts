@@ -268,7 +268,7 @@ function requireResult(result: unknown): void {
   if (result === undefined) return;
   const { requeueAfterMs } = (typeof result === 'object' && result !== null ? result : {}) as Partial<ReconcileResult>;
   if (!Number.isFinite(requeueAfterMs))
-    throw new TypeError(`a reconcile gives nothing or after(milliseconds), not ${inspect(result)}`);
+    throw new TypeError(`a reconcile gives nothing or requeueAfter(milliseconds), not ${inspect(result)}`);
 }
 
 /** The error as it is: loggers show its stack and cause. */

@@ -1,6 +1,6 @@
 // Programs about controllers: the builder with a custom resource, leader election, events.
 import { delay, isNotFound } from '@kapstan/api';
-import { after, controller, EventRecorder, LeaderElector, Manager } from '@kapstan/controller';
+import { controller, EventRecorder, LeaderElector, Manager, requeueAfter } from '@kapstan/controller';
 import { Deployment } from '@kapstan/kinds/apps/v1';
 import { Lease } from '@kapstan/kinds/coordination.k8s.io/v1';
 import { ConfigMap, Event } from '@kapstan/kinds/core/v1';
@@ -91,7 +91,7 @@ export const controllerPrograms: Programs = {
     const patient = controller(ConfigMap, { name: 'patient' }).reconcile(async ({ metadata }) => {
       if (metadata?.name !== 'a') return undefined;
       runs++;
-      return runs === 1 ? after(300) : undefined;
+      return runs === 1 ? requeueAfter(300) : undefined;
     });
     const stop = new AbortController();
     const manager = new Manager([patient], { client, namespaces: [namespace] });

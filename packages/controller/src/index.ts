@@ -48,7 +48,7 @@ export {
   anyOf,
   generationChanged,
   labelsChanged,
-  not,
+  notPredicate,
   type Predicate,
   resourceVersionChanged,
 } from './predicate.ts';

@@ -6,7 +6,7 @@ import { EventRecorder } from './events/event-recorder.ts';
 import { InformerCache } from './informer-cache.ts';
 import { installDefinitions } from './install-definitions.ts';
 import { Manager } from './manager.ts';
-import { allOf, anyOf, not } from './predicate.ts';
+import { allOf, anyOf, notPredicate } from './predicate.ts';
 import { ReconcileLoop } from './reconcile-loop.ts';
 import { run } from './run.ts';
 import {
@@ -86,7 +86,7 @@ describe('a controller that is described wrongly', () => {
       'options of owns(), such as { when },',
     ],
     ['options of watches()', () => base.watches(testConfigMaps, () => [], 5 as never), 'options of watches(), such as'],
-    ['what is not', () => not(undefined as never), 'a predicate must be a function, not undefined'],
+    ['what is not', () => notPredicate(undefined as never), 'a predicate must be a function, not undefined'],
     ['a misspelt option', () => controller(testConfigMaps, { nam: 'a' } as never), 'did you mean "name"?'],
     ['a misspelt setting', () => base.settings({ worker: 2 } as never), 'settings(): unknown option "worker"; did you'],
     ['a misspelt option of owns()', () => base.owns(testConfigMaps, { wen: () => true } as never), 'mean "when"?'],

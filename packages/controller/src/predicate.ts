@@ -41,7 +41,7 @@ export function allOf<T extends KubernetesObject>(...predicates: readonly Predic
 }
 
 /** Changes that it does not let through. Throws TypeError for what is no predicate. */
-export function not<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
+export function notPredicate<T extends KubernetesObject>(predicate: Predicate<T>): Predicate<T> {
   requirePredicates([predicate]);
   return (change) => !accepts(predicate, change);
 }

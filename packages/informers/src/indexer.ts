@@ -181,7 +181,7 @@ export class Indexer<T extends KubernetesObject> {
   }
 
   /** Values of an index that have objects; none for an unknown index. */
-  listIndexFuncValues(name: string): string[] {
+  indexValues(name: string): string[] {
     return [...(this.#indexes.get(name)?.keys.keys() ?? [])];
   }
 

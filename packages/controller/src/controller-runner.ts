@@ -25,7 +25,7 @@ import type { OwnWrites } from './own-writes.ts';
 import { ownersOf } from './owners-of.ts';
 import { accepts, type Predicate } from './predicate.ts';
 import { WantedObjects } from './prune-children.ts';
-import { type ReconcileContext, ReconcileLoop, type ReconcileRequest, type ReconcileResult } from './reconcile-loop.ts';
+import { ReconcileLoop, type ReconcileRequest, type ReconcileResult, type SyncContext } from './reconcile-loop.ts';
 import { type ReconcilerContext, reconcilerContext } from './reconciler-context.ts';
 import { RunsUnderWay } from './runs-under-way.ts';
 import { stackOnceLogger } from './stack-once-logger.ts';
@@ -258,7 +258,7 @@ export class ControllerRunner {
 
   // ---- One run ----
 
-  async #measured(request: ReconcileRequest, context: ReconcileContext): Promise<ReconcileResult | undefined> {
+  async #measured(request: ReconcileRequest, context: SyncContext): Promise<ReconcileResult | undefined> {
     const ended = this.#ports.metrics.reconcileStarted(this.#controller.name);
     const run = this.#runs.begin(request.key, context.signal);
     try {
@@ -269,10 +269,7 @@ export class ControllerRunner {
     }
   }
 
-  async #reconcile(
-    request: ReconcileRequest,
-    { signal, attempt }: ReconcileContext,
-  ): Promise<ReconcileResult | undefined> {
+  async #reconcile(request: ReconcileRequest, { signal, attempt }: SyncContext): Promise<ReconcileResult | undefined> {
     const controller = this.#controller;
     const ports = this.#ports;
     const writer = `${controller.name} ${request.key}`;

@@ -56,13 +56,13 @@ export type { ProbeServerOptions } from './probe-server.ts';
 export type { PruneOptions } from './prune-children.ts';
 export {
   isTerminalError,
-  type Reconcile,
-  type ReconcileContext,
   ReconcileLoop,
   type ReconcileLoopOptions,
   type ReconcileOutcome,
   type ReconcileRequest,
   type ReconcileResult,
+  type SyncContext,
+  type SyncHandler,
   TerminalError,
 } from './reconcile-loop.ts';
 export {

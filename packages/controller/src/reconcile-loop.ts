@@ -36,7 +36,7 @@ export interface ReconcileRequest extends ObjectName {
   readonly key: string;
 }
 
-export interface ReconcileContext {
+export interface SyncContext {
   /** Aborts when the loop was stopped and its grace period is over; the loop still waits for this run to end. */
   readonly signal: AbortSignal;
   /** 0 on the first try, one more after each failure. */
@@ -50,7 +50,7 @@ export interface ReconcileResult {
 }
 
 /** The one function that a controller's author writes. A rejection puts the key back with backoff. */
-export type Reconcile = (request: ReconcileRequest, context: ReconcileContext) => Promise<ReconcileResult | undefined>;
+export type SyncHandler = (request: ReconcileRequest, context: SyncContext) => Promise<ReconcileResult | undefined>;
 
 const queueMethods = ['get', 'done', 'forget', 'addRateLimited', 'addAfter', 'numRequeues', 'shutDown'] as const;
 const terminalBrand = Symbol.for('@kapstan/controller/TerminalError');
@@ -85,7 +85,7 @@ export interface ReconcileLoopOptions {
    * second over all.
    */
   readonly queue: RateLimitingQueue<string>;
-  readonly reconcile: Reconcile;
+  readonly reconcile: SyncHandler;
   /** Keys worked on at once. At least 1. Default 1. */
   readonly workers?: number;
   /**
@@ -124,7 +124,7 @@ interface Signals {
 export class ReconcileLoop {
   readonly #queue: RateLimitingQueue<string>;
   readonly #requeues: GuardedRequeue;
-  readonly #reconcile: Reconcile;
+  readonly #reconcile: SyncHandler;
   readonly #workers: number;
   readonly #gracePeriodMs: number;
   readonly #abort: AbortSignal | undefined;

@@ -2,7 +2,7 @@
 // control-loops.ts; each loop has a file of its own.
 import type { Clock, Logger, ResourceClient } from '@kapstan/api';
 import type { SecretTokenIssuer } from '@kapstan/apiserver';
-import { type Reconcile, ReconcileLoop, type ReconcileOutcome } from '@kapstan/controller';
+import { ReconcileLoop, type ReconcileOutcome, type SyncHandler } from '@kapstan/controller';
 import { type RateLimiter, RateLimitingQueue } from '@kapstan/controller/workqueue';
 import type { SharedInformerFactory } from '@kapstan/informers';
 import type { ServedKinds } from './served-kinds.ts';
@@ -52,7 +52,7 @@ export function loopQueue(
 
 export interface LoopWork {
   readonly queue: RateLimitingQueue<string>;
-  readonly reconcile: Reconcile;
+  readonly reconcile: SyncHandler;
   readonly workers: number;
   readonly onOutcome?: (outcome: ReconcileOutcome) => void;
 }

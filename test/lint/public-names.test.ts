@@ -16,7 +16,7 @@ resources    Resource NamespacedResource ResourceSpec resource ObjectOf apiVersi
 own ones     defineResource DefinedResource DefinedObject ObjectSchema SchemaType ResourceDefinitionSpec PrinterColumn
 ports        ResourceClient ListerWatcher ListerWatcherScope ListResult ObjectList WriteObserver Clock CancelTimer Logger LogFields
 defaults     systemClock silentLogger
-options      CallOptions GetOptions SelectionOptions ListOptions WatchOptions WriteOptions ApplyOptions DeleteOptions SubresourceOptions Patch
+options      CallOptions GetOptions SelectionOptions ListOptions WatchOptions WriteOptions ApplyOptions DeleteOptions SubresourceOptions Patch PatchArguments
 streams      WatchEvent ObjectEvent BookmarkEvent
 versions     ResourceVersion Revision toRevision compareResourceVersions
 selectors    parseLabelSelector labelSelectorFrom LabelSelector LabelSelectorSpec parseFieldSelector FieldSelector everyLabel everyField

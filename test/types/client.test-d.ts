@@ -68,6 +68,10 @@ describe('verbs', () => {
 describe('patches', () => {
   it('say their format, and take options as other verbs do', () => {
     expectTypeOf(client.patch(ConfigMap, at, { type: 'merge', body: {} })).resolves.toEqualTypeOf<ConfigMap>();
+    client.patch(ConfigMap, at, { type: 'merge', body: {} }, { dryRun: true, subresource: 'status' });
+    expectTypeOf(client.jsonPatch(ConfigMap, at, [], { fieldManager: 'me' })).resolves.toEqualTypeOf<ConfigMap>();
+    // @ts-expect-error: options are the argument after it
+    client.patch(ConfigMap, at, { type: 'merge', body: {}, dryRun: true });
     // @ts-expect-error: there are three formats
     client.patch(ConfigMap, at, { type: 'yaml', body: {} });
     // @ts-expect-error: a JSON patch is a list

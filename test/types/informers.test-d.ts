@@ -43,7 +43,7 @@ describe('an informer', () => {
 
   it('tells observables, iterables and handlers the same', () => {
     expectTypeOf(informer.events$).toEqualTypeOf<Observable<InformerEvent<Pod>>>();
-    expectTypeOf(informer.events()).toEqualTypeOf<AsyncIterable<InformerEvent<Pod>>>();
+    expectTypeOf(informer.watchEvents()).toEqualTypeOf<AsyncIterable<InformerEvent<Pod>>>();
     expectTypeOf(informer.status$).toEqualTypeOf<Observable<ReflectorStatus>>();
     expectTypeOf(informer.addEventHandler).parameter(0).toEqualTypeOf<ResourceEventHandler<Pod>>();
   });

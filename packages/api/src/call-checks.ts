@@ -62,7 +62,7 @@ const optionsOf: {
   readonly watch: Checks<WatchOptions>;
   readonly create: Checks<WriteOptions>;
   readonly update: Checks<WriteOptions & SubresourceOptions>;
-  readonly patch: Checks<Patch & WriteOptions & SubresourceOptions>;
+  readonly patch: Checks<WriteOptions & SubresourceOptions>;
   readonly apply: Checks<ApplyOptions & SubresourceOptions>;
   readonly delete: Checks<DeleteOptions>;
   readonly deleteCollection: Checks<ListOptions & DeleteOptions>;
@@ -83,7 +83,7 @@ const optionsOf: {
   },
   create: writeOptions,
   update: { ...writeOptions, ...part },
-  patch: { ...writeOptions, ...part, type: anything, body: anything },
+  patch: { ...writeOptions, ...part },
   apply: applyOptions,
   delete: deleteOptions,
   deleteCollection: { ...listOptions, ...deleteOptions },
@@ -96,7 +96,7 @@ const examples: Readonly<Record<keyof typeof optionsOf, string>> = {
   watch: 'options, such as { namespace },',
   create: 'options, such as { dryRun },',
   update: 'options, such as { dryRun },',
-  patch: 'a patch',
+  patch: 'options, such as { dryRun },',
   apply: 'options, such as { fieldManager },',
   delete: 'options, such as { propagationPolicy },',
   deleteCollection: 'options, such as { namespace },',
@@ -113,7 +113,7 @@ type CallCheck<V extends CheckedVerb> = (...call: Parameters<ResourceClient[V]>)
  */
 export const callChecks: Readonly<
   Omit<{ [V in CheckedVerb]: CallCheck<V> }, 'patch'> & {
-    patch(token: Resource, target: ObjectTarget, ...call: readonly [patch: unknown, ...beside: unknown[]]): void;
+    patch(token: Resource, target: ObjectTarget, ...call: readonly [patch: unknown, options?: unknown]): void;
     watch(token: Resource, options?: WatchOptions): void;
   }
 > = {
@@ -145,8 +145,9 @@ export const callChecks: Readonly<
     if (!target.name) throw new TypeError('name is required');
     requireItem(token, target as ObjectTarget);
   },
-  patch(token, target, ...[patch, ...beside]) {
-    requirePatch(patch, beside);
+  patch(token, target, ...[patch, options = {}]) {
+    requirePatch(patch);
+    requireCallOptions('patch', options);
     requireItem(token, target);
   },
   apply(token, object, options) {
@@ -218,20 +219,24 @@ function requireWritten(
 
 const patchTypes: readonly unknown[] = ['merge', 'json', 'strategic'] satisfies Patch['type'][];
 
-/** Throws TypeError for what is no patch, and for options beside it: a dry run that is left out writes. */
-function requirePatch(patch: unknown, beside: readonly unknown[]): void {
-  if (beside.some((argument) => argument !== undefined))
-    throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
+const patchNames: OptionNames<Patch> = { type: true, body: true };
+
+/** Throws TypeError for what is no patch, and for options in it: a dry run that is left out writes. */
+function requirePatch(patch: unknown): void {
   requireObject(patch, 'a patch');
   const { type, body } = patch as Partial<Patch>;
   if (!patchTypes.includes(type))
     throw new TypeError(
       `a patch is { type: 'merge' | 'json' | 'strategic', body }, not one of the type ${shown(type)}`,
     );
-  if (body === undefined) throw new TypeError('a patch needs a body, beside its type and its options');
+  if (body === undefined) throw new TypeError('a patch needs a body, beside its type');
   if (type === 'json' && !Array.isArray(body))
     throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
-  requireCallOptions('patch', patch);
+  const inside = Object.keys(patch as object).find((name) => !Object.hasOwn(patchNames, name));
+  if (inside !== undefined)
+    throw new TypeError(
+      `a patch is { type, body }: ${JSON.stringify(inside)} belongs to the options, the argument after it`,
+    );
 }
 
 /** What an error is about: `deployments.apps "web"`. */

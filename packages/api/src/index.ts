@@ -52,6 +52,7 @@ export type {
   ListerWatcherScope,
   ObjectTarget,
   Patch,
+  PatchArguments,
   ResourceClient,
   SubresourceOptions,
   WriteObserver,

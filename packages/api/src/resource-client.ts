@@ -25,6 +25,9 @@ export type Patch =
   | { readonly type: 'strategic'; readonly body: unknown }
   | { readonly type: 'json'; readonly body: readonly unknown[] };
 
+/** What a patch has beside its target: the patch, and options as every other verb has them. */
+export type PatchArguments = readonly [patch: Patch, options?: WriteOptions & SubresourceOptions];
+
 export interface SubresourceOptions {
   /** "status", "scale", … Absent = the object itself. */
   readonly subresource?: string;
@@ -62,11 +65,7 @@ export interface ResourceClient {
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T>;
-  patch<T extends KubernetesObject>(
-    token: Resource<T>,
-    target: ObjectTarget,
-    patch: Patch & SubresourceOptions & WriteOptions,
-  ): Promise<T>;
+  patch<T extends KubernetesObject>(token: Resource<T>, target: ObjectTarget, ...patch: PatchArguments): Promise<T>;
   apply<T extends KubernetesObject>(
     token: Resource<T>,
     object: T,

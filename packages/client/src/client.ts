@@ -12,7 +12,7 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
   type SubresourceOptions,
@@ -141,44 +141,41 @@ export class Client implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options = {}]: PatchArguments
   ): Promise<T> {
-    callChecks.patch(token, target, patch, ...beside);
+    callChecks.patch(token, target, patch, options);
     const contentType = patchType(patch);
-    const path = objectPath(token, target, { subresource: patch.subresource, query: writeQuery(patch) });
+    const path = objectPath(token, target, { subresource: options.subresource, query: writeQuery(options) });
     const body = stringifyJson(patch.body);
     const parts = { method: 'PATCH', path, body, contentType, name: target.name } as const;
-    return await this.#write<T>(token, requestOf(token, parts), patch);
+    return await this.#write<T>(token, requestOf(token, parts), options);
   }
 
   /** Members given replace the present ones, null removes, lists are replaced whole. */
   async mergePatch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[call, ...beside]: readonly [call: { readonly body: unknown } & SubresourceOptions & WriteOptions, ...never[]]
+    ...[body, options]: readonly [body: unknown, options?: WriteOptions & SubresourceOptions]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'merge' }, ...beside);
+    return await this.patch(token, target, { type: 'merge', body }, options);
   }
 
   /** Operations in turn, all or none: `[{ op: 'test', path, value }, { op: 'replace', path, value }]`. */
   async jsonPatch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[call, ...beside]: readonly [
-      call: { readonly body: readonly unknown[] } & SubresourceOptions & WriteOptions,
-      ...never[],
-    ]
+    ...[body, options]: readonly [body: readonly unknown[], options?: WriteOptions & SubresourceOptions]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'json' }, ...beside);
+    return await this.patch(token, target, { type: 'json', body }, options);
   }
 
   /** As a merge, but lists with a merge key are merged item by item. Built-in kinds only: for others it is a 415. */
   async strategicPatch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[call, ...beside]: readonly [call: { readonly body: unknown } & SubresourceOptions & WriteOptions, ...never[]]
+    ...[body, options]: readonly [body: unknown, options?: WriteOptions & SubresourceOptions]
   ): Promise<T> {
-    return await this.patch(token, target, { ...call, type: 'strategic' }, ...beside);
+    return await this.patch(token, target, { type: 'strategic', body }, options);
   }
 
   async apply<T extends KubernetesObject>(

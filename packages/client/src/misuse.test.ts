@@ -181,27 +181,16 @@ describe('a client that is used wrongly', () => {
     const text = 'x' as never;
     const selector = { app: 'a' } as never;
     const pod = target;
-    const beside = [{ dryRun: true }] as unknown as [];
     const calls: readonly [string, string, (client: Client) => Promise<unknown>][] = [
       [
-        'options beside the patch',
-        'patch() takes three arguments: its options, such as dryRun, stand beside type and body',
-        (client) => client.patch(ConfigMap, target, { type: 'merge', body }, ...beside),
+        'options in the patch',
+        'a patch is { type, body }: "dryRun" belongs to the options, the argument after it',
+        (client) => client.patch(ConfigMap, target, { type: 'merge', body, dryRun: true } as never),
       ],
       [
-        'options beside a merge patch',
-        'patch() takes three arguments',
-        (client) => client.mergePatch(ConfigMap, target, { body }, ...beside),
-      ],
-      [
-        'options beside a JSON patch',
-        'patch() takes three arguments',
-        (client) => client.jsonPatch(ConfigMap, target, { body: [] }, ...beside),
-      ],
-      [
-        'options beside a strategic patch',
-        'patch() takes three arguments',
-        (client) => client.strategicPatch(ConfigMap, target, { body }, ...beside),
+        'a text for options',
+        'options, such as { dryRun },',
+        (client) => client.mergePatch(ConfigMap, target, body, text),
       ],
       [
         'a patch of an unknown type',
@@ -228,7 +217,7 @@ describe('a client that is used wrongly', () => {
         'timeoutMs must be a number of at least 0, not -1',
         (client) => client.rawStream({ path: '/', timeoutMs: -1 }),
       ],
-      ['a patch without a body', 'a patch needs a body', (client) => client.mergePatch(ConfigMap, target, {} as never)],
+      ['a patch without a body', 'a patch needs a body', (client) => client.mergePatch(ConfigMap, target, undefined)],
       [
         'no patch',
         'a patch must be an object, not undefined',
@@ -237,7 +226,7 @@ describe('a client that is used wrongly', () => {
       [
         'a JSON patch that is an object',
         'the body of a JSON patch is a list of operations, not an object',
-        (client) => client.jsonPatch(ConfigMap, target, { body: {} as never }),
+        (client) => client.jsonPatch(ConfigMap, target, {} as never),
       ],
       ['a policy alone', 'options, such as { propagationPolicy },', (client) => client.delete(ConfigMap, target, text)],
       ['a version alone', 'options, such as { resourceVersion },', (client) => client.get(ConfigMap, target, text)],
@@ -302,7 +291,7 @@ describe('a client that is used wrongly', () => {
       ['deleteCollection', '"dryRun"', (client) => client.deleteCollection(ConfigMap, misspelt({ dryrun: true }))],
       ['create', '"dryRun"', (client) => client.create(ConfigMap, answered, misspelt({ dryrun: true }))],
       ['update', '"dryRun"', (client) => client.update(ConfigMap, answered, misspelt({ dryrun: true }))],
-      ['patch', '"dryRun"', (client) => client.mergePatch(ConfigMap, target, misspelt({ body, dryrun: true }))],
+      ['patch', '"dryRun"', (client) => client.mergePatch(ConfigMap, target, body, misspelt({ dryrun: true }))],
       ['apply', '"force"', (c) => c.apply(ConfigMap, answered, misspelt({ fieldManager: 'm', forced: true }))],
       ['delete', '"dryRun"', (client) => client.delete(ConfigMap, target, misspelt({ dryrun: true }))],
       ['podLog', '"container"', (client) => client.podLog(pod, misspelt({ contaner: 'a' }))],

@@ -63,11 +63,7 @@ async function writeFinalizers<T extends KubernetesObject>(
 ): Promise<T> {
   const { metadata } = object as DeepReadonly<KubernetesObject>;
   const body = { metadata: { resourceVersion: metadata?.resourceVersion, uid: metadata?.uid, finalizers } };
-  return await client.patch(token, targetOf(object as DeepReadonly<KubernetesObject>), {
-    type: 'merge',
-    body,
-    ...rest,
-  });
+  return await client.patch(token, targetOf(object as DeepReadonly<KubernetesObject>), { type: 'merge', body }, rest);
 }
 
 /** Whether an update does nothing but put some of these finalizers on. */

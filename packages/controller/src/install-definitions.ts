@@ -105,7 +105,7 @@ class Installation {
       logger,
     });
     informer.start();
-    for await (const event of informer.events({ signal })) {
+    for await (const event of informer.watchEvents({ signal })) {
       if (isEstablished(event)) return;
     }
     signal.throwIfAborted();

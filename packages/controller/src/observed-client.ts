@@ -14,7 +14,7 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
   type SubresourceOptions,
@@ -103,13 +103,10 @@ export class ObservedClient implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options]: PatchArguments
   ): Promise<T> {
-    // Dropped, a dry run would write.
-    if (beside.length > 0)
-      throw new TypeError('patch() takes three arguments: its options, such as dryRun, stand beside type and body');
     this.keep(token, target);
-    return await this.#write(token, patch, (limited) => this.#client.patch(token, target, limited));
+    return await this.#write(token, options, (limited) => this.#client.patch(token, target, patch, limited));
   }
 
   async apply<T extends KubernetesObject>(

@@ -1,4 +1,4 @@
-import { type DeepReadonly, type Patch, type Resource, type ResourceClient, silentLogger } from '@kapstan/api';
+import { type DeepReadonly, type ResourceClient, silentLogger } from '@kapstan/api';
 import { configMap, type TestConfigMap, testConfigMaps } from '@kapstan/api/testing';
 import { describe, expect, it } from 'vitest';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -11,8 +11,8 @@ function fake(object: WithStatus) {
   const events: (string | undefined)[] = [];
   let server = object;
   const client = {
-    patch: async (_token: Resource, _target: unknown, { body, subresource }: Patch & { subresource?: string }) => {
-      patches.push([subresource, body]);
+    patch: async (...[, , { body }, options]: Parameters<ResourceClient['patch']>) => {
+      patches.push([options?.subresource, body]);
       const { status } = body as WithStatus;
       const resourceVersion = String(Number(server.metadata?.resourceVersion) + 1);
       server = {

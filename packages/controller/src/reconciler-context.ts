@@ -149,9 +149,8 @@ export function reconcilerContext(parts: ContextParts): ReconcilerContext<Kubern
       requireObject(status, 'a status');
       const now = (present as { readonly status?: unknown }).status;
       if (isMergedAlready(now, status)) return;
-      const body = { status };
-      const options = { type: 'merge', subresource: 'status', body, fieldManager: parts.controller, signal } as const;
-      present = await client.patch(kind, targetOf(present), options);
+      const options = { subresource: 'status', fieldManager: parts.controller, signal };
+      present = await client.patch(kind, targetOf(present), { type: 'merge', body: { status } }, options);
     },
     children: (child) => cache.reader(child).byIndex(controllerUidIndex, uid),
     prune: async (child, options = {}) => {

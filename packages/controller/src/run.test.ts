@@ -1,6 +1,5 @@
 import process from 'node:process';
 import {
-  type CallOptions,
   deepCopy,
   delay,
   type KubernetesObject,
@@ -47,8 +46,8 @@ function fake() {
     },
     create: write,
     update: write,
-    patch: async (_token: Resource, { name }: { readonly name: string }, options: CallOptions) => {
-      options.signal?.throwIfAborted();
+    patch: async (...[, { name }, , options]: Parameters<ResourceClient['patch']>) => {
+      options?.signal?.throwIfAborted();
       patches.push(name);
       return configMap({ name });
     },

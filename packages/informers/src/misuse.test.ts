@@ -153,8 +153,16 @@ describe('is refused at once, by name', () => {
     ['no index function', () => informer().addIndexers({ a: undefined as never }), 'the index "a" must be a function'],
     ['none of a store', () => new Indexer({ a: 5 as never }), 'the index "a" must be a function, not 5'],
     ['no transform', () => informer().setTransform({} as never), 'transform must be a function, not an object'],
-    ['a controller as a signal', () => informer().events({ signal: new AbortController() as never }), 'AbortSignal'],
-    ['a bare signal', () => informer().events(null as never), 'options of events() must be an object, not null'],
+    [
+      'a controller as a signal',
+      () => informer().watchEvents({ signal: new AbortController() as never }),
+      'AbortSignal',
+    ],
+    [
+      'a bare signal',
+      () => informer().watchEvents(null as never),
+      'options of watchEvents() must be an object, not null',
+    ],
     [
       'a period of a handler without its unit',
       () => informer().addEventHandler({}, { resync: 5 } as never),
@@ -162,8 +170,8 @@ describe('is refused at once, by name', () => {
     ],
     [
       'a signal of another name',
-      () => informer().events({ abort: new AbortController().signal } as never),
-      'events(): unknown option "abort"; it takes signal',
+      () => informer().watchEvents({ abort: new AbortController().signal } as never),
+      'watchEvents(): unknown option "abort"; it takes signal',
     ],
   ])('later on: %s', (_what, make, message) => {
     expect(make).toThrow(TypeError);

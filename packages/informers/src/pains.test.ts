@@ -150,7 +150,7 @@ describe('what hurts in Node informers: handlers and readers:', () => {
     for (let at = 0; at < objects; at++) source.add(pod({ name: `${at}` }));
     await start();
     const stalled = informer.addEventHandler({ onUpdate: () => new Promise<void>(() => undefined) });
-    const loop = informer.events()[Symbol.asyncIterator]();
+    const loop = informer.watchEvents()[Symbol.asyncIterator]();
     await loop.next();
     const churn = (rounds: number): void => {
       for (let round = 0; round < rounds; round++) {

@@ -164,7 +164,7 @@ class World {
   }
 
   async iterate(): Promise<void> {
-    for await (const event of this.informer.events()) {
+    for await (const event of this.informer.watchEvents()) {
       this.loop.event(event);
       await settle(); // slow: changes are merged meanwhile
     }

@@ -14,7 +14,7 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
   type SubresourceOptions,
@@ -78,10 +78,10 @@ export class TestClient implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options]: PatchArguments
   ): Promise<T> {
-    callChecks.patch(token, target, patch, ...beside);
-    return await this.#call((client) => client.patch(token, target, patch), patch);
+    callChecks.patch(token, target, patch, options);
+    return await this.#call((client) => client.patch(token, target, patch, options), options);
   }
 
   async apply<T extends KubernetesObject>(

@@ -105,7 +105,7 @@ const wrongObjects: readonly WrongCall[] = (['create', 'update', 'apply'] as con
   ];
 });
 
-const twoPlaces = 'patch() takes three arguments: its options, such as dryRun, stand beside type and body';
+const within = 'a patch is { type, body }: "dryRun" belongs to the options, the argument after it';
 const wrongPatches: readonly WrongCall[] = (
   [
     ['no patch', 'a patch must be an object, not undefined', undefined],
@@ -115,13 +115,14 @@ const wrongPatches: readonly WrongCall[] = (
       { type: 'x' },
     ],
     ['the type of an inherited member', 'not one of the type "constructor"', { ...patch, type: 'constructor' }],
-    ['no body', 'a patch needs a body, beside its type and its options', { type: 'merge' }],
+    ['no body', 'a patch needs a body, beside its type', { type: 'merge' }],
     [
       'an object of operations',
       'the body of a JSON patch is a list of operations, not an object',
       { ...patch, type: 'json' },
     ],
-    ['options beside it', twoPlaces, patch, { dryRun: true }],
+    ['options in it', within, { ...patch, dryRun: true }],
+    ['options that are none', 'options, such as { dryRun }, must be an object, not true', patch, true],
   ] as const
 ).map(([name, message, ...rest]) => [`patch: ${name}`, message, (client) => client.patch(token, target, ...rest)]);
 
@@ -174,7 +175,7 @@ const singles: readonly WrongCall[] = [
   [
     'patch: to force it',
     'patch: unknown option "force"; it takes ',
-    (client) => client.patch(token, target, { ...patch, force: true }),
+    (client) => client.patch(token, target, patch, { force: true }),
   ],
   [
     'delete: a selector',

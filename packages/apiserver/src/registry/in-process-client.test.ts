@@ -228,8 +228,10 @@ describe('the in-process client', () => {
       kind: 'Scale',
       spec: { replicas: 3 },
     });
-    const patch = { type: 'merge', body: { spec: { replicas: 4 } }, subresource: 'scale' } as const;
-    expect(await client.patch(scaled, target, patch)).toMatchObject({ spec: { replicas: 4 } });
+    const patch = { type: 'merge', body: { spec: { replicas: 4 } } } as const;
+    expect(await client.patch(scaled, target, patch, { subresource: 'scale' })).toMatchObject({
+      spec: { replicas: 4 },
+    });
     expect(await client.get(scaled, target, { subresource: 'scale' })).toMatchObject({ spec: { replicas: 4 } });
     const posted = await client.createSubresource(
       scaled,

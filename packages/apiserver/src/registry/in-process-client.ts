@@ -17,7 +17,7 @@ import {
   type ListResult,
   ObjectList,
   type ObjectTarget,
-  type Patch,
+  type PatchArguments,
   type Resource,
   type ResourceClient,
   type SubresourceOptions,
@@ -160,15 +160,15 @@ export class InProcessClient implements ResourceClient {
   async patch<T extends KubernetesObject>(
     token: Resource<T>,
     target: ObjectTarget,
-    ...[patch, ...beside]: readonly [patch: Patch & SubresourceOptions & WriteOptions, ...never[]]
+    ...[patch, options = {}]: PatchArguments
   ): Promise<T> {
-    callChecks.patch(token, target, patch, ...beside);
-    return await withinTime(this.#clock, patch, async (timed) => {
+    callChecks.patch(token, target, patch, options);
+    return await withinTime(this.#clock, options, async (timed) => {
       const { patching } = this.#options;
       if (patching === undefined) throw notImplemented('this client cannot patch: it was made without `patching`');
       const item = this.#item(token, target, { verb: 'patch', ...timed });
       requireOptions(timed, 'PatchOptions', 'other');
-      const sent = { type: timed.type, body: jsonOf(timed.body), force: false };
+      const sent = { type: patch.type, body: jsonOf(patch.body), force: false };
       return this.#written<T>(token, item.context, await patchAt(item, patching, sent));
     });
   }

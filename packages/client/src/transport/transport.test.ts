@@ -148,7 +148,7 @@ describe('the transport', () => {
       [
         'patch',
         30_000,
-        (client, signal) => client.patch(ConfigMap, target, { type: 'merge', body: {}, ...(signal && { signal }) }),
+        (client, signal) => client.patch(ConfigMap, target, { type: 'merge', body: {} }, signal && { signal }),
       ],
       [
         'apply',

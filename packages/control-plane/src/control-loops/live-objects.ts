@@ -113,7 +113,7 @@ export class LiveObjects {
   async #patch(identity: ObjectIdentity, body: object): Promise<'written' | 'gone' | 'conflict'> {
     const token = this.#tokenOf(identity);
     try {
-      await this.#client.patch(token, targetOf(token, identity), { type: 'merge', body, signal: this.#signal });
+      await this.#client.patch(token, targetOf(token, identity), { type: 'merge', body }, { signal: this.#signal });
       return 'written';
     } catch (error) {
       if (isNotFound(error)) return 'gone';

@@ -248,7 +248,7 @@ export class EventRecorder {
       const { count, message, lastTimestamp } = event;
       try {
         const body = { count, message, lastTimestamp };
-        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body, signal });
+        await this.#options.client.patch(Event, correlated.written, { type: 'strategic', body }, { signal });
         return;
       } catch (error) {
         // The event expired meanwhile: begin a new one with the count reached.

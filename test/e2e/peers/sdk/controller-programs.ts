@@ -62,16 +62,13 @@ export const controllerPrograms: Programs = {
         status: { phase: 'Applied', replicas: 0 },
       }),
     );
-    await client.mergePatch(Deployment, at, {
-      body: { status: { readyReplicas: 2, replicas: 2 } },
-      subresource: 'status',
-    });
+    await client.mergePatch(Deployment, at, { status: { readyReplicas: 2, replicas: 2 } }, { subresource: 'status' });
     await eventually(async () => expect((await client.get(Gadget, at)).status?.replicas).toBe(2));
-    await client.mergePatch(Deployment, at, { body: { spec: { replicas: 9 } } });
+    await client.mergePatch(Deployment, at, { spec: { replicas: 9 } });
     await eventually(async () => expect((await client.get(Deployment, at)).spec?.replicas).toBe(2));
     await client.delete(Deployment, at);
     await eventually(async () => expect((await client.get(Deployment, at)).metadata?.uid).not.toBe(made.metadata?.uid));
-    await client.mergePatch(Gadget, at, { body: { spec: { image: 'two' } } });
+    await client.mergePatch(Gadget, at, { spec: { image: 'two' } });
     await eventually(async () =>
       expect((await client.get(Deployment, at)).spec?.template.spec?.containers[0]?.image).toBe('two'),
     );

@@ -228,7 +228,7 @@ describe('Client', () => {
   });
 
   describe('refuses before it asks anybody', () => {
-    const noToken = /^a call takes a resource token, such as Pod of '@kapstan\/kinds\/core\/v1' .*, not /;
+    const noToken = /^a call takes a resource, such as Pod of '@kapstan\/kinds\/core\/v1' .*, not /;
     const object = { metadata: target };
     it.each<[string, (token: never) => Promise<unknown>]>([
       ['get', (token) => client.get(token, target)],

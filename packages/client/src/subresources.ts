@@ -46,24 +46,24 @@ const tokenOptionNames: OptionNames<CreateTokenOptions> = {
 /** How many replicas are wanted and there, whatever the kind. Rejects with a 404 where the kind cannot be scaled. */
 export async function getScale(
   client: ResourceClient,
-  token: Resource,
+  resource: Resource,
   target: ObjectTarget & GetOptions,
 ): Promise<Scale> {
   requireTarget(target);
   const { name, namespace, ...options } = target;
   const object = namespace === undefined ? { name } : { name, namespace };
-  return await client.get(token as Resource<Scale>, object, { ...options, subresource });
+  return await client.get(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
 /** Writes a scale that was read before; its resourceVersion makes a change in between a 409. */
 export async function updateScale(
   client: ResourceClient,
-  token: Resource,
+  resource: Resource,
   { scale, ...options }: { readonly scale: Scale } & WriteOptions,
 ): Promise<Scale> {
   requireObject(scale, 'a scale');
   const object = { ...scale, apiVersion: 'autoscaling/v1', kind: 'Scale' };
-  return await client.update(token as Resource<Scale>, object, { ...options, subresource });
+  return await client.update(resource as Resource<Scale>, object, { ...options, subresource });
 }
 
 /** Deletes a pod unless that breaks a PodDisruptionBudget, which is a 429: whether and when to try again is the caller's. */

@@ -13,7 +13,7 @@ describe('controller()', () => {
       .settings({ workers: 2 })
       .settings({ timeoutMs: 5 })
       .reconcile(reconcile);
-    expect(built).toMatchObject({ name: 'pod', kind: testPods, settings: { workers: 2, timeoutMs: 5 }, reconcile });
+    expect(built).toMatchObject({ name: 'pod', resource: testPods, settings: { workers: 2, timeoutMs: 5 }, reconcile });
     expect(built.sources.map(({ type }) => type)).toEqual(['owned', 'watched', 'trigger']);
     expect(built.finalizers).toMatchObject([{ name: 'demo.dev/clean' }]);
   });
@@ -43,7 +43,7 @@ describe('controller()', () => {
     const base = controller(testPods);
     const none = undefined as never;
     const token = (where: string, what: string) =>
-      `${where} takes a resource token, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
+      `${where} takes a resource, such as Pod of '@kapstan/kinds/core/v1' or what defineResource() gives, not ${what}`;
     it.each<[string, () => unknown, string]>([
       ['no kind', () => controller(none), token('controller()', 'undefined')],
       ['a word', () => controller('pods' as never), token('controller()', '"pods"')],

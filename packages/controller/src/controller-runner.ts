@@ -109,13 +109,14 @@ export class ControllerRunner {
     ports.metrics.controllerAdded(name, workers);
     const finalizers = controller.finalizers.map((finalizer) => finalizer.name);
     this.#follow({
-      kind: controller.kind,
+      kind: controller.resource,
       // The run that adds a finalizer goes on with it: reconciling once more would undo what a TerminalError asks for.
       when: (change) => !isFinalizerAddition(change, finalizers) && accepts(controller.when, change),
       keysOf: (object) => [nameOf(object)],
     });
     for (const source of controller.sources) if (source.type !== 'trigger') this.#follow(this.#sourceOf(source));
-    for (const { kind, name: index, valuesOf } of controller.indexes) ports.cache.index(kind, index, valuesOf);
+    for (const { resource: kind, name: index, valuesOf } of controller.indexes)
+      ports.cache.index(kind, index, valuesOf);
   }
 
   /** Which objects of this controller are being reconciled: "pod default/a". */
@@ -158,8 +159,9 @@ export class ControllerRunner {
   // ---- From changes to keys ----
 
   #sourceOf(source: Exclude<ControllerSource, { readonly type: 'trigger' }>): Source {
-    const { kind, when } = source;
-    if (source.type === 'owned') return { kind, when, keysOf: ownersOf(this.#controller.kind, { isController: true }) };
+    const { resource: kind, when } = source;
+    if (source.type === 'owned')
+      return { kind, when, keysOf: ownersOf(this.#controller.resource, { isController: true }) };
     const { cache } = this.#ports;
     const caches = { cache: <X extends KubernetesObject>(other: Resource<X>) => cache.reader(other) };
     return { kind, when, keysOf: (object) => source.map(object, caches) };
@@ -197,7 +199,7 @@ export class ControllerRunner {
     const fields = { kind: kind.kind, key: change.key };
     const heard = { otherwise: true, problem: 'A predicate failed; the change counts', fields };
     if (!this.#ask(() => accepts(when, change), heard)) return;
-    const { priority = defaultPriority } = kind === this.#controller.kind ? this.#controller.settings : {};
+    const { priority = defaultPriority } = kind === this.#controller.resource ? this.#controller.settings : {};
     const usual = {
       otherwise: defaultPriority(change),
       problem: 'The function for priorities failed; the default counts',
@@ -220,7 +222,7 @@ export class ControllerRunner {
   /** Without those that can never name an object. */
   #matching(keys: readonly string[]): readonly string[] {
     return keys.filter((key) => {
-      const problem = keyProblem(key, this.#controller.kind);
+      const problem = keyProblem(key, this.#controller.resource);
       if (problem === undefined) return true;
       if (!this.#wrongKeys.has(problem))
         this.#log.error('A key can never name an object; it is dropped, and others like it from now on', {
@@ -279,21 +281,25 @@ export class ControllerRunner {
         log.warn('The cache does not show what was written; going on without');
     };
     await shown();
-    const cached = ports.cache.reader(controller.kind).get(request);
+    const cached = ports.cache.reader(controller.resource).get(request);
     if (cached === undefined) return undefined;
     const observer = ports.ownWrites.observer(writer);
     const wanted = new WantedObjects();
     const client = new ObservedClient({ client: ports.client, observer, wanted: wanted.add, signal });
     const context = (object: DeepReadonly<KubernetesObject>) => {
       const { cache, recorder } = ports;
-      const parts = { controller: controller.name, kind: controller.kind, cache, recorder };
+      const parts = { controller: controller.name, kind: controller.resource, cache, recorder };
       return reconcilerContext({ ...parts, object, client, wanted, signal, attempt, log, shown });
     };
     if (cached.metadata?.deletionTimestamp !== undefined)
       return await this.#finalize(cached, { client, context, shown });
     let object = cached;
     for (const { name } of controller.finalizers)
-      object = await addFinalizer(client, controller.kind, { object, finalizer: name, fieldManager: controller.name });
+      object = await addFinalizer(client, controller.resource, {
+        object,
+        finalizer: name,
+        fieldManager: controller.name,
+      });
     return (await controller.reconcile(named(object), context(object))) ?? undefined;
   }
 
@@ -301,7 +307,7 @@ export class ControllerRunner {
     cached: DeepReadonly<KubernetesObject>,
     { client, context, shown }: FinalizeParts,
   ): Promise<ReconcileResult | undefined> {
-    const { finalizers, kind, name: fieldManager } = this.#controller;
+    const { finalizers, resource: kind, name: fieldManager } = this.#controller;
     let left: DeepReadonly<KubernetesObject> | undefined = cached;
     // On to the next at once: a predicate may drop the update that a removal makes.
     for (const { name, finalize } of finalizers) {

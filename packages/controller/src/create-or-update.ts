@@ -41,10 +41,10 @@ export interface CreatedOrUpdated<T extends KubernetesObject> {
  */
 export async function createOrUpdate<T extends KubernetesObject>(
   client: ResourceClient,
-  kind: Resource<T>,
+  resource: Resource<T>,
   { object, mutate, ...options }: CreateOrUpdate<T>,
 ): Promise<CreatedOrUpdated<T>> {
-  requireResource(kind, 'createOrUpdate()');
+  requireResource(resource, 'createOrUpdate()');
   requireObject(object, 'object');
   requireTarget(object.metadata);
   requireGivenFunction(mutate, 'mutate');
@@ -52,31 +52,31 @@ export async function createOrUpdate<T extends KubernetesObject>(
   const change = async (given: T): Promise<T> => {
     const changed = deepCopy(given);
     await mutate(changed);
-    requireSameName(given, changed as T, kind);
+    requireSameName(given, changed as T, resource);
     return changed as T;
   };
-  const present = await getIfThere(client, kind, { target, options });
+  const present = await getIfThere(client, resource, { target, options });
   if (present === undefined) {
-    const wanted = await change({ ...object, apiVersion: apiVersionOf(kind), kind: kind.kind });
-    return { result: 'created', object: await client.create(kind, wanted, options) };
+    const wanted = await change({ ...object, apiVersion: apiVersionOf(resource), kind: resource.kind });
+    return { result: 'created', object: await client.create(resource, wanted, options) };
   }
   const wanted = await change(present);
   if (isSameJson(present, wanted)) {
     // It is wanted all the same: ctx.prune must not take it for a child that the run left out.
-    if (client instanceof ObservedClient) client.keep(kind, target);
+    if (client instanceof ObservedClient) client.keep(resource, target);
     return { result: 'unchanged', object: present };
   }
-  return { result: 'updated', object: await client.update(kind, wanted, options) };
+  return { result: 'updated', object: await client.update(resource, wanted, options) };
 }
 
 async function getIfThere<T extends KubernetesObject>(
   client: ResourceClient,
-  kind: Resource<T>,
+  resource: Resource<T>,
   { target, options }: { readonly target: ReturnType<typeof targetOf>; readonly options: WriteOptions },
 ): Promise<T | undefined> {
   const { signal, timeoutMs } = options;
   try {
-    return await client.get(kind, target, {
+    return await client.get(resource, target, {
       ...(signal === undefined ? {} : { signal }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     });
@@ -86,11 +86,11 @@ async function getIfThere<T extends KubernetesObject>(
   }
 }
 
-function requireSameName(before: KubernetesObject, after: KubernetesObject, kind: Resource): void {
+function requireSameName(before: KubernetesObject, after: KubernetesObject, resource: Resource): void {
   const [was, is] = [before, after].map(({ metadata }) => ({ namespace: metadata?.namespace, name: metadata?.name }));
   if (isDeepStrictEqual(was, is)) return;
   throw new TypeError(
-    `mutate() may not change the name or the namespace of ${kind.kind} ${was?.name}: they are ${inspect(is)} now`,
+    `mutate() may not change the name or the namespace of ${resource.kind} ${was?.name}: they are ${inspect(is)} now`,
   );
 }
 

@@ -60,7 +60,7 @@ export async function installDefinitions(
   requireSignal(signal);
   for (const resource of resources)
     if (!isDefinedResource(Object(resource)))
-      throw new TypeError('installDefinitions() takes what defineResource() gives: another token has no definition');
+      throw new TypeError('installDefinitions() takes what defineResource() gives: another resource has no definition');
   const over = new AbortController();
   const cancel = timeoutMs === 0 ? () => undefined : clock.setTimer(() => over.abort(), timeoutMs);
   const ends = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);

@@ -36,7 +36,7 @@ export function requireControllers(controllers: readonly Controller[], runnables
     throw new TypeError(`a manager takes a list of controllers, not ${inspect(controllers)}`);
   if (controllers.length === 0 && runnables.length === 0) throw new TypeError('there is no controller to run');
   for (const one of controllers as readonly unknown[]) {
-    const isController = typeof one === 'object' && one !== null && 'kind' in one && 'reconcile' in one;
+    const isController = typeof one === 'object' && one !== null && 'resource' in one && 'reconcile' in one;
     if (!isController || typeof one.reconcile !== 'function' || 'owns' in one)
       throw new TypeError('a controller ends with .reconcile(…): that gives what can be run');
   }

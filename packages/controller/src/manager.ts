@@ -374,10 +374,10 @@ function resolveTimes(options: ManagerOptions): Required<Pick<ManagerOptions, ke
 
 /** Those that the controllers reconcile, own, watch or index; each once. */
 function definedResources(controllers: readonly Controller[]): readonly DefinedResource[] {
-  const kinds = controllers.flatMap(({ kind, sources, indexes }): Resource[] => [
+  const kinds = controllers.flatMap(({ resource: kind, sources, indexes }): Resource[] => [
     kind,
-    ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.kind])),
-    ...indexes.map((index) => index.kind),
+    ...sources.flatMap((source) => (source.type === 'trigger' ? [] : [source.resource])),
+    ...indexes.map((index) => index.resource),
   ]);
   const byName = new Map(kinds.filter(isDefinedResource).map((kind) => [kind.definition.metadata.name, kind]));
   return [...byName.values()];

@@ -362,7 +362,7 @@ describe('a cache that is read wrongly', () => {
   });
 
   it.each<[string, () => unknown, string]>([
-    ['no kind', () => cache.reader(undefined as never), 'a cache takes a resource token, such as Pod of'],
+    ['no kind', () => cache.reader(undefined as never), 'a cache takes a resource, such as Pod of'],
     ['a namespace', () => reader.list({ namespace: 5 as never }), 'namespace must be a string, not 5'],
     ['a selector', () => reader.list({ labelSelector: {} as never }), 'labelSelector must be a string, not an object'],
     ['no index', () => reader.byIndex(undefined as never, 'a'), 'the name of an index must be a string, not undefined'],

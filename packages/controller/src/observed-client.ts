@@ -38,7 +38,7 @@ export interface ObservedClientOptions {
   /** Called before each write and each repetition of it; what it throws, the write rejects with. Default: every write may go. */
   readonly admit?: () => void;
   /** Told of each object that is to be created, updated, patched or applied, before that is sent and whatever comes of it. */
-  readonly wanted?: (token: Resource, target: ObjectTarget) => void;
+  readonly wanted?: (resource: Resource, target: ObjectTarget) => void;
   /** Cancels every call, beside the signal that the call may have. */
   readonly signal?: AbortSignal;
 }
@@ -64,97 +64,99 @@ export class ObservedClient implements ResourceClient {
   }
 
   async get<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: GetOptions & SubresourceOptions,
   ): Promise<T> {
-    return await this.#call(options, (limited) => this.#client.get(token, target, limited));
+    return await this.#call(options, (limited) => this.#client.get(resource, target, limited));
   }
 
-  list<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): ObjectList<T> {
+  list<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): ObjectList<T> {
     const own = this.#options.signal;
     const signals = [own, options?.signal].filter((signal) => signal !== undefined);
     const list = (signal?: AbortSignal): ObjectList<T> =>
-      this.#client.list(token, { ...options, ...(signal === undefined ? {} : { signal }) });
+      this.#client.list(resource, { ...options, ...(signal === undefined ? {} : { signal }) });
     return signals.length < 2 || own === options?.signal ? list(own) : new BoundList(list, signals);
   }
 
-  async listPage<T extends KubernetesObject>(token: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
-    return await this.#call(options, (limited) => this.#client.listPage(token, limited));
+  async listPage<T extends KubernetesObject>(resource: Resource<T>, options?: ListOptions): Promise<ListResult<T>> {
+    return await this.#call(options, (limited) => this.#client.listPage(resource, limited));
   }
 
-  async create<T extends KubernetesObject>(token: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
-    this.#want(token, object);
-    const created = await this.#write(token, options, (limited) => this.#client.create(token, object, limited));
+  async create<T extends KubernetesObject>(resource: Resource<T>, object: T, options?: WriteOptions): Promise<T> {
+    this.#want(resource, object);
+    const created = await this.#write(resource, options, (limited) => this.#client.create(resource, object, limited));
     // The server may have made the name.
-    this.#want(token, created);
+    this.#want(resource, created);
     return created;
   }
 
   async update<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options?: WriteOptions & SubresourceOptions,
   ): Promise<T> {
-    this.#want(token, object);
-    return await this.#write(token, options, (limited) => this.#client.update(token, object, limited));
+    this.#want(resource, object);
+    return await this.#write(resource, options, (limited) => this.#client.update(resource, object, limited));
   }
 
   async patch<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     ...[patch, options]: PatchArguments
   ): Promise<T> {
-    this.keep(token, target);
-    return await this.#write(token, options, (limited) => this.#client.patch(token, target, patch, limited));
+    this.keep(resource, target);
+    return await this.#write(resource, options, (limited) => this.#client.patch(resource, target, patch, limited));
   }
 
   async apply<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     object: T,
     options: ApplyOptions & SubresourceOptions,
   ): Promise<T> {
-    this.#want(token, object);
-    return await this.#write(token, options, (limited) => this.#client.apply(token, object, limited));
+    this.#want(resource, object);
+    return await this.#write(resource, options, (limited) => this.#client.apply(resource, object, limited));
   }
 
   async delete<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget,
     options?: DeleteOptions,
   ): Promise<T | undefined> {
-    return await this.#write(token, options, (limited) => this.#client.delete(token, target, limited));
+    return await this.#write(resource, options, (limited) => this.#client.delete(resource, target, limited));
   }
 
   async deleteCollection<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     options?: ListOptions & DeleteOptions,
   ): Promise<void> {
     // Before it is spread: what is no object must not become options that select everything.
     if (options !== undefined) requireObject(options, 'options, such as { namespace },');
-    await this.#write(token, options, (limited) => this.#client.deleteCollection(token, limited).then(() => undefined));
+    await this.#write(resource, options, (limited) =>
+      this.#client.deleteCollection(resource, limited).then(() => undefined),
+    );
   }
 
   async createSubresource<T extends KubernetesObject>(
-    token: Resource<T>,
+    resource: Resource<T>,
     target: ObjectTarget & { readonly subresource: string },
     call: { readonly body: KubernetesObject } & CallOptions,
   ): Promise<KubernetesObject> {
-    return await this.#admitted(call, (limited) => this.#client.createSubresource(token, target, limited));
+    return await this.#admitted(call, (limited) => this.#client.createSubresource(resource, target, limited));
   }
 
-  listerWatcher<T extends KubernetesObject>(token: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
-    return this.#client.listerWatcher(token, scope);
+  listerWatcher<T extends KubernetesObject>(resource: Resource<T>, scope?: ListerWatcherScope): ListerWatcher<T> {
+    return this.#client.listerWatcher(resource, scope);
   }
 
   /** Counts an object as wanted that is as it should be, so that nothing is sent for it. */
-  keep(token: Resource, target: ObjectTarget): void {
-    this.#options.wanted?.(token, target);
+  keep(resource: Resource, target: ObjectTarget): void {
+    this.#options.wanted?.(resource, target);
   }
 
-  #want(token: Resource, object: KubernetesObject): void {
+  #want(resource: Resource, object: KubernetesObject): void {
     const { namespace = '', name } = object?.metadata ?? {};
-    if (name !== undefined) this.keep(token, { namespace, name });
+    if (name !== undefined) this.keep(resource, { namespace, name });
   }
 
   get #client(): ResourceClient {
@@ -162,14 +164,14 @@ export class ObservedClient implements ResourceClient {
   }
 
   async #write<O extends CallOptions & { readonly dryRun?: boolean }, R extends KubernetesObject | undefined>(
-    token: Resource,
+    resource: Resource,
     options: O | undefined,
     send: (options: O) => Promise<R>,
   ): Promise<R> {
     const written = await this.#admitted(options, send);
     const { name, namespace = '', resourceVersion } = written?.metadata ?? {};
     if (options?.dryRun !== true && name !== undefined && resourceVersion !== undefined)
-      this.#options.observer?.observeWrite(token, { namespace, name }, resourceVersion);
+      this.#options.observer?.observeWrite(resource, { namespace, name }, resourceVersion);
     return written;
   }
 

@@ -18,18 +18,18 @@ const optionNames: OptionNames<OwnersOfOptions> = { isController: true };
  *     controller(Team).watches(Pod, ownersOf(Team))
  */
 export function ownersOf(
-  kind: Resource,
+  resource: Resource,
   options: OwnersOfOptions = {},
 ): (object: DeepReadonly<KubernetesObject>) => readonly ObjectTarget[] {
-  requireResource(kind, 'ownersOf()');
+  requireResource(resource, 'ownersOf()');
   requireObject(options, 'options of ownersOf(), such as { isController: true },');
   requireKnownOptions(options, optionNames, 'ownersOf()');
   const { isController = false } = options;
   return ({ metadata }) =>
     (metadata?.ownerReferences ?? [])
-      .filter((owner) => owner.kind === kind.kind && groupOf(owner.apiVersion) === kind.group)
+      .filter((owner) => owner.kind === resource.kind && groupOf(owner.apiVersion) === resource.group)
       .filter(({ controller }) => !isController || controller === true)
-      .map(({ name }) => (kind.scope === 'Cluster' ? { name } : { namespace: metadata?.namespace ?? '', name }));
+      .map(({ name }) => (resource.scope === 'Cluster' ? { name } : { namespace: metadata?.namespace ?? '', name }));
 }
 
 const groupOf = (apiVersion: string): string | undefined => (apiVersion.includes('/') ? apiVersion.split('/')[0] : '');

@@ -22,10 +22,10 @@ export interface PruneOptions {
 export class WantedObjects {
   readonly #keys = new Set<string>();
 
-  readonly add = (kind: Resource, target: ObjectTarget): void => void this.#keys.add(keyOf(kind, target));
+  readonly add = (resource: Resource, target: ObjectTarget): void => void this.#keys.add(keyOf(resource, target));
 
-  has(kind: Resource, target: ObjectTarget): boolean {
-    return this.#keys.has(keyOf(kind, target));
+  has(resource: Resource, target: ObjectTarget): boolean {
+    return this.#keys.has(keyOf(resource, target));
   }
 }
 
@@ -58,13 +58,13 @@ export async function pruneChildren<C extends KubernetesObject>(
 /** False when it is gone already: the cache has not heard of it. */
 async function deleteAsSeen<C extends KubernetesObject>(
   client: ResourceClient,
-  kind: Resource<C>,
+  resource: Resource<C>,
   child: DeepReadonly<C>,
 ): Promise<boolean> {
   const object = child as DeepReadonly<KubernetesObject>;
   const { uid = '', resourceVersion = '' } = object.metadata ?? {};
   try {
-    await client.delete(kind, targetOf(object), {
+    await client.delete(resource, targetOf(object), {
       preconditions: { uid, resourceVersion },
       propagationPolicy: 'Background',
     });

@@ -78,7 +78,7 @@ describe('a call of the context that is wrong', () => {
   const maps = testConfigMaps;
   const named = { metadata: { name: 'b' } };
   type Loose = Readonly<Record<'apply' | 'status', (...call: readonly unknown[]) => Promise<unknown>>>;
-  const token = 'apply() takes a resource token, such as Pod of';
+  const token = 'apply() takes a resource, such as Pod of';
   const object = 'what is applied, such as { metadata: { name } }, must be an object, not ';
   it.each<[string, (of: Loose) => Promise<unknown>, string]>([
     ['apply of nothing', ({ apply }) => apply(), token],

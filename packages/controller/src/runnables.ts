@@ -38,7 +38,7 @@ export interface RunnableContext {
   /** Each line names the runnable. */
   readonly log: Logger;
   /** The cache of a kind that a controller reconciles, owns, watches or indexes. Throws Error for any other. */
-  cache<T extends KubernetesObject>(kind: Resource<T>): CacheReader<T>;
+  cache<T extends KubernetesObject>(resource: Resource<T>): CacheReader<T>;
 }
 
 export interface RunnablePorts {

@@ -65,11 +65,11 @@ export function requireFactory(client: unknown, options: unknown): void {
 /** The periods of single resources. Throws TypeError for what is none. */
 export function requirePeriods(pairs: Iterable<readonly [Resource, number]>): readonly (readonly [Resource, number])[] {
   if (typeof Object(pairs)[Symbol.iterator] !== 'function')
-    throw new TypeError('customResyncMs must be pairs of a resource token and a period, such as a Map');
+    throw new TypeError('customResyncMs must be pairs of a resource and a period, such as a Map');
   const periods = [...pairs];
-  for (const [token, resyncMs] of periods) {
-    requireResource(token, 'customResyncMs');
-    requireNotNegative(resyncMs, `customResyncMs of ${token.plural}`);
+  for (const [resource, resyncMs] of periods) {
+    requireResource(resource, 'customResyncMs');
+    requireNotNegative(resyncMs, `customResyncMs of ${resource.plural}`);
   }
   return periods;
 }

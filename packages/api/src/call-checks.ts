@@ -232,11 +232,12 @@ function requirePatch(patch: unknown): void {
   if (body === undefined) throw new TypeError('a patch needs a body, beside its type');
   if (type === 'json' && !Array.isArray(body))
     throw new TypeError(`the body of a JSON patch is a list of operations, not ${shown(body)}`);
-  const inside = Object.keys(patch as object).find((name) => !Object.hasOwn(patchNames, name));
-  if (inside !== undefined)
-    throw new TypeError(
-      `a patch is { type, body }: ${JSON.stringify(inside)} belongs to the options, the argument after it`,
-    );
+  // Inherited ones too, as they would count among the options.
+  for (const name in patch as object)
+    if (!Object.hasOwn(patchNames, name))
+      throw new TypeError(
+        `a patch is { type, body }: ${JSON.stringify(name)} belongs to the options, the argument after it`,
+      );
 }
 
 /** What an error is about: `deployments.apps "web"`. */

@@ -28,7 +28,7 @@ const part = { ...target, subresource: 'x' };
 const aTarget = 'a target, such as { namespace, name }, must be an object, not';
 const nowhere = 'configmaps "a": an empty namespace may not be set';
 
-/** Each verb with the arguments of a right call; those that are given take the place of the first, the second, the third. */
+/** Each verb with the arguments of a right call; those that are given take the place of the first, the second, the last. */
 const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatcher'>, ...call: readonly unknown[]])[] =
   [
     ['get', resource, target, {}],
@@ -36,7 +36,7 @@ const verbs: readonly (readonly [verb: Exclude<keyof ResourceClient, 'listerWatc
     ['listPage', resource, {}],
     ['create', resource, object, {}],
     ['update', resource, object, {}],
-    ['patch', resource, target, patch],
+    ['patch', resource, target, patch, {}],
     ['apply', resource, object, { fieldManager: 'm' }],
     ['delete', resource, target, {}],
     ['deleteCollection', resource, {}],
@@ -122,6 +122,7 @@ const wrongPatches: readonly WrongCall[] = (
       { ...patch, type: 'json' },
     ],
     ['options in it', within, { ...patch, dryRun: true }],
+    ['an inherited option', within, Object.assign(Object.create({ dryRun: true }), patch)],
     ['options that are none', 'options, such as { dryRun }, must be an object, not true', patch, true],
   ] as const
 ).map(([name, message, ...rest]) => [`patch: ${name}`, message, (client) => client.patch(resource, target, ...rest)]);

@@ -192,7 +192,7 @@ describe('EventRecorder', () => {
     const client = {
       create: (_token: Resource, object: UnstructuredObject, options?: CallOptions) =>
         signals.length === 0 ? Promise.resolve(object).finally(() => signals.push(undefined)) : waits(options),
-      patch: (_token: Resource, _target: object, options: CallOptions) => waits(options),
+      patch: (...[, , , options]: Parameters<ResourceClient['patch']>) => waits(options),
     } as unknown as ResourceClient;
     const { logger, said } = listener();
     for (const second of [synced, { ...synced, reason: 'Other' }]) {
